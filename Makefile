@@ -1,0 +1,58 @@
+# Every target sets up what it needs, in .venv, with nothing but Python 3.11 and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+DEMO := demo-workspace
+
+.PHONY: help setup demo test test-all check bench clean
+
+help:
+	@echo "make demo      the whole run on the example sessions, with simulated teachers, in $(DEMO)/"
+	@echo "make test      import contract, lint and tests"
+	@echo "make test-all  the same and the long tests: many kills, many processes"
+	@echo "make check     lint, format, types, import contract"
+	@echo "make bench     the benchmarks"
+	@echo "make setup     everything in $(VENV)"
+	@echo "make clean     remove $(VENV) and $(DEMO)"
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is wanted: make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run-ready: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[normalize]'
+	touch $@
+
+$(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) --editable '.[normalize,dev]'
+	touch $(VENV)/.run-ready $@
+
+setup: $(VENV)/.dev-ready
+
+demo: $(VENV)/.run-ready
+	@rm -rf $(DEMO)
+	$(BIN)/tracemill run configs/demo.toml --workspace $(DEMO)
+	@$(BIN)/python examples/open_release.py $(DEMO)/releases/demo
+
+test: $(VENV)/.dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q
+
+test-all: $(VENV)/.dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -q -m "slow or not slow"
+
+check: $(VENV)/.dev-ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(VENV)/.dev-ready
+	$(BIN)/python benchmarks/states.py
+
+clean:
+	rm -rf $(VENV) $(DEMO)

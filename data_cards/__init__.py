@@ -1,0 +1,1 @@
+"""Rows → a release with its card."""

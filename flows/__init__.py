@@ -1,0 +1,1 @@
+"""Everything in order: Prefect flows, run configuration, command line, workspace paths."""

@@ -1,0 +1,1 @@
+"""Files → Traces; one dialect a file, nothing is judged here."""

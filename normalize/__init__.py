@@ -1,0 +1,1 @@
+"""DPOPairs → NormalizedDPOPairs and dropped rows, by a data-juicer recipe."""

@@ -1,0 +1,1 @@
+"""Traces and replies → preference pairs."""

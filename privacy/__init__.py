@@ -1,0 +1,1 @@
+"""Messages → redacted messages and findings."""

@@ -1,0 +1,1 @@
+"""The frozen vocabulary every stage speaks; imports nothing of ours."""

@@ -1,0 +1,94 @@
+"""Preference pairs: what was agreed against what was done."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from records.message import Message, ToolSpec
+
+LabelSource = Literal["teachers", "hindsight", "siblings"]
+Verified = Literal["none", "lookahead", "outcome", "execution"]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one teacher's reply counted for.
+
+    `counted` is False where it does not vote, and `reason` says why (failed call, the student's
+    family, a tool that was not offered, ...). `key` is the canonical action, `student` where that is
+    the student's own. `agrees` is True where it supports the chosen action.
+    """
+
+    teacher: str
+    family: str
+    sample: int
+    counted: bool
+    reason: str
+    key: str
+    operation: str
+    agrees: bool
+    cost_usd: float
+    request_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class DPOPair:
+    """One preference: in this state, `chosen` rather than `rejected`.
+
+    `state_messages` is a view of what was shown (stand-ins included), materialised by the release
+    writer alone. `chosen` and `rejected` are lists of assistant messages.
+    """
+
+    step_id: str
+    label_source: LabelSource
+    state_messages: Sequence[Message]
+    tools: tuple[ToolSpec, ...]
+    chosen: tuple[Message, ...]
+    rejected: tuple[Message, ...]
+    chosen_operation: str
+    rejected_operation: str
+    source: str
+    harness: str
+    presentation: str
+    student_model: str | None
+    student_family: str
+    n_teachers_agreeing: int = 0
+    votes: tuple[Vote, ...] = ()
+    families: tuple[str, ...] = ()
+    cost_usd: float = 0.0
+    policy: str = ""
+    verified: Verified = "none"
+    simulated: bool = False
+    evidence: str = ""
+    project: str | None = None
+    repository: str | None = None
+    instance_id: str | None = None
+    licence: str | None = None
+    outcome: str = "unknown"
+
+    @property
+    def pair_id(self) -> str:
+        """Step and label source: a step gives at most one pair of each source."""
+        return f"{self.step_id}:{self.label_source}"
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedDPOPair:
+    """A pair that passed a recipe, with the flat strings the operators saw."""
+
+    pair: DPOPair
+    chosen_text: str
+    rejected_text: str
+    recipe: str
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedPair:
+    """A pair that did not pass: the operator that dropped it, why, and the value that failed."""
+
+    pair: DPOPair
+    chosen_text: str
+    rejected_text: str
+    operator: str
+    reason: str
+    value: str

@@ -1,0 +1,80 @@
+"""What a teacher answered at a step, and what was decided before asking."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from records.message import Action
+
+
+class FailureKind(StrEnum):
+    """Why a call gave no usable answer. A failed call is a row, never an exception."""
+
+    RATE_LIMITED = "rate_limited"  # 429 to the last attempt
+    PROVIDER_ERROR = "provider_error"  # 5xx, an error body, finish_reason "error"
+    TIMEOUT = "timeout"
+    NETWORK = "network"  # refused, reset, name not found
+    EMPTY = "empty"  # no choices, or neither text nor call
+    MALFORMED = "malformed"  # a body that is not JSON, or not a completion
+    TRUNCATED = "truncated"  # finish_reason "length"
+    REFUSED = "refused"  # content filter or policy
+    CONTEXT_TOO_LONG = "context_too_long"
+    BAD_REQUEST = "bad_request"  # any other 4xx
+    NO_CREDIT = "no_credit"  # 402 or 403: nothing more can be bought
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherUsage:
+    """Tokens as the provider counted them. `prompt_tokens` includes cached ones."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    cache_write_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherReply:
+    """One answer of one teacher at one step, or the failure in its place.
+
+    Exactly one of `action` and `failure` is set. `cost_usd` is what the provider charged, also for an
+    answer that is of no use. `order` is the place of the question among those of the step. `raw` is
+    the answer's JSON, redacted. `simulated` is True where no model answered.
+    """
+
+    step_id: str
+    request_key: str
+    teacher: str
+    family: str
+    sample: int
+    order: int
+    model: str | None = None
+    provider: str | None = None
+    generation_id: str | None = None
+    action: Action | None = None
+    failure: str | None = None
+    finish_reason: str | None = None
+    usage: TeacherUsage = TeacherUsage()
+    cost_usd: float = 0.0
+    latency_s: float = 0.0
+    presentation: str = ""
+    prompt_id: str = ""
+    simulated: bool = False
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether a teacher is asked at a step; written before any money is spent and replayed on a rerun.
+
+    `coin` in [0, 1) is a hash of seed, step and teacher; it is asked where `coin < probability`.
+    """
+
+    step_id: str
+    teacher: str
+    verdict: Literal["ask", "skip"]
+    reason: str
+    gate: str
+    probability: float
+    coin: float

@@ -1,0 +1,32 @@
+"""What was passed over, and why: nothing is skipped unsaid."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class IngestReport:
+    """What reading one file gave and what it passed over.
+
+    `records` counts the file's records by type; `skipped` those passed over, by reason (a reason is a
+    short fixed phrase, never content); `flags` facts worth knowing that lost nothing.
+    """
+
+    path: str
+    dialect: str | None = None
+    traces: int = 0
+    contexts: int = 0
+    states: int = 0
+    steps_main: int = 0
+    steps_side: int = 0
+    steps_synthetic: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    compactions: int = 0
+    branches_real: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    records: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    error: str | None = None

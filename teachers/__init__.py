@@ -1,0 +1,1 @@
+"""Steps → decisions and replies; prices, ledger, gate."""
