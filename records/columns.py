@@ -128,6 +128,7 @@ VOTE = pa.struct(
         ("request_key", pa.string()),
     ]
 )
+VOTES = pa.schema([("step_id", pa.string()), ("verdict", pa.string()), ("votes", pa.list_(VOTE))])
 PAIR_TEXT_FIELDS = (
     "step_id",
     "label_source",
@@ -164,6 +165,7 @@ SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "traces": (1, TRACES),
     "decisions": (1, DECISIONS),
     "replies": (1, REPLIES),
+    "votes": (1, VOTES),
     "pairs": (1, PAIRS),
 }
 Upgrade = Callable[[pa.Table], pa.Table]

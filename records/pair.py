@@ -32,6 +32,15 @@ class Vote:
 
 
 @dataclass(frozen=True, slots=True)
+class StepVotes:
+    """All votes at a step and what they came to (`pair`, `no_agreement`, ...)."""
+
+    step_id: str
+    verdict: str
+    votes: tuple[Vote, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class DPOPair:
     """One preference: in this state, `chosen` rather than `rejected`.
 

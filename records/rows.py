@@ -6,9 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from records.columns import DECISIONS, PAIR_TEXT_FIELDS, PAIRS, REPLIES
+from records.columns import DECISIONS, PAIR_TEXT_FIELDS, PAIRS, REPLIES, VOTES
 from records.message import Action, Message, ToolSpec
-from records.pair import DPOPair, Vote
+from records.pair import DPOPair, StepVotes, Vote
 from records.reply import Decision, TeacherReply, TeacherUsage
 from records.trace_rows import calls_from_rows, calls_to_rows, message_from_row, message_to_row
 
@@ -56,6 +56,19 @@ def replies_to_table(replies: Iterable[TeacherReply]) -> pa.Table:
 def replies_from_table(table: pa.Table) -> list[TeacherReply]:
     """The inverse of `replies_to_table`."""
     return [reply_from_row(row) for row in table.to_pylist()]
+
+
+def votes_to_table(steps: Iterable[StepVotes]) -> pa.Table:
+    """Votes by step as a table of schema `VOTES`."""
+    return pa.Table.from_pylist([asdict(step) for step in steps], schema=VOTES)
+
+
+def votes_from_table(table: pa.Table) -> list[StepVotes]:
+    """The inverse of `votes_to_table`."""
+    return [
+        StepVotes(row["step_id"], row["verdict"], tuple(Vote(**vote) for vote in row["votes"]))
+        for row in table.to_pylist()
+    ]
 
 
 def pairs_to_table(pairs: Iterable[DPOPair]) -> pa.Table:

@@ -1,0 +1,103 @@
+"""Arguments of a call in a normal form: defaults dropped, values coerced, paths made alike."""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from agreement.shell_key import shell_form
+from harnesses.harness import harness_for, rule_for
+from harnesses.shell_operations import join_path
+from harnesses.vocabulary import ToolRule
+from records.message import ToolCall, ToolSpec
+
+_BODIES = frozenset({"content", "old_string", "new_string", "old_str", "new_str", "file_text", "new_source"})
+
+
+def canonical_arguments(
+    call: ToolCall, tool: ToolSpec | None, cwd: str | None, harness: str
+) -> dict[str, Any] | None:
+    """The arguments that matter, in normal form; None where they are no JSON object.
+
+    By the tool's schema: an argument that is null, empty and not required, or equal to its default goes;
+    numbers and truth values written as text become such. By the harness's rule for the tool: arguments
+    that only comment go, paths are joined with `cwd` and normalised, command lines are folded.
+    """
+    given = call.parsed()
+    if given is None:
+        return None
+    rule = rule_for(harness_for(harness), call.name)
+    parameters = tool.parameters if tool is not None else {}
+    properties = parameters.get("properties") or {}
+    required = parameters.get("required") or ()
+    kept: dict[str, Any] = {}
+    for name, value in given.items():
+        schema = properties.get(name)
+        value = _value(name, value, schema if isinstance(schema, Mapping) else {}, rule, cwd)
+        if not _is_idle(name, value, schema, name in required, rule, cwd):
+            kept[name] = value
+    return kept
+
+
+def fold_text(text: str) -> str:
+    """Text with Unicode composed and every run of blanks folded to one space."""
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value as its schema wants it, where nothing is lost; else unchanged."""
+    kind = schema.get("type")
+    if isinstance(value, str) and kind in ("integer", "number"):
+        text = value.strip()
+        if re.fullmatch(r"[+-]?\d{1,15}", text):
+            return int(text)
+        if kind == "number" and re.fullmatch(r"[+-]?\d{1,15}\.\d{1,15}", text):
+            return _whole(float(text))
+    if isinstance(value, str) and kind == "boolean" and value.strip().lower() in ("true", "false"):
+        return value.strip().lower() == "true"
+    return _whole(value) if isinstance(value, float) else value
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | None, cwd: str | None) -> Any:
+    value = composed(coerce(value, schema))
+    if not isinstance(value, str):
+        return value
+    if rule is not None and name in rule.paths and value.strip():
+        return join_path(cwd or "", value.strip())
+    if rule is not None and rule.reading == "shell" and name == rule.target[0]:
+        form = shell_form(value.strip(), cwd)
+        return ["raw", fold_text(value)] if form is None else ["shell", form]
+    return value if name in _BODIES else value.strip()
+
+
+def composed(value: Any) -> Any:
+    """The JSON value with Unicode composed in its texts and whole numbers written as such."""
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, list):
+        return [composed(item) for item in value]
+    if isinstance(value, dict):
+        return {key: composed(item) for key, item in value.items()}
+    return _whole(value) if isinstance(value, float) else value
+
+
+def _is_idle(
+    name: str, value: Any, schema: Any, required: bool, rule: ToolRule | None, cwd: str | None
+) -> bool:
+    """True where leaving the argument out would do the same."""
+    if rule is not None and name in rule.ignored:
+        return True
+    if value is None:
+        return True
+    if required:
+        return False
+    if isinstance(schema, Mapping) and schema.get("default", ...) == value:
+        return type(schema["default"]) is type(value)
+    if rule is not None and name in rule.paths and cwd and value == posixpath.normpath(cwd):
+        return name != next(iter(rule.target), None)
+    return value == "" and name not in _BODIES

@@ -1,0 +1,116 @@
+"""When two actions are the same: keys that are equal exactly then.
+
+Two levels of the ladder, exact and canonical; equal exact keys imply equal canonical ones. A key is a
+short text, operation and digest, so that a vote is a count of keys and can be counted again later. With
+calls an action is its calls alone; its text does not count.
+"""
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agreement.arguments import canonical_arguments, composed, fold_text
+from harnesses.operations import call_effect, operation_of, target_of
+from harnesses.text_calls import calls_of
+from harnesses.tool_specs import wire_name
+from harnesses.vocabulary import Operation
+from records.identity import canonical_json, digest
+from records.message import Action, ToolCall, ToolSpec
+
+EMPTY_KEY = "empty"
+_BY_CLASS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """An action in normal form: its key, what it does, and the keys of its calls, `reads` where only
+    read-only ones are among them."""
+
+    key: str
+    operation: Operation
+    target: str | None
+    calls: frozenset[str]
+    reads: bool
+
+
+def exact_key(action: Action) -> str:
+    """The key of the action as it stands: same tools, same JSON values, same text where no tool is called."""
+    if action.tool_calls:
+        parts = [_exact_call(call) for call in action.tool_calls]
+        return f"exact:{digest('calls', *parts)}"
+    text = unicodedata.normalize("NFC", action.text).strip()
+    return f"exact:{digest('text', text)}" if text else EMPTY_KEY
+
+
+def canonical_key(
+    action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
+) -> str:
+    """The key of what the action does, spelling apart (see `canonical`)."""
+    return canonical(action, tools, cwd, harness).key
+
+
+def canonical(
+    action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
+) -> Canonical:
+    """The action in normal form.
+
+    Finishing is one class, asking the user is another: how it is worded does not count. Calls are compared
+    by tool and normal arguments; notes on a plan beside other calls are left out; neighbouring read-only
+    calls are a set, mutating ones a sequence. What cannot be read is compared as folded text, and equals
+    nothing that can. Never raises.
+    """
+    operation = operation_of(action, harness)
+    target = target_of(action, harness)
+    calls = _counting(calls_of(action, harness), harness)
+    keys = [_call_key(call, tools, cwd, harness) for call in calls]
+    mutating = [call_effect(call, harness).mutating for call in calls]
+    if operation in _BY_CLASS and len(calls) <= 1:
+        key = _BY_CLASS[operation]
+    elif not calls:
+        key = EMPTY_KEY
+    else:
+        key = f"{operation}:{digest(*_ordered(keys, mutating))}"
+    return Canonical(key, operation, target, frozenset(keys), bool(calls) and not any(mutating))
+
+
+def _counting(calls: tuple[ToolCall, ...], harness: str) -> tuple[ToolCall, ...]:
+    rest = tuple(call for call in calls if call_effect(call, harness).operation != Operation.PLAN)
+    return rest or calls
+
+
+def _ordered(keys: list[str], mutating: list[bool]) -> list[str]:
+    """The keys in order, each run of read-only ones sorted and without repeats."""
+    ordered: list[str] = []
+    run: set[str] = set()
+    for key, changes in zip(keys, mutating, strict=True):
+        if changes:
+            ordered.extend((*sorted(run), key))
+            run.clear()
+        else:
+            run.add(key)
+    return [*ordered, *sorted(run)]
+
+
+def _call_key(call: ToolCall, tools: Sequence[ToolSpec], cwd: str | None, harness: str) -> str:
+    name = wire_name(call.name)
+    tool = next((tool for tool in tools if tool.name == name), None)
+    arguments = canonical_arguments(call, tool, cwd, harness)
+    if arguments is None:
+        return digest("raw", name, fold_text(call.arguments))
+    return digest("parsed", name, canonical_json(arguments))
+
+
+def _exact_call(call: ToolCall) -> str:
+    parsed = call.parsed()
+    if parsed is None:
+        return digest("raw", call.name, call.arguments.strip())
+    return digest("parsed", call.name, canonical_json(composed(parsed)))
+
+
+def same_intent(one: Canonical, other: Canonical) -> bool:
+    """Same operation on the same target, whatever the details; also where one only reads a part of what
+    the other reads. Such actions neither agree nor differ."""
+    if one.reads and other.reads and (one.calls < other.calls or other.calls < one.calls):
+        return True
+    same = one.operation == other.operation and one.target == other.target
+    return same and one.target is not None and len(one.calls) == len(other.calls) == 1

@@ -1,0 +1,106 @@
+"""Who may vote: replies that could have been carried out where they were given."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from harnesses.tool_specs import wire_name
+from records.message import Action, ToolCall, ToolSpec
+from records.reply import TeacherReply
+
+_FAKED_RESULT = re.compile(
+    r"^[ \t]*(?:observation:|<function_results?>|<tool_results?>|<tool_response>|<observation>|"
+    r"execution result of \[|\[?tool (?:result|output)\]?:|(?:human|user):[ \t]*$|"
+    r"<\|(?:im_start|user|tool|observation)\|>)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WRITTEN_CALL = re.compile(
+    r"^[ \t]*(?:<function_calls>|<function=|<invoke |<tool_call>|<\|tool_calls?_begin\|>|\[TOOL_CALLS\])",
+    re.MULTILINE,
+)
+_CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+
+
+def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec]) -> str | None:
+    """Why a reply has no vote, as a short fixed phrase; None where it has one.
+
+    It has none where the call failed or was cut off, where it says and does nothing, where it calls a
+    tool that was not offered or breaks its schema, and where its text fakes the result of a tool or
+    writes a call out instead of making it.
+    """
+    if reply.action is None:
+        return f"failed: {reply.failure or 'unknown'}"
+    if reply.finish_reason == "length":
+        return "failed: truncated"
+    action = reply.action
+    if not action.tool_calls and not action.text.strip():
+        return "empty"
+    reasons = (why_call_invalid(call, tools) for call in action.tool_calls)
+    return next((reason for reason in reasons if reason), None) or _why_text_invalid(action, tools)
+
+
+def why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
+    """Why a call could not be carried out with these tools; None where it could.
+
+    Types are held to the schema only where it is not inferred from the calls seen. A number written as
+    text counts as a number.
+    """
+    tool = next((tool for tool in tools if tool.name == wire_name(call.name)), None)
+    if tool is None:
+        return "tool not offered"
+    arguments = call.parsed()
+    if arguments is None:
+        return "arguments are no JSON object"
+    if tool.origin == "inferred":
+        return None
+    if any(name not in arguments for name in tool.parameters.get("required") or ()):
+        return "required argument missing"
+    properties = tool.parameters.get("properties") or {}
+    fits = all(_fits(value, properties.get(name)) for name, value in arguments.items())
+    return None if fits else "argument of a wrong type"
+
+
+def _why_text_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
+    prose = _CODE_BLOCK.sub("", action.text)
+    if _FAKED_RESULT.search(prose):
+        return "fakes a tool result"
+    if tools and _WRITTEN_CALL.search(prose):
+        return "call written as text"
+    return None
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    if not isinstance(schema, Mapping) or value is None:
+        return True
+    options = schema.get("enum")
+    if options and isinstance(value, str) and value not in options:
+        return False
+    kinds = schema.get("type")
+    names = [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(names, list | tuple) or not names:
+        return True
+    return any(_is_a(value, name) for name in names)
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    wanted = _TYPES.get(kind)
+    if wanted is None:
+        return True
+    if isinstance(value, str) and kind in ("integer", "number"):
+        return re.fullmatch(r"\s*[+-]?\d+(\.\d+)?\s*", value) is not None
+    if isinstance(value, str) and kind == "boolean":
+        return value.strip().lower() in ("true", "false")
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, float) and kind == "integer":
+        return value.is_integer()
+    return isinstance(value, wanted)

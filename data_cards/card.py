@@ -1,0 +1,112 @@
+"""The dataset card: a YAML head the Hub reads, and a page people read, from `card.md.jinja`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from data_cards.features import features_of
+from data_cards.manifest import Manifest
+from data_cards.spec import ReleaseSpec
+from data_cards.tallies import Tallies
+from records.errors import ReleaseError
+
+TEMPLATE = Path(__file__).with_name("card.md.jinja")
+# Sizes as the Hub names them: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+_SIZES = (
+    (10**3, "n<1K"),
+    (10**4, "1K<n<10K"),
+    (10**5, "10K<n<100K"),
+    (10**6, "100K<n<1M"),
+    (10**7, "1M<n<10M"),
+)
+# Licence identifiers of the Hub that recorded sessions come with; others become `other`.
+_LICENCES = (
+    "apache-2.0",
+    "mit",
+    "cc-by-4.0",
+    "cc-by-sa-4.0",
+    "cc0-1.0",
+    "odc-by",
+    "bsd-3-clause",
+    "cc-by-nc-4.0",
+)
+
+
+def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
+    """The text of README.md. Raises ReleaseError where the template asks for what is not there."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters.update(cell=_cell, usd=_usd, share=_share)
+    head = yaml.safe_dump(card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
+    try:
+        template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+        return template.render(head=head, spec=spec, m=manifest, t=tallies)
+    except jinja2.TemplateError as error:
+        raise ReleaseError(f"the card cannot be rendered ({error})") from error
+
+
+def card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
+    """The YAML head: licence, tags, size, the configs and where they lie, their features."""
+    head: dict[str, Any] = {"pretty_name": spec.pretty_name or spec.name}
+    if spec.language:
+        head["language"] = list(spec.language)
+    head |= _licence(manifest.sources)
+    head["annotations_creators"] = ["machine-generated"]
+    head["task_categories"] = ["text-generation"]
+    head["size_categories"] = [_size(manifest.rows)]
+    head["tags"] = _tags(manifest)
+    head["configs"] = [_config(name, entry.path) for name, entry in manifest.tables.items()]
+    head["dataset_info"] = [_info(name, manifest) for name in manifest.tables]
+    return head
+
+
+def _licence(sources: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    found = {licence.lower() for licences in sources.values() for licence in licences}
+    if found == {"unknown"}:
+        return {"license": "unknown"}
+    if len(found) == 1 and found <= set(_LICENCES):
+        return {"license": found.pop()}
+    return {"license": "other", "license_name": "by-source", "license_link": "README.md"}
+
+
+def _tags(manifest: Manifest) -> list[str]:
+    tags = ["tracemill", "preference", "dpo", "trl", "coding-agent", "tool-calling", "format:parquet"]
+    return tags if manifest.simulated == "none" else [*tags, "simulated"]
+
+
+def _size(rows: int) -> str:
+    return next((name for limit, name in _SIZES if rows < limit), "n>10M")
+
+
+def _config(name: str, path: str) -> dict[str, Any]:
+    config: dict[str, Any] = {"config_name": name}
+    if name == "dpo":
+        config["default"] = True
+    return {**config, "data_files": [{"split": "train", "path": path}]}
+
+
+def _info(name: str, manifest: Manifest) -> dict[str, Any]:
+    entry = manifest.tables[name]
+    return {
+        "config_name": name,
+        "features": features_of(name)._to_yaml_list(),
+        "splits": [{"name": "train", "num_bytes": entry.memory_bytes, "num_examples": entry.rows}],
+        "download_size": entry.file_bytes,
+        "dataset_size": entry.memory_bytes,
+    }
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).replace("|", "\\|").split()) or " "
+
+
+def _usd(value: float) -> str:
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+def _share(part: float, whole: float = 1.0) -> str:
+    return f"{part / whole:.1%}" if whole else "0.0%"

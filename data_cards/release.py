@@ -1,0 +1,142 @@
+"""A release, written whole or not at all: `<releases>/<name>/<version>/`."""
+
+import fcntl
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from pathlib import Path
+
+from data_cards.card import render_card
+from data_cards.encode import StepVotes
+from data_cards.manifest import MANIFEST, read_manifest
+from data_cards.spec import ReleaseSpec
+from data_cards.summary import build_manifest
+from data_cards.tables import Written, write_tables
+from data_cards.versions import next_version, version_key, versions_in
+from records.errors import PrivacyError, ReleaseError
+from records.pair import DroppedPair, NormalizedDPOPair
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A finished release; `created` is False where the same content was there already."""
+
+    path: Path
+    version: str
+    rows: int
+    created: bool
+    content_fingerprint: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoRelease:
+    """Why there is no release: no pair was left, and which operator took the last ones."""
+
+    reason: str
+
+
+def write_release(
+    spec: ReleaseSpec,
+    kept: Iterable[NormalizedDPOPair],
+    dropped: Iterable[DroppedPair],
+    releases_dir: Path,
+    other_votes: Iterable[StepVotes] = (),
+) -> Release | NoRelease:
+    """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
+
+    The tables, the card and the manifest are written to a temporary folder beside the version and
+    renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
+    latest version's, in whatever order, gives that version back. Without a pair nothing is written.
+
+    Raises PrivacyError where no redaction is stated, ReleaseError where the version is taken by other
+    content, older than the latest or misspelt, and where the folder cannot be written.
+    """
+    if not spec.redaction.strip():
+        raise PrivacyError("no redaction is stated for these rows", "the version of the redaction rules")
+    if spec.version is not None:
+        version_key(spec.version)
+    rows = iter(kept)
+    first = next(rows, None)
+    if first is None:
+        return NoRelease(_why_empty(spec, dropped))
+    with _temporary(releases_dir / spec.name) as folder:
+        written = write_tables(folder, chain((first,), rows), dropped, other_votes)
+        return _finish(spec, folder, written)
+
+
+def _finish(spec: ReleaseSpec, folder: Path, written: Written) -> Release:
+    created = (spec.created or datetime.now(UTC)).astimezone(UTC)
+    versions = versions_in(folder.parent)
+    latest = versions[-1] if versions else None
+    rows = written.tallies.rows
+    if latest and read_manifest(folder.parent / latest).content_fingerprint == written.fingerprint:
+        return Release(folder.parent / latest, latest, rows, False, written.fingerprint)
+    version = spec.version or next_version(latest, created)
+    _check_free(folder.parent, version, versions)
+    manifest = build_manifest(spec, version, created, written)
+    card = render_card(spec, manifest, written.tallies)
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    _sync(folder)
+    target = folder.rename(folder.parent / version)
+    return Release(target, version, rows, True, written.fingerprint)
+
+
+def _check_free(folder: Path, version: str, versions: list[str]) -> None:
+    if version in versions:
+        raise ReleaseError(
+            f"{folder / version} exists with other content",
+            "a version that is not there",
+            "leave the version out",
+        )
+    if versions and version_key(version) < version_key(versions[-1]):
+        raise ReleaseError(
+            f"version {version} is older than {versions[-1]}", "a later one", "leave the version out"
+        )
+
+
+@contextmanager
+def _temporary(folder: Path) -> Iterator[Path]:
+    """A temporary folder in `folder`, gone at the end unless it was renamed; one writer at a time."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for left_over in folder.glob(".*.tmp"):  # of a writer that was killed: the lock was free
+                shutil.rmtree(left_over)
+            temporary = folder / f".{uuid.uuid4().hex[:12]}.tmp"
+            temporary.mkdir()
+            try:
+                yield temporary
+            finally:
+                shutil.rmtree(temporary, ignore_errors=True)
+    except OSError as error:
+        raise ReleaseError(
+            f"{folder} cannot be written ({error.strerror or error})",
+            "a folder with write permission and room",
+        ) from error
+
+
+def _sync(folder: Path) -> None:
+    for path in [*folder.rglob("*"), folder]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _why_empty(spec: ReleaseSpec, dropped: Iterable[DroppedPair]) -> str:
+    took = [loss for loss in spec.losses if loss.dropped]
+    if took:
+        last = took[-1]
+        return f"no pair was left: {last.operator} dropped the last {last.dropped} of {took[0].rows_in}"
+    operators = [gone.operator for gone in dropped]
+    if operators:
+        return f"no pair was left of {len(operators)}: dropped by {', '.join(sorted(set(operators)))}"
+    return "no pair was found"

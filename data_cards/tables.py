@@ -1,0 +1,83 @@
+"""The three tables of a release, written in one pass over the rows."""
+
+import hashlib
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from data_cards.encode import Row, RowEncoder, StepVotes, other_vote_rows, vote_rows
+from data_cards.features import CONFIGS, features_of
+from data_cards.manifest import TableEntry
+from data_cards.table_writer import TableWriter
+from data_cards.tallies import Tallies
+from records.pair import DroppedPair, NormalizedDPOPair, Vote
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written: the tables that have rows, by config, the counts, and the fingerprint of it."""
+
+    tables: dict[str, TableEntry]
+    tallies: Tallies
+    fingerprint: str
+
+
+def write_tables(
+    folder: Path,
+    kept: Iterable[NormalizedDPOPair],
+    dropped: Iterable[DroppedPair],
+    other_votes: Iterable[StepVotes],
+) -> Written:
+    """Writes `data/<config>/train-00000-of-00001.parquet` for each config with rows.
+
+    `kept` is read once, pair by pair: the states of a row group are held, never those of all pairs.
+    """
+    tallies, encoder = Tallies(), RowEncoder()
+    with ExitStack() as stack:
+        writers = {name: TableWriter(folder / _path(name), features_of(name)) for name in CONFIGS}
+        for writer in writers.values():
+            stack.callback(writer.close)
+        for pair in kept:
+            tallies.keep(pair)
+            writers["dpo"].add(encoder.dpo_row(pair))
+            _add_votes(writers["votes"], tallies, vote_rows(pair.pair, "pair"), pair.pair.votes)
+        for gone in dropped:
+            tallies.drop(gone)
+            writers["dropped"].add(encoder.dropped_row(gone))
+            _add_votes(writers["votes"], tallies, vote_rows(gone.pair, "dropped"), gone.pair.votes)
+        for step in other_votes:
+            _add_votes(writers["votes"], tallies, other_vote_rows(step), step.votes)
+    entries = {name: _entry(folder, name, writer) for name, writer in writers.items() if writer.rows}
+    return Written(entries, tallies, _fingerprint(writers))
+
+
+def _path(config: str) -> str:
+    return f"data/{config}/train-00000-of-00001.parquet"
+
+
+def _add_votes(writer: TableWriter, tallies: Tallies, rows: Iterable[Row], votes: Iterable[Vote]) -> None:
+    for row in rows:
+        writer.add(row)
+    for vote in votes:
+        tallies.vote(vote)
+
+
+def _entry(folder: Path, config: str, writer: TableWriter) -> TableEntry:
+    path = folder / _path(config)
+    with path.open("rb") as handle:
+        digest = hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16))
+    return TableEntry(
+        path=_path(config),
+        rows=writer.rows,
+        file_bytes=path.stat().st_size,
+        memory_bytes=writer.bytes,
+        blake2b=digest.hexdigest(),
+    )
+
+
+def _fingerprint(writers: dict[str, TableWriter]) -> str:
+    state = hashlib.blake2b(digest_size=16)
+    for name, writer in writers.items():
+        state.update(name.encode() + writer.fingerprint())
+    return state.hexdigest()

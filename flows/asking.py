@@ -1,0 +1,150 @@
+"""Teachers, ledger and run together: what asks the questions of a shard."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from flows.runs import utc_now
+from flows.settings import RunSettings
+from privacy.redact import Redactor
+from records.families import UNKNOWN
+from records.identity import canonical_json, digest
+from records.reply import Decision, TeacherReply
+from records.workspace import Workspace
+from teachers.build import build_teachers
+from teachers.eligibility import require_eligible
+from teachers.gate import GATE_VERSION, decide
+from teachers.ledger import Ledger
+from teachers.prices import nusd_to_usd, usd_down
+from teachers.question import Question
+from teachers.replay import ReplayResult, replay
+from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
+
+TOO_FEW = "too few families may vote"
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a run needs to ask: its teachers, its place in the ledger, its rules."""
+
+    settings: RunSettings
+    ledger: Ledger
+    run_id: str
+    redactor: Redactor
+
+    @classmethod
+    @contextmanager
+    def open(
+        cls, settings: RunSettings, work: Workspace, run_id: str, redactor: Redactor
+    ) -> "Iterator[Asking | None]":
+        """The asking of a run while the block lasts; None where it has no teachers."""
+        if not settings.asked() or settings.budget is None:
+            yield None
+            return
+        with Ledger(settings.ledger_url or work.ledger_url) as ledger:
+            open_run(ledger, run_id, settings.budget)
+            yield cls(settings, ledger, run_id, redactor)
+
+    def decide(self, questions: Sequence[Question], before: Sequence[Decision]) -> list[Decision]:
+        """Which teacher is asked at which step. Decisions made before are replayed; a step that cannot
+        give a pair is asked of nobody."""
+        found = {(d.step_id, d.teacher): d for d in before if d.gate == self._gate_version()}
+        fresh = decide(questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate)
+        made = [replace(d, gate=self._gate_version()) for d in _drop_hopeless(fresh, self.settings)]
+        return [found.get((d.step_id, d.teacher), d) for d in made]
+
+    def _gate_version(self) -> str:
+        """The gate and everything its verdicts depend on: under another version they are made anew."""
+        gate = self.settings.gate.model_dump(mode="json")
+        vote = self.settings.agreement.model_dump(mode="json")
+        names = [[teacher.name, teacher.family] for teacher in self.settings.asked()]
+        return f"{GATE_VERSION}-{digest(canonical_json([gate, vote, names]), size=4)}"
+
+    def ask(
+        self,
+        questions: Sequence[Question],
+        decisions: Sequence[Decision],
+        tick: Callable[[float], None],
+    ) -> ReplayResult:
+        """The replies of what was decided; `tick` gets what each new one cost, in USD."""
+
+        def on_reply(reply: TeacherReply, stored: bool) -> None:
+            tick(0.0 if stored else reply.cost_usd)
+
+        teachers = build_teachers(self.settings.asked(), os.environ, self._redact)
+        return asyncio.run(
+            replay(questions, decisions, teachers, self.ledger, self.run_id, self.settings.replay, on_reply)
+        )
+
+    def _redact(self, text: str) -> str:
+        return self.redactor.redact_text(text)[0]
+
+    def spent_usd(self) -> float:
+        """What the run was charged and still holds reserved, over all its restarts."""
+        spent = self.ledger.spent(self.run_id)
+        return nusd_to_usd(spent.settled_nusd + spent.reserved_nusd)
+
+
+def open_run(ledger: Ledger, run_id: str, budget: BudgetSettings) -> None:
+    """Set the caps of a run in the ledger."""
+    day, trace = budget.max_day_usd, budget.max_trace_usd
+    ledger.open_run(
+        run_id,
+        usd_down(budget.max_total_usd),
+        None if day is None else usd_down(day),
+        None if trace is None else usd_down(trace),
+    )
+
+
+def _drop_hopeless(decisions: Sequence[Decision], settings: RunSettings) -> list[Decision]:
+    """Where fewer teachers or families than the vote needs would be asked, none is."""
+    families = {teacher.name: teacher.family for teacher in settings.asked()}
+    asked: dict[str, list[str]] = {}
+    for decision in decisions:
+        if decision.verdict == "ask":
+            asked.setdefault(decision.step_id, []).append(families[decision.teacher])
+    vote = settings.agreement
+    hopeless = {
+        step_id
+        for step_id, found in asked.items()
+        if len(found) < vote.threshold or len(set(found) - {UNKNOWN}) < vote.min_families
+    }
+    return [
+        Decision(d.step_id, d.teacher, "skip", TOO_FEW, d.gate, 0.0, d.coin)
+        if d.verdict == "ask" and d.step_id in hopeless
+        else d
+        for d in decisions
+    ]
+
+
+@contextmanager
+def build_ledger(place: Path | str | None) -> Iterator[Ledger]:
+    """A ledger at a path or database URL; None: one that is gone after the block."""
+    if place is None:
+        with TemporaryDirectory(prefix="tracemill-") as folder, Ledger(f"sqlite:///{folder}/l.db") as ledger:
+            yield ledger
+        return
+    text = str(place)
+    with Ledger(text if "://" in text else f"sqlite:///{Path(text).resolve()}") as ledger:
+        yield ledger
+
+
+async def ask_states(
+    questions: Sequence[Question],
+    teachers: Sequence[TeacherSettings],
+    ledger: Ledger,
+    max_total_usd: float,
+    settings: ReplaySettings,
+) -> list[TeacherReply]:
+    """Ask every teacher every question, in a run of its own. Raises ConfigError where too few may vote."""
+    require_eligible(teachers, {question.student_family for question in questions})
+    run_id = f"library-{utc_now()}-{os.getpid()}"
+    open_run(ledger, run_id, BudgetSettings.model_validate({"max_total_usd": max_total_usd}))
+    decisions = decide(questions, teachers, 0, GateSettings())
+    redactor = Redactor.from_environment(os.environ)
+    built = build_teachers(teachers, os.environ, lambda text: redactor.redact_text(text)[0])
+    return (await replay(questions, decisions, built, ledger, run_id, settings)).replies

@@ -1,0 +1,208 @@
+"""The command line. Starts fast: what a command needs is imported when it runs.
+
+Exit codes: 0 well, 2 bad input (one line on stderr), 130 interrupted.
+"""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from records.errors import TracemillError
+
+app = typer.Typer(
+    name="tracemill",
+    help="Turns recorded coding-agent sessions into preference datasets.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[Path | None, typer.Argument(help="Run configuration (TOML); flags go over it.")]
+WorkspaceOption = Annotated[
+    Path | None, typer.Option("--workspace", "-w", help="Folder of tables, ledger and releases.")
+]
+ClaudeCode = Annotated[
+    list[Path] | None, typer.Option(help="Claude Code session file or folder; repeatable.")
+]
+OpenHands = Annotated[list[Path] | None, typer.Option("--openhands", help="OpenHands output or folder.")]
+SweGym = Annotated[list[Path] | None, typer.Option(help="SWE-Gym rows (Parquet, JSONL, JSON) or folder.")]
+AnyPath = Annotated[list[Path] | None, typer.Option("--path", help="File or folder of any known format.")]
+Preset = Annotated[str | None, typer.Option(help="Teachers by name: open, frontier, simulated or none.")]
+MaxUsd = Annotated[float | None, typer.Option(help="Hard cap on the spending of this run, in USD.")]
+Name = Annotated[str | None, typer.Option(help="Name of the release.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]
+
+
+def _overrides(
+    workspace: Path | None = None,
+    claude_code: list[Path] | None = None,
+    openhands: list[Path] | None = None,
+    swe_gym: list[Path] | None = None,
+    paths: list[Path] | None = None,
+    preset: str | None = None,
+    max_usd: float | None = None,
+    name: str | None = None,
+    concurrency: int | None = None,
+) -> dict[str, Any]:
+    """Flags as the nested values they stand for; flags not given are left out."""
+    given = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym, "paths": paths}
+    sources = {key: [str(p) for p in value] for key, value in given.items() if value}
+    over: dict[str, Any] = {}
+    if sources:
+        over["sources"] = sources
+    if workspace is not None:
+        over["workspace"] = str(workspace)
+    if preset is not None:
+        over["preset"] = preset
+    if max_usd is not None:
+        over["budget"] = {"max_total_usd": max_usd}
+    if name is not None:
+        over["release"] = {"name": name}
+    if concurrency is not None:
+        over["replay"] = {"concurrency": concurrency}
+    return over
+
+
+@app.command()
+def run(
+    config: Config = None,
+    claude_code: ClaudeCode = None,
+    openhands: OpenHands = None,
+    swe_gym: SweGym = None,
+    path: AnyPath = None,
+    workspace: WorkspaceOption = None,
+    preset: Preset = None,
+    max_usd: MaxUsd = None,
+    name: Name = None,
+    concurrency: Annotated[int | None, typer.Option(help="Calls in flight at most.")] = None,
+    json: Json = False,
+) -> None:
+    """Sessions in, a versioned preference dataset out: every stage in order.
+
+    Without teachers nothing is sent and nothing is spent: only hindsight pairs are made.
+    """
+    from flows.commands import run_all
+    from flows.settings import load_settings
+
+    over = _overrides(workspace, claude_code, openhands, swe_gym, path, preset, max_usd, name, concurrency)
+    run_all(load_settings(config, over), json)
+
+
+@app.command()
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Files or folders of any known format.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Workspace to write the traces to.")],
+    json: Json = False,
+) -> None:
+    """Read sessions, redact them and write the traces; says what was passed over and why."""
+    from flows.commands import ingest_only
+    from flows.settings import load_settings
+
+    ingest_only(load_settings(None, _overrides(out, paths=paths)), json)
+
+
+@app.command()
+def replay(
+    config: Config = None,
+    workspace: WorkspaceOption = None,
+    preset: Preset = None,
+    max_usd: MaxUsd = None,
+    concurrency: Annotated[int | None, typer.Option(help="Calls in flight at most.")] = None,
+    json: Json = False,
+) -> None:
+    """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
+    from flows.commands import replay_only
+    from flows.settings import load_settings
+
+    over = _overrides(workspace, preset=preset, max_usd=max_usd, concurrency=concurrency)
+    replay_only(load_settings(config, over), json)
+
+
+@app.command()
+def pairs(config: Config = None, workspace: WorkspaceOption = None, json: Json = False) -> None:
+    """Make pairs of what the workspace holds: teachers' votes and hindsight. Costs nothing."""
+    from flows.commands import pairs_only
+    from flows.settings import load_settings
+
+    pairs_only(load_settings(config, _overrides(workspace)), json)
+
+
+@app.command()
+def normalize(
+    config: Config = None,
+    workspace: WorkspaceOption = None,
+    recipe: Annotated[Path | None, typer.Option(help="data-juicer recipe (YAML).")] = None,
+    json: Json = False,
+) -> None:
+    """Say what a recipe would keep and drop of the workspace's pairs, by operator; writes no release."""
+    from flows.commands import normalize_only
+    from flows.settings import load_settings
+
+    over = _overrides(workspace)
+    if recipe is not None:
+        over["normalize"] = {"recipe": str(recipe)}
+    normalize_only(load_settings(config, over), json)
+
+
+@app.command()
+def release(
+    config: Config = None, workspace: WorkspaceOption = None, name: Name = None, json: Json = False
+) -> None:
+    """Normalise the workspace's pairs and write them as a versioned dataset with its card."""
+    from flows.commands import release_only
+    from flows.settings import load_settings
+
+    release_only(load_settings(config, _overrides(workspace, name=name)), json)
+
+
+@app.command()
+def show(
+    workspace: WorkspaceOption = None,
+    pairs: Annotated[int, typer.Option("--pairs", "-p", help="Also show this many pairs.")] = 0,
+    source: Annotated[str | None, typer.Option(help="Only pairs of teachers or hindsight.")] = None,
+    json: Json = False,
+) -> None:
+    """Show the last run of a workspace, its releases and, if asked, some of its pairs."""
+    from flows.show import show_workspace
+
+    show_workspace(workspace, pairs, source, json)
+
+
+@app.command()
+def doctor(config: Config = None, workspace: WorkspaceOption = None) -> None:
+    """Check this machine and a configuration: packages, keys, folders. Sends nothing, spends nothing."""
+    from flows.doctor import examine
+    from flows.settings import load_settings
+
+    raise typer.Exit(examine(load_settings(config, _overrides(workspace))))
+
+
+@app.command("simulate-openrouter")
+def simulate_openrouter(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8787,
+    key: Annotated[str, typer.Option(help="API key that is accepted.")] = "simulated-key",
+    latency: Annotated[float, typer.Option(help="Seconds before each answer.")] = 0.0,
+    credit_usd: Annotated[float, typer.Option(help="Credit on the account, in USD.")] = 1000.0,
+    fault: Annotated[list[str] | None, typer.Option(help="KIND=SHARE, e.g. 429=0.1; repeatable.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the simulated models.")] = 0,
+) -> None:
+    """A server on this machine that speaks OpenRouter's wire format; answers are simulated."""
+    from flows.commands import serve_simulation
+
+    serve_simulation(host, port, key, latency, credit_usd, fault or [], seed)
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    try:
+        app()
+    except TracemillError as error:
+        typer.echo(f"tracemill: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("tracemill: interrupted; the same command goes on and pays nothing twice", err=True)
+        sys.exit(130)

@@ -1,0 +1,134 @@
+"""What each command of the command line does, in terms of the stages."""
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from flows.settings import RunSettings
+from flows.summary import ReleaseOutcome, Summary, closing_rows, print_closing
+
+
+def _console() -> Console:
+    width = None if sys.stdout.isatty() else 100
+    return Console(width=width, highlight=False)
+
+
+def _say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        sys.stdout.write(json.dumps(record) + "\n")
+    else:
+        print_closing(_console(), rows, title)
+
+
+def quiet_prefect() -> None:
+    """Prefect without telemetry and with warnings only; set before it is imported, and only where the
+    user has not set it otherwise."""
+    os.environ.setdefault("DO_NOT_TRACK", "1")
+    os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
+
+
+def run_all(settings: RunSettings, as_json: bool) -> None:
+    """`tracemill run`: every stage, as a Prefect flow in this process."""
+    from flows.prepare import prepare
+
+    prepare(settings)
+    quiet_prefect()
+    from flows.harvest import harvest
+
+    record = harvest(settings.model_dump(mode="json"))
+    rows = record_rows(record)
+    _say(rows, f"tracemill run {record['run_id']}", record, as_json)
+
+
+def record_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """The closing table of a run's record."""
+    release = ReleaseOutcome(**record["release"])
+    return closing_rows(Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release)
+
+
+def ingest_only(settings: RunSettings, as_json: bool) -> None:
+    """`tracemill ingest`: files into traces, redacted."""
+    from flows.ingest_work import ingest_everything
+
+    record = ingest_everything(settings)
+    totals = record["totals"]
+    rows = [(key.replace("_", " "), _plain(value)) for key, value in totals.items()]
+    _say(rows, "tracemill ingest", record, as_json)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{count:>7,}  {name}" for name, count in value.items()) or "none"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def replay_only(settings: RunSettings, as_json: bool) -> None:
+    """`tracemill replay`: the teachers' answers for the traces of the workspace."""
+    from flows.stage_work import replay_workspace
+
+    record = replay_workspace(settings)
+    summary = Summary.from_json(record["summary"])
+    release = ReleaseOutcome(None, None, 0, False, {}, {}, "not part of this command")
+    keep = {
+        "states",
+        "teachers",
+        "questions asked",
+        "not asked",
+        "calls",
+        "failed calls",
+        "spent / cap",
+        "stopped",
+    }
+    rows = closing_rows(summary, record["cap_usd"], record["teachers"], release)
+    _say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
+
+
+def pairs_only(settings: RunSettings, as_json: bool) -> None:
+    """`tracemill pairs`: pairs of what the workspace holds."""
+    from flows.stage_work import pair_workspace
+
+    summary = pair_workspace(settings)
+    rows = [
+        ("votes", _plain(dict(summary.verdicts))),
+        ("pairs made", _plain(dict(summary.pairs))),
+        ("no hindsight", _plain(dict(summary.hindsight_skips))),
+    ]
+    _say(rows, "tracemill pairs", summary.to_json(), as_json)
+
+
+def normalize_only(settings: RunSettings, as_json: bool) -> None:
+    """`tracemill normalize`: what the recipe keeps and drops, by operator."""
+    from flows.stage_work import account_of_losses
+
+    record = account_of_losses(settings)
+    rows = [
+        (item["operator"], f"{item['rows_in']:,} in, {item['dropped']:,} dropped")
+        for item in record["operators"]
+    ]
+    rows.append(("kept", f"{record['kept']:,}"))
+    _say(rows, f"tracemill normalize ({record['recipe']})", record, as_json)
+
+
+def release_only(settings: RunSettings, as_json: bool) -> None:
+    """`tracemill release`: the workspace's pairs as a versioned dataset."""
+    from flows.stage_work import release_workspace
+
+    outcome = release_workspace(settings)
+    rows = closing_rows(Summary(), None, [], outcome)
+    keep = {"dropped", "pairs released", "release"}
+    _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)
+
+
+def serve_simulation(
+    host: str, port: int, key: str, latency_s: float, credit_usd: float, faults: list[str], seed: int
+) -> None:
+    """`tracemill simulate-openrouter`: the wire server until it is interrupted."""
+    from flows.simulation import serve_until_interrupted
+
+    serve_until_interrupted(host, port, key, latency_s, credit_usd, faults, seed)

@@ -1,0 +1,86 @@
+"""Checks of this machine and a configuration; sends nothing and spends nothing."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+from rich.console import Console
+
+from flows.prepare import check_teachers, policy_of
+from flows.settings import RunSettings
+from normalize.recipe import check_available, load_recipe
+from records.errors import ConfigError, TracemillError, WorkspaceError
+from records.workspace import Workspace
+
+Check = Callable[[RunSettings], str]
+
+
+def _python(_: RunSettings) -> str:
+    return ".".join(str(part) for part in sys.version_info[:3])
+
+
+def _packages(_: RunSettings) -> str:
+    wanted = ("prefect", "openai", "datasets", "pyarrow", "huggingface_hub")
+    fastapi = tuple(int(part) for part in metadata.version("fastapi").split(".")[:2])
+    if fastapi >= (0, 151):
+        raise ConfigError(
+            f"fastapi {metadata.version('fastapi')}", "below 0.151", "the Prefect server does not start"
+        )
+    return ", ".join(f"{name} {metadata.version(name)}" for name in wanted)
+
+
+def _data_juicer(settings: RunSettings) -> str:
+    check_available()
+    recipe = load_recipe(settings.normalize.recipe)
+    return f"py-data-juicer {metadata.version('py-data-juicer')}, recipe {recipe.name}"
+
+
+def _teachers(settings: RunSettings) -> str:
+    check_teachers(settings, policy_of(settings))
+    names = [teacher.name for teacher in settings.asked()]
+    return ", ".join(names) or "none: hindsight pairs only, nothing is sent"
+
+
+def _sources(settings: RunSettings) -> str:
+    from flows.shards import plan_shards
+
+    if not settings.sources.every():
+        home = Path.home() / ".claude" / "projects"
+        return f"none given; try --claude-code {home}" if home.is_dir() else "none given"
+    plan = plan_shards(settings)
+    return f"{plan.files} files in {len(plan.shards)} shards"
+
+
+def _workspace(settings: RunSettings) -> str:
+    root = settings.workspace
+    if root.exists():
+        Workspace.open(root, create=False)
+        return f"{root}"
+    parent = next(p for p in [root.absolute(), *root.absolute().parents] if p.exists())
+    if not os.access(parent, os.W_OK):
+        raise WorkspaceError(f"{parent} cannot be written", "a folder with write permission")
+    return f"{root} (will be made)"
+
+
+def _checks() -> Iterator[tuple[str, Check]]:
+    yield "python", _python
+    yield "packages", _packages
+    yield "data-juicer", _data_juicer
+    yield "teachers", _teachers
+    yield "sources", _sources
+    yield "workspace", _workspace
+
+
+def examine(settings: RunSettings) -> int:
+    """Print a line a check; 0 where all hold, 2 where one does not."""
+    console = Console(highlight=False, soft_wrap=True)
+    failed = 0
+    for name, check in _checks():
+        try:
+            console.print(f"ok    {name}: {check(settings)}", markup=False)
+        except (TracemillError, metadata.PackageNotFoundError) as error:
+            failed += 1
+            console.print(f"FAIL  {name}: {error}", markup=False)
+    return 2 if failed else 0

@@ -1,0 +1,74 @@
+"""`tracemill ingest`: every source file into the workspace, with an account of each."""
+
+import time
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+
+from flows.prepare import make_redactor
+from flows.progress import meter
+from flows.runs import end_run, start_run, write_manifest
+from flows.settings import RunSettings
+from flows.shard_work import ingest_files
+from flows.shards import plan_shards
+from flows.summary import Summary
+from records.skip import IngestReport
+from records.workspace import Workspace
+
+_SUMMED = (
+    "traces",
+    "contexts",
+    "states",
+    "steps_main",
+    "steps_side",
+    "steps_synthetic",
+    "tool_calls",
+    "tool_errors",
+    "compactions",
+    "branches_real",
+    "bytes",
+)
+
+
+def ingest_everything(settings: RunSettings) -> dict[str, Any]:
+    """Read, redact and write every source; gives `files` (one account each) and `totals`.
+
+    Raises SourceError before anything is written where a path is no session.
+    """
+    plan = plan_shards(settings)
+    work = Workspace.open(settings.workspace)
+    redactor = make_redactor(work)
+    started = time.perf_counter()
+    total, reports = Summary(unread=plan.unread), list[IngestReport]()
+    with meter(Console(stderr=True), None) as gauge:
+        gauge.begin("ingest", plan.files)
+        for files in plan.shards:
+            done = ingest_files(work, files, redactor)
+            total.add(done.summary)
+            reports += done.reports
+            gauge.advance(len(files))
+    record = {
+        "files": [_file(report) for report in reports],
+        "totals": _totals(reports, total, time.perf_counter() - started),
+    }
+    run_id, _ = start_run(work, settings.fingerprint(), "ingest")
+    write_manifest(work, run_id, "ingest", record)
+    end_run(work, run_id, "finished", {"totals": record["totals"]})
+    return record
+
+
+def _file(report: IngestReport) -> dict[str, Any]:
+    value = asdict(report)
+    value["format"] = value.pop("dialect")
+    for key in ("records", "skipped", "flags"):
+        value[key] = dict(Counter(value[key]).most_common())
+    return value
+
+
+def _totals(reports: list[IngestReport], total: Summary, seconds: float) -> dict[str, Any]:
+    sums: dict[str, Any] = {key: sum(getattr(report, key) for report in reports) for key in _SUMMED}
+    for key in ("skipped", "flags", "redactions", "unread"):
+        sums[key] = dict(getattr(total, key).most_common())
+    return {"files": len(reports), **sums, "seconds": round(seconds, 3)}

@@ -1,0 +1,109 @@
+"""tracemill as a library: the whole idea in a few calls, without Prefect and without configuration."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+
+from agreement.vote import Policy
+from flows.asking import ask_states, build_ledger
+from flows.prepare import make_redactor
+from flows.shard_work import Shown, make_pairs
+from normalize.normalizer import DJNormalizer, Normalized
+from records.pair import DPOPair
+from records.reply import TeacherReply
+from records.state import Trace, TraceState
+from teachers.presets import DEFAULT_TEACHERS
+from teachers.settings import ReplaySettings, TeacherSettings
+
+
+def _traces(states: Sequence[TraceState]) -> list[Trace]:
+    """The redacted traces of the states, each once, in the order of their first state."""
+    redactor = make_redactor()
+    seen: dict[str, Trace] = {state.trace.trace_id: state.trace for state in states}
+    return [t if t.redaction else redactor.redact_trace(t)[0] for t in seen.values()]
+
+
+async def replay_trace(
+    states: Sequence[TraceState],
+    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
+    *,
+    max_total_usd: float,
+    ledger: Path | str | None = None,
+    settings: ReplaySettings | None = None,
+) -> list[TeacherReply]:
+    """Ask every teacher what it would have done at each of the states.
+
+    The states are redacted before anything is sent. `max_total_usd` caps what is spent and reserved
+    together, in USD. `ledger` is a database URL or a SQLite file that remembers what was bought, so that
+    a second call pays nothing; without one the memory ends with the call. A failed call is a reply with
+    `failure` set. Raises ConfigError or TeacherError before anything is spent.
+    """
+    wanted = {str(state.step_id) for state in states}
+    shown = [Shown.of(trace) for trace in _traces(states)]
+    questions = [q for item in shown for q in item.questions() if q.step_id in wanted]
+    with build_ledger(ledger) as opened:
+        return await ask_states(questions, teachers, opened, max_total_usd, settings or ReplaySettings())
+
+
+def replay_trace_sync(
+    states: Sequence[TraceState],
+    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
+    *,
+    max_total_usd: float,
+    ledger: Path | str | None = None,
+    settings: ReplaySettings | None = None,
+) -> list[TeacherReply]:
+    """`replay_trace` for code that is not async."""
+    return asyncio.run(
+        replay_trace(states, teachers, max_total_usd=max_total_usd, ledger=ledger, settings=settings)
+    )
+
+
+def extract_dpo_pairs(
+    states: Sequence[TraceState], replies: Sequence[TeacherReply], agreement_threshold: int = 2
+) -> list[DPOPair]:
+    """The pairs the replies give: where `agreement_threshold` teachers of two families agree on another
+    action than the student's. Texts are redacted, as they were when the teachers were asked."""
+    wanted = {str(state.step_id) for state in states}
+    shown = [Shown.of(trace) for trace in _traces(states)]
+    made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), hindsight=False)
+    return [pair for pair in made.pairs if pair.step_id in wanted]
+
+
+async def replay_and_normalize_trace(
+    states: Sequence[TraceState],
+    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
+    *,
+    max_total_usd: float,
+    agreement_threshold: int = 2,
+    recipe: Path | None = None,
+    ledger: Path | str | None = None,
+) -> Normalized:
+    """`replay_trace`, `extract_dpo_pairs` and `DJNormalizer` in one call."""
+    normalizer = DJNormalizer(recipe)
+    normalizer.check()
+    replies = await replay_trace(states, teachers, max_total_usd=max_total_usd, ledger=ledger)
+    pairs = extract_dpo_pairs(states, replies, agreement_threshold)
+    return await asyncio.to_thread(normalizer.normalize, pairs)
+
+
+def replay_and_normalize_trace_sync(
+    states: Sequence[TraceState],
+    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
+    *,
+    max_total_usd: float,
+    agreement_threshold: int = 2,
+    recipe: Path | None = None,
+    ledger: Path | str | None = None,
+) -> Normalized:
+    """`replay_and_normalize_trace` for code that is not async."""
+    return asyncio.run(
+        replay_and_normalize_trace(
+            states,
+            teachers,
+            max_total_usd=max_total_usd,
+            agreement_threshold=agreement_threshold,
+            recipe=recipe,
+            ledger=ledger,
+        )
+    )

@@ -1,0 +1,98 @@
+"""Everything that can be known to be wrong is found here, before a run starts and anything is spent."""
+
+import os
+from dataclasses import dataclass
+
+from agreement.vote import Policy
+from flows.settings import RunSettings
+from flows.shards import Plan, plan_shards
+from normalize.normalizer import DJNormalizer
+from normalize.recipe import check_available, load_recipe
+from privacy.placeholders import workspace_key
+from privacy.redact import Redactor
+from records.errors import ConfigError
+from records.workspace import Workspace
+from teachers.eligibility import require_eligible
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can start: where it writes, what it reads, how it labels and cleans."""
+
+    settings: RunSettings
+    work: Workspace
+    plan: Plan
+    policy: Policy
+    redactor: Redactor
+    normalizer: DJNormalizer
+
+
+def prepare(settings: RunSettings) -> Prepared:
+    """Check a configuration against this machine.
+
+    Raises an error of `records.errors` for missing or broken sources, teachers that cannot be used, a
+    recipe that cannot run and a workspace that cannot be written; nothing is written before the rest
+    holds.
+    """
+    plan = plan_shards(settings)
+    policy = policy_of(settings)
+    check_teachers(settings, policy)
+    normalizer = make_normalizer(settings)
+    work = Workspace.open(settings.workspace)
+    return Prepared(settings, work, plan, policy, make_redactor(work), normalizer)
+
+
+def policy_of(settings: RunSettings) -> Policy:
+    """The vote of a configuration."""
+    vote = settings.agreement
+    return Policy(
+        threshold=vote.threshold,
+        min_families=vote.min_families,
+        exclude_student_family=vote.exclude_student_family,
+        level=vote.level,
+    )
+
+
+def make_redactor(work: Workspace | None = None) -> Redactor:
+    """The redactor of this machine: its secret-named variables, home folder and user name; with the
+    key of a workspace, so that a placeholder reveals nothing and stays the same there."""
+    key = workspace_key(work.root / "redaction.key") if work else b""
+    return Redactor.from_environment(os.environ, key=key)
+
+
+def check_teachers(settings: RunSettings, policy: Policy) -> None:
+    """Raises ConfigError where there is no cap, where the vote cannot be won, or where a key is not
+    set."""
+    asked = settings.asked()
+    if not asked:
+        return
+    settings.cap_usd()
+    require_eligible(
+        asked,
+        (),
+        threshold=policy.threshold,
+        min_families=policy.min_families,
+        exclude_student_family=policy.exclude_student_family,
+    )
+    for teacher in asked:
+        variable = getattr(teacher, "api_key_env", None)
+        if variable and not os.environ.get(variable):
+            raise ConfigError(
+                f"teacher {teacher.name} needs a key and {variable} is not set",
+                f"an API key in {variable}",
+                "export it, or use --preset simulated",
+            )
+
+
+def make_normalizer(settings: RunSettings) -> DJNormalizer:
+    """The normaliser of a configuration. Raises NormalizeError where it cannot run here.
+
+    A recipe of the user's own, and any recipe before money is spent, is tried by data-juicer itself.
+    """
+    recipe = settings.normalize.recipe
+    normalizer = DJNormalizer(recipe)
+    check_available()
+    load_recipe(recipe)
+    if recipe is not None or any(t.type != "simulated" for t in settings.asked()):
+        normalizer.check()
+    return normalizer

@@ -1,0 +1,90 @@
+"""All pairs of the workspace through the recipe, into a release."""
+
+from collections import Counter
+
+from data_cards.release import NoRelease, write_release
+from data_cards.spec import Loss, ReleaseSpec, TeacherEntry
+from flows.prepare import policy_of
+from flows.reduce import load_pairs, votes_without_pair, with_states
+from flows.runs import code_version, write_manifest
+from flows.settings import RunSettings
+from flows.shard_work import pair_kind
+from flows.summary import ReleaseOutcome, Summary
+from normalize.normalizer import DJNormalizer, Normalized
+from privacy.redact import RULES_VERSION
+from records.workspace import Workspace
+from teachers.presets import PRESETS
+
+
+def release_pairs(
+    work: Workspace, settings: RunSettings, normalizer: DJNormalizer, run_id: str, summary: Summary
+) -> ReleaseOutcome:
+    """Normalise and write. Content equal to the latest version's gives that version back; no pair left
+    gives no release, and says which operator took the last."""
+    pairs = load_pairs(work)
+    normalized = normalizer.normalize(pairs)
+    write_manifest(work, run_id, "normalize", account(normalized))
+    made = write_release(
+        _spec(settings, normalized, summary),
+        with_states(work, normalized.kept),
+        normalized.dropped,
+        work.releases_dir,
+        votes_without_pair(work, pairs),
+    )
+    dropped = dict(Counter(f"{item.operator}: {item.reason}" for item in normalized.dropped))
+    kept = dict(Counter(pair_kind(item.pair) for item in normalized.kept))
+    if isinstance(made, NoRelease):
+        return ReleaseOutcome(None, None, 0, False, dropped, kept, made.reason)
+    return ReleaseOutcome(str(made.path), made.version, made.rows, made.created, dropped, kept)
+
+
+def account(normalized: Normalized) -> dict[str, object]:
+    """What the recipe kept and dropped, by operator."""
+    operators = [
+        {"operator": c.operator, "rows_in": c.rows_in, "dropped": c.dropped, "errors": c.errors}
+        for c in normalized.counts
+    ]
+    return {
+        "recipe": normalized.recipe,
+        "fingerprint": normalized.fingerprint,
+        "operators": operators,
+        "kept": len(normalized.kept),
+        "dropped": len(normalized.dropped),
+    }
+
+
+def _spec(settings: RunSettings, normalized: Normalized, summary: Summary) -> ReleaseSpec:
+    code = code_version()
+    return ReleaseSpec(
+        name=settings.release.name,
+        redaction=RULES_VERSION,
+        redaction_counts=dict(summary.redactions),
+        recipe=normalized.recipe,
+        recipe_fingerprint=normalized.fingerprint,
+        configuration_fingerprint=settings.fingerprint(),
+        policy=policy_of(settings).name,
+        teachers=_teachers(settings),
+        losses=tuple(
+            Loss(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
+            for c in normalized.counts
+        ),
+        funnel={"traces": summary.traces, "states": summary.states, "questions": summary.asked},
+        spend_usd=summary.spent_usd,
+        cap_usd=settings.cap_usd(),
+        tracemill_version=code["tracemill"] or "",
+        git_commit=code["commit"],
+    )
+
+
+def _teachers(settings: RunSettings) -> tuple[TeacherEntry, ...]:
+    terms = "" if settings.preset == "none" else PRESETS[settings.preset].terms
+    return tuple(
+        TeacherEntry(
+            name=teacher.name,
+            model=teacher.model,
+            family=teacher.family,
+            simulated=teacher.type == "simulated",
+            terms=terms,
+        )
+        for teacher in settings.asked()
+    )

@@ -1,0 +1,117 @@
+"""Runs of a workspace: who they are, whether they ended, what each stage did.
+
+A run that ended, also by its cap, is over: the next call is a new run with a new cap. A run that was
+killed is taken up again under its own id, so that what it spent still counts against its cap.
+"""
+
+import fcntl
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from records.errors import WorkspaceError
+from records.files import read_json_file, write_json
+from records.identity import digest
+from records.workspace import Workspace
+
+MANIFEST_SCHEMA = 1
+
+
+def utc_now() -> str:
+    """The time as `YYYY-MM-DDTHH:MM:SSZ`."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def today() -> str:
+    """The day as `YYYY-MM-DD`, UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+@contextmanager
+def sole_writer(work: Workspace) -> Iterator[None]:
+    """Held for a whole run. Raises WorkspaceError where another process is running on the workspace."""
+    with (work.root / ".run-lock").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise WorkspaceError(
+                f"another tracemill is running on {work.root}", "one at a time", "wait for it"
+            ) from None
+        yield
+
+
+def start_run(work: Workspace, fingerprint: str, command: str = "run") -> tuple[str, bool]:
+    """Id of the run and whether it takes up an unfinished one of the same fingerprint."""
+    for path in sorted((work.root / "runs").glob("*/run.json"), reverse=True):
+        record = read_json_file(path)
+        if not isinstance(record, dict) or record.get("command") != command:
+            continue
+        if record.get("fingerprint") != fingerprint:
+            continue
+        if record.get("status") == "running":
+            return path.parent.name, True
+        break
+    started = utc_now()
+    stamp = started.replace("-", "").replace(":", "")
+    run_id = f"{stamp}-{digest(fingerprint, started, str(os.getpid()), size=4)}"
+    write_json(
+        work.run_dir(run_id) / "run.json",
+        {
+            "schema": MANIFEST_SCHEMA,
+            "run_id": run_id,
+            "command": command,
+            "fingerprint": fingerprint,
+            "status": "running",
+            "started_at": started,
+        },
+    )
+    return run_id, False
+
+
+def end_run(work: Workspace, run_id: str, status: str, summary: dict[str, Any]) -> None:
+    """Mark the run as ended (`finished` or `failed`) with the figures of its closing table."""
+    path = work.run_dir(run_id) / "run.json"
+    record = read_json_file(path)
+    assert isinstance(record, dict)
+    record |= {"status": status, "ended_at": utc_now(), "summary": summary}
+    write_json(path, record)
+
+
+def last_run(work: Workspace) -> dict[str, Any] | None:
+    """The record of the newest `tracemill run`, None where there was none."""
+    for path in sorted((work.root / "runs").glob("*/run.json"), reverse=True):
+        record = read_json_file(path)
+        if isinstance(record, dict) and record.get("command") == "run":
+            return record
+    return None
+
+
+def write_manifest(work: Workspace, run_id: str, stage: str, content: dict[str, Any]) -> Path:
+    """What a stage read, wrote and counted, beside the run: `runs/<run_id>/<stage>.json`."""
+    path = work.run_dir(run_id) / f"{stage}.json"
+    head = {"schema": MANIFEST_SCHEMA, "stage": stage, "written_at": utc_now(), "code": code_version()}
+    write_json(path, head | content)
+    return path
+
+
+def code_version() -> dict[str, str | None]:
+    """Version of tracemill and, in a git checkout, its commit."""
+    from importlib.metadata import version
+
+    return {"tracemill": version("tracemill"), "commit": _commit()}
+
+
+def _commit() -> str | None:
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    except OSError:
+        return None
+    return done.stdout.strip() or None

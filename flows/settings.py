@@ -1,0 +1,194 @@
+"""The run configuration: one TOML file, flags over it, the stages' settings in their order.
+
+Every model is frozen and refuses unknown keys. Paths in the file are relative to the file.
+"""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from records.errors import ConfigError
+from records.identity import canonical_json, digest
+from teachers.presets import PRESETS
+from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
+
+DEFAULT_WORKSPACE = Path("tracemill-workspace")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class SourceSettings(_Model):
+    """What is read. Under `paths` the format of each file is found by its content."""
+
+    claude_code: tuple[Path, ...] = ()
+    """Claude Code session files or folders of them."""
+    openhands: tuple[Path, ...] = ()
+    """OpenHands evaluation outputs, event lists or conversation folders."""
+    swe_gym: tuple[Path, ...] = ()
+    """SWE-Gym style rows: Parquet, JSONL or JSON."""
+    paths: tuple[Path, ...] = ()
+    """Files or folders of any of these."""
+
+    def every(self) -> list[tuple[Path, str | None]]:
+        """Each path with the source it must be of, None where any will do."""
+        given = [(p, "claude_code") for p in self.claude_code]
+        given += [(p, "openhands") for p in self.openhands]
+        given += [(p, "swe_gym") for p in self.swe_gym]
+        return [*given, *((p, None) for p in self.paths)]
+
+
+class VoteSettings(_Model):
+    """When teachers agree (`agreement/`)."""
+
+    threshold: int = Field(2, ge=1)
+    """Teachers that must agree on another action than the student's."""
+    min_families: int = Field(2, ge=1)
+    """Vendor families they must come from."""
+    exclude_student_family: bool = True
+    """Teachers of the student's own family do not vote."""
+    level: Literal["exact", "canonical"] = "canonical"
+    """How alike two actions must be to count as the same."""
+
+
+class NormalizeSettings(_Model):
+    """Which pairs are kept (`normalize/`)."""
+
+    recipe: Path | None = None
+    """A data-juicer recipe; none given: the one that ships as configs/normalize/default.yaml."""
+
+
+class ReleaseSettings(_Model):
+    """What is published (`data_cards/`)."""
+
+    name: str = "traces"
+    """Folder of the release and name of the dataset: lower-case letters, digits, `. _ -`."""
+    licence: str = "other"
+    """Licence identifier for the card's head; `other` while sources have several or none."""
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("lower-case letters, digits and . _ - only, at most 64, no leading sign")
+        return name
+
+
+class RunSettings(_Model):
+    """A whole run, from sessions to a release."""
+
+    workspace: Path = DEFAULT_WORKSPACE
+    """Folder of tables, ledger and releases."""
+    ledger_url: str | None = None
+    """Database URL of the ledger; none given: a SQLite file in the workspace."""
+    sources: SourceSettings = SourceSettings()
+    preset: Literal["none", "open", "frontier", "simulated"] = "none"
+    """A named set of teachers; `none` asks nobody: hindsight pairs only, nothing sent."""
+    teachers: tuple[TeacherSettings, ...] = ()
+    """Teachers one by one, instead of a preset."""
+    budget: BudgetSettings | None = None
+    """Hard caps in USD; wanted as soon as there are teachers."""
+    replay: ReplaySettings = ReplaySettings()
+    gate: GateSettings = GateSettings()
+    agreement: VoteSettings = Field(default_factory=lambda: VoteSettings.model_validate({}))
+    normalize: NormalizeSettings = NormalizeSettings()
+    release: ReleaseSettings = ReleaseSettings()
+    shard_mb: float = Field(16.0, gt=0)
+    """Source megabytes in one shard, the unit of work and of restart."""
+
+    def asked(self) -> tuple[TeacherSettings, ...]:
+        """The teachers of this run. Raises ConfigError where a preset and a list are both given."""
+        if self.teachers and self.preset != "none":
+            raise ConfigError(
+                f"preset = {self.preset!r} and [[teachers]] are both given", "one of them", "remove one"
+            )
+        if self.preset != "none":
+            return PRESETS[self.preset].teachers
+        return self.teachers
+
+    def cap_usd(self) -> float | None:
+        """The cap of the run in USD, None where nobody is asked. Raises ConfigError where teachers are
+        given and no cap is."""
+        if not self.asked():
+            return None
+        if self.budget is None:
+            raise ConfigError(
+                "teachers are given and no cap", "budget.max_total_usd", "set it, or use --max-usd"
+            )
+        return float(self.budget.max_total_usd)
+
+    def fingerprint(self) -> str:
+        """What the run is, without where and how fast it runs: an unfinished run is taken up again by
+        the same fingerprint. The cap is left out, so that it can be raised for the rest of a run."""
+        given = self.model_dump(mode="json", exclude={"workspace", "ledger_url", "budget", "shard_mb"})
+        given["replay"].pop("concurrency", None)
+        return digest("run", canonical_json(given), size=8)
+
+
+def load_settings(path: Path | None, overrides: dict[str, Any]) -> RunSettings:
+    """The configuration in `path` with `overrides` (nested as the file is) laid over it.
+
+    Raises ConfigError, in one line, for a file that is missing, no TOML, or holds a key or value that
+    is not known.
+    """
+    value: dict[str, Any] = {}
+    if path is not None:
+        value = _resolved(_read_toml(path), path.resolve().parent)
+    merged = _merge(value, overrides)
+    try:
+        return RunSettings.model_validate(merged)
+    except ValidationError as error:
+        raise ConfigError(f"{path or 'the configuration'}: {_first(error)}") from None
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is not there", "a TOML configuration") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error})", "a TOML configuration") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is no TOML: {error}") from None
+
+
+def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    merged = dict(base)
+    for key, value in over.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
+    return merged
+
+
+def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Relative paths of the file made absolute against its folder; anything malformed is left alone."""
+    sources = value.get("sources")
+    if isinstance(sources, dict):
+        for key, paths in sources.items():
+            if isinstance(paths, list):
+                sources[key] = [str(folder / p) if isinstance(p, str) else p for p in paths]
+    for table, key in ((value, "workspace"), (value.get("normalize"), "recipe")):
+        if isinstance(table, dict) and isinstance(table.get(key), str):
+            table[key] = str(folder / Path(table[key]).expanduser())
+    return value
+
+
+def _first(error: ValidationError) -> str:
+    """The first fault as `where: what (found X)`, and how many more there are."""
+    faults = error.errors(include_url=False)
+    fault = faults[0]
+    where = ".".join(str(part) for part in fault["loc"]) or "top level"
+    if fault["type"] == "extra_forbidden":
+        text = f"unknown key {where!r}; remove it or see docs/configuration.md"
+    else:
+        message = fault["msg"].removeprefix("Value error, ")
+        found = fault.get("input")
+        text = f"{where}: {message}"
+        if isinstance(found, str | int | float | bool):
+            text += f" (found {found!r})"
+    return text if len(faults) == 1 else f"{text} (and {len(faults) - 1} more)"

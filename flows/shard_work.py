@@ -1,0 +1,258 @@
+"""One shard through ingest → redact → decide → replay → pairs; each part reads and writes tables.
+
+Nothing here knows Prefect. Each function takes the workspace and gives counts; the tables carry the
+rest, so that every part can also be run alone from the command line.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from agreement.vote import Policy
+from flows.asking import Asking
+from flows.runs import today
+from flows.summary import Summary
+from harnesses.present import Presentation, present
+from ingesters.sources import SourceFile, ingest_source
+from pairs.from_votes import teacher_pair
+from pairs.hindsight import hindsight_report
+from privacy.redact import Redactor
+from records.pair import DPOPair, StepVotes
+from records.reply import Decision, TeacherReply
+from records.rows import (
+    decisions_from_table,
+    decisions_to_table,
+    pairs_to_table,
+    replies_from_table,
+    replies_to_table,
+    votes_to_table,
+)
+from records.skip import IngestReport
+from records.state import MessageView, Trace, TraceState
+from records.trace_rows import traces_from_table, traces_to_table
+from records.workspace import Workspace
+from teachers.question import Question
+from teachers.replay import ReplayResult
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A shard's traces by id, its counts, and what reading each file gave."""
+
+    trace_ids: list[str]
+    summary: Summary
+    reports: list[IngestReport]
+
+
+def ingest_files(work: Workspace, files: Sequence[SourceFile], redactor: Redactor) -> Ingested:
+    """Read the files, redact every message, write the traces."""
+    summary = Summary(files=len(files))
+    kept: dict[str, Trace] = {}
+    reports: list[IngestReport] = []
+    for file in files:
+        started = time.perf_counter()
+        traces, report = ingest_source(file)
+        report.seconds = round(time.perf_counter() - started, 4)
+        reports.append(report)
+        _count_report(report, summary)
+        for trace in traces:
+            _keep_longest(kept, trace, summary)
+    redacted = [_redacted(redactor, trace, summary) for trace in kept.values()]
+    _count_traces(redacted, summary)
+    if redacted:
+        work.write("traces", traces_to_table(redacted), list(kept), redacted[0].source, today())
+    return Ingested(list(kept), summary, reports)
+
+
+def _count_report(report: IngestReport, summary: Summary) -> None:
+    summary.records += report.records
+    summary.skipped += report.skipped
+    summary.flags += report.flags
+    if report.error is not None:
+        summary.unread[report.error] += 1
+
+
+def _keep_longest(kept: dict[str, Trace], trace: Trace, summary: Summary) -> None:
+    other = kept.get(trace.trace_id)
+    if other is not None:
+        summary.flags["same session in two files, the longer kept"] += 1
+    if other is None or other.step_count < trace.step_count:
+        kept[trace.trace_id] = trace
+
+
+def _redacted(redactor: Redactor, trace: Trace, summary: Summary) -> Trace:
+    clean, found = redactor.redact_trace(trace)
+    summary.redactions += found
+    return clean
+
+
+def _count_traces(traces: Sequence[Trace], summary: Summary) -> None:
+    summary.traces += len(traces)
+    summary.contexts += sum(len(t.contexts) for t in traces)
+    summary.states += sum(t.step_count for t in traces)
+
+
+def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
+    """The redacted traces of a shard, in the order of their ids."""
+    found = [
+        trace for table in work.current("traces", frozenset(trace_ids)) for trace in traces_from_table(table)
+    ]
+    return sorted(found, key=lambda trace: trace.trace_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A trace with what a model is shown of each of its contexts."""
+
+    trace: Trace
+    presentations: dict[int, Presentation]
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Shown":
+        """Present every context of the trace."""
+        return cls(trace, {c.index: present(trace, c) for c in trace.contexts if c.steps})
+
+    def questions(self) -> list[Question]:
+        """One question a step, in order."""
+        made = []
+        for state in self.trace.states():
+            presentation = self.presentations[state.context.index]
+            at = state.step.index
+            made.append(
+                Question(
+                    step_id=str(state.step_id),
+                    trace_id=self.trace.trace_id,
+                    messages=MessageView(presentation.messages, presentation.cuts[at]),
+                    tools=presentation.tools,
+                    prompt_id=presentation.prompt_ids[at],
+                    presentation=presentation.version,
+                    redaction=self.trace.redaction or "",
+                    student_family=state.step.family,
+                )
+            )
+        return made
+
+
+def stored_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
+    """The decisions already made for these traces; a rerun replays them."""
+    tables = work.current("decisions", frozenset(trace_ids))
+    return [d for table in tables for d in decisions_from_table(table)]
+
+
+def write_decisions(work: Workspace, source: str, trace_ids: Sequence[str], made: Sequence[Decision]) -> None:
+    """Write the decisions of a shard, before any money is spent on them."""
+    ordered = sorted(made, key=lambda d: (d.step_id, d.teacher))
+    work.write("decisions", decisions_to_table(ordered), trace_ids, source, today())
+
+
+def stored_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply]:
+    """The replies already bought for these traces."""
+    tables = work.current("replies", frozenset(trace_ids))
+    return [r for table in tables for r in replies_from_table(table)]
+
+
+def write_replies(
+    work: Workspace, source: str, trace_ids: Sequence[str], replies: Sequence[TeacherReply]
+) -> list[TeacherReply]:
+    """Write the replies of a shard together with those it had; gives them all, of each step,
+    teacher and sample the newest."""
+    merged = {(r.step_id, r.teacher, r.sample): r for r in stored_replies(work, trace_ids)}
+    merged |= {(r.step_id, r.teacher, r.sample): r for r in replies}
+    every = sorted(merged.values(), key=lambda r: (r.step_id, r.teacher, r.sample, r.request_key))
+    if every:
+        work.write("replies", replies_to_table(every), trace_ids, source, today())
+    return every
+
+
+@dataclass(slots=True)
+class Labelled:
+    """The pairs of some traces, all votes behind them and beside them, and the counts."""
+
+    pairs: list[DPOPair] = field(default_factory=list)
+    votes: list[StepVotes] = field(default_factory=list)
+    summary: Summary = field(default_factory=Summary)
+
+
+def make_pairs(
+    shown: Sequence[Shown], replies: Sequence[TeacherReply], policy: Policy, hindsight: bool = True
+) -> Labelled:
+    """Teacher pairs and hindsight pairs of the traces. Only replies to what would be shown today vote."""
+    made = Labelled()
+    by_step: dict[str, list[TeacherReply]] = {}
+    for reply in replies:
+        by_step.setdefault(reply.step_id, []).append(reply)
+    for item in shown:
+        for state in item.trace.states():
+            answers = by_step.get(str(state.step_id))
+            if answers:
+                _vote(made, item, state, answers, policy)
+        if hindsight:
+            found, reasons = hindsight_report(item.trace)
+            made.summary.hindsight_skips += reasons
+            made.pairs += found
+    made.summary.pairs.update(pair_kind(pair) for pair in made.pairs)
+    return made
+
+
+def _vote(
+    made: Labelled, item: Shown, state: TraceState, answers: Sequence[TeacherReply], policy: Policy
+) -> None:
+    presentation = item.presentations[state.context.index]
+    prompt_id = presentation.prompt_ids[state.step.index]
+    current = [reply for reply in answers if reply.prompt_id == prompt_id]
+    if not current:
+        return
+    pair, tally = teacher_pair(state, presentation, current, policy)
+    made.summary.verdicts[tally.verdict] += 1
+    made.votes.append(StepVotes(str(state.step_id), tally.verdict, tally.votes))
+    if pair is not None:
+        made.pairs.append(pair)
+
+
+def pair_kind(pair: DPOPair) -> str:
+    """Label source and operations of a pair: `teachers: edit over run`."""
+    return f"{pair.label_source}: {pair.chosen_operation} over {pair.rejected_operation}"
+
+
+def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: Labelled) -> None:
+    """Write pairs and votes of a shard; a shard without any replaces what these traces had."""
+    some = frozenset(trace_ids)
+    if made.pairs or any(work.current("pairs", some)):
+        pairs = sorted(made.pairs, key=lambda pair: pair.pair_id)
+        work.write("pairs", pairs_to_table(pairs), trace_ids, source, today())
+    if made.votes or any(work.current("votes", some)):
+        votes = sorted(made.votes, key=lambda step: step.step_id)
+        work.write("votes", votes_to_table(votes), trace_ids, source, today())
+
+
+def ask_shard(
+    work: Workspace, source: str, shown: Sequence[Shown], asking: Asking | None, tick: Callable[[float], None]
+) -> tuple[list[TeacherReply], Summary]:
+    """Decide, write the decisions, ask, write the replies; gives all replies these traces have."""
+    trace_ids = [item.trace.trace_id for item in shown]
+    summary = Summary()
+    if asking is None:
+        return stored_replies(work, trace_ids), summary
+    questions = [question for item in shown for question in item.questions()]
+    decisions = asking.decide(questions, stored_decisions(work, trace_ids))
+    write_decisions(work, source, trace_ids, decisions)
+    result = asking.ask(questions, decisions, tick)
+    replies = write_replies(work, source, trace_ids, result.replies)
+    _count_replies(summary, decisions, result)
+    return replies, summary
+
+
+def _count_replies(summary: Summary, decisions: Sequence[Decision], result: ReplayResult) -> None:
+    counters = result.counters
+    summary.asked = sum(decision.verdict == "ask" for decision in decisions)
+    summary.not_asked.update(d.reason for d in decisions if d.verdict == "skip")
+    for name, count in counters.items():
+        kind, _, what = name.partition(":")
+        if kind == "not_asked":
+            summary.not_asked[what] += count
+            summary.asked -= count
+        elif kind == "failed":
+            summary.failures[what] += count
+    summary.calls = counters["attempts"]
+    summary.reused = counters["cached"]
+    summary.stopped = result.stopped

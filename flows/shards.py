@@ -1,0 +1,83 @@
+"""Source files → shards: the unit of work, of restart and of one Prefect task."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flows.settings import RunSettings
+from ingesters.sources import SourceFile, discover
+from records.errors import SourceError
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The shards of a run, and the files that are no session (by reason, with their names)."""
+
+    shards: tuple[tuple[SourceFile, ...], ...]
+    unread: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def files(self) -> int:
+        """Source files in all shards."""
+        return sum(len(shard) for shard in self.shards)
+
+
+def plan_shards(settings: RunSettings) -> Plan:
+    """Find the source files and cut them into shards of about `shard_mb`, one source a shard.
+
+    Raises SourceError where a path is missing, where one named outright is no session, where a format
+    was asked for and the content is another, and where nothing at all was found.
+    """
+    unread: Counter[str] = Counter()
+    found: dict[Path, SourceFile] = {}
+    given = settings.sources.every()
+    if not given:
+        raise SourceError(
+            "no sources are given", "at least one folder of sessions", "see tracemill run --help"
+        )
+    for path, wanted in given:
+        for file in _accepted(path, wanted, unread):
+            found.setdefault(file.path.resolve(), file)
+    if not found:
+        where = ", ".join(str(path) for path, _ in given)
+        raise SourceError(f"no recorded session under {where}", "Claude Code, OpenHands or SWE-Gym files")
+    return Plan(tuple(_cut(list(found.values()), settings.shard_mb * 1e6)), unread)
+
+
+def _accepted(path: Path, wanted: str | None, unread: Counter[str]) -> list[SourceFile]:
+    accepted = []
+    for file in discover([path]):
+        source = source_of(file.dialect)
+        if source is None or (wanted is not None and source != wanted):
+            reason = "no known format" if source is None else f"{source}, not {wanted}"
+            if path.is_file():
+                raise SourceError(f"{path} is {reason}", f"a {wanted or 'recorded'} session")
+            unread[reason] += 1
+            continue
+        accepted.append(file)
+    return accepted
+
+
+def source_of(dialect: str | None) -> str | None:
+    """The source a dialect belongs to; None for none."""
+    if dialect is None:
+        return None
+    return next((s for s in ("claude_code", "openhands", "swe_gym") if dialect.startswith(s)), None)
+
+
+def _cut(files: list[SourceFile], limit: float) -> list[tuple[SourceFile, ...]]:
+    shards: list[tuple[SourceFile, ...]] = []
+    by_source: dict[str | None, list[SourceFile]] = {}
+    for file in files:
+        by_source.setdefault(source_of(file.dialect), []).append(file)
+    for group in by_source.values():
+        shard: list[SourceFile] = []
+        size = 0.0
+        for file in sorted(group, key=lambda f: str(f.path)):
+            if shard and size + file.bytes > limit:
+                shards.append(tuple(shard))
+                shard, size = [], 0.0
+            shard.append(file)
+            size += file.bytes
+        shards.append(tuple(shard))
+    return shards

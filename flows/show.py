@@ -1,0 +1,76 @@
+"""A workspace on a terminal: its last run, its releases, some of its pairs."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from flows.commands import record_rows
+from flows.reduce import load_pairs
+from flows.runs import last_run
+from flows.settings import DEFAULT_WORKSPACE
+from flows.shard_work import pair_kind
+from flows.summary import print_closing
+from records.message import render_turn
+from records.pair import DPOPair
+from records.workspace import Workspace
+
+
+def show_workspace(root: Path | None, count: int, source: str | None, as_json: bool) -> None:
+    """Print the closing table of the last run and `count` pairs. Raises WorkspaceError where `root` is
+    no workspace."""
+    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False)
+    record = last_run(work)
+    pairs = [pair for pair in load_pairs(work) if source in (None, pair.label_source)]
+    if as_json:
+        sys.stdout.write(
+            json.dumps({"run": record, "releases": releases(work), "pairs": Counter(map(pair_kind, pairs))})
+            + "\n"
+        )
+        return
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
+    if record is None:
+        console.print("no run yet")
+    elif record.get("status") == "running":
+        console.print(f"run {record['run_id']} has not ended; the same command goes on")
+    else:
+        print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
+    for name, versions in releases(work).items():
+        console.print(f"release {name}: {', '.join(versions)}")
+    for pair in spread(pairs, count):
+        console.print(_panel(pair))
+
+
+def releases(work: Workspace) -> dict[str, list[str]]:
+    """Names and versions of the releases, oldest first."""
+    found: dict[str, list[str]] = {}
+    for manifest in sorted(work.releases_dir.glob("*/*/manifest.json")):
+        found.setdefault(manifest.parent.parent.name, []).append(manifest.parent.name)
+    return found
+
+
+def spread(pairs: list[DPOPair], count: int) -> list[DPOPair]:
+    """`count` pairs at even distances, so that the sample is not the first trace alone."""
+    if count <= 0 or not pairs:
+        return []
+    step = max(1, len(pairs) // count)
+    return pairs[::step][:count]
+
+
+def _panel(pair: DPOPair) -> Panel:
+    text = Text()
+    why = pair.evidence or f"{pair.n_teachers_agreeing} teachers agree ({', '.join(pair.families)})"
+    text.append(f"{pair.label_source}: {why}\n", style="italic")
+    for side, style in (("chosen", "green"), ("rejected", "red")):
+        shown: Any = render_turn(getattr(pair, side))
+        text.append(f"{side}\n", style=f"bold {style}")
+        text.append(f"{shown[:600]}{' ...' if len(shown) > 600 else ''}\n")
+    for vote in pair.votes:
+        mark = "+" if vote.agrees else "-" if vote.counted else "no vote"
+        text.append(f"{mark} {vote.teacher} {vote.operation} {vote.reason}\n", style="dim")
+    return Panel(text, title=pair.step_id, title_align="left")

@@ -1,0 +1,126 @@
+"""The stages one by one, on a workspace that holds the traces."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+
+from flows.asking import Asking
+from flows.prepare import check_teachers, make_normalizer, make_redactor, policy_of
+from flows.progress import meter
+from flows.reduce import load_pairs
+from flows.release_work import account, release_pairs
+from flows.runs import end_run, sole_writer, start_run, write_manifest
+from flows.settings import RunSettings
+from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, stored_replies, write_labels
+from flows.summary import ReleaseOutcome, Summary
+from records.errors import ConfigError, WorkspaceError
+from records.trace_rows import traces_from_table
+from records.workspace import Workspace
+
+_BATCH = 64
+
+
+def _trace_ids(work: Workspace) -> dict[str, list[str]]:
+    """Every trace of the workspace, by source. Raises WorkspaceError where it has none."""
+    found: dict[str, list[str]] = {}
+    for table in work.current("traces"):
+        pairs = zip(table["source"].to_pylist(), table["trace_id"].to_pylist(), strict=True)
+        for source, trace_id in pairs:
+            found.setdefault(source, []).append(trace_id)
+    if not found:
+        raise WorkspaceError(f"{work.root} holds no traces", "some", "run `tracemill ingest` first")
+    return found
+
+
+def _batches(work: Workspace) -> list[tuple[str, list[str]]]:
+    return [
+        (source, sorted(ids)[start : start + _BATCH])
+        for source, ids in _trace_ids(work).items()
+        for start in range(0, len(ids), _BATCH)
+    ]
+
+
+@contextmanager
+def _stage(settings: RunSettings, command: str) -> Iterator[tuple[Workspace, str]]:
+    """The workspace and a run of its own for one stage."""
+    work = Workspace.open(settings.workspace, create=False)
+    with sole_writer(work):
+        run_id, _ = start_run(work, settings.fingerprint(), command)
+        yield work, run_id
+
+
+def replay_workspace(settings: RunSettings) -> dict[str, Any]:
+    """Ask the teachers at the steps of every trace, shard by shard. Raises ConfigError without
+    teachers."""
+    if not settings.asked():
+        raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
+    check_teachers(settings, policy_of(settings))
+    total, cap = Summary(), settings.cap_usd()
+    with (
+        _stage(settings, "replay") as (work, run_id),
+        meter(Console(stderr=True), cap) as gauge,
+        Asking.open(settings, work, run_id, make_redactor(work)) as asking,
+    ):
+        batches = _batches(work)
+        gauge.begin("replay", len(batches))
+        for source, ids in batches:
+            shown = [Shown.of(trace) for trace in load_traces(work, ids)]
+            total.states += sum(item.trace.step_count for item in shown)
+            total.add(ask_shard(work, source, shown, asking, lambda usd: gauge.advance(0, usd))[1])
+            gauge.advance(1)
+        if asking is not None:
+            total.spent_usd = asking.spent_usd()
+        names = [teacher.name for teacher in settings.asked()]
+        record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
+        write_manifest(work, run_id, "replay", record)
+        end_run(work, run_id, "finished", record)
+    return record
+
+
+def pair_workspace(settings: RunSettings) -> Summary:
+    """Make the pairs of every trace anew, from the replies the workspace holds."""
+    policy, total = policy_of(settings), Summary()
+    with _stage(settings, "pairs") as (work, run_id):
+        for source, ids in _batches(work):
+            shown = [Shown.of(trace) for trace in load_traces(work, ids)]
+            made = make_pairs(shown, stored_replies(work, ids), policy)
+            write_labels(work, source, ids, made)
+            total.add(made.summary)
+        write_manifest(work, run_id, "pairs", total.to_json())
+        end_run(work, run_id, "finished", {"summary": total.to_json()})
+    return total
+
+
+def account_of_losses(settings: RunSettings) -> dict[str, Any]:
+    """What the recipe would keep and drop of the workspace's pairs; writes the account alone."""
+    normalizer = make_normalizer(settings)
+    with _stage(settings, "normalize") as (work, run_id):
+        record = account(normalizer.normalize(load_pairs(work)))
+        write_manifest(work, run_id, "normalize", record)
+        end_run(work, run_id, "finished", record)
+    return record
+
+
+def release_workspace(settings: RunSettings) -> ReleaseOutcome:
+    """The workspace's pairs as a release."""
+    normalizer = make_normalizer(settings)
+    with _stage(settings, "release") as (work, run_id):
+        summary = _summary_of(work)
+        outcome = release_pairs(work, settings, normalizer, run_id, summary)
+        end_run(work, run_id, "finished", {"release": outcome.path, "version": outcome.version})
+    return outcome
+
+
+def _summary_of(work: Workspace) -> Summary:
+    """Traces, states and money of the workspace as it is."""
+    summary = Summary()
+    for table in work.current("traces"):
+        for trace in traces_from_table(table):
+            summary.traces += 1
+            summary.states += trace.step_count
+    for table in work.current("replies"):
+        summary.asked += table.num_rows
+        summary.spent_usd += sum(table["cost_usd"].to_pylist())
+    return summary

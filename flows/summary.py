@@ -1,0 +1,135 @@
+"""What a run counted, and the closing table made of it."""
+
+from collections import Counter
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of a shard or of a whole run; `add` sums them. Money in USD."""
+
+    files: int = 0
+    traces: int = 0
+    contexts: int = 0
+    states: int = 0
+    records: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
+    unread: Counter[str] = field(default_factory=Counter)
+    flags: Counter[str] = field(default_factory=Counter)
+    redactions: Counter[str] = field(default_factory=Counter)
+    asked: int = 0
+    not_asked: Counter[str] = field(default_factory=Counter)
+    calls: int = 0
+    reused: int = 0
+    failures: Counter[str] = field(default_factory=Counter)
+    spent_usd: float = 0.0
+    verdicts: Counter[str] = field(default_factory=Counter)
+    hindsight_skips: Counter[str] = field(default_factory=Counter)
+    pairs: Counter[str] = field(default_factory=Counter)
+    stopped: str | None = None
+
+    def add(self, other: "Summary") -> None:
+        """Add the counts of another shard; the first reason to stop stays."""
+        for item in fields(self):
+            mine, theirs = getattr(self, item.name), getattr(other, item.name)
+            if item.name == "stopped":
+                self.stopped = mine or theirs
+            else:
+                setattr(self, item.name, mine + theirs)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, counters by falling count."""
+        return {
+            item.name: dict(value.most_common()) if isinstance(value, Counter) else value
+            for item in fields(self)
+            for value in [getattr(self, item.name)]
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Summary":
+        """The inverse of `to_json`."""
+        made = cls()
+        for item in fields(cls):
+            given = value.get(item.name)
+            if given is not None:
+                old = getattr(made, item.name)
+                setattr(made, item.name, Counter(given) if isinstance(old, Counter) else given)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseOutcome:
+    """Where the release lies, or why there is none."""
+
+    path: str | None
+    version: str | None
+    rows: int
+    created: bool
+    dropped: dict[str, int]
+    kept: dict[str, int]
+    note: str = ""
+
+
+def _counts(counter: dict[str, int], most: int = 12) -> str:
+    items = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
+    text = "\n".join(f"{count:>7,}  {name}" for name, count in items[:most])
+    return text + (f"\n         and {len(items) - most} more kinds" if len(items) > most else "")
+
+
+def _money(value: float) -> str:
+    return f"${value:,.4f}" if value < 100 else f"${value:,.2f}"
+
+
+def closing_rows(
+    summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
+) -> list[tuple[str, str]]:
+    """The closing table as (what, figures), in the order of the data flow."""
+    not_asked = _counts(dict(summary.not_asked)) or "-"
+    cap = _money(cap_usd) if cap_usd is not None else "no cap"
+    rows = [
+        ("files read", f"{summary.files:,}" + _indent(summary.unread, "unread")),
+        ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
+        ("states", f"{summary.states:,}"),
+        ("records passed over", _counts(dict(summary.skipped)) or "none"),
+        ("worth knowing", _counts(dict(summary.flags)) or "nothing"),
+        ("redacted", _counts(dict(summary.redactions)) or "nothing found"),
+        ("teachers", ", ".join(teachers) or "none: nothing was sent"),
+        ("questions asked", f"{summary.asked:,}"),
+        ("not asked", not_asked),
+        ("calls", f"{summary.calls:,} sent, {summary.reused:,} answered from the ledger"),
+        ("failed calls", _counts(dict(summary.failures)) or "none"),
+        ("spent / cap", f"{_money(summary.spent_usd)} / {cap}"),
+        ("votes", _counts(dict(summary.verdicts)) or "-"),
+        ("pairs made", _counts(dict(summary.pairs)) or "none"),
+        ("dropped", _counts(release.dropped) or "none"),
+        ("pairs released", _counts(release.kept) or "none"),
+        ("release", _release_text(release)),
+    ]
+    if summary.stopped:
+        rows.append(("stopped", summary.stopped))
+    return rows
+
+
+def _indent(counter: Counter[str], word: str) -> str:
+    return "".join(f"\n{count:>7,}  {word}: {reason}" for reason, count in counter.most_common())
+
+
+def _release_text(release: ReleaseOutcome) -> str:
+    if release.path is None:
+        return release.note or "none"
+    made = "written" if release.created else "unchanged since"
+    return f"{release.path}\n{release.rows:,} rows, {made} version {release.version}"
+
+
+def print_closing(console: Console, rows: list[tuple[str, str]], title: str) -> None:
+    """The closing table on a terminal, or as plain text where there is none."""
+    table = Table(title=title, title_justify="left", show_header=False, show_lines=True)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for what, figures in rows:
+        table.add_row(what, figures)
+    console.print(table)

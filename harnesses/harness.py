@@ -1,0 +1,54 @@
+"""Which harness a session ran in: name and version → its row."""
+
+import re
+
+from harnesses.claude_code import NEW as CLAUDE_CODE_NEW
+from harnesses.claude_code import OLD as CLAUDE_CODE_OLD
+from harnesses.openhands import V0 as OPENHANDS_V0
+from harnesses.openhands import V1 as OPENHANDS_V1
+from harnesses.swe_agent import SWE_AGENT
+from harnesses.vocabulary import Harness, ToolRule
+
+__all__ = ["GENERIC", "HARNESSES", "Harness", "harness_for", "rule_for"]
+
+_GENERIC_SYSTEM = """\
+You are a coding agent. You get a task about a code base and carry it out step by step with the tools you \
+are offered. When the task is done, or you need an answer from the user, reply with text and no tool call.
+
+(This prompt is a stand-in: what the session was really given was not recorded.)"""
+
+HARNESSES = (CLAUDE_CODE_NEW, CLAUDE_CODE_OLD, OPENHANDS_V0, OPENHANDS_V1, SWE_AGENT)
+GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
+"""Stands in for a harness the table does not know; its tools are inferred."""
+
+_ALL_RULES: dict[str, ToolRule] = {}
+for _harness in HARNESSES:
+    for _name, _rule in _harness.rules.items():
+        _ALL_RULES.setdefault(_name, _rule)
+
+
+def harness_for(name: str, version: str | None = None) -> Harness:
+    """The harness of that name in that version; `GENERIC` for a name the table does not know.
+
+    Names are compared without case, `-` and `_` alike. Without a version: the oldest range.
+    """
+    key = re.sub(r"[-_\s]+", "_", name.strip().lower())
+    number = _version_tuple(version)
+    if key.startswith("claude_code"):
+        return CLAUDE_CODE_NEW if number >= (2, 1, 91) else CLAUDE_CODE_OLD
+    if key.startswith("openhands"):
+        later = number >= (1, 0, 0) or key.endswith(("v1", "sdk"))
+        return OPENHANDS_V1 if later else OPENHANDS_V0
+    if key.startswith(("swe_agent", "sweagent")):
+        return SWE_AGENT
+    return GENERIC
+
+
+def rule_for(harness: Harness, tool: str) -> ToolRule | None:
+    """What a tool does: the harness's own rule, else that of any harness with a tool of that name."""
+    return harness.rules.get(tool) or _ALL_RULES.get(tool)
+
+
+def _version_tuple(version: str | None) -> tuple[int, ...]:
+    numbers = re.findall(r"\d+", version or "")[:3]
+    return tuple(int(number) for number in numbers) + (0,) * (3 - len(numbers))

@@ -1,0 +1,176 @@
+"""Command lines, read as far as comparing and sorting them needs.
+
+A line is cut into simple commands with the operators between them. Quotes are removed, here-documents
+taken out, `$(...)` kept as it is written. Nothing is expanded or run. What cannot be read gives None,
+and its reader falls back to the text.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+_HEREDOC = re.compile(
+    r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"]?)(?P<tag>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n"
+    r"(?P<body>(?:.*\n)*?)[ \t]*(?P=tag)(?=[ \t]*(?:\n|\)|$))"
+)
+_TOKEN = re.compile(
+    r"""
+    (?P<blank>[ \t\r]++|\\\n)
+  | (?P<comment>(?<![^\s;|&()])\#[^\n]*)
+  | (?P<redirect>\d*(?:<<<|<<-?|>>|>&|<&|>\||<>|>|<)|&>>?)
+  | (?P<operator>&&|\|\||;;|\|&|[|;&\n()])
+  | (?P<word>(?:
+        [^\s'"\\|&;<>()`$]++
+      | '[^']*+'
+      | "(?:\\.|\$\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\)|[^"\\])*+"
+      | \\.
+      | \$'(?:\\.|[^'\\])*+'
+      | \$\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*+\))*+\))*+\))*+\)
+      | \$
+      | `[^`]*+`
+    )++)
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
+_KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
+_MARK = re.compile(r"\x00(\d+)\x00")
+
+
+@dataclass(frozen=True, slots=True)
+class Simple:
+    """One simple command.
+
+    `joiner` is the operator before it: empty for the first, `;` for a newline too, `(` and `)` where a
+    subshell begins or has ended. `keywords` are the words of loops and conditions before it (`do`, `then`,
+    `done`, ...). `redirects` are (operator, target) in order; `heredoc` is the text of a here-document.
+    """
+
+    argv: tuple[str, ...]
+    joiner: str = ""
+    keywords: tuple[str, ...] = ()
+    assignments: tuple[str, ...] = ()
+    redirects: tuple[tuple[str, str], ...] = ()
+    heredoc: str | None = None
+
+    @property
+    def writes_to(self) -> str | None:
+        """The file its standard output goes to, if any."""
+        for operator, target in self.redirects:
+            if operator in (">", ">>", ">|", "&>", "&>>", "1>", "1>>") and target != "/dev/null":
+                return target
+        return None
+
+    @property
+    def appends(self) -> bool:
+        """True where the output is added to the end of a file."""
+        return any(operator.endswith(">>") for operator, _ in self.redirects)
+
+
+@dataclass(slots=True)
+class _Building:
+    """A simple command while its tokens arrive; `pending` is a redirect that waits for its target."""
+
+    joiner: str = ""
+    words: list[str] = field(default_factory=list)
+    redirects: list[tuple[str, str]] = field(default_factory=list)
+    heredoc: str | None = None
+    pending: str = ""
+
+    def add_word(self, token: str, bodies: list[str]) -> None:
+        """Takes a word: a here-document, the target of a redirect, or an argument."""
+        whole = _MARK.fullmatch(token)
+        if whole:
+            self.heredoc = bodies[int(whole[1])]
+            return
+        word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])], unquote(token))
+        if self.pending:
+            self.redirects.append((self.pending, word))
+            self.pending = ""
+        else:
+            self.words.append(word)
+
+    def finish(self) -> Simple | None:
+        """The command; None where nothing of it came."""
+        words = self.words
+        if not words and not self.redirects and self.heredoc is None:
+            return None
+        start = 0
+        while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
+            start += 1
+        return Simple(
+            tuple(words[start:]),
+            self.joiner,
+            tuple(word for word in words[:start] if word in _KEYWORDS),
+            tuple(word for word in words[:start] if word not in _KEYWORDS),
+            tuple(self.redirects),
+            self.heredoc,
+        )
+
+
+def parse_command(line: str) -> tuple[Simple, ...] | None:
+    """The simple commands of a command line, in order; None where it cannot be read."""
+    if "\x00" in line:
+        return None
+    bodies: list[str] = []
+    tokens = _tokens(_take_heredocs(line, bodies))
+    if tokens is None:
+        return None
+    built = [_Building()]
+    for kind, token in tokens:
+        current = built[-1]
+        if kind == "word":
+            current.add_word(token, bodies)
+        elif current.pending:
+            return None
+        elif kind == "redirect":
+            current.pending = token
+        else:
+            built.append(_Building(joiner=";" if token == "\n" else token))
+    if built[-1].pending:
+        return None
+    return tuple(command for command in (each.finish() for each in built) if command is not None)
+
+
+def _tokens(text: str) -> list[tuple[str, str]] | None:
+    """(kind, token) of words, redirects and operators; None where some text is none of them."""
+    found: list[tuple[str, str]] = []
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            return None
+        position = match.end()
+        kind = match.lastgroup or ""
+        if kind not in ("blank", "comment"):
+            found.append((kind, match.group()))
+    return found
+
+
+def unquote(word: str) -> str:
+    """A word without its quotes.
+
+    As written stays a word with `$(...)` or backticks, and one that quotes a `$name` singly: without its
+    quotes it would read as another.
+    """
+    if not any(mark in word for mark in "'\"\\"):
+        return word
+    if "$(" in word or "`" in word or ("'" in word and _VARIABLE.search(word)):
+        return word
+    parts = _QUOTED.findall(word)
+    return "".join(
+        single or re.sub(r'\\(["\\$`\n])', r"\1", double) or escaped or plain
+        for single, double, escaped, plain in parts
+    )
+
+
+def _take_heredocs(line: str, bodies: list[str]) -> str:
+    if "<<" not in line:
+        return line
+
+    def take(match: re.Match[str]) -> str:
+        bodies.append(match["body"])
+        return f" \x00{len(bodies) - 1}\x00 {match['rest']}"
+
+    return _HEREDOC.sub(take, line)

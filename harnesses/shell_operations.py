@@ -1,0 +1,225 @@
+"""What a command line does: shell commands → operation and target, by a table."""
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from harnesses.shell import Simple, parse_command
+from harnesses.shell_tables import (
+    GIT_READS,
+    INTERPRETERS,
+    PROGRAMS,
+    QUIET,
+    RUNNERS,
+    SET_UP,
+    TEST_DRIVERS,
+    TEST_FILE,
+    TEST_WORD,
+    WRAPPERS,
+)
+from harnesses.vocabulary import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What a command does: operation, what it is about, and whether it changes anything."""
+
+    operation: Operation
+    target: str | None
+    mutating: bool
+
+
+UNREADABLE = Effect(Operation.RUN, None, True)
+
+
+@lru_cache(maxsize=4096)
+def command_effect(line: str) -> Effect:
+    """What a command line does.
+
+    The first part that writes files decides, else the first that is not set-up (`cd`, `echo`, `export`,
+    ...). `cd X &&` is folded into relative paths. A line that cannot be read is judged by its first word.
+    """
+    commands = parse_command(line)
+    if commands is None:
+        return _by_first_word(line)
+    folder, effects = "", []
+    for command in commands:
+        if command.argv[:1] == ("cd",) and len(command.argv) > 1:
+            folder = join_path(folder, command.argv[1])
+            continue
+        effect = _simple_effect(command, folder)
+        if effect is not None:
+            effects.append((effect, command))
+    return _choose(effects)
+
+
+def unwrap(argv: Sequence[str]) -> tuple[str, ...]:
+    """The command inside its wrappers: `sudo`, `timeout 60`, `poetry run`, `python -m pytest` → `pytest`."""
+    words = tuple(argv)
+    while words:
+        program = posixpath.basename(words[0])
+        runner = next((r for r in RUNNERS if words[: len(r)] == r), None)
+        if program in WRAPPERS and len(words) > 1:
+            words = _past_options(words[1:], WRAPPERS[program])
+        elif runner and len(words) > len(runner):
+            words = _past_options(words[len(runner) :], 0)
+        elif re.fullmatch(r"python[\d.]*", program) and words[1:2] == ("-m",) and len(words) > 2:
+            words = words[2:]
+        else:
+            break
+    return words
+
+
+def join_path(folder: str, path: str) -> str:
+    """`path` as seen from `folder`, normalised; absolute and home paths stay so."""
+    if path.startswith(("/", "~", "$")) or not folder:
+        return posixpath.normpath(path) if path else folder
+    return posixpath.normpath(posixpath.join(folder, path))
+
+
+def _past_options(words: tuple[str, ...], values: int) -> tuple[str, ...]:
+    start = 0
+    while start < len(words) and (words[start].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[start])):
+        start += 1
+    return words[start + values :]
+
+
+def _choose(effects: list[tuple[Effect, Simple]]) -> Effect:
+    work = [each for each in effects if not _is_setup(each[1])] or effects
+    for effect, _ in work:
+        if effect.mutating and effect.operation in (Operation.EDIT, Operation.CREATE):
+            return effect
+    mutating = any(effect.mutating for effect, _ in effects)
+    if not work:
+        return Effect(Operation.RUN, None, False)
+    first = work[0][0]
+    return Effect(first.operation, first.target, mutating)
+
+
+def _is_setup(command: Simple) -> bool:
+    words = unwrap(command.argv)
+    if command.writes_to is not None and not command.writes_to.startswith("/tmp"):
+        return False
+    return not words or words[0] in SET_UP or words[:2] == ("rm", "-rf")
+
+
+def _simple_effect(command: Simple, folder: str) -> Effect | None:
+    words = unwrap(command.argv)
+    target = command.writes_to
+    program = posixpath.basename(words[0]) if words else ""
+    if target is not None and (command.heredoc is not None or program in ("cat", "echo", "printf", "")):
+        operation = Operation.EDIT if command.appends else Operation.CREATE
+        return Effect(operation, join_path(folder, target), True)
+    if not words:
+        return None
+    writes = program in ("tee", "sed", "perl") or PROGRAMS.get(program) == Operation.EDIT
+    if command.joiner in ("|", "|&") and not writes:
+        return None
+    return _program_effect(program, words, folder)
+
+
+def _program_effect(program: str, words: tuple[str, ...], folder: str) -> Effect:
+    if program in ("sed", "perl") and _edits_in_place(words):
+        return Effect(Operation.EDIT, _last_path(words, folder), True)
+    if program == "sed":
+        return Effect(Operation.READ, _last_path(words, folder), False)
+    if program == "git":
+        return _git_effect(words, folder)
+    if _runs_tests(program, words):
+        return Effect(Operation.RUN_TEST, " ".join((program, *_operands(words))), True)
+    operation = PROGRAMS.get(program)
+    if operation is None or (program == "gofmt" and "-w" not in words):
+        return Effect(Operation.RUN, _run_target(words, folder), program not in SET_UP)
+    if operation == Operation.FINISH:
+        return Effect(operation, None, True)
+    return Effect(operation, _target(operation, program, words, folder), operation not in QUIET)
+
+
+def _target(operation: Operation, program: str, words: tuple[str, ...], folder: str) -> str | None:
+    operands = _operands(words)
+    if operation == Operation.SEARCH:
+        return _search_target(program, words, operands, folder)
+    if operation == Operation.LIST:
+        return join_path(folder, operands[0] if operands else ".")
+    if operation in (Operation.VCS, Operation.RUN_TEST):
+        return " ".join((program, *operands[:2]))
+    if program in ("open", "create", "filemap"):
+        return join_path(folder, operands[0]) if operands else None
+    return _last_path(words, folder) if operation != Operation.WEB else next(iter(operands[-1:]), None)
+
+
+def _search_target(program: str, words: tuple[str, ...], operands: list[str], folder: str) -> str | None:
+    if program in ("find", "fd"):
+        for option in ("-name", "-iname", "-path", "-regex"):
+            if option in words[:-1]:
+                return words[words.index(option) + 1]
+        return join_path(folder, operands[0]) if operands else folder or "."
+    return operands[0] if operands else None
+
+
+def _git_effect(words: tuple[str, ...], folder: str) -> Effect:
+    rest = list(words[1:])
+    while rest and rest[0].startswith("-"):
+        rest = rest[2:] if rest[0] in ("-C", "-c", "--git-dir", "--work-tree") else rest[1:]
+    verb = rest[0] if rest else ""
+    if verb == "grep":
+        return Effect(Operation.SEARCH, next(iter(_operands(tuple(rest))), None), False)
+    if verb == "apply":
+        return Effect(Operation.EDIT, _last_path(words, folder), True)
+    quiet = verb in GIT_READS or (verb in ("branch", "tag", "remote", "stash", "config") and _lists(rest))
+    return Effect(Operation.VCS, f"git {verb}".strip(), not quiet)
+
+
+def _lists(rest: list[str]) -> bool:
+    if rest[0] == "stash":
+        return rest[1:2] == ["list"] or rest[1:2] == ["show"]
+    return all(word.startswith("-") or word == "list" for word in rest[1:]) and not {"-d", "-D"} & set(rest)
+
+
+def _runs_tests(program: str, words: tuple[str, ...]) -> bool:
+    if PROGRAMS.get(program) == Operation.RUN_TEST:
+        return True
+    operands = [word for word in words[1:4] if not word.startswith("-")]
+    if program in TEST_DRIVERS:
+        return any(TEST_WORD.search(word) for word in operands[:2])
+    if INTERPRETERS.match(program) or program == words[0]:
+        script = operands[0] if INTERPRETERS.match(program) and operands else words[0]
+        return bool(TEST_FILE.search(script)) or (script.endswith("manage.py") and "test" in operands)
+    return False
+
+
+def _operands(words: tuple[str, ...]) -> list[str]:
+    return [word for word in words[1:] if not word.startswith("-")]
+
+
+def _edits_in_place(words: tuple[str, ...]) -> bool:
+    return any(re.match(r"-[a-zA-Z]*i", word) or word.startswith("--in-place") for word in words[1:])
+
+
+def _last_path(words: tuple[str, ...], folder: str) -> str | None:
+    operands = _operands(words)
+    if words[0].endswith(("sed", "awk", "perl", "jq")) and not {"-e", "-f"} & set(words):
+        operands = operands[1:]
+    names = [word for word in operands if not re.fullmatch(r"[\d,:$]+p?", word)]
+    return join_path(folder, names[-1]) if names else None
+
+
+def _run_target(words: tuple[str, ...], folder: str) -> str:
+    """Program and subcommand, or the interpreter's script."""
+    operands = _operands(words)
+    program = posixpath.basename(words[0])
+    if INTERPRETERS.match(program) and operands and not words[1].startswith("-"):
+        return f"{program} {join_path(folder, operands[0])}"
+    if "-c" in words[1:2]:
+        return f"{program} -c"
+    return " ".join((program, *operands[: 2 if operands[:1] in (["run"], ["exec"]) else 1]))
+
+
+def _by_first_word(line: str) -> Effect:
+    word = next(iter(re.sub(r"^\s*cd \S+\s*(?:&&|;)", "", line).split()), "")
+    operation = PROGRAMS.get(posixpath.basename(word))
+    if operation is None or operation == Operation.FINISH:
+        return UNREADABLE
+    return Effect(operation, None, operation not in QUIET)

@@ -1,0 +1,125 @@
+"""Recorded messages → messages a chat completions API accepts, and stays accepting as they grow.
+
+What every provider behind the API asks for: one system message at the start, a user message first and
+between two messages of the assistant, every tool call answered right behind it and once, no answer
+without its call, call ids unique, arguments a JSON object, no empty turns, no lone surrogates. What is
+put in stands in square brackets and says so.
+"""
+
+import json
+from dataclasses import dataclass, field, replace
+
+from harnesses.tool_specs import wire_name
+from records.message import Message, ToolCall
+
+NO_RESULT = "[no result was recorded]"
+NO_BEGINNING = "[the beginning of this conversation was not recorded]"
+NO_USER_TURN = "[nothing was said here; go on]"
+LATE_RESULT = "[result of an earlier call]"
+UNPARSED = "_unparsed_arguments"
+
+
+@dataclass(slots=True)
+class Builder:
+    """Takes recorded messages in order; `out` is valid whenever `ready` was called last.
+
+    Text that comes between the answers to calls is put behind them. Only ever appends to `out`: the
+    messages shown at an earlier step are a prefix of those shown later.
+    """
+
+    out: list[Message] = field(default_factory=list)
+    _used: set[str] = field(default_factory=set)
+    _waiting: dict[str, list[str]] = field(default_factory=dict)
+    _deferred: list[Message] = field(default_factory=list)
+
+    def ready(self) -> int:
+        """Answers open calls and lets the assistant speak next; gives the number of messages so far."""
+        self._answer_open_calls()
+        if not self.out or self.out[-1].role == "system":
+            self.out.append(Message("user", NO_BEGINNING))
+        elif self.out[-1].role == "assistant":
+            self.out.append(Message("user", NO_USER_TURN))
+        return len(self.out)
+
+    def add(self, message: Message) -> None:
+        """Takes the next recorded message."""
+        if message.role == "tool":
+            self._add_result(message)
+        elif message.role == "assistant":
+            self._add_assistant(message)
+        elif message.content.strip():
+            self._add_said(_shown(message))
+
+    def _add_said(self, message: Message) -> None:
+        """Takes a text that is no answer to a call; it comes after the answers still expected."""
+        if any(self._waiting.values()):
+            self._deferred.append(replace(message, role="user"))
+        elif message.role == "user" or not self.out:
+            self.out.append(message)
+        else:
+            self.out.append(replace(message, role="user"))
+
+    def _add_assistant(self, message: Message) -> None:
+        if not message.tool_calls and not message.content.strip():
+            return
+        self.ready()
+        calls = tuple(self._register(call) for call in message.tool_calls)
+        self.out.append(_shown(message, calls))
+
+    def _register(self, call: ToolCall) -> ToolCall:
+        fresh, copy = call.id, 1
+        while not fresh or fresh in self._used:
+            copy += 1
+            fresh = f"{call.id or 'call'}_{copy}"
+        self._used.add(fresh)
+        name = wire_name(call.name)
+        self._waiting.setdefault(call.id, []).append(fresh)
+        arguments = clean_text(call.arguments if call.parsed() is not None else _as_object(call.arguments))
+        if fresh == call.id and name == call.name and arguments == call.arguments:
+            return call
+        return ToolCall(fresh, name, arguments)
+
+    def _add_result(self, message: Message) -> None:
+        waiting = self._waiting.get(message.tool_call_id or "")
+        if not waiting:
+            if message.content.strip():
+                self._add_said(Message("user", f"{LATE_RESULT}\n{clean_text(message.content)}"))
+            return
+        identity = waiting.pop(0)
+        shown = _shown(message)
+        self.out.append(shown if identity == shown.tool_call_id else replace(shown, tool_call_id=identity))
+        if not any(self._waiting.values()):
+            self._answer_open_calls()
+
+    def _answer_open_calls(self) -> None:
+        for waiting in self._waiting.values():
+            for identity in waiting:
+                self.out.append(Message("tool", NO_RESULT, tool_call_id=identity))
+        self._waiting.clear()
+        self.out.extend(self._deferred)
+        self._deferred.clear()
+
+
+def clean_text(text: str) -> str:
+    """The text with lone surrogates replaced, so that it can be encoded."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _as_object(arguments: str) -> str:
+    if not arguments.strip():
+        return "{}"
+    return json.dumps({UNPARSED: arguments}, ensure_ascii=False)
+
+
+def _shown(message: Message, calls: tuple[ToolCall, ...] | None = None) -> Message:
+    """The message without what is never shown; the same object where nothing changes."""
+    content = clean_text(message.content)
+    kept = message.tool_calls if calls is None else calls
+    same_calls = len(kept) == len(message.tool_calls) and all(
+        new is old for new, old in zip(kept, message.tool_calls, strict=True)
+    )
+    if message.reasoning is None and same_calls and content == message.content:
+        return message
+    return replace(message, content=content, tool_calls=kept, reasoning=None)

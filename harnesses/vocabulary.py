@@ -1,0 +1,67 @@
+"""The words every harness is described with: operations, rules for tools, the harness itself."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from records.message import ToolSpec
+
+
+class Operation(StrEnum):
+    """What an action does, whatever the tool is called that does it."""
+
+    READ = "read"
+    SEARCH = "search"
+    LIST = "list"
+    EDIT = "edit"
+    CREATE = "create"
+    RUN_TEST = "run_test"
+    RUN = "run"
+    VCS = "vcs"
+    FINISH = "finish"
+    ASK = "ask"
+    PLAN = "plan"
+    WEB = "web"
+    OTHER = "other"
+
+
+READ_ONLY = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operation.WEB, Operation.PLAN})
+"""Operations that leave files and processes as they are; the order of such calls does not matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolRule:
+    """How a tool is read.
+
+    `target`: the arguments that may hold what the call is about, the first present one counts.
+    `reading`: `shell` where an argument is a command line (the target), `editor` where the argument
+    `command` chooses between viewing and editing, `plain` otherwise. `paths`: arguments that are file
+    paths. `ignored`: arguments that change nothing but what a person is shown, or how long is waited.
+    """
+
+    operation: Operation
+    target: tuple[str, ...] = ()
+    reading: Literal["plain", "shell", "editor"] = "plain"
+    paths: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """One coding-agent harness in one version range.
+
+    `system` is the stand-in system prompt, in our own words, shown where the recorded one is lost.
+    `tools` are stand-in schemas by name; `core` those offered in every main session of these versions.
+    `rules` say what each tool does. `text_actions` is True where an action may be a command written in
+    the text of a message, in place of a tool call.
+    """
+
+    name: str
+    versions: str
+    system: str
+    tools: Mapping[str, ToolSpec]
+    core: tuple[str, ...]
+    rules: Mapping[str, ToolRule]
+    text_actions: bool = False
+    text_system: str = ""

@@ -1,0 +1,147 @@
+"""Entries of one chain → units: whole assistant steps with their results, and texts between them.
+
+An assistant step is all records of one message id, wherever they stand. Its results belong to it by
+tool_use_id, wherever their record hangs and whenever it came (streamed tools answer between the chunks
+of a step; parallel calls fork the tree).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from ingesters.claude_code_entries import Entry
+from records.message import Message, ToolCall
+from records.skip import IngestReport
+from records.state import Usage
+
+
+@dataclass(slots=True)
+class StepUnit:
+    """One response of the model: its chunks merged, the results of its calls behind it."""
+
+    message_id: str
+    order: int
+    parent: str | None
+    uuids: list[str]
+    model: str | None
+    cwd: str | None
+    timestamp: str | None
+    texts: list[str] = field(default_factory=list)
+    thoughts: list[str] = field(default_factory=list)
+    calls: dict[str, ToolCall] = field(default_factory=dict)
+    results: dict[str, Message] = field(default_factory=dict)
+    last_result: int = 0
+    usage: Usage | None = None
+    home: int = -1
+    spoken: bool = True
+    built: Message | None = None
+
+    def message(self) -> Message:
+        """The response as one message, the same object in every context."""
+        if self.built is None:
+            text, reasoning = "\n\n".join(self.texts), "\n\n".join(self.thoughts)
+            self.built = Message("assistant", text, tuple(self.calls.values()), reasoning=reasoning or None)
+        return self.built
+
+    @property
+    def acts(self) -> bool:
+        """Whether it says or does anything; a response of thinking alone does not."""
+        return bool(self.texts or self.calls)
+
+
+@dataclass(slots=True)
+class TextUnit:
+    """A message between steps; `spoken` where the user wrote it, not the harness."""
+
+    uuid: str
+    order: int
+    parent: str | None
+    content: Message
+    spoken: bool
+    summary: bool = False
+
+
+Unit = StepUnit | TextUnit
+
+
+@dataclass(slots=True)
+class Assembled:
+    """The units of the chains of a file, by the entry that begins each, and the step of every call."""
+
+    steps: dict[str, StepUnit]
+    starts: dict[int, list[Unit]]
+    by_call: dict[str, StepUnit]
+
+
+def assemble(entries: Iterable[Entry], report: IngestReport) -> Assembled:
+    """Merges chunks and attaches results over the whole file, then says what begins at which line."""
+    entries = list(entries)
+    steps, by_call = _merge(entries)
+    starts: dict[int, list[Unit]] = {}
+    for entry in entries:
+        units: list[Unit] = []
+        if entry.kind == "assistant":
+            step = steps[_key(entry)]
+            if step.order == entry.order:
+                units.append(step)
+        units.extend(_attach(entry, by_call, report))
+        if entry.text and entry.kind in ("user", "reminder"):
+            units.append(_text_unit(entry, Message("user", entry.text)))
+        if units:
+            starts[entry.order] = units
+    return Assembled(steps, starts, by_call)
+
+
+def _key(entry: Entry) -> str:
+    return f"{entry.message_id}|{entry.agent or ''}|{entry.side}"
+
+
+def _merge(entries: list[Entry]) -> tuple[dict[str, StepUnit], dict[str, StepUnit]]:
+    """Steps by message id, and by the ids of their calls."""
+    steps: dict[str, StepUnit] = {}
+    by_call: dict[str, StepUnit] = {}
+    for entry in entries:
+        if entry.kind != "assistant":
+            continue
+        step = steps.get(_key(entry))
+        if step is None:
+            step = steps[_key(entry)] = StepUnit(
+                entry.message_id,
+                entry.order,
+                entry.parent,
+                [],
+                entry.model,
+                entry.cwd,
+                entry.timestamp,
+            )
+        step.uuids.append(entry.uuid)
+        if entry.text:
+            step.texts.append(entry.text)
+        if entry.reasoning:
+            step.thoughts.append(entry.reasoning)
+        step.usage = entry.usage or step.usage
+        for call in entry.calls:
+            if step.calls.setdefault(call.id, call) is call:
+                by_call.setdefault(call.id, step)
+    return steps, by_call
+
+
+def _attach(entry: Entry, by_call: dict[str, StepUnit], report: IngestReport) -> Iterable[TextUnit]:
+    """Gives the entry's results to their steps; those of no step are units of their own."""
+    orphans: list[TextUnit] = []
+    for result in entry.results:
+        step = by_call.get(result.tool_call_id or "")
+        if step is None:
+            report.flags["tool result without its call"] += 1
+            orphans.append(TextUnit(entry.uuid, entry.order, entry.parent, result, spoken=False))
+        elif result.tool_call_id in step.results:
+            report.flags["repeated tool result"] += 1
+        else:
+            step.results[result.tool_call_id or ""] = result
+            step.last_result = entry.order
+            step.uuids.append(entry.uuid)
+    return orphans
+
+
+def _text_unit(entry: Entry, message: Message) -> TextUnit:
+    spoken = not (entry.meta or entry.summary)
+    return TextUnit(entry.uuid, entry.order, entry.parent, message, spoken, entry.summary)

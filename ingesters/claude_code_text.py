@@ -1,0 +1,159 @@
+"""Content blocks of Claude Code records as text, tool calls and tool results."""
+
+import json
+from typing import Any, NamedTuple
+
+import orjson
+
+from ingesters.claude_code_fields import text_at
+from ingesters.result_text import error_kind_of, image_placeholder, image_url_placeholder
+from records.message import ErrorKind, Message, ToolCall
+
+_CALL_BLOCKS = frozenset(("tool_use", "server_tool_use", "mcp_tool_use"))
+_DENIALS = {"user-rejected": ErrorKind.USER_REJECTION, "permission-rule": ErrorKind.HOOK}
+_SHELLS = frozenset(("Bash", "BashOutput", "PowerShell"))
+
+
+class Said(NamedTuple):
+    """What one assistant record holds: text, thinking, calls, and results of tools run by the server."""
+
+    text: str
+    reasoning: str
+    calls: tuple[ToolCall, ...]
+    results: tuple[Message, ...]
+
+
+class Told(NamedTuple):
+    """What one user record holds: text, and results of tools."""
+
+    text: str
+    results: tuple[Message, ...]
+
+
+def said(content: Any) -> Said:
+    """The content of an assistant record; blocks of blank text are left out."""
+    if isinstance(content, str):
+        return Said(content if content.strip() else "", "", (), ())
+    texts: list[str] = []
+    thoughts: list[str] = []
+    calls: list[ToolCall] = []
+    results: list[Message] = []
+    for block in content if isinstance(content, list) else ():
+        if not isinstance(block, dict):
+            continue
+        kind = block.get("type")
+        if kind == "text":
+            text = block.get("text")
+            if isinstance(text, str) and text.strip():
+                texts.append(text)
+        elif kind in _CALL_BLOCKS:
+            calls.append(_call(block))
+        elif kind == "thinking":
+            thoughts.append(text_at(block, "thinking"))
+        elif isinstance(kind, str) and kind.endswith("_tool_result"):
+            results.append(tool_result(block, None, "", None))
+    return Said("\n\n".join(texts), "\n\n".join(filter(None, thoughts)), tuple(calls), tuple(results))
+
+
+def told(content: Any, names: dict[str, str], version: str, denial: Any) -> Told:
+    """The content of a user record; `names` gives the tool of each call seen so far."""
+    if isinstance(content, str):
+        return Told(content, ())
+    texts: list[str] = []
+    results: list[Message] = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            results.append(tool_result(block, names.get(text_at(block, "tool_use_id")), version, denial))
+        else:
+            texts.append(block_text(block))
+    return Told("\n".join(filter(None, texts)), tuple(results))
+
+
+def tool_result(block: dict[str, Any], name: str | None, version: str, denial: Any) -> Message:
+    """A tool_result block as a message: text as the model saw it, flagged where the source flags it."""
+    text = flat_text(block.get("content"))
+    flag = block.get("is_error")
+    is_error = flag if isinstance(flag, bool) else None
+    kind = _error_kind(text, is_error, name, version, denial)
+    return Message("tool", text, (), text_at(block, "tool_use_id"), name, is_error, kind)
+
+
+def flat_text(content: Any) -> str:
+    """Content of any shape as text, images as placeholders."""
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        return "\n".join(filter(None, map(block_text, content)))
+    return "" if content is None else block_text(content)
+
+
+def block_text(block: Any) -> str:
+    """One block as text; "" for a block that has none."""
+    if isinstance(block, str):
+        return block
+    if not isinstance(block, dict):
+        return ""
+    kind = block.get("type")
+    if kind in ("image", "document"):
+        return _media(block, str(kind))
+    if kind == "tool_reference":
+        return f"[tool loaded: {text_at(block, 'tool_name')}]"
+    if "text" in block:
+        return text_at(block, "text")
+    nested = block.get("content")
+    return flat_text(nested) if isinstance(nested, (str, list)) else ""
+
+
+def tool_references(content: Any) -> list[str]:
+    """Names of the tools that a tool result loaded."""
+    blocks = content if isinstance(content, list) else ()
+    return [
+        text_at(block, "tool_name")
+        for block in blocks
+        if isinstance(block, dict) and block.get("type") == "tool_reference"
+    ]
+
+
+def _call(block: dict[str, Any]) -> ToolCall:
+    """A call; the record holds its arguments parsed, so the string is the compact JSON of them."""
+    arguments = block.get("input")
+    text = arguments if isinstance(arguments, str) else _compact(arguments)
+    return ToolCall(text_at(block, "id"), text_at(block, "name"), text)
+
+
+def _compact(value: Any) -> str:
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # an integer of more than 64 bits
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def _error_kind(
+    text: str, is_error: bool | None, name: str | None, version: str, denial: Any
+) -> ErrorKind | None:
+    """Why the result failed. The harness flags failures, so without a flag only its own tags count."""
+    if not is_error:
+        return error_kind_of(text, None) if text.startswith("<tool_use_error>") else None
+    if isinstance(denial, str) and denial in _DENIALS:
+        return _DENIALS[denial]
+    kind = error_kind_of(text, True)
+    if kind is not ErrorKind.UNKNOWN:
+        return kind
+    if name not in _SHELLS:
+        return ErrorKind.TOOL_ERROR if name else kind
+    # 1.x gives the bare output of a failed command; 2.x begins it with "Exit code", so free text is a hook's.
+    return ErrorKind.EXIT_CODE if version.startswith("1.") else ErrorKind.HOOK
+
+
+def _media(block: dict[str, Any], kind: str) -> str:
+    source = block.get("source")
+    if not isinstance(source, dict):
+        return f"[{kind}]"
+    if isinstance(source.get("url"), str):
+        return image_url_placeholder(source["url"])
+    if source.get("type") == "text":
+        return text_at(source, "data")
+    media_type = source.get("media_type")
+    return image_placeholder(
+        media_type if isinstance(media_type, str) else f"{kind}/unknown", text_at(source, "data")
+    )

@@ -1,0 +1,164 @@
+"""Which dialect a file or folder is in, told by its content, never by its name.
+
+| dialect | told by |
+|---|---|
+| `claude_code` | records with `type` and `uuid` or `sessionId` |
+| `openhands_eval_v0` | rows with `instance_id` and `history` |
+| `openhands_resolver_v0` | rows with `issue` and `history` |
+| `openhands_events_v0` | events with `source` and `action` or `observation`; a folder of `events/<id>.json` |
+| `openhands_sdk_v1` | events with `source` and `kind`; a folder of `base_state.json`, `events/event-*.json` |
+| `openhands_completion_v0`, `_v1` | one object with a prompt, a `response` and its cost |
+| `swe_gym` | rows with an instance or trajectory id and `messages` or `trajectory`, or `messages` alone |
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ingesters.claude_code_entries import is_native
+from ingesters.reading import open_bytes, read_json
+from records.errors import SourceError
+
+_LOOKED_AT = 50
+_LONGEST_LINE = 1 << 28
+_V0_EVENT_FILE = re.compile(r"\d+\.json")
+_PARQUET = b"PAR1"
+_ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
+_BARE_ROW = frozenset(("messages", "tools"))
+
+
+def detect(path: Path) -> str | None:
+    """The dialect of a file or of a session folder, None where it is none that is known.
+
+    Raises SourceError where the path cannot be read.
+    """
+    try:
+        if path.is_dir():
+            return _folder(path)
+        with open_bytes(path) as stream:
+            if path.suffix != ".gz" and stream.read(4) == _PARQUET:
+                return _parquet(path)
+        return _lines(path) or _whole(path)
+    except (OSError, EOFError) as error:
+        raise SourceError(f"{path} cannot be read: {error}", "a readable file", "check it") from None
+
+
+def _folder(path: Path) -> str | None:
+    """A conversation folder of OpenHands: V1 with named events, V0 with numbered ones."""
+    if (path / "base_state.json").is_file():
+        return "openhands_sdk_v1"
+    events = path / "events"
+    names = [child.name for child in events.iterdir()] if events.is_dir() else []
+    if any(name.startswith("event-") and name.endswith(".json") for name in names):
+        return "openhands_sdk_v1"
+    if any(_V0_EVENT_FILE.fullmatch(name) for name in names):
+        return "openhands_events_v0"
+    return None
+
+
+def _lines(path: Path) -> str | None:
+    """The dialect of the first lines that are JSON objects."""
+    for value in _first_objects(path):
+        found = dialect_of(value)
+        if found is not None:
+            return found
+    return None
+
+
+def _first_objects(path: Path) -> Iterator[dict[str, Any]]:
+    """Objects among the first lines; a single line may hold a list of them."""
+    with open_bytes(path) as stream:
+        left = _LOOKED_AT
+        while left and (line := stream.readline(_LONGEST_LINE)):
+            line = line.strip().removeprefix(b"\xef\xbb\xbf")
+            if not line:
+                continue
+            left -= 1
+            if line[:1] != b"{":
+                if left == _LOOKED_AT - 1 and line[:1] == b"[":
+                    return
+                continue
+            try:
+                value = orjson.loads(line)
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
+
+def _whole(path: Path) -> str | None:
+    """The dialect of a file that is one JSON value over many lines, or a list."""
+    with open_bytes(path) as stream:
+        head = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+    if head[:1] not in (b"[", b"{"):
+        return None
+    try:
+        value = read_json(path)
+    except SourceError:
+        return None
+    if isinstance(value, Mapping):
+        return dialect_of(value)
+    items = (
+        [item for item in value[:_LOOKED_AT] if isinstance(item, Mapping)] if isinstance(value, list) else []
+    )
+    return next((found for item in items if (found := dialect_of(item))), None)
+
+
+def dialect_of(record: Mapping[str, Any]) -> str | None:
+    """The dialect of one JSON object, None where its keys say nothing."""
+    if not _ROW_KEYS.isdisjoint(record) or record.keys() == _BARE_ROW or record.keys() == {"messages"}:
+        return _row(record)
+    if "issue" in record and "history" in record:
+        return "openhands_resolver_v0"
+    if is_native(record):
+        return "claude_code"
+    if _is_completion(record):
+        is_v1 = "usage_summary" in record or "context_window" in record or "instructions" in record
+        return "openhands_completion_v1" if is_v1 else "openhands_completion_v0"
+    return _event(record) or _export(record)
+
+
+def _row(record: Mapping[str, Any]) -> str | None:
+    if "history" in record:
+        return "openhands_eval_v0"
+    return "swe_gym" if "messages" in record or "trajectory" in record else None
+
+
+def _is_completion(record: Mapping[str, Any]) -> bool:
+    prompt = isinstance(record.get("messages"), list) or "input" in record
+    return prompt and isinstance(record.get("response"), Mapping) and ("cost" in record or "kwargs" in record)
+
+
+def _event(record: Mapping[str, Any]) -> str | None:
+    """An event of OpenHands on its own."""
+    if "source" not in record or "id" not in record:
+        return None
+    if isinstance(record.get("action"), str) or isinstance(record.get("observation"), str):
+        return "openhands_events_v0"
+    return "openhands_sdk_v1" if isinstance(record.get("kind"), str) else None
+
+
+def _export(record: Mapping[str, Any]) -> str | None:
+    """Events wrapped in an object, or the state of a V1 conversation."""
+    for key in ("trajectory", "history", "events"):
+        items = record.get(key)
+        for item in items[:_LOOKED_AT] if isinstance(items, list) else ():
+            found = _event(item) if isinstance(item, Mapping) else None
+            if found:
+                return found
+    return "openhands_sdk_v1" if "agent" in record and "persistence_dir" in record else None
+
+
+def _parquet(path: Path) -> str | None:
+    """The dialect by the columns of a Parquet file."""
+    import pyarrow.parquet as pq
+    from pyarrow.lib import ArrowInvalid
+
+    try:
+        names = dict.fromkeys(pq.read_schema(path).names)
+    except ArrowInvalid as error:
+        raise SourceError(f"{path} is broken Parquet: {error}", "a whole file", "fetch it again") from None
+    return dialect_of(names)

@@ -1,0 +1,163 @@
+"""What every dialect shares: reading JSON that may be broken, and the report that says so.
+
+A broken line is a counted one; a file that cannot be opened is a SourceError. orjson parses; what it
+refuses though other writers emit it (lone surrogates, NaN, bytes that are not UTF-8) is parsed a
+second time by the standard library, repaired and flagged, so that one cut emoji loses no record.
+"""
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, cast
+
+import orjson
+
+from ingesters.result_text import error_kind_of, image_placeholder, image_url_placeholder
+from records.errors import SourceError
+from records.skip import IngestReport
+
+__all__ = [
+    "error_kind_of",
+    "image_placeholder",
+    "image_url_placeholder",
+    "iter_json_lines",
+    "new_report",
+    "open_bytes",
+    "read_json",
+    "repaired",
+]
+
+_BOM = b"\xef\xbb\xbf"
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+NOT_JSON = "not json"
+NOT_AN_OBJECT = "not an object"
+INVALID_UTF8 = "invalid utf-8"
+CUT_GZIP = "compressed data ends early"
+REPAIRED = "repaired json"
+
+
+def new_report(path: Path, dialect: str | None) -> IngestReport:
+    """An empty report on a file, its size filled in. Raises SourceError where there is no such file."""
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise _unreadable(path, error) from None
+    return IngestReport(str(path), dialect, bytes=size)
+
+
+def iter_json_lines(
+    path: Path, report: IngestReport, kind: str | None = "type"
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The objects of a JSON Lines file (`.gz` too) with their line numbers, from 1.
+
+    `report.records` counts them by the value of their key `kind` (None: the caller counts);
+    `report.skipped` counts lines that hold no object, by reason. Empty lines are not counted.
+    Raises SourceError where the file cannot be read.
+    """
+    records = report.records
+    for number, line in _lines(path, report):
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            value = _second_try(line, report)
+            if value is None:
+                continue
+        if not isinstance(value, dict):
+            report.skipped[NOT_AN_OBJECT] += 1
+            continue
+        if kind is not None:
+            name = value.get(kind)
+            records[name if isinstance(name, str) else "untyped"] += 1
+        yield number, value
+
+
+def read_json(path: Path, report: IngestReport | None = None) -> Any:
+    """The JSON value a file holds (`.gz` too). Raises SourceError where it is unreadable or none."""
+    with _reading(path), open_bytes(path) as stream:
+        data = stream.read().removeprefix(_BOM)
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        value, reason = repaired(data)
+    if reason:
+        raise SourceError(f"{path} does not parse: {reason}", "one JSON value", "check that it is whole")
+    if report is not None:
+        report.flags[REPAIRED] += 1
+    return value
+
+
+def repaired(data: bytes) -> tuple[Any, str]:
+    """JSON that orjson refuses, parsed leniently: (value, "") or (None, reason)."""
+    text = data.decode("utf-8", "replace")
+    reason = INVALID_UTF8 if "\ufffd" in text and not _is_utf8(data) else NOT_JSON
+    try:
+        value = json.loads(text)
+        if "\\u" in text:
+            value = json.loads(_LONE_SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return None, reason
+    return value, ""
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[IO[bytes]]:
+    """A file opened for reading bytes, unpacked where its name ends in `.gz`."""
+    if path.suffix == ".gz":
+        with gzip.open(path, "rb") as stream:
+            yield cast(IO[bytes], stream)
+    else:
+        with path.open("rb", buffering=1 << 20) as stream:
+            yield stream
+
+
+def _lines(path: Path, report: IngestReport) -> Iterator[tuple[int, bytes]]:
+    """Lines that are not blank, without the byte order mark; a cut `.gz` ends them early, counted."""
+    with _reading(path), open_bytes(path) as stream:
+        number = 0
+        try:
+            for line in stream:
+                number += 1
+                stripped = line.strip()
+                if number == 1:
+                    stripped = stripped.removeprefix(_BOM)
+                if stripped:
+                    yield number, stripped
+        except (EOFError, zlib.error):
+            report.skipped[CUT_GZIP] += 1
+
+
+def _second_try(line: bytes, report: IngestReport) -> Any:
+    """A refused line repaired and flagged; None, and counted, where that fails."""
+    value, reason = repaired(line)
+    if reason:
+        report.skipped[reason] += 1
+        return None
+    report.flags[REPAIRED] += 1
+    return value
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Faults of the file system as SourceError."""
+    try:
+        yield
+    except (OSError, EOFError, zlib.error) as error:
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> SourceError:
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return SourceError(f"{path} cannot be read: {reason}", "a readable file", "check its permissions")

@@ -1,0 +1,107 @@
+"""Paths → sources of known dialects, and sources → traces: the one table of dialects."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ingesters.detect import detect
+from records.errors import SourceError, TracemillError
+from records.skip import IngestReport
+from records.state import Trace
+
+UNREADABLE = "unreadable"
+_SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".gz"))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One source: a file, or a conversation folder of OpenHands.
+
+    `dialect` is None where the content is none that is known, and `unreadable` where it could not be
+    looked at; both are read into a report that says so. `bytes` is the size, of a folder the sum.
+    """
+
+    path: Path
+    dialect: str | None
+    bytes: int
+
+
+def discover(paths: Iterable[Path | str]) -> list[SourceFile]:
+    """Every source below the paths, each once, sorted by path.
+
+    Folders are walked to their depths, hidden ones left out; a conversation folder is one source and is
+    not walked further. Raises SourceError for a given path that does not exist.
+    """
+    found: dict[Path, SourceFile] = {}
+    for given in paths:
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise SourceError(f"{path} does not exist", "a file or folder of sessions", "check the path")
+        for source in _walk(path) if path.is_dir() else [_source(path)]:
+            found.setdefault(source.path.resolve(), source)
+    return sorted(found.values(), key=lambda source: str(source.path))
+
+
+def ingest_source(source: SourceFile) -> tuple[list[Trace], IngestReport]:
+    """The traces of a source and the report on it; never raises for what is wrong with the source."""
+    try:
+        return _ingest(source)
+    except TracemillError as error:
+        reason = str(error)
+    except OSError as error:
+        reason = f"{source.path} cannot be read: {error.strerror or error}"
+    return [], IngestReport(str(source.path), source.dialect, bytes=source.bytes, error=reason)
+
+
+def _ingest(source: SourceFile) -> tuple[list[Trace], IngestReport]:
+    """Dispatch; the modules of a dialect are imported when the first source of it is read."""
+    dialect = source.dialect
+    if dialect == "claude_code":
+        from ingesters.claude_code import ingest_file
+
+        return ingest_file(source.path)
+    if dialect == "swe_gym":
+        from ingesters.swe_gym import ingest_file
+
+        return ingest_file(source.path)
+    if dialect is not None and dialect.startswith("openhands_"):
+        from ingesters.openhands import ingest_file
+
+        return ingest_file(source.path, dialect)
+    if dialect == UNREADABLE:
+        detect(source.path)
+    raise SourceError(
+        f"{source.path} is of no known format",
+        "a session of Claude Code, OpenHands or SWE-Gym",
+        "leave it out or check that it is whole",
+    )
+
+
+def _walk(folder: Path) -> Iterator[SourceFile]:
+    """The sources of a folder; one that may not be opened is a source that cannot be read."""
+    try:
+        dialect = detect(folder)
+        children = sorted(folder.iterdir())
+    except (SourceError, OSError):
+        yield SourceFile(folder, UNREADABLE, 0)
+        return
+    if dialect is not None:
+        yield SourceFile(folder, dialect, sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()))
+        return
+    for child in children:
+        if child.name.startswith("."):
+            continue
+        if child.is_dir():
+            if not child.is_symlink():
+                yield from _walk(child)
+        elif child.suffix in _SUFFIXES and child.is_file():
+            yield _source(child)
+
+
+def _source(path: Path) -> SourceFile:
+    """A file as a source."""
+    try:
+        size = path.stat().st_size
+        return SourceFile(path, detect(path), size)
+    except (SourceError, OSError):
+        return SourceFile(path, UNREADABLE, 0)

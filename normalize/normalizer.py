@@ -1,0 +1,137 @@
+"""Pairs through a recipe: what stays, what goes and why."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from normalize.child import TIMEOUT_S, run_worker
+from normalize.recipe import Recipe, check_available, load_recipe
+from normalize.row_form import RAISED, to_row
+from records.errors import NormalizeError
+from records.pair import DPOPair, DroppedPair, NormalizedDPOPair
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorCount:
+    """What one operator of the recipe was given and dropped; `errors` are those of the dropped rows
+    that made it raise."""
+
+    operator: str
+    rows_in: int
+    dropped: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True)
+class Normalized:
+    """What a recipe left of the pairs, in their order.
+
+    `counts` has an entry for each operator, in the order of the recipe, also for those that dropped
+    nothing. `recipe` names the recipe as on each kept pair, `fingerprint` is the whole of it.
+    """
+
+    kept: list[NormalizedDPOPair]
+    dropped: list[DroppedPair]
+    counts: tuple[OperatorCount, ...]
+    recipe: str
+    fingerprint: str
+
+
+class DJNormalizer:
+    """Runs pairs through a data-juicer recipe, in a child process of its own.
+
+    `recipe` is a YAML file, the one that ships with tracemill where None. `cache_dir` keeps the child's
+    home and caches between runs; without it they lie in a temporary folder and go away.
+    """
+
+    def __init__(
+        self, recipe: Path | None = None, cache_dir: Path | None = None, timeout_s: float = TIMEOUT_S
+    ) -> None:
+        self._path = recipe
+        self._cache_dir = cache_dir
+        self._timeout_s = timeout_s
+
+    def check(self) -> Recipe:
+        """The recipe, checked by data-juicer itself (about 5 s), before anything is spent on pairs.
+
+        Raises NormalizeError where data-juicer is missing, the recipe cannot be read, or one of its
+        operators, arguments or fields is unknown.
+        """
+        check_available()
+        recipe = load_recipe(self._path)
+        with self._folder() as (folder, home):
+            run_worker(recipe.path, None, folder, home, self._timeout_s)
+        return recipe
+
+    def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
+        """Every pair once, kept or dropped. Without pairs no process is started.
+
+        The states of the pairs are never read. Raises NormalizeError as `check` does, and where the
+        process dies or its figures do not add up.
+        """
+        check_available()
+        recipe = load_recipe(self._path)
+        rows = [to_row(index, pair) for index, pair in enumerate(pairs)]
+        if not rows:
+            counts = tuple(OperatorCount(label, 0, 0, 0) for label in recipe.labels)
+            return Normalized([], [], counts, recipe.name, recipe.fingerprint)
+        with self._folder() as (folder, home):
+            _write_rows(folder / "rows.jsonl", rows)
+            outcome = run_worker(recipe.path, folder / "rows.jsonl", folder, home, self._timeout_s)
+        _check_sum(outcome, len(rows))
+        return _assemble(recipe, pairs, rows, outcome)
+
+    @contextmanager
+    def _folder(self) -> Iterator[tuple[Path, Path]]:
+        with tempfile.TemporaryDirectory(prefix="tracemill-normalize-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            yield folder, (self._cache_dir or folder / "home").resolve()
+
+
+def _write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
+    with path.open("w", encoding="ascii") as lines:
+        lines.writelines(f"{json.dumps(row)}\n" for row in rows)
+
+
+def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
+    kept, dropped = outcome["kept"], [drop["row"] for drop in outcome["dropped"]]
+    if sorted([*kept, *dropped]) != list(range(rows)):
+        raise NormalizeError(
+            f"{rows} rows went in, {len(kept)} kept and {len(dropped)} dropped came out",
+            "every row once, kept or dropped",
+        )
+
+
+def _assemble(
+    recipe: Recipe, pairs: Sequence[DPOPair], rows: list[dict[str, Any]], outcome: Mapping[str, Any]
+) -> Normalized:
+    kept = [
+        NormalizedDPOPair(pairs[row], rows[row]["chosen"], rows[row]["rejected"], recipe.name)
+        for row in sorted(outcome["kept"])
+    ]
+    dropped = [
+        DroppedPair(
+            pairs[drop["row"]],
+            rows[drop["row"]]["chosen"],
+            rows[drop["row"]]["rejected"],
+            drop["operator"],
+            drop["reason"],
+            drop["value"],
+        )
+        for drop in sorted(outcome["dropped"], key=lambda drop: drop["row"])
+    ]
+    counts = tuple(
+        _count(label, rows_in, outcome["dropped"])
+        for label, rows_in in zip(recipe.labels, outcome["rows_in"], strict=True)
+    )
+    return Normalized(kept, dropped, counts, recipe.name, recipe.fingerprint)
+
+
+def _count(label: str, rows_in: int, drops: Sequence[Mapping[str, Any]]) -> OperatorCount:
+    mine = [drop for drop in drops if drop["operator"] == label]
+    errors = sum(1 for drop in mine if drop["reason"] == RAISED)
+    return OperatorCount(label, rows_in, len(mine), errors)

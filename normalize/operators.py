@@ -1,0 +1,255 @@
+"""Operators of tracemill for data-juicer: one stat key a side, and a verdict that says why.
+
+Stock filters keep one stat whatever field they read, so the second of two on one row takes the first
+one's figure and never filters. These name the stat after the field. They run under data-juicer's own
+executor as well as bare; a row that makes one raise is dropped and carries the error in its stats.
+
+Importing this module imports data-juicer, which takes seconds: only the worker does.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
+
+from data_juicer.ops.base_op import OPERATORS, Deduplicator, Filter
+from data_juicer.ops.common import SPECIAL_CHARACTERS
+from data_juicer.utils.constant import Fields
+
+from normalize.row_form import RAISED
+
+_NO_LETTER = re.compile(r"[\W\d_]+")
+_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_ALPHANUMERIC = re.compile(r"[^\W_]")
+# Emoji of several code points are in the list too; a character by itself never equals one.
+_WITHOUT_SPECIAL = {ord(entry): None for entry in SPECIAL_CHARACTERS if len(entry) == 1}
+
+Reason = tuple[str, str]  # why a row is dropped, and the value that failed
+
+
+class RowFilter(Filter):
+    """A filter with one figure a row, kept in the stat `stat`, and a reason where it fails.
+
+    Subclasses give `measure` (the figure of one row) and `judge` (why a figure fails, or None).
+    """
+
+    _batched_op = True
+    stat: str
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """The figure of one row."""
+        raise NotImplementedError
+
+    def judge(self, value: float) -> Reason | None:
+        """Why a row of this figure is dropped, and the figure as text; None where it is kept."""
+        raise NotImplementedError
+
+    def explain(self, stats: Mapping[str, Any]) -> Reason | None:
+        """Why a row of these stats is dropped; None where it is kept."""
+        error = stats[f"{self.stat}__error"]
+        return (RAISED, error) if error else self.judge(stats[self.stat])
+
+    def compute_stats_batched(
+        self, samples: dict[str, list[Any]], *_: Any, **__: Any
+    ) -> dict[str, list[Any]]:
+        """data-juicer's first pass: the figure of each row, and the type of the error where it has none."""
+        for row, stats in zip(_rows(samples), samples[Fields.stats], strict=True):
+            stats[self.stat], stats[f"{self.stat}__error"] = self._measured(row)
+        return samples
+
+    def process_batched(self, samples: dict[str, list[Any]]) -> Any:
+        """data-juicer's second pass: a list, True for each row that is kept."""
+        return [self.explain(stats) is None for stats in samples[Fields.stats]]
+
+    def _measured(self, row: Mapping[str, Any]) -> tuple[float, str]:
+        try:
+            return float(self.measure(row)), ""
+        except Exception as error:  # whatever a row does to an operator costs that row alone
+            return -1.0, type(error).__name__
+
+
+class SideFilter(RowFilter):
+    """A filter of one side that keeps figures from `low` to `high`, both included."""
+
+    figure: ClassVar[str]
+    unit: ClassVar[str]
+
+    def __init__(self, text_key: str, low: float, high: float, **kwargs: Any) -> None:
+        if low > high:
+            raise ValueError(f"the minimum {low} is above the maximum {high}")
+        super().__init__(text_key=text_key, **kwargs)
+        self.low, self.high = low, high
+        self.stat = f"{text_key}__{self.figure}"
+
+    def judge(self, value: float) -> Reason | None:
+        if value < self.low:
+            return f"fewer than {self.low} {self.unit}", f"{value:g}"
+        if value > self.high:
+            return f"more than {self.high} {self.unit}", f"{value:g}"
+        return None
+
+
+@OPERATORS.register_module("side_length_filter")
+class SideLengthFilter(SideFilter):
+    """Keeps rows whose side has `min_len` to `max_len` characters."""
+
+    figure, unit = "length", "characters"
+
+    def __init__(self, text_key: str = "text", min_len: int = 8, max_len: int = 32000, **kwargs: Any) -> None:
+        super().__init__(text_key, min_len, max_len, **kwargs)
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """Characters of the side."""
+        return len(row[self.text_key])
+
+
+@OPERATORS.register_module("side_words_filter")
+class SideWordsFilter(SideFilter):
+    """Keeps rows whose side has `min_num` to `max_num` words, or is a call.
+
+    A word stands between blanks and holds a letter or a digit; a Chinese or Japanese character is one
+    by itself. `calls_key` names the field with the side's number of calls; without it calls are
+    measured as well.
+    """
+
+    figure, unit = "words", "words"
+
+    def __init__(
+        self,
+        text_key: str = "text",
+        calls_key: str | None = None,
+        min_num: int = 2,
+        max_num: int = 4096,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(text_key, min_num, max_num, **kwargs)
+        self.calls_key = calls_key
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """Words of the side, -1 where it is a call."""
+        if self.calls_key is not None and row[self.calls_key] > 0:
+            return -1
+        return count_words(row[self.text_key])
+
+    def judge(self, value: float) -> Reason | None:
+        return None if value < 0 else super().judge(value)
+
+
+@OPERATORS.register_module("side_special_characters_filter")
+class SideSpecialCharactersFilter(RowFilter):
+    """Keeps rows whose side is at most `max_ratio` special characters, as data-juicer's own filter
+    lists them: punctuation, digits, blanks, symbols, emoji. An empty side has a share of 0."""
+
+    def __init__(self, text_key: str = "text", max_ratio: float = 0.5, **kwargs: Any) -> None:
+        if not 0 <= max_ratio <= 1:
+            raise ValueError(f"the share {max_ratio} is not between 0 and 1")
+        super().__init__(text_key=text_key, **kwargs)
+        self.max_ratio = max_ratio
+        self.stat = f"{text_key}__special_characters"
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """The share of special characters, 0 to 1."""
+        text = row[self.text_key]
+        return 1 - len(text.translate(_WITHOUT_SPECIAL)) / len(text) if text else 0.0
+
+    def judge(self, value: float) -> Reason | None:
+        if value <= self.max_ratio:
+            return None
+        return f"more than {self.max_ratio:.0%} special characters", f"{value:.4f}"
+
+
+@OPERATORS.register_module("sides_differ_filter")
+class SidesDifferFilter(RowFilter):
+    """Keeps rows whose two sides differ as text, blanks at the ends aside."""
+
+    def __init__(self, text_keys: list[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.text_keys = _two_fields(text_keys)
+        self.stat = "sides__differ"
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """1 where the sides differ, 0 where not."""
+        first, second = (row[key].strip() for key in self.text_keys)
+        return first != second
+
+    def judge(self, value: float) -> Reason | None:
+        return None if value else ("both sides read the same", "")
+
+
+@OPERATORS.register_module("pair_deduplicator")
+class PairDeduplicator(Deduplicator):
+    """Keeps the first of the rows whose two sides are the same.
+
+    `lowercase` ignores case, `ignore_non_character` everything that is no letter. A row without any
+    letter is compared as it is, so that such rows are not all one.
+    """
+
+    def __init__(
+        self,
+        text_keys: list[str] | None = None,
+        lowercase: bool = True,
+        ignore_non_character: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.text_keys = _two_fields(text_keys)
+        self.lowercase = lowercase
+        self.ignore_non_character = ignore_non_character
+
+    def hash_of(self, row: Mapping[str, Any]) -> str:
+        """The key of a row: BLAKE2b over both sides, each preceded by its length."""
+        sides = [self._folded(row[key]) for key in self.text_keys]
+        if not any(sides):
+            sides = [row[key] for key in self.text_keys]
+        state = hashlib.blake2b(digest_size=16)
+        for side in sides:
+            data = side.encode("utf-8")
+            state.update(len(data).to_bytes(8, "big") + data)
+        return state.hexdigest()
+
+    def compute_hash(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """data-juicer's first pass: the key of a row, or the type of the error where it has none."""
+        try:
+            sample["pair_hash"], sample["pair_hash_error"] = self.hash_of(sample), ""
+        except Exception as error:  # whatever a row does to an operator costs that row alone
+            sample["pair_hash"], sample["pair_hash_error"] = "", type(error).__name__
+        return sample
+
+    def process(self, dataset: Any, show_num: int = 0) -> tuple[Any, dict[str, list[Any]]]:
+        """data-juicer's second pass: the rows that stay; examples of duplicates are not collected."""
+        hashes, errors = list(dataset["pair_hash"]), list(dataset["pair_hash_error"])
+        earlier = first_of(hashes)
+        kept = [i for i, first in enumerate(earlier) if first is None and not errors[i]]
+        return dataset.select(kept), {}
+
+    def _folded(self, text: str) -> str:
+        text = text.lower() if self.lowercase else text
+        return _NO_LETTER.sub("", text) if self.ignore_non_character else text.strip()
+
+
+def first_of(keys: Iterable[str]) -> list[int | None]:
+    """For each key the place of the first one equal to it, None where it is the first itself."""
+    seen: dict[str, int] = {}
+    places = [seen.setdefault(key, index) for index, key in enumerate(keys)]
+    return [None if place == index else place for index, place in enumerate(places)]
+
+
+def count_words(text: str) -> int:
+    """Words between blanks that hold a letter or a digit; a Chinese or Japanese character is a word."""
+    ideographs = 0
+    if not text.isascii():
+        text, ideographs = _IDEOGRAPH.subn(" ", text)
+    return ideographs + sum(1 for word in text.split() if _ALPHANUMERIC.search(word))
+
+
+def _two_fields(fields: Sequence[str] | None) -> tuple[str, str]:
+    if fields is None:
+        return "chosen", "rejected"
+    if len(fields) != 2:
+        raise ValueError(f"text_keys holds {len(fields)} fields where it takes 2")
+    return fields[0], fields[1]
+
+
+def _rows(samples: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:
+    for index in range(len(samples[Fields.stats])):
+        yield {key: values[index] for key, values in samples.items() if key != Fields.stats}

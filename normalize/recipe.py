@@ -1,0 +1,134 @@
+"""A data-juicer recipe, read and checked as far as that goes without data-juicer."""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from normalize.row_form import ROW_FIELDS
+from records.errors import NormalizeError
+from records.identity import canonical_json, digest
+
+OPERATORS_VERSION = "n1"  # goes up whenever an operator of ours judges a row otherwise than before
+INSTALL = "run `pip install -e '.[normalize]'` in the checkout"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The `process` list of a recipe: operators and their arguments, in order.
+
+    `labels` names each operator by name and field, `side_length_filter(chosen)`. `fingerprint` changes
+    with the operators, their arguments, their code and the version of data-juicer.
+    """
+
+    path: Path
+    process: tuple[tuple[str, Mapping[str, Any]], ...]
+    labels: tuple[str, ...]
+    custom_operators: tuple[Path, ...]
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """File name and fingerprint: what a normalized pair says it passed."""
+        return f"{self.path.stem}-{self.fingerprint[:12]}"
+
+
+def default_recipe() -> Path:
+    """The recipe that ships with tracemill, in a checkout or installed."""
+    root = Path(__file__).resolve().parent.parent
+    inside = root / "configs" / "normalize" / "default.yaml"
+    return inside if inside.exists() else root / "tracemill" / inside.relative_to(root)
+
+
+def check_available() -> None:
+    """Raises NormalizeError where data-juicer, or what it needs and does not declare, is missing.
+
+    Imports nothing and takes a few milliseconds, so that a run can call it before it spends money.
+    """
+    for module, package in (("data_juicer", "py-data-juicer"), ("aiohttp", "aiohttp")):
+        if not _importable(module):
+            raise NormalizeError(f"{package} is not installed", "the extra `normalize`", INSTALL)
+    version = metadata.version("py-data-juicer")
+    if tuple(int(part) for part in version.split(".")[:2]) < (1, 6):
+        raise NormalizeError(f"py-data-juicer {version} is installed", "1.6.1 or later", INSTALL)
+
+
+def _importable(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # a module marked as missing
+        return False
+
+
+def load_recipe(path: Path | None = None) -> Recipe:
+    """The recipe in a YAML file, the default one where no path is given.
+
+    Raises NormalizeError for a file that cannot be read, that has no `process` list, or whose operators
+    name a field the rows do not have. Names and arguments of operators are checked by data-juicer.
+    """
+    path = path or default_recipe()
+    value = _read_yaml(path)
+    process = tuple(_operator(path, item) for item in value["process"])
+    custom = tuple((path.parent / item).resolve() for item in value.get("custom_operator_paths") or ())
+    for name, arguments in process:
+        _check_fields(path, name, arguments)
+    return Recipe(path, process, _labels(process), custom, _fingerprint(process, custom))
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    wanted = "a data-juicer recipe: a YAML mapping with a `process` list"
+    try:
+        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise NormalizeError(f"recipe {path} cannot be read ({error.strerror})", wanted) from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise NormalizeError(f"recipe {path} is no YAML", wanted) from error
+    if not isinstance(value, dict) or not isinstance(value.get("process"), list) or not value["process"]:
+        raise NormalizeError(f"recipe {path} has no operators", wanted)
+    return value
+
+
+def _operator(path: Path, item: object) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(item, str):
+        return item, {}
+    if isinstance(item, dict) and len(item) == 1:
+        [(name, arguments)] = item.items()
+        if isinstance(name, str) and isinstance(arguments, dict | None):
+            return name, arguments or {}
+    raise NormalizeError(f"recipe {path} has an entry that is no operator", "`- name: {argument: value}`")
+
+
+def _check_fields(path: Path, name: str, arguments: Mapping[str, Any]) -> None:
+    for key, value in arguments.items():
+        if not key.endswith(("_key", "_keys")):
+            continue
+        for field in value if isinstance(value, list) else [value]:
+            if field not in ROW_FIELDS:
+                raise NormalizeError(
+                    f"{name} in recipe {path} reads the field {field!r}", f"one of {', '.join(ROW_FIELDS)}"
+                )
+
+
+def _labels(process: tuple[tuple[str, Mapping[str, Any]], ...]) -> tuple[str, ...]:
+    labels: list[str] = []
+    for name, arguments in process:
+        fields = arguments.get("text_keys") or arguments.get("text_key") or arguments.get("field_key") or []
+        inner = ", ".join(fields if isinstance(fields, list) else [fields])
+        label = f"{name}({inner})" if inner else name
+        same = sum(1 for other in labels if other.split("#")[0] == label)
+        labels.append(f"{label}#{same + 1}" if same else label)
+    return tuple(labels)
+
+
+def _fingerprint(process: tuple[tuple[str, Mapping[str, Any]], ...], custom: tuple[Path, ...]) -> str:
+    try:
+        version = metadata.version("py-data-juicer")
+    except metadata.PackageNotFoundError:
+        version = "none"
+    code = [path.read_text(encoding="utf-8") for path in custom if path.is_file()]
+    listed = [[name, dict(arguments)] for name, arguments in process]
+    return digest(OPERATORS_VERSION, version, canonical_json(listed), *code)

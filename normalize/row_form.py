@@ -1,0 +1,49 @@
+"""A pair as the flat row operators see.
+
+The state stays out of it: contexts are references until the release writer, and no operator of a
+recipe needs them.
+"""
+
+from typing import Any
+
+from records.message import Message, render_turn
+from records.pair import DPOPair
+
+RAISED = "operator raised"  # the reason of a row that made an operator raise; its value is the error's type
+ROW_FIELDS = (
+    "row",
+    "pair_id",
+    "label_source",
+    "source",
+    "harness",
+    "chosen",
+    "rejected",
+    "chosen_calls",
+    "rejected_calls",
+    "chosen_operation",
+    "rejected_operation",
+)
+
+
+def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
+    """The row of a pair: both sides as flat text, the number of calls of each, and where it is from.
+
+    `index` is its place in the input and comes back with the verdict.
+    """
+    return {
+        "row": index,
+        "pair_id": pair.pair_id,
+        "label_source": pair.label_source,
+        "source": pair.source,
+        "harness": pair.harness,
+        "chosen": render_turn(pair.chosen),
+        "rejected": render_turn(pair.rejected),
+        "chosen_calls": _calls(pair.chosen),
+        "rejected_calls": _calls(pair.rejected),
+        "chosen_operation": pair.chosen_operation,
+        "rejected_operation": pair.rejected_operation,
+    }
+
+
+def _calls(messages: tuple[Message, ...]) -> int:
+    return sum(len(message.tool_calls) for message in messages)

@@ -1,0 +1,62 @@
+"""Teacher pairs: what enough teachers would have done, against what the agent did."""
+
+from collections.abc import Sequence
+
+from agreement.vote import Policy, Tally, tally
+from harnesses.operations import operation_of
+from harnesses.present import Presentation
+from records.message import Action
+from records.pair import DPOPair
+from records.reply import TeacherReply
+from records.state import MessageView, TraceState
+
+
+def teacher_pair(
+    state: TraceState, presentation: Presentation, replies: Sequence[TeacherReply], policy: Policy
+) -> tuple[DPOPair | None, Tally]:
+    """The pair the replies at a step make under a policy, None where they make none; and the count.
+
+    `presentation` is that of the state's context. The pair costs what all replies at the step cost,
+    failed ones included, and is `simulated` where any of them is.
+    """
+    result = tally(state, presentation.tools, replies, policy)
+    if result.chosen is None or result.chosen.action is None:
+        return None, result
+    return _pair(state, presentation, replies, policy, result, result.chosen.action), result
+
+
+def _pair(
+    state: TraceState,
+    presentation: Presentation,
+    replies: Sequence[TeacherReply],
+    policy: Policy,
+    result: Tally,
+    chosen: Action,
+) -> DPOPair:
+    trace, student = state.trace, state.student_action
+    return DPOPair(
+        step_id=str(state.step_id),
+        label_source="teachers",
+        state_messages=MessageView(presentation.messages, presentation.cuts[state.step.index]),
+        tools=presentation.tools,
+        chosen=(chosen.to_message(),),
+        rejected=(student.to_message(),),
+        chosen_operation=str(operation_of(chosen, trace.harness)),
+        rejected_operation=str(operation_of(student, trace.harness)),
+        source=trace.source,
+        harness=trace.harness,
+        presentation=presentation.label,
+        student_model=state.step.model,
+        student_family=state.step.family,
+        n_teachers_agreeing=result.n_agreeing,
+        votes=result.votes,
+        families=result.families,
+        cost_usd=sum(reply.cost_usd for reply in replies),
+        policy=policy.name,
+        simulated=any(reply.simulated for reply in replies),
+        project=trace.project,
+        repository=trace.repository,
+        instance_id=trace.instance_id,
+        licence=trace.licence,
+        outcome=trace.outcome,
+    )

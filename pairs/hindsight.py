@@ -1,0 +1,188 @@
+"""Hindsight pairs: a call that failed, and the accepted call that mended it a few steps later.
+
+Both sides keep the text the agent wrote at the step; the chosen side has the failed call replaced by the
+one that mended it, so that a pair differs in the decision alone. A pair is made only where the call was
+to blame for its failure, and where all the better call needs had been shown before the step.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from agreement.canonical import canonical_key
+from agreement.shown import ShownText
+from harnesses.harness import Harness, harness_for
+from harnesses.operations import operation_of
+from harnesses.present import Presentation, present
+from harnesses.vocabulary import Operation
+from pairs.failures import CANCELLED, NOT_TO_BLAME, Fault, fault_of
+from pairs.mends import Attempt, is_mend, was_possible
+from records.message import Action, Message, ToolCall
+from records.pair import DPOPair
+from records.state import Context, MessageView, Step, Trace, TraceState
+
+WINDOW = 5
+"""How many steps later a mend may come."""
+
+NO_FAULT = "the call is not to blame"
+NOT_MENDED = f"not mended within {WINDOW} steps"
+NOT_POSSIBLE = "the mend was not possible yet"
+UNCHANGED = "succeeded unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class _Mend:
+    """The call that mended one failed call, and how many steps later it came."""
+
+    failed: ToolCall
+    fault: Fault
+    call: ToolCall
+    distance: int
+
+
+@dataclass(slots=True)
+class _Walk:
+    """One context while its failures are looked through."""
+
+    trace: Trace
+    context: Context
+    harness: Harness
+    shown: ShownText
+    presentation: Presentation | None = None
+
+
+def hindsight_pairs(trace: Trace) -> list[DPOPair]:
+    """The hindsight pairs of a trace, in the order of its steps. The same trace gives the same pairs."""
+    return hindsight_report(trace)[0]
+
+
+def hindsight_report(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
+    """The hindsight pairs of a trace, and for each failed step without one the reason, counted."""
+    pairs: list[DPOPair] = []
+    reasons: Counter[str] = Counter()
+    harness = harness_for(trace.harness, trace.harness_version)
+    for context in trace.contexts:
+        walk = _Walk(trace, context, harness, ShownText(context.messages))
+        for step in context.steps:
+            found = _look_at(walk, TraceState(trace, context, step))
+            if isinstance(found, str):
+                reasons[found] += 1
+            elif found:
+                pairs.append(_pair(walk, TraceState(trace, context, step), found))
+    return pairs, reasons
+
+
+def _look_at(walk: _Walk, state: TraceState) -> list[_Mend] | str:
+    """What mended the failed calls of a step, all of them; else why there is no pair. Empty: none failed."""
+    results = {result.tool_call_id: result for result in state.results}
+    mends: list[_Mend] = []
+    for call in state.student_action.tool_calls:
+        result = results.get(call.id)
+        if result is None or CANCELLED.search(result.content):
+            continue
+        found = _mend_of(walk, state.step, call, result)
+        if isinstance(found, _Mend):
+            mends.append(found)
+        elif result.is_error or result.error_kind:
+            return found
+    return mends
+
+
+def _mend_of(walk: _Walk, step: Step, call: ToolCall, result: Message) -> _Mend | str:
+    failed = Attempt.of(call, walk.trace.harness)
+    if result.error_kind in NOT_TO_BLAME:
+        return NOT_TO_BLAME[result.error_kind]
+    fault = fault_of(call, result, failed.effect.operation, walk.harness)
+    return NO_FAULT if fault is None else _find_mend(walk, step, failed, fault)
+
+
+def _find_mend(walk: _Walk, step: Step, failed: Attempt, fault: Fault) -> _Mend | str:
+    key = _key(walk, step, failed.call)
+    reason = NOT_MENDED
+    for distance, later_step, call, result in _calls_after(walk, step):
+        later = Attempt.of(call, walk.trace.harness)
+        accepted = _accepted(call, result, later, walk.harness)
+        if accepted and _key(walk, later_step, call) == key:
+            return UNCHANGED
+        if accepted and is_mend(fault, failed, later):
+            if was_possible(failed, later, walk.shown, step.cut):
+                return _Mend(failed.call, fault, call, distance)
+            reason = NOT_POSSIBLE
+        if fault == Fault.COMMAND and accepted and _changes_files(later):
+            return reason
+    return reason
+
+
+def _calls_after(walk: _Walk, step: Step) -> Iterator[tuple[int, Step, ToolCall, Message]]:
+    """Calls of the next steps with their results, up to the window or to what the user says next."""
+    messages, steps = walk.context.messages, walk.context.steps
+    position = step.cut + 1
+    for distance, later in enumerate(steps[step.index + 1 : step.index + 1 + WINDOW], start=1):
+        if any(_is_said_by_user(message) for message in messages[position : later.cut]):
+            return
+        position = later.cut
+        state = TraceState(walk.trace, walk.context, later)
+        results = {result.tool_call_id: result for result in state.results}
+        for call in state.student_action.tool_calls:
+            if call.id in results:
+                yield distance, later, call, results[call.id]
+
+
+def _is_said_by_user(message: Message) -> bool:
+    return message.role == "user" and not message.content.lstrip().startswith("<")
+
+
+def _accepted(call: ToolCall, result: Message, attempt: Attempt, harness: Harness) -> bool:
+    if result.is_error or result.error_kind:
+        return False
+    return fault_of(call, result, attempt.effect.operation, harness) is None
+
+
+def _changes_files(attempt: Attempt) -> bool:
+    return attempt.effect.mutating and attempt.effect.operation in (Operation.EDIT, Operation.CREATE)
+
+
+def _key(walk: _Walk, step: Step, call: ToolCall) -> str:
+    return canonical_key(Action("", (call,)), walk.context.tools, step.cwd, walk.trace.harness)
+
+
+def _pair(walk: _Walk, state: TraceState, mends: list[_Mend]) -> DPOPair:
+    presentation = walk.presentation or present(walk.trace, walk.context)
+    walk.presentation = presentation
+    trace, action = state.trace, state.student_action
+    better = {mend.failed: mend.call for mend in mends}
+    chosen = Action(action.text, tuple(better.get(call, call) for call in action.tool_calls))
+    return DPOPair(
+        step_id=str(state.step_id),
+        label_source="hindsight",
+        state_messages=MessageView(presentation.messages, presentation.cuts[state.step.index]),
+        tools=presentation.tools,
+        chosen=(chosen.to_message(),),
+        rejected=(action.to_message(),),
+        chosen_operation=str(_operation(mends[0].call, trace)),
+        rejected_operation=str(_operation(mends[0].failed, trace)),
+        source=trace.source,
+        harness=trace.harness,
+        presentation=presentation.label,
+        student_model=state.step.model,
+        student_family=state.step.family,
+        policy="hindsight",
+        verified="lookahead",
+        evidence=_evidence(state, mends),
+        project=trace.project,
+        repository=trace.repository,
+        instance_id=trace.instance_id,
+        licence=trace.licence,
+        outcome=trace.outcome,
+    )
+
+
+def _operation(call: ToolCall, trace: Trace) -> Operation:
+    return operation_of(Action("", (call,)), trace.harness)
+
+
+def _evidence(state: TraceState, mends: list[_Mend]) -> str:
+    """Such as `edit failed (the file had not been read), mended 1 step later`."""
+    operation = _operation(mends[0].failed, state.trace)
+    steps = max(mend.distance for mend in mends)
+    return f"{operation} failed ({mends[0].fault}), mended {steps} step{'s' * (steps > 1)} later"

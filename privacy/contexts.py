@@ -1,0 +1,227 @@
+"""Secrets that only their surroundings give away: `password: ...`, `Bearer ...`, `://user:...@host`.
+
+Each detector starts from a literal in the lower-cased text, so that its pattern is matched at a few
+places and never searched. Values pass `randomness.py`, which tells `password=get_password()` and
+`token: str` from a secret.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from privacy.randomness import (
+    is_base64_login,
+    is_mixed_case,
+    is_password,
+    is_random,
+    is_stand_in,
+    is_token,
+)
+from privacy.rules import Detector, Span, View
+from privacy.words import WEAK_PASSWORDS
+
+_PASSWORD_NAME = re.compile(r"(?i)passw(?:or)?d|passphrase|passwd|(?<![a-z])p(?:ass|wd)(?![a-z])|_pass$|pwd$")
+_TOKEN_NAME = re.compile(
+    r"(?i)secret|token|credential|(?:api|access|private|signing|encryption|auth|account|master|license|"
+    r"service|client|storage|admin|root|session|webhook|jwt|hmac|app|deploy|consumer)[_\-.]?key|apikey|"
+    r"authorization|(?<![a-z])auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string|sessionid"
+)
+_OTHER_NAME = re.compile(
+    r"(?i)public|(?:hash|count|type|name|length|len|size|limit|id|ids|url|uri|path|file|dir|expires?|expiry|ttl|"
+    r"field|label|regex|pattern|prefix|suffix|policy|index|idx|usage|kind|format|endpoint|header|version|"
+    r"tokens|method|mode|class|error|message|text|prompt|hint|help|title|budget)$"
+)
+_NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
+_KEYWORDS = (b"pass", b"pwd", b"secret", b"token", b"key", b"credential", b"auth", b"_pat")
+_ASSIGN = re.compile(
+    r"(?P<tail>[\w\-]{0,40})"
+    r"(?P<close>\\*[\"'`]?\)?\]?)"
+    r"(?P<sep>\s{0,4}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))\s{0,4}"
+    r"|\s(?:is|was)[: ]\s{0,2}|[ \t]{1,4})"
+    r"(?P<scheme>(?:(?i:bearer|basic|token|apikey|bot)\s+)?)"
+    r"(?:[frbuFRBU]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>[^\"'`\n]{4,1024}?)(?P=quote)"
+    r"|(?P<bare>[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
+)
+_ENV_LINE = re.compile(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
+_BEARER = re.compile(r"(?i)bearer(?:\s|%20|\+){1,3}(?P<v>[A-Za-z0-9._~+/=-]{16,4096})")
+_BASIC = re.compile(r"(?i)basic\s{1,3}(?P<v>[A-Za-z0-9+/]{8,512}={0,2})(?![\w+/=])")
+_URL = re.compile(r"://[^\s/:@\"'<>?#]{0,128}:(?P<v>[^\s@\"'<>]{3,256})@(?=[\w\[])")
+_URL_USER = re.compile(r"://(?P<v>[A-Za-z0-9_-]{20,256})(?::[^\s/@]{0,64})?@[\w.-]")
+_CLI_LOGIN = re.compile(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
+_CLI_PASSWORD = re.compile(
+    r"(?:sshpass|mysql\w*|mariadb|docker|htpasswd)\b[^\n|;&]{0,120}?\s-p\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
+)
+_NETRC = re.compile(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>\S{4,128})")
+_LOGIN_KEY = re.compile(r"login\b[^\n]{0,40}?(?P<v>(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f]))")
+_COOKIE = re.compile(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
+_COOKIE_VALUE = re.compile(r"=(?P<v>[^;\s,\"']{16,})")
+_PEM = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?P<body>[\s\S]{40,16000}?)-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+)
+_PEM_CUT = re.compile(
+    r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+    r"(?:(?:\s|\\+[nr]|[\"'+→|\d])*[A-Za-z0-9+/=]{32,})+"
+)
+_AWS_PAIR = re.compile(r"(?<![\w/+])(?P<v>[A-Za-z0-9/+]{40})(?![\w/+=])")
+
+
+def is_secret_name(name: str) -> bool:
+    """The name of a variable, key or flag that says its value is secret."""
+    return bool(_kind_of(name))
+
+
+def secret_kind(name: str, value: str) -> str | None:
+    """PASSWORD or SECRET where a value under this name is one; None where it is ordinary text."""
+    kind = _kind_of(name)
+    if kind == "PASSWORD" and is_password(value):
+        return kind
+    if kind and is_token(value):
+        return kind
+    if name.lower().endswith("auth") and len(value) >= 12 and is_base64_login(value):
+        return "BASIC_AUTH"
+    return None
+
+
+def _kind_of(name: str) -> str | None:
+    if _OTHER_NAME.search(name):
+        return None
+    if _PASSWORD_NAME.search(name):
+        return "PASSWORD"
+    return "SECRET" if _TOKEN_NAME.search(name) else None
+
+
+def find_assignments(view: View) -> Iterator[Span]:
+    """`NAME=value`, `"name": "value"`, `--name value`, `name is value`, where name says secret."""
+    seen = -1
+    for keyword in _KEYWORDS:
+        for at in view.positions(keyword):
+            match = _ASSIGN.match(view.text, at + len(keyword))
+            if match is None:
+                continue
+            span = _assigned(view.text, at, match)
+            if span is not None and span.start != seen:
+                seen = span.start
+                yield span
+
+
+def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
+    start = at
+    while start > 0 and at - start < 48 and text[start - 1] in _NAME_CHARS:
+        start -= 1
+    name = text[start : match.end("tail")]
+    if name[:2] in (r"\n", r"\t"):
+        name = name[2:]
+    if match["sep"].isspace() and not (name.startswith("--") and len(match["sep"]) == 1):
+        return None
+    if match["sep"].lstrip().startswith(",") and text[start - 2 : start] not in ('("', "('", '["', "['"):
+        return None
+    if match["quoted"] is not None:
+        kind = secret_kind(name.lstrip("-"), match["quoted"])
+        return Span(*match.span("quoted"), kind) if kind else None
+    return _bare_value(text, start, name, match)
+
+
+def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span | None:
+    """An unquoted value: the whole word on an environment line, else only what no code could be."""
+    before = text[start - 1] if start else "\n"
+    env = match["sep"] == "=" and name.isupper() and before in " \n\t;&'\"`"
+    first, last = match.span("bare")
+    if env and (whole := _ENV_LINE.match(text, first - 1)):
+        kind = secret_kind(name, whole["v"])
+        return Span(*whole.span("v"), kind) if kind else None
+    value = match["bare"].rstrip(".:")
+    last = first + len(value)
+    if text[last : last + 1] in ("(", "[", "{", "<") and text[last : last + 1]:
+        return None
+    kind = secret_kind(name.lstrip("-"), value)
+    if kind is None:
+        return None
+    line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'")
+    alone = not line and text[last : last + 1] in ("", "\n", "\r")
+    spoken = match["sep"].strip(" :") in ("is", "was")
+    flag = name.startswith("--")
+    if is_token(value) or (kind == "PASSWORD" and (alone or spoken or flag) and not value.isidentifier()):
+        return Span(first, last, kind)
+    if kind == "PASSWORD" and (spoken or flag or (alone and match["sep"].startswith(":"))):
+        return Span(first, last, kind)
+    return Span(first, last, kind) if kind == "BASIC_AUTH" else None
+
+
+def _near(
+    literal: bytes, pattern: re.Pattern[str], kind: str, check: Callable[[str], bool], back: int = 0
+) -> Detector:
+    """At each literal, `pattern` matched there, or searched from `back` characters before it."""
+
+    def find(view: View) -> Iterator[Span]:
+        for at in view.positions(literal):
+            start = max(0, at - back)
+            found = pattern.search(view.text, start, at + 300) if back else pattern.match(view.text, at)
+            if found and check(found["v"]):
+                yield Span(*found.span("v"), kind)
+
+    return Detector(find, (literal,))
+
+
+def _is_credential(value: str) -> bool:
+    return not is_stand_in(value) and (any(c.isdigit() for c in value) or is_mixed_case(value))
+
+
+def _is_url_password(value: str) -> bool:
+    return value.lower() not in WEAK_PASSWORDS and not re.search(
+        r"^[$%{*]|\$\{|\{\{|x{3}|\*{3}|\.{3}|/\w+/.*/", value
+    )
+
+
+def _is_login(value: str) -> bool:
+    return is_password(value) or is_random(value)
+
+
+def find_private_keys(view: View) -> Iterator[Span]:
+    """PEM and OpenSSH private keys, whole or cut off, with real or escaped newlines."""
+    for at in view.positions(b"-----begin"):
+        match = _PEM.match(view.text, at)
+        if match and _is_key_body(match["body"]):
+            yield Span(*match.span(), "PRIVATE_KEY")
+        elif cut := _PEM_CUT.match(view.text, at):
+            yield Span(*cut.span(), "PRIVATE_KEY")
+
+
+def _is_key_body(body: str) -> bool:
+    plain = re.sub(r"\s|\\+[nrt]|[\"'+,→|]|\d{1,4}(?:→|\t)|[A-Z][\w-]+: [^\n\\]*", "", body)
+    code = sum(c.isalnum() or c in "+/=" for c in plain)
+    return len(plain) >= 40 and code >= 0.9 * len(plain)
+
+
+def find_cookies(view: View) -> Iterator[Span]:
+    """Values of `Cookie` and `Set-Cookie` headers that a machine made."""
+    for at in view.positions(b"cookie"):
+        header = _COOKIE.match(view.text, at)
+        if header is None:
+            continue
+        for value in _COOKIE_VALUE.finditer(view.text, *header.span("v")):
+            if is_random(value["v"]):
+                yield Span(*value.span("v"), "COOKIE")
+
+
+def find_aws_secrets(view: View, keys: list[Span]) -> Iterator[Span]:
+    """The forty characters of an AWS secret key, which stand near its key id and have no prefix."""
+    for key in keys:
+        low, high = max(0, key.start - 200), key.end + 200
+        for match in _AWS_PAIR.finditer(view.text, low, high):
+            if is_mixed_case(match["v"]):
+                yield Span(*match.span("v"), "AWS_SECRET")
+
+
+DETECTORS: tuple[Detector, ...] = (
+    Detector(find_private_keys, (b"-----begin",)),
+    Detector(find_assignments, _KEYWORDS),
+    Detector(find_cookies, (b"cookie",)),
+    _near(b"bearer", _BEARER, "BEARER_TOKEN", _is_credential),
+    _near(b"basic", _BASIC, "BASIC_AUTH", is_base64_login),
+    _near(b"://", _URL, "URL_PASSWORD", _is_url_password),
+    _near(b"://", _URL_USER, "URL_TOKEN", is_random),
+    _near(b"-u", _CLI_LOGIN, "PASSWORD", _is_login),
+    _near(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=120),
+    _near(b"login", _NETRC, "PASSWORD", _is_login),
+    _near(b"login", _LOGIN_KEY, "LOGIN_KEY", is_random),
+)

@@ -1,0 +1,81 @@
+"""What stands where something private stood: `<GITHUB_TOKEN_3f2a>`, `user_3f2a`.
+
+The four hex digits are a keyed hash of the value and of the trace it stands in: the same value gives
+the same placeholder throughout a trace, whatever comes first, and another one in another trace. Sixteen
+bits under a secret key neither reveal a value nor let a guess be confirmed.
+"""
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+from records.errors import WorkspaceError
+
+KEY_BYTES = 32
+_HEX = r"[0-9a-f]{4}"
+_KIND = r"(?:[A-Z]{2,12}_){1,4}(?:\d{1,9}_)?"
+# The spellings of a placeholder, each with a literal it holds.
+_SPELLINGS = (
+    ("<", re.compile(rf"<{_KIND}{_HEX}>")),
+    ("REDACTED_", re.compile(rf"REDACTED_(?<![A-Za-z0-9]REDACTED_){_KIND}{_HEX}(?![A-Za-z0-9])")),
+    ("user_", re.compile(rf"user_(?<![A-Za-z0-9]user_){_HEX}(?![A-Za-z0-9])")),
+)
+
+
+def placeholders_in(text: str) -> list[tuple[int, int]]:
+    """Where placeholders stand in a text; what stands there is never redacted again."""
+    return [
+        match.span() for literal, pattern in _SPELLINGS if literal in text for match in pattern.finditer(text)
+    ]
+
+
+def keyed_hash(key: bytes, scope: str, value: str) -> str:
+    """Four hex digits for a value inside a scope (a trace id); needs the key to be computed."""
+    scoped = hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=32).digest()
+    data = value.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, key=scoped, digest_size=2).hexdigest()
+
+
+def user_placeholder(key: bytes, scope: str, name: str) -> str:
+    """The stand-in of a user name; a plain word, so that paths and identifiers stay readable."""
+    return f"user_{keyed_hash(key, scope, name.casefold())}"
+
+
+def placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
+    """`<KIND_3f2a>`, or with `bare` an identifier, `REDACTED_KIND_3f2a`, for code outside strings."""
+    return f"REDACTED_{kind}_{digits}" if bare else f"<{kind}_{digits}>"
+
+
+def workspace_key(path: Path) -> bytes:
+    """The key kept in the file at `path`; made there, readable by its owner alone, on first use.
+
+    Raises WorkspaceError where the file cannot be read or written, or holds no key.
+    """
+    try:
+        if not path.exists():
+            _create_key(path)
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(
+            f"the redaction key {path} cannot be used ({type(error).__name__})",
+            f"a readable file of {2 * KEY_BYTES} hex digits",
+            "restore it, or remove it to start anew (placeholders then change)",
+        ) from None
+    if len(key) < KEY_BYTES:
+        raise WorkspaceError(f"the redaction key {path} is too short", f"{2 * KEY_BYTES} hex digits")
+    return key
+
+
+def _create_key(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(secrets.token_hex(KEY_BYTES), "ascii")
+    try:
+        path.hardlink_to(draft)  # the first of several processes wins
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,133 @@
+"""Is this value a secret, or ordinary text in a secret's place? Shape, entropy, words."""
+
+import base64
+import binascii
+import math
+import re
+from collections import Counter
+
+# Values that say themselves that they are none: documentation, templates, masks.
+_STAND_IN = re.compile(
+    r"(?i)example|sample|dummy|placeholder|your[_\- ]?|change[_\-]?(?:me|this|it)|x{4,}|\*{3,}|\.{3}|"
+    r"redacted|insert|fake|mock|todo|foo(?![a-z])|bar(?![a-z])|baz|lorem|ipsum|undefined|null|none\b|<[a-z_]"
+)
+# Words of code and prose about secrets; a value with digits and symbols may hold them all the same.
+_ABOUT = re.compile(
+    r"(?i)passw|secret|passphrase|token|credential|12345|abcdef|qwerty|default|invalid|required|optional|"
+    r"hidden|masked|string|true|false|(?:env|environ|getenv|config|settings)(?![a-z])|(?<![a-z])test"
+)
+# Code, templates, paths, addresses.
+_CODE = re.compile(
+    r"^(?:\$[A-Za-z_{(]|%[(\w]|[{(<\[/\\]|@\w+[/(]|\.|~/|&\w+;|&[a-z_]\w*$|\*+\w+$)|[{}()<>]|\[\^|\.\*|\.\+|\\[wdsSDWb]|::|"
+    r"^https?:|^[A-Za-z]:[\\/]|->|=>|\|\||"
+    r"^(?:self|this|process|os|req|request|ctx|args|opts|options|props|params|data|user|app)\."
+)
+_PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_HEX = re.compile(r"[0-9a-fA-F]+")
+_UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
+_VOWEL = re.compile(r"[aeiouyAEIOUY]")
+_SPECIAL = frozenset("!@#$%^&*+=?~")
+_PATH = re.compile(r"^[\w.@-]+(?:/[\w.@-]+)+$")
+
+
+def entropy(text: str) -> float:
+    """Shannon entropy of the characters, in bits a character."""
+    size = len(text)
+    return -sum(n / size * math.log2(n / size) for n in Counter(text).values()) if size else 0.0
+
+
+def wordiness(text: str) -> float:
+    """Share of the letters and digits that stand in parts of a word's shape, 0 to 1.
+
+    Parts are cut at case, digits and punctuation (`getUserName2` → get, User, Name, 2); a part is a
+    word where it has four letters or more, vowels, and no long run of consonants.
+    """
+    total = words = 0
+    for part in _PARTS.findall(text):
+        total += len(part)
+        if len(part) >= 4 and part.isalpha() and _is_wordlike(part):
+            words += len(part)
+    return words / total if total else 0.0
+
+
+def _is_wordlike(part: str) -> bool:
+    vowels = len(_VOWEL.findall(part))
+    return 0.2 <= vowels / len(part) <= 0.75 and not re.search(r"(?i)[^aeiouy]{5}|q(?!u)", part)
+
+
+def is_stand_in(value: str) -> bool:
+    """A placeholder of documentation or code: `your-api-key`, `${TOKEN}`, `os.environ[...]`."""
+    if len(set(value)) <= 3 or _CODE.search(value):
+        return True
+    if len(value) > 80:
+        return False  # in long random text any short word turns up
+    strong = any(c.isdigit() for c in value) and any(c in _SPECIAL for c in value)
+    return bool(_STAND_IN.search(value) or (not strong and _ABOUT.search(value)))
+
+
+def is_random(value: str) -> bool:
+    """A machine made it: long enough, letters and digits, high entropy, no words."""
+    if len(value) < 12 or not value.isascii():
+        return False
+    letters = sum(c.isalpha() for c in value)
+    digits = sum(c.isdigit() for c in value)
+    if not letters or letters + digits < 0.7 * len(value):
+        return False
+    if _UUID.fullmatch(value):
+        return True
+    if _HEX.fullmatch(value):
+        return len(value) >= 16 and digits >= 2 and entropy(value) >= 2.6
+    if not digits and (len(value) < 20 or value.islower() or value.isupper()):
+        return False
+    return entropy(value) >= 3.0 and wordiness(value) < 0.5
+
+
+def is_password(value: str) -> bool:
+    """A person could have chosen it as a password: two kinds of characters, six or more, no blank."""
+    if not 6 <= len(value) <= 128 or any(c.isspace() for c in value):
+        return False
+    if is_stand_in(value) or _PATH.match(value):
+        return False
+    letters = any(c.isalpha() for c in value)
+    digits = any(c.isdigit() for c in value)
+    special = any(c in _SPECIAL for c in value)
+    return letters and (digits or special)
+
+
+def is_token(value: str) -> bool:
+    """A key or token as a service hands it out."""
+    if not is_random(value) or _CODE.search(value) or _PATH.match(value):
+        return False
+    solid = len(value) >= 32 and value.isalnum()  # no joints for a word to stand between
+    return solid or not is_stand_in(value)
+
+
+def is_mixed(value: str) -> bool:
+    """Behind a known prefix: a digit, some variety, not a row of words."""
+    return any(c.isdigit() for c in value) and len(set(value)) >= 8 and wordiness(value) < 0.75
+
+
+def is_mixed_case(value: str) -> bool:
+    """Upper case, lower case and digits all occur, and hardly any words."""
+    kinds = (
+        any(c.islower() for c in value),
+        any(c.isupper() for c in value),
+        any(c.isdigit() for c in value),
+    )
+    return all(kinds) and wordiness(value) < 0.55 and entropy(value) >= 3.2
+
+
+def is_base64_login(value: str) -> bool:
+    """Base64 of `name:password`, as Basic authentication and Docker's configuration carry it."""
+    try:
+        plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
+    except (binascii.Error, ValueError):
+        return False
+    name, colon, password = plain.partition(":")
+    return bool(colon and name and password) and plain.isprintable()
+
+
+def is_base64_blob(value: str) -> bool:
+    """Long encoded data rather than a long path, a long identifier or hex."""
+    head = value[:512]
+    return not _HEX.fullmatch(head) and entropy(head) >= 4.6 and is_mixed_case(head[:200])

@@ -1,0 +1,76 @@
+"""Word lists: names that are everybody's, words that are no names, domains of the world."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Accounts of images and runners, stand-ins of documentation.
+SHARED_NAMES = _words(
+    """
+    user users username youruser yourname your you me name someone somebody myuser myname runner
+    runneradmin ubuntu node app apps vscode root admin administrator shared public default guest
+    circleci travis jenkins gitpod codespace openhands swe-bench sweagent swe jovyan ec2-user centos
+    debian fedora alpine arch vagrant docker devuser developer dev coder git www-data nobody nonroot
+    builder build python ruby postgres mysql nginx pi deploy deployer test tester testuser linuxbrew
+    claude agent worker sandbox project projects workspace home data all ftp http service daemon
+    appuser container foo bar baz
+    """
+)
+# Words a user name may be that stand in code and prose for something else.
+COMMON_WORDS = SHARED_NAMES | _words(
+    """
+    about account action active address alpha array assets author back base basic beta bill bin
+    block blog board body book bool branch bugs cache call case cert chat check child class clean
+    client cloud code color comment commit common config console content context contrib control
+    copy core count cpus create cross current custom dashboard date debug delta demo desk dist docs
+    domain done down draft drive echo edit email empty engine entry error event example exec expo
+    export face fast feed field file files filter find first flag flow folder form format frame
+    frank free from front full game gate gene grace grant graph green group guide hash head help
+    hook hope host html http human icon image images import index info init input install issue item
+    jack joy json june just kernel key kind lance lang last lead level lib library light line link
+    linux list load local log login logo logs long mail main make manager many mark mask master
+    match matrix media menu message meta mike misc mock mode model module more name native net
+    network new next nick note null number object office open option order origin other output owner
+    pack package page panel parent park part pass patch path pat pattern person phone photo pipe
+    place plan play plus point port post power print private process product profile prompt proxy
+    query queue quick range rate read real record remote repo report request reset response result
+    review rich robin rose route rule rust safe sale same sample save scan schema scope script
+    search self send server session set settings setup share shell shop sign site size sky slot
+    small snap sort source space spec stack staff stage star start state static status step stop
+    store stream string style submit sum sun support system table target task team temp template
+    term text theme time title todo tool tools topic total track tree type unit update upload util
+    value vendor version video view wade wall watch water wave website week wheel will window
+    windows word work world wrap write year young zone
+    """
+)
+# Top-level domains by which an address is told from code (`a@b.T`, `pkg@1.x`, `fixture@file.py`).
+DOMAINS = _words(
+    """
+    com org net edu gov mil int info biz name pro io ai app dev co me xyz tech cloud email online
+    site store blog systems software digital agency studio design world today live life team works
+    solutions services group company network global academy science health legal media news
+    foundation university us uk eu de fr it es pt nl be ch at dk se no fi is ie pl cz sk hu ro bg gr
+    tr ru ua by lt lv ee si hr ba cn jp kr tw hk sg my th vn id ph in pk bd lk np ir iq il sa ae eg
+    ma tn ng ke za gh au nz ca mx br ar cl pe uy ve
+    """
+)
+# Local parts of addresses that are nobody's.
+ROLES = _words(
+    """
+    git hg svn noreply no-reply donotreply notifications user username you your name me someone
+    """
+)
+# Resolvers everybody knows, and addresses people make up.
+PUBLIC_ADDRESSES = _words(
+    """
+    1.1.1.1 1.0.0.1 8.8.8.8 8.8.4.4 9.9.9.9 1.2.3.4 4.4.4.4 5.6.7.8
+    """
+)
+# Passwords of documentation and of local databases.
+WEAK_PASSWORDS = _words(
+    """
+    pass password passwd pw pwd secret user username test example postgres root admin guest mysql
+    redis
+    """
+)

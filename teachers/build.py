@@ -1,0 +1,83 @@
+"""From configuration to teachers that can be asked."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from records.errors import ConfigError
+from teachers.catalogue import Catalogue
+from teachers.chat import ChatTeacher
+from teachers.settings import (
+    OPENROUTER_URL,
+    OPENROUTER_URL_VARIABLE,
+    CompatibleSettings,
+    OpenRouterSettings,
+    SimulatedSettings,
+    TeacherSettings,
+)
+from teachers.simulated import SimulatedTeacher
+from teachers.teacher import Teacher
+from teachers.transport import Transport
+
+TITLE = "tracemill"
+
+
+def openrouter_url(settings: OpenRouterSettings, environ: Mapping[str, str]) -> str:
+    """Where an OpenRouter teacher asks: its own `base_url`, else the environment's, else the API."""
+    return (settings.base_url or environ.get(OPENROUTER_URL_VARIABLE) or OPENROUTER_URL).rstrip("/")
+
+
+def api_key(settings: OpenRouterSettings | CompatibleSettings, environ: Mapping[str, str]) -> str | None:
+    """The key from the environment. Raises ConfigError where one is named and not set."""
+    if settings.api_key_env is None:
+        return None
+    key = environ.get(settings.api_key_env, "").strip()
+    if not key:
+        raise ConfigError(
+            f"the teacher {settings.name!r} has no API key",
+            f"the environment variable {settings.api_key_env}",
+            "set it, or use the simulated teachers",
+        )
+    return key
+
+
+def build_teachers(
+    settings: Sequence[TeacherSettings],
+    environ: Mapping[str, str],
+    redact: Callable[[str], str] = str,
+) -> list[Teacher]:
+    """One teacher for each of the settings, in their order; nothing is sent yet.
+
+    Teachers of one server and key share connections and catalogue. Raises ConfigError where a key is
+    missing.
+    """
+    shared: dict[tuple, tuple[Transport, Catalogue]] = {}
+    teachers: list[Teacher] = []
+    for one in settings:
+        if isinstance(one, SimulatedSettings):
+            teachers.append(SimulatedTeacher(one))
+        else:
+            teachers.append(_chat_teacher(one, environ, redact, shared))
+    return teachers
+
+
+def _chat_teacher(
+    settings: OpenRouterSettings | CompatibleSettings,
+    environ: Mapping[str, str],
+    redact: Callable[[str], str],
+    shared: "dict[tuple, tuple[Transport, Catalogue]]",
+) -> Teacher:
+    key = api_key(settings, environ)
+    if isinstance(settings, OpenRouterSettings):
+        url, headers = openrouter_url(settings, environ), _attribution(settings)
+    else:
+        url, headers = settings.base_url.rstrip("/"), {}
+    place = (url, key, tuple(headers.items()))
+    if place not in shared:
+        transport = Transport(url, key, headers)
+        shared[place] = (transport, Catalogue(transport, key_page=isinstance(settings, OpenRouterSettings)))
+    return ChatTeacher(settings, *shared[place], redact)
+
+
+def _attribution(settings: OpenRouterSettings) -> dict[str, str]:
+    """Headers that name the application at OpenRouter (https://openrouter.ai/docs/app-attribution)."""
+    headers = {"X-OpenRouter-Title": TITLE}
+    return headers | {"HTTP-Referer": settings.attribution_url} if settings.attribution_url else headers

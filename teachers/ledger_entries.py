@@ -1,0 +1,53 @@
+"""What goes into the ledger and what comes out; amounts are integers of nano-USD."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """A call about to go out, and the most it can cost."""
+
+    run_id: str
+    trace_id: str
+    step_id: str
+    teacher: str
+    request_key: str
+    amount_nusd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """A granted intent."""
+
+    call_id: int
+    amount_nusd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A refused intent: the cap of `scope` (`run`, `day` or `trace`) does not cover it now."""
+
+    scope: str
+    cap_nusd: int
+    settled_nusd: int
+    reserved_nusd: int
+    wanted_nusd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """The answer is in the ledger already: its reply as JSON."""
+
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Where a run stands; `open_calls` are intents nobody has settled."""
+
+    settled_nusd: int
+    reserved_nusd: int
+    cap_nusd: int
+    calls: int
+    open_calls: int
+    written_off: int

@@ -1,0 +1,151 @@
+"""Tables of the ledger and how a database is opened; SQLite and PostgreSQL."""
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Float, Index, Integer, MetaData, String, Table, Text, event, select
+from sqlalchemy import create_engine as sqlalchemy_engine
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from records.errors import LedgerError
+
+SCHEMA_VERSION = 1
+BUSY_TIMEOUT_S = 60.0
+
+metadata = MetaData()
+meta = Table("meta", metadata, Column("key", String(64), primary_key=True), Column("value", Text))
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", String(200), primary_key=True),
+    Column("max_total_nusd", BigInteger, nullable=False),
+    Column("max_day_nusd", BigInteger),
+    Column("max_trace_nusd", BigInteger),
+    Column("opened_at", Float, nullable=False),
+)
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", String(250), primary_key=True),
+    Column("settled_nusd", BigInteger, nullable=False, default=0),
+    Column("reserved_nusd", BigInteger, nullable=False, default=0),
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("id", Integer().with_variant(BigInteger, "postgresql"), primary_key=True, autoincrement=True),
+    Column("run_id", String(200), nullable=False),
+    Column("trace_id", String(200), nullable=False),
+    Column("step_id", String(250), nullable=False),
+    Column("teacher", String(200), nullable=False),
+    Column("request_key", String(64), nullable=False),
+    Column("day", String(10), nullable=False),
+    Column("amount_nusd", BigInteger, nullable=False),
+    Column("cost_nusd", BigInteger),
+    Column("state", String(16), nullable=False),
+    Column("outcome", String(32)),
+    Column("opened_at", Float, nullable=False),
+    Column("closed_at", Float),
+    Index("calls_by_run_state", "run_id", "state"),
+    Index("calls_by_state_time", "state", "opened_at"),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("request_key", String(64), primary_key=True),
+    Column("reply", Text, nullable=False),
+    Column("cost_nusd", BigInteger, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+
+def insert_or_ignore(connection: Connection, table: Table, values: dict[str, Any]) -> None:
+    """Inserts a row unless its primary key is there."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(postgresql.insert(table).values(values).on_conflict_do_nothing())
+    else:
+        connection.execute(sqlite.insert(table).values(values).on_conflict_do_nothing())
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    """Writers queue at BEGIN IMMEDIATE, so that no transaction has to be given up half-way."""
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        mode = "DEFERRED" if options.get("ledger_read") else "IMMEDIATE"
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _engine(url: str) -> Engine:
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        if parsed.database:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = sqlalchemy_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S})
+        _prepare_sqlite(engine)
+        return engine
+    if parsed.get_backend_name() == "postgresql":
+        return sqlalchemy_engine(parsed, pool_pre_ping=True)
+    raise LedgerError(
+        f"a ledger of the kind {parsed.get_backend_name()!r}", "a sqlite or postgresql URL", "change the URL"
+    )
+
+
+def _create(engine: Engine) -> None:
+    with engine.begin() as connection:
+        metadata.create_all(connection)
+        insert_or_ignore(connection, meta, {"key": "schema", "value": str(SCHEMA_VERSION)})
+        version = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar_one()
+    if version != str(SCHEMA_VERSION):
+        raise LedgerError(
+            f"the ledger has schema version {version}",
+            f"version {SCHEMA_VERSION}",
+            "use the tracemill it belongs to",
+        )
+
+
+def open_database(url: str) -> Engine:
+    """Opens the database, makes its tables where they are not there.
+
+    Raises LedgerError where it cannot be opened or was written by another version; the message names
+    the place and never a password.
+    """
+    try:
+        engine = _engine(url)
+        shown = engine.url.render_as_string(hide_password=True)
+    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        raise LedgerError(
+            f"the ledger URL cannot be used ({type(error).__name__})", "for example sqlite:////data/ledger.db"
+        ) from None
+    except OSError as error:
+        raise LedgerError(
+            f"the folder of the ledger cannot be made ({error.strerror})", "a writable folder"
+        ) from None
+    try:
+        _create(engine)
+    except SQLAlchemyError as error:
+        engine.dispose()
+        raise LedgerError(
+            f"the ledger at {shown} cannot be opened ({type(error).__name__})",
+            "a writable database",
+            "check the path and its permissions",
+        ) from None
+    except LedgerError:
+        engine.dispose()
+        raise
+    return engine

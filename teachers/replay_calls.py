@@ -1,0 +1,215 @@
+"""One answer bought: reserve, ask, settle, and again where the fault may pass."""
+
+import asyncio
+import random
+from collections import Counter
+from dataclasses import dataclass, replace
+
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt
+
+from records.errors import TracemillError
+from records.reply import FailureKind, TeacherReply
+from teachers.ledger import Ledger
+from teachers.ledger_entries import Bought, Denied, Intent, Reservation
+from teachers.prices import nusd_to_usd
+from teachers.purse import Purse
+from teachers.replay_plan import Item
+from teachers.reply_json import dump_reply
+from teachers.settings import ReplaySettings
+from teachers.teacher import Asked
+
+BUDGET = "budget"
+STOPPED = "stopped"
+TEACHER_OUT = "teacher out"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of one item: a reply, or a stored one as JSON, or neither. `ends` says why its chain
+    ends here, "" where it goes on; `retry` that another attempt may help."""
+
+    reply: TeacherReply | None = None
+    stored: str | None = None
+    ends: str = ""
+    retry: bool = False
+    retry_after_s: float | None = None
+
+
+class Caller:
+    """Buys answers for one replay; knows what has stopped."""
+
+    def __init__(self, ledger: Ledger, run_id: str, settings: ReplaySettings, counters: Counter[str]) -> None:
+        self.stopped: str | None = None
+        self.dry: str | None = None
+        self.purse = Purse(ledger, lambda: self.stopped is not None)
+        self._run_id = run_id
+        self._settings = settings
+        self._counters = counters
+        self._stop = asyncio.Event()
+        self._out: dict[str, str] = {}
+        self._resume_at: dict[str, float] = {}
+
+    async def stop(self, why: str) -> None:
+        """Lets nothing more go out; what is in flight comes home."""
+        self.stopped = self.stopped or why
+        self._stop.set()
+        await self.purse.wake()
+
+    def closed(self, teacher: str) -> str:
+        """Why nothing more is asked of a teacher; "" where it is."""
+        return STOPPED if self.stopped else TEACHER_OUT if teacher in self._out else ""
+
+    async def buy(self, item: Item) -> Outcome:
+        """One answer, by as many attempts as the settings allow. Costs of useless attempts are part of
+        the reply's cost."""
+        self._counters["asked"] += 1
+        purchase = _Purchase(self, item)
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(self._settings.max_attempts),
+            wait=self._wait_s,
+            retry=retry_if_result(lambda outcome: outcome.retry and not self.closed(item.teacher.name)),
+            sleep=self._nap,
+            retry_error_callback=_last,
+        )
+        return await retrying(purchase.attempt)
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        """The server's own wish to the letter, else doubling waits with jitter."""
+        outcome: Outcome = _last(state)
+        self._counters["retries"] += 1
+        if outcome.retry_after_s is not None:
+            return outcome.retry_after_s
+        ceiling = min(
+            self._settings.backoff_s * 2 ** (state.attempt_number - 1), self._settings.max_backoff_s
+        )
+        return ceiling * (0.5 + random.random() / 2)
+
+    async def _nap(self, seconds: float) -> None:
+        """Sleeps, unless everything stops."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            return
+
+    def pause(self, teacher: str, seconds: float) -> None:
+        """Holds all calls of a teacher back: one burst of 429 costs one Retry-After."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._resume_at[teacher] = max(until, self._resume_at.get(teacher, 0.0))
+
+    async def _pass_pause(self, teacher: str) -> None:
+        while not self.stopped:
+            left = self._resume_at.get(teacher, 0.0) - asyncio.get_running_loop().time()
+            if left <= 0:
+                return
+            await self._nap(left)
+
+    async def reserve(self, item: Item) -> Reservation | Denied | Bought:
+        """The worst case of one attempt, once the teacher may be asked again."""
+        await self._pass_pause(item.teacher.name)
+        intent = Intent(
+            run_id=self._run_id,
+            trace_id=item.question.trace_id,
+            step_id=item.question.step_id,
+            teacher=item.teacher.name,
+            request_key=item.key,
+            amount_nusd=item.teacher.bound_nusd(item.question),
+        )
+        return await self.purse.take(intent)
+
+    def denied(self, denied: Denied) -> str:
+        """Notes that a cap ends a chain; gives the reason for the counters."""
+        if denied.scope == "trace":
+            return f"{BUDGET} of the trace"
+        left = max(denied.cap_nusd - denied.settled_nusd - denied.reserved_nusd, 0)
+        self.dry = self.dry or (
+            f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} leaves "
+            f"${nusd_to_usd(left):.6f}, less than the ${nusd_to_usd(denied.wanted_nusd):.6f} the next call "
+            "may cost"
+        )
+        return BUDGET
+
+    async def ask(self, item: Item) -> Asked:
+        """One attempt, cut off after `attempt_timeout_s`; what a teacher raises is a failed call."""
+        self._counters["attempts"] += 1
+        try:
+            async with asyncio.timeout(self._settings.attempt_timeout_s):
+                return await item.teacher.ask(item.question, item.sample)
+        except TimeoutError:
+            return _failed(item, FailureKind.TIMEOUT)
+        except TracemillError:
+            raise
+        except Exception:
+            return _failed(item, FailureKind.PROVIDER_ERROR)
+
+    async def close_call(
+        self, item: Item, reservation: Reservation, asked: Asked, reply: TeacherReply
+    ) -> None:
+        """Settles or releases, and stops what the reply says can go no further."""
+        outcome, trace_id = reply.failure or "answer", item.question.trace_id
+        if asked.cost_nusd == 0 and not asked.final:
+            await self.purse.release(trace_id, reservation, outcome)
+        else:
+            stored = dump_reply(reply) if asked.final else None
+            if not await self.purse.settle(trace_id, reservation, asked.cost_nusd, stored, outcome):
+                await self.stop(f"a call of {item.teacher.name} cost more than its bound")
+        if asked.halt == "run":
+            await self.stop(asked.why)
+        elif asked.halt == "teacher":
+            self._out[item.teacher.name] = asked.why
+            self._counters[f"teacher_out:{item.teacher.name}: {asked.why}"] += 1
+        if asked.retry_after_s is not None and self.worth_waiting(asked):
+            self.pause(item.teacher.name, asked.retry_after_s)
+
+    def worth_waiting(self, asked: Asked) -> bool:
+        """Whether another attempt is made after this one."""
+        return asked.retry and (asked.retry_after_s or 0.0) <= self._settings.max_retry_after_s
+
+
+class _Purchase:
+    """The attempts at one answer, and what they cost together."""
+
+    def __init__(self, caller: Caller, item: Item) -> None:
+        self._caller = caller
+        self._item = item
+        self._spent_nusd = 0
+        self._last: TeacherReply | None = None
+
+    async def attempt(self) -> Outcome:
+        """One attempt, all in."""
+        caller, item = self._caller, self._item
+        grant = await caller.reserve(item)
+        if isinstance(grant, Bought):
+            return Outcome(stored=grant.reply)
+        if isinstance(grant, Denied):
+            return Outcome(reply=self._last, ends=STOPPED if caller.stopped else caller.denied(grant))
+        asked = await caller.ask(item)
+        self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
+        reply = replace(asked.reply, order=item.order, cost_usd=nusd_to_usd(self._spent_nusd))
+        self._last = reply
+        await caller.close_call(item, grant, asked, reply)
+        retry = caller.worth_waiting(asked)
+        return Outcome(reply=reply, retry=retry, retry_after_s=asked.retry_after_s)
+
+
+def _last(state: RetryCallState) -> Outcome:
+    if state.outcome is None:
+        raise RuntimeError("an attempt without an outcome")
+    return state.outcome.result()
+
+
+def _failed(item: Item, kind: FailureKind) -> Asked:
+    """A call that may have been billed and gave nothing."""
+    reply = TeacherReply(
+        step_id=item.question.step_id,
+        request_key=item.key,
+        teacher=item.teacher.name,
+        family=item.teacher.family,
+        sample=item.sample,
+        order=item.order,
+        failure=kind.value,
+        presentation=item.question.presentation,
+        prompt_id=item.question.prompt_id,
+        simulated=item.teacher.simulated,
+    )
+    return Asked(reply, cost_nusd=None, retry=True)

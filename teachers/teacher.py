@@ -1,0 +1,81 @@
+"""What a teacher is, and what one attempt at an answer gives."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from records.reply import TeacherReply
+from teachers.question import Question
+
+FINAL_FAILURES = frozenset({"truncated", "refused", "context_too_long"})
+"""Failures the same request would meet again: kept like answers, so that nobody pays for them twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One attempt: the reply, and what it means for the money and for the next attempt.
+
+    `cost_nusd` is what it cost, 0 where nothing can have been billed, None where it may have been and
+    nobody says how much: then the whole reservation counts. `retry` is True for a fault that may pass;
+    `retry_after_s` is the server's own wish. `halt` says that no further call of this teacher, or of
+    the whole run, can succeed; `why` is the one line for the user.
+    """
+
+    reply: TeacherReply
+    cost_nusd: int | None
+    retry: bool = False
+    retry_after_s: float | None = None
+    halt: Literal["", "teacher", "run"] = ""
+    why: str = ""
+
+    @property
+    def final(self) -> bool:
+        """Whether the reply is what this request will always give, and is kept in the ledger."""
+        return self.reply.failure is None or self.reply.failure in FINAL_FAILURES
+
+
+class Teacher(Protocol):
+    """Anything that answers questions.
+
+    `ask` makes exactly one attempt and raises nothing for a fault of the call: that is a reply with a
+    `failure`. Retries, reservations and the ledger belong to the replay.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique in a run."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Vendor family, the unit votes are counted in."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """Pinned model id."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """True where no model answers."""
+        ...
+
+    def request_key(self, question: Question, sample: int) -> str:
+        """What the answer is bought under; needs no network."""
+        ...
+
+    async def check(self) -> None:
+        """Called once before the first call of a run. Raises TeacherError where no call can succeed."""
+        ...
+
+    def bound_nusd(self, question: Question) -> int:
+        """The most one attempt can cost, in nano-USD; `check` has been called."""
+        ...
+
+    async def ask(self, question: Question, sample: int) -> Asked:
+        """One attempt; `reply.order` is left 0."""
+        ...
+
+    async def close(self) -> None:
+        """Gives connections back."""
+        ...

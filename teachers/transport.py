@@ -1,0 +1,117 @@
+"""One HTTP server behind the openai SDK: bytes out, status and text back, no retries of its own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai._types import RequestOptions
+
+CONNECT_TIMEOUT_S = 10.0
+_RAW: "RequestOptions" = {"headers": {"X-Stainless-Raw-Response": "true"}}
+"""Makes the SDK hand out the HTTP answer itself, what its `with_raw_response` does."""
+
+NO_KEY = "none"
+"""Sent where a server wants no key: the SDK insists on one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An HTTP answer of any status; header names in lower case."""
+
+    status: int
+    text: str
+    headers: Mapping[str, str]
+
+
+class TransportFault(Exception):
+    """No HTTP answer came. `sent` is False where the request cannot have reached the server."""
+
+    def __init__(self, kind: str, sent: bool, timed_out: bool) -> None:
+        super().__init__(kind)
+        self.kind = kind
+        self.sent = sent
+        self.timed_out = timed_out
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and len(found) < 10:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _fault(error: Exception) -> TransportFault:
+    """Whether the request went out is read off aiohttp's own exception: the SDK's adapter turns a
+    reset after sending into a connect timeout."""
+    import aiohttp
+    import openai
+
+    never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
+    causes = _causes(error)
+    source = causes[-1]
+    unsent = any(isinstance(cause, never_sent) for cause in causes)
+    timed_out = isinstance(error, openai.APITimeoutError) and any(isinstance(c, TimeoutError) for c in causes)
+    return TransportFault(type(source).__name__, sent=not unsent, timed_out=timed_out)
+
+
+class Transport:
+    """Connections to one base URL with one key; made at the first call, on the running loop."""
+
+    def __init__(self, base_url: str, api_key: str | None, headers: Mapping[str, str] | None = None) -> None:
+        self.base_url = base_url.rstrip("/")
+        self._api_key = api_key
+        self._headers = dict(headers or {})
+        self._client: AsyncOpenAI | None = None
+
+    def scrub(self, text: str) -> str:
+        """The text without the API key, should a server echo it."""
+        return text.replace(self._api_key, "[api key]") if self._api_key else text
+
+    def _open(self) -> "AsyncOpenAI":
+        if self._client is None:
+            from openai import AsyncOpenAI, DefaultAioHttpClient, Timeout
+
+            self._client = AsyncOpenAI(
+                base_url=self.base_url,
+                api_key=self._api_key or NO_KEY,
+                max_retries=0,
+                timeout=Timeout(None, connect=CONNECT_TIMEOUT_S),
+                default_headers=self._headers,
+                http_client=DefaultAioHttpClient(),
+            )
+        return self._client
+
+    async def complete(self, body: bytes) -> Received:
+        """POST /chat/completions with a body serialised already. Raises TransportFault where no answer
+        came. The SDK's typed method would walk every message of the prompt in Python."""
+        post = self._open().post
+        return await self._received(post("/chat/completions", cast_to=object, content=body, options=_RAW))
+
+    async def models(self, query: dict[str, object]) -> Received:
+        """GET /models."""
+        return await self._received(self._open().models.with_raw_response.list(extra_query=query))
+
+    async def key(self) -> Received:
+        """GET /key, OpenRouter's page on the key itself."""
+        return await self._received(self._open().get("/key", cast_to=object, options=_RAW))
+
+    async def _received(self, call: Any) -> Received:
+        import openai
+
+        try:
+            response = (await call).http_response
+        except openai.APIStatusError as error:
+            response = error.response
+        except (openai.APIConnectionError, OSError) as error:
+            raise _fault(error) from None
+        headers = {name.lower(): value for name, value in response.headers.items()}
+        return Received(response.status_code, self.scrub(response.text), headers)
+
+    async def close(self) -> None:
+        """Closes the connections; the next call opens new ones."""
+        if self._client is not None:
+            await self._client.close()
+            self._client = None

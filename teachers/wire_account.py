@@ -1,0 +1,116 @@
+"""What the stand-in server counts and charges, in nano-USD, and when it misbehaves."""
+
+import hashlib
+import math
+from collections import Counter
+from statistics import NormalDist
+from typing import Any
+
+from teachers.prices import nusd_to_usd, usd_down
+from teachers.sim_policy import share
+from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
+
+
+class Account:
+    """Counters and balance. A request is known by the hash of its body."""
+
+    def __init__(self, settings: WireSettings) -> None:
+        self.settings = settings
+        self.charged_nusd = 0
+        self.received = 0
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self._attempts: Counter[str] = Counter()
+        self._paid: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter()
+        self._by_model: Counter[str] = Counter()
+
+    def arrive(self, body: bytes) -> tuple[str, int]:
+        """Counts a request; gives its hash and which attempt at it this is, from 0."""
+        key = hashlib.blake2b(body, digest_size=12).hexdigest()
+        attempt = self._attempts[key]
+        self._attempts[key] += 1
+        self.received += 1
+        return key, attempt
+
+    def fault(self, key: str, attempt: int, model: str) -> FaultSettings | None:
+        """The first configured fault that hits this attempt."""
+        for index, fault in enumerate(self.settings.faults):
+            if self._hits(fault, index, key, attempt, model):
+                self._faults[fault.kind.value] += 1
+                return fault
+        return None
+
+    def _hits(self, fault: FaultSettings, index: int, key: str, attempt: int, model: str) -> bool:
+        number = self.received - 1
+        if fault.model is not None and fault.model != model:
+            return False
+        if fault.first_attempts is not None and attempt >= fault.first_attempts:
+            return False
+        if number < fault.after_requests:
+            return False
+        if fault.first_requests is not None and number >= fault.after_requests + fault.first_requests:
+            return False
+        return share(self.settings.seed, "fault", index, key, attempt) < fault.probability
+
+    def covers(self, nusd: int) -> bool:
+        """Whether the balance pays for a call."""
+        credit = self.settings.credit_usd
+        return credit is None or self.charged_nusd + nusd <= usd_down(credit)
+
+    def charge(self, key: str, model: str, nusd: int) -> None:
+        """Takes money for an answer."""
+        self.charged_nusd += nusd
+        self._paid[key] += 1
+        self._by_model[model] += 1
+
+    def latency_s(self, key: str, attempt: int) -> float:
+        """Lognormal around the configured median; the same request, the same wait."""
+        settings = self.settings
+        if not settings.latency_spread:
+            return settings.latency_s
+        drawn = min(max(share(settings.seed, "latency", key, attempt), 1e-6), 1 - 1e-6)
+        return settings.latency_s * math.exp(settings.latency_spread * NormalDist().inv_cdf(drawn))
+
+    def key_page(self) -> dict[str, Any]:
+        """`GET /key`."""
+        credit = self.settings.credit_usd
+        limit = float(credit) if credit is not None else None
+        used = nusd_to_usd(self.charged_nusd)
+        return {
+            "data": {
+                "label": "simulated",
+                "limit": limit,
+                "limit_remaining": None if limit is None else max(limit - used, 0.0),
+                "usage": used,
+                "is_free_tier": False,
+            }
+        }
+
+    def stats(self) -> dict[str, Any]:
+        """`GET /__stats`: `paid_twice` counts payments beyond the first for one body."""
+        return {
+            "received": self.received,
+            "distinct": len(self._attempts),
+            "paid": sum(self._paid.values()),
+            "paid_twice": sum(count - 1 for count in self._paid.values()),
+            "most_in_flight": self.most_in_flight,
+            "charged_nusd": self.charged_nusd,
+            "charged_usd": nusd_to_usd(self.charged_nusd),
+            "by_model": dict(self._by_model),
+            "faults": dict(self._faults),
+        }
+
+
+BILLED = frozenset(
+    {
+        FaultKind.HANG,
+        FaultKind.RESET,
+        FaultKind.BAD_JSON,
+        FaultKind.ERROR_IN_200,
+        FaultKind.EMPTY_CHOICES,
+        FaultKind.LENGTH,
+        FaultKind.PROXY_PAGE,
+    }
+)
+"""Faults that come after the money was taken."""

@@ -1,0 +1,178 @@
+"""What goes wrong in the child process: rows that make an operator raise, dying, hanging, bad recipes."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from normalize.normalizer import DJNormalizer
+from records.errors import NormalizeError
+from records.message import Message
+from records.pair import DPOPair
+
+OPERATORS = """
+import os, signal, sys, time
+from data_juicer.ops.base_op import OPERATORS, Filter
+from data_juicer.utils.constant import Fields
+
+
+@OPERATORS.register_module("touchy_filter")
+class TouchyFilter(Filter):
+    _batched_op = True
+
+    def compute_stats_batched(self, samples):
+        for text, stats in zip(samples[self.text_key], samples[Fields.stats]):
+            print("noise on stdout")
+            if "boom" in text:
+                raise KeyError(text)
+            if "exit" in text:
+                os._exit(7)
+            if "kill" in text:
+                os.kill(os.getpid(), signal.SIGKILL)
+            if "hang" in text:
+                time.sleep(60)
+            stats["good"] = 1
+        return samples
+
+    def process_batched(self, samples):
+        return [stats["good"] for stats in samples[Fields.stats]]
+
+
+@OPERATORS.register_module("touchy_single_filter")
+class TouchySingleFilter(Filter):
+    def compute_stats_single(self, sample, context=False):
+        sample[Fields.stats]["length"] = 10 // (sample[self.text_key] != "zero division here")
+        return sample
+
+    def process_single(self, sample):
+        return sample[self.text_key] != "a row to be dropped"
+"""
+
+
+def pair(number: int, text: str) -> DPOPair:
+    return DPOPair(
+        step_id=f"trace-{number}:0:0",
+        label_source="teachers",
+        state_messages=(),
+        tools=(),
+        chosen=(Message("assistant", text),),
+        rejected=(Message("assistant", "the other side"),),
+        chosen_operation="run",
+        rejected_operation="run",
+        source="openhands",
+        harness="openhands",
+        presentation="p1",
+        student_model=None,
+        student_family="unknown",
+    )
+
+
+@pytest.fixture
+def touchy(tmp_path: Path) -> Path:
+    (tmp_path / "touchy_operators.py").write_text(OPERATORS, encoding="utf-8")
+    recipe = tmp_path / "touchy.yaml"
+    recipe.write_text(
+        "custom_operator_paths: [touchy_operators.py]\n"
+        "process:\n"
+        "- touchy_filter: {text_key: chosen}\n"
+        "- touchy_single_filter: {text_key: chosen}\n",
+        encoding="utf-8",
+    )
+    return recipe
+
+
+def write(tmp_path: Path, process: str) -> Path:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(f"process: [{process}]", encoding="utf-8")
+    return path
+
+
+def test_a_row_that_makes_an_operator_raise_is_dropped_and_named(touchy: Path) -> None:
+    texts = [
+        "fine one",
+        "boom goes this",
+        "fine two",
+        "zero division here",
+        "a row to be dropped",
+        "fine three",
+    ]
+    result = DJNormalizer(touchy).normalize([pair(n, text) for n, text in enumerate(texts)])
+    assert [k.chosen_text for k in result.kept] == ["fine one", "fine two", "fine three"]
+    assert [(d.pair.step_id, d.operator, d.reason, d.value) for d in result.dropped] == [
+        ("trace-1:0:0", "touchy_filter(chosen)", "operator raised", "KeyError"),
+        ("trace-3:0:0", "touchy_single_filter(chosen)", "operator raised", "ZeroDivisionError"),
+        (
+            "trace-4:0:0",
+            "touchy_single_filter(chosen)",
+            "outside the bounds of the operator",
+            '{"length": 10}',
+        ),
+    ]
+    assert [(c.rows_in, c.dropped, c.errors) for c in result.counts] == [(6, 1, 1), (5, 2, 1)]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"), [("exit now", "ended with code 7"), ("kill it", "was ended by SIGKILL")]
+)
+def test_a_process_that_dies_is_one_error(touchy: Path, text: str, said: str) -> None:
+    with pytest.raises(NormalizeError, match=said):
+        DJNormalizer(touchy).normalize([pair(0, "fine one"), pair(1, text)])
+
+
+def test_a_process_that_hangs_is_ended(touchy: Path) -> None:
+    with pytest.raises(NormalizeError, match="took longer than 3 s"):
+        DJNormalizer(touchy, timeout_s=3).normalize([pair(0, "hang on there")])
+
+
+@pytest.mark.parametrize(
+    ("process", "said"),
+    [
+        ("{side_lenght_filter: {text_key: chosen}}", "Unknown operator .*did you mean: side_length_filter"),
+        ("{side_length_filter: {text_key: chosen, min: 8}}", "Unknown parameter 'min'"),
+        ("{side_length_filter: {text_key: chosen, min_len: lots}}", "'min_len' expects type 'int'"),
+        (
+            "{side_length_filter: {text_key: chosen, min_len: 9, max_len: 8}}",
+            "the minimum 9 is above the maximum 8",
+        ),
+        ("{clean_email_mapper: {text_key: chosen}}", "clean_email_mapper changes rows"),
+    ],
+)
+def test_a_recipe_that_cannot_run_is_found_before_it_runs(tmp_path: Path, process: str, said: str) -> None:
+    with pytest.raises(NormalizeError, match=said):
+        DJNormalizer(write(tmp_path, process)).check()
+
+
+def test_operators_of_the_recipe_that_do_not_load(tmp_path: Path) -> None:
+    (tmp_path / "broken_operators.py").write_text("import no_such_module", encoding="utf-8")
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        "custom_operator_paths: [broken_operators.py]\nprocess: [mine_filter]", encoding="utf-8"
+    )
+    with pytest.raises(NormalizeError, match="cannot be loaded .*No module named 'no_such_module'"):
+        DJNormalizer(recipe).check()
+
+
+def test_no_key_reaches_the_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = tmp_path / "seen.txt"
+    spy = f"import os, pathlib\npathlib.Path({str(seen)!r}).write_text(repr(sorted(os.environ.items())))\n"
+    (tmp_path / "spy_operators.py").write_text(spy, encoding="utf-8")
+    recipe = tmp_path / "spy.yaml"
+    recipe.write_text(
+        "custom_operator_paths: [spy_operators.py]\nprocess: [{side_length_filter: {text_key: chosen}}]",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-secret-of-the-test")
+    monkeypatch.setenv("HF_TOKEN", "hf_secret_of_the_test")
+    DJNormalizer(recipe).check()
+    environment = seen.read_text(encoding="utf-8")
+    assert "secret" not in environment
+    assert "('HF_HUB_OFFLINE', '1')" in environment
+    assert f"('HOME', '{os.environ['HOME']}')" not in environment
+
+
+def test_importing_the_normalizer_imports_no_data_juicer() -> None:
+    code = "import sys, normalize.normalizer; print('data_juicer' in sys.modules, 'datasets' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]

@@ -1,0 +1,166 @@
+"""The default recipe over pairs made by hand: which rows stay, which go, and what is said of them."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from records.message import Message, ToolCall
+from records.pair import DPOPair
+
+
+class Untouchable(list[Message]):
+    """A state that must not be read: a context belongs to the release writer alone."""
+
+    def __iter__(self) -> Iterator[Message]:
+        raise AssertionError("the state was read")
+
+    def __getitem__(self, key: object) -> Message:  # pyright: ignore[reportIncompatibleMethodOverride]
+        raise AssertionError("the state was read")
+
+
+def said(text: str) -> tuple[Message, ...]:
+    return (Message("assistant", text),)
+
+
+def called(name: str, arguments: str) -> tuple[Message, ...]:
+    return (Message("assistant", "", (ToolCall("call-1", name, arguments),)),)
+
+
+def pair(number: int, chosen: tuple[Message, ...], rejected: tuple[Message, ...]) -> DPOPair:
+    return DPOPair(
+        step_id=f"trace-{number}:0:0",
+        label_source="hindsight",
+        state_messages=Untouchable(),
+        tools=(),
+        chosen=chosen,
+        rejected=rejected,
+        chosen_operation="run",
+        rejected_operation="run",
+        source="claude_code",
+        harness="claude_code",
+        presentation="p1",
+        student_model=None,
+        student_family="unknown",
+    )
+
+
+FINE = "I read the file first."
+OTHER = "I guess and edit at once."
+LENGTH = "side_length_filter"
+SPECIAL = "side_special_characters_filter"
+TOO_SPECIAL = "more than 50% special characters"
+REPEATED = "i READ... the file, first!"
+LS = called("Bash", '{"command": "ls"}')
+CASES: tuple[tuple[tuple[Message, ...], tuple[Message, ...], str, str, str], ...] = (
+    (said(FINE), said(OTHER), "", "", ""),
+    (said("1234567"), said(OTHER), f"{LENGTH}(chosen)", "fewer than 8 characters", "7"),
+    (said(FINE), said("abc"), f"{LENGTH}(rejected)", "fewer than 8 characters", "3"),
+    (said("abc defg"), said(OTHER), "", "", ""),
+    (said("ab" * 8000 + " " + "c" * 15999), said(OTHER), "", "", ""),
+    (said("ww " * 4096), said(OTHER), "", "", ""),
+    (said("ab" * 16000 + " c"), said(OTHER), f"{LENGTH}(chosen)", "more than 32000 characters", "32002"),
+    (said("onewordonly"), said(OTHER), "side_words_filter(chosen)", "fewer than 2 words", "1"),
+    (said(FINE), said("w " * 4097), "side_words_filter(rejected)", "more than 4096 words", "4097"),
+    (said("先に全部のファイルを読む"), said(OTHER), "", "", ""),
+    (called("finish", "{}"), said("finished it"), f"{LENGTH}(chosen)", "fewer than 8 characters", "6"),
+    (called("submit_it", "{}"), said("It is finished"), "", "", ""),
+    (LS, called("Bash", '{"command": "ls -la"}'), "", "", ""),
+    (said("ab ! cd ? =="), said(OTHER), f"{SPECIAL}(chosen)",
+     TOO_SPECIAL, "0.6667"),
+    (said("abcd efgh 1234 5"), said(FINE), "", "", ""),
+    (said(FINE), said("??? !!! a b c"), f"{SPECIAL}(rejected)",
+     TOO_SPECIAL, "0.7692"),
+    (LS, LS, "sides_differ_filter(chosen, rejected)", "both sides read the same", ""),
+    (said(REPEATED), said("I guess\nand edit at once 12."), "pair_deduplicator(chosen, rejected)",
+     "repeats an earlier row", "trace-0:0:0:hindsight"),
+    (said(OTHER), said(FINE), "", "", ""),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pairs() -> list[DPOPair]:
+    return [pair(number, chosen, rejected) for number, (chosen, rejected, *_) in enumerate(CASES)]
+
+
+@pytest.fixture(scope="module")
+def normalized(pairs: list[DPOPair], tmp_path_factory: pytest.TempPathFactory) -> Normalized:
+    home = tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        result = DJNormalizer().normalize(pairs)
+    assert list(home.iterdir()) == []
+    return result
+
+
+def test_every_case_is_judged_as_written(pairs: list[DPOPair], normalized: Normalized) -> None:
+    verdicts = {d.pair.step_id: (d.operator, d.reason, d.value) for d in normalized.dropped}
+    expected = {p.step_id: case[2:] for p, case in zip(pairs, CASES, strict=True) if case[2]}
+    assert verdicts == expected
+    assert [k.pair.step_id for k in normalized.kept] == [
+        p.step_id for p in pairs if p.step_id not in expected
+    ]
+
+
+def test_the_counts_are_those_of_the_rows(normalized: Normalized) -> None:
+    assert [(c.operator, c.rows_in, c.dropped, c.errors) for c in normalized.counts] == [
+        ("side_length_filter(chosen)", 19, 3, 0),
+        ("side_length_filter(rejected)", 16, 1, 0),
+        ("side_words_filter(chosen)", 15, 1, 0),
+        ("side_words_filter(rejected)", 14, 1, 0),
+        ("side_special_characters_filter(chosen)", 13, 1, 0),
+        ("side_special_characters_filter(rejected)", 12, 1, 0),
+        ("sides_differ_filter(chosen, rejected)", 11, 1, 0),
+        ("pair_deduplicator(chosen, rejected)", 10, 1, 0),
+    ]
+    assert len(normalized.kept) == 9
+
+
+def test_a_kept_pair_carries_both_shapes(pairs: list[DPOPair], normalized: Normalized) -> None:
+    kept = {k.pair.step_id: k for k in normalized.kept}["trace-12:0:0"]
+    assert kept.chosen_text == "Bash command: ls"
+    assert kept.rejected_text == "Bash command: ls -la"
+    assert kept.pair is pairs[12]
+    assert kept.recipe == normalized.recipe == f"default-{normalized.fingerprint[:12]}"
+
+
+def test_no_pairs_start_no_process() -> None:
+    result = DJNormalizer(timeout_s=0.0).normalize([])  # a process would be too slow for that
+    assert (result.kept, result.dropped) == ([], [])
+    assert result.counts[0] == OperatorCount("side_length_filter(chosen)", 0, 0, 0)
+    assert len(result.counts) == 8
+
+
+TEXTS = st.one_of(
+    st.text(max_size=40),
+    st.sampled_from([FINE, OTHER, FINE.upper(), "two words", "\ud800 half a pair", "\x00\x01 control", ""]),
+)
+
+
+@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.lists(st.tuples(TEXTS, TEXTS, st.booleans()), min_size=1, max_size=300))
+def test_every_pair_comes_out_once(rows: list[tuple[str, str, bool]]) -> None:
+    pairs = [
+        pair(n, called("Bash", chosen) if call else said(chosen), said(rejected))
+        for n, (chosen, rejected, call) in enumerate(rows)
+    ]
+    result = DJNormalizer().normalize(pairs)
+    out = [k.pair.step_id for k in result.kept] + [d.pair.step_id for d in result.dropped]
+    assert sorted(out) == sorted(p.step_id for p in pairs)
+    assert sum(c.dropped for c in result.counts) == len(result.dropped)
+    assert result.counts[0].rows_in == len(pairs)
+    for before, after in zip(result.counts, result.counts[1:], strict=False):
+        assert after.rows_in == before.rows_in - before.dropped
+
+
+def test_the_order_of_pairs_decides_which_of_two_equals_stays(tmp_path: Path) -> None:
+    teachers = replace(pair(1, said(FINE), said(OTHER)), label_source="teachers")
+    hindsight = pair(1, said(FINE), said(OTHER))
+    result = DJNormalizer(cache_dir=tmp_path / "cache").normalize([teachers, hindsight])
+    assert [k.pair.label_source for k in result.kept] == ["teachers"]
+    assert result.dropped[0].value == "trace-1:0:0:teachers"
+    assert (tmp_path / "cache").is_dir()

@@ -1,0 +1,234 @@
+"""Every way a server can fail, over a real socket: what is retried, what is a row, what is counted."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from records.identity import extend_prompt, prompt_root
+from records.message import Message, ToolSpec
+from teachers.build import build_teachers
+from teachers.gate import decide
+from teachers.ledger import Ledger
+from teachers.ledger_entries import Spent
+from teachers.question import Question
+from teachers.replay import ReplayResult, replay
+from teachers.settings import CompatibleSettings, GateSettings, OpenRouterSettings, ReplaySettings
+from teachers.wire_server import running
+from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
+
+pytestmark = pytest.mark.anyio
+MODEL = "simulated/deepseek-a"
+TOOL = ToolSpec("bash", "Runs a command.", {"type": "object", "properties": {"command": {"type": "string"}}})
+QUICK = ReplaySettings(max_attempts=2, backoff_s=0.01, attempt_timeout_s=0.4, max_retry_after_s=5)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def question(number: int = 0) -> Question:
+    messages = (Message("user", f"Mend the test number {number} of src/app.py."),)
+    prompt_id = extend_prompt(prompt_root((TOOL,), "p1"), messages[0])
+    return Question(f"t{number}:0:0", f"t{number}", messages, (TOOL,), prompt_id, "p1", "r1")
+
+
+async def ask(
+    url: str, folder: Path, *, questions: int = 1, settings: ReplaySettings = QUICK, key: str = "sk-or-simulated"
+) -> tuple[ReplayResult, Spent]:
+    teachers = build_teachers(
+        [OpenRouterSettings(model=MODEL, base_url=url, max_tokens=100)], {"OPENROUTER_API_KEY": key}
+    )
+    asked = [question(number) for number in range(questions)]
+    with Ledger(f"sqlite:///{folder / 'ledger.db'}") as ledger:
+        ledger.open_run("run", 10**9)
+        decisions = decide(asked, teachers, 0, GateSettings())
+        result = await replay(asked, decisions, teachers, ledger, "run", settings)
+        return result, ledger.spent("run")
+
+
+def wire(kind: FaultKind, **fault: object) -> WireSettings:
+    return WireSettings(faults=(FaultSettings.model_validate({"kind": kind, **fault}),), hang_s=2)
+
+
+ALWAYS = [
+    # kind, failure, attempts, ends the run, what is counted: nothing, what was charged, or the worst case
+    (FaultKind.RATE_LIMIT, "rate_limited", 2, False, "nothing"),
+    (FaultKind.SERVER_ERROR, "provider_error", 2, False, "nothing"),
+    (FaultKind.OVERLOADED, "provider_error", 2, False, "nothing"),
+    (FaultKind.NO_CREDIT, "no_credit", 1, True, "nothing"),
+    (FaultKind.IN_FLIGHT_HOLD, "rate_limited", 2, False, "nothing"),
+    (FaultKind.FORBIDDEN, "no_credit", 1, True, "nothing"),
+    (FaultKind.FINISH_ERROR, "provider_error", 2, False, "nothing"),
+    (FaultKind.HANG, "timeout", 2, False, "worst"),
+    (FaultKind.RESET, "network", 2, False, "worst"),
+    (FaultKind.BAD_JSON, "malformed", 2, False, "worst"),
+    (FaultKind.ERROR_IN_200, "provider_error", 2, False, "worst"),
+    (FaultKind.EMPTY_CHOICES, "empty", 2, False, "charged"),
+    (FaultKind.LENGTH, "truncated", 1, False, "charged"),
+    (FaultKind.PROXY_PAGE, "provider_error", 2, False, "worst"),
+]
+
+
+@pytest.mark.parametrize(("kind", "failure", "attempts", "ends", "counted"), ALWAYS)
+async def test_a_lasting_fault_is_one_failed_row_and_all_its_money_is_counted(
+    kind: FaultKind, failure: str, attempts: int, ends: bool, counted: str, tmp_path: Path
+) -> None:
+    with running(wire(kind, retry_after_s=0.05)) as server:
+        result, spent = await ask(server.url, tmp_path)
+        stats = server.stats()
+    assert [reply.failure for reply in result.replies] == [failure]
+    assert result.replies[0].action is None
+    assert stats["received"] == attempts == result.counters["attempts"]
+    assert (result.stopped is not None) == ends
+    assert spent.reserved_nusd == 0
+    assert round(result.replies[0].cost_usd * 1e9) == spent.settled_nusd >= stats["charged_nusd"]
+    if counted == "worst":
+        assert spent.settled_nusd > stats["charged_nusd"] > 0
+    else:
+        assert spent.settled_nusd == stats["charged_nusd"]
+        assert (spent.settled_nusd == 0) == (counted == "nothing")
+
+
+PASSING = [kind for kind, _, attempts, ends, _ in ALWAYS if attempts == 2 and not ends]
+
+
+@pytest.mark.parametrize("kind", PASSING)
+async def test_a_passing_fault_is_asked_again_and_never_stored(kind: FaultKind, tmp_path: Path) -> None:
+    with running(wire(kind, first_attempts=1, retry_after_s=0.05)) as server:
+        result, spent = await ask(server.url, tmp_path)
+        assert result.replies[0].failure is None
+        assert result.replies[0].action is not None
+        assert server.stats()["received"] == 2
+        assert round(result.replies[0].cost_usd * 1e9) == spent.settled_nusd >= server.stats()["charged_nusd"]
+        again, _ = await ask(server.url, tmp_path)
+        assert server.stats()["received"] == 2
+    assert again.replies == result.replies
+
+
+async def test_a_truncated_answer_is_not_paid_for_again(tmp_path: Path) -> None:
+    with running(wire(FaultKind.LENGTH)) as server:
+        await ask(server.url, tmp_path)
+        again, _ = await ask(server.url, tmp_path)
+        assert server.stats()["received"] == 1
+    assert [reply.failure for reply in again.replies] == ["truncated"]
+    assert again.counters["cached"] == 1
+
+
+async def test_retry_after_is_honoured_within_a_tenth_and_a_burst_costs_one(tmp_path: Path) -> None:
+    with running(wire(FaultKind.RATE_LIMIT, first_requests=20, retry_after_s=1.5)) as server:
+        started = time.perf_counter()
+        result, _ = await ask(server.url, tmp_path, questions=20, settings=ReplaySettings(attempt_timeout_s=5))
+        took = time.perf_counter() - started
+        assert server.stats()["faults"] == {"429": 20}
+    assert result.counters["answered"] == 20
+    assert result.counters["retries"] == 20
+    # start-up, catalogue and 40 calls take part of a second; one Retry-After is 1.5 s, two would be 3 s
+    assert 1.5 <= took < 2.7
+
+
+async def test_a_wait_longer_than_allowed_gives_the_call_up(tmp_path: Path) -> None:
+    with running(wire(FaultKind.RATE_LIMIT, retry_after_s=600)) as server:
+        started = time.perf_counter()
+        result, _ = await ask(server.url, tmp_path)
+        assert time.perf_counter() - started < 3
+    assert result.counters["failed:rate_limited"] == 1
+    assert result.stopped is None
+
+
+async def test_no_credit_stops_the_run_at_once_and_a_rerun_goes_on(tmp_path: Path) -> None:
+    one_at_a_time = ReplaySettings(concurrency=1)
+    with running(wire(FaultKind.NO_CREDIT, after_requests=4, first_requests=1)) as server:
+        result, _ = await ask(server.url, tmp_path, questions=12, settings=one_at_a_time)
+        assert result.stopped == "the account or key has no credit left"
+        assert server.stats()["received"] == 5
+        assert (result.counters["answered"], result.counters["not_asked:stopped"]) == (4, 7)
+        again, _ = await ask(server.url, tmp_path, questions=12, settings=one_at_a_time)
+        assert server.stats()["received"] == 5 + 8
+        assert server.stats()["paid_twice"] == 0
+    assert again.stopped is None
+    assert again.counters["answered"] == 12
+
+
+async def test_one_failing_call_cancels_none_of_the_others(tmp_path: Path) -> None:
+    settings = wire(FaultKind.BAD_JSON, probability=0.5)
+    with running(settings) as server:
+        result, spent = await ask(server.url, tmp_path, questions=30)
+        assert spent.settled_nusd >= server.stats()["charged_nusd"]
+    assert len(result.replies) == 30
+    assert result.counters["answered"] + result.counters["failed:malformed"] == 30
+    assert 0 < result.counters["failed:malformed"] < 20
+
+
+@asynccontextmanager
+async def answering(response: bytes) -> AsyncIterator[str]:
+    """A server that answers every POST with these very bytes."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(int(line[15:]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        await reader.readexactly(length)
+        writer.write(response)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+
+
+def http(body: str, status: str = "200 OK") -> bytes:
+    data = body.encode()
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n"
+    return f"{head}Connection: close\r\n\r\n".encode() + data
+
+
+async def test_the_key_is_in_no_row_even_where_a_server_echoes_it(tmp_path: Path) -> None:
+    body = '{"error": {"code": 400, "message": "bad header: Bearer sk-very-secret"}}'
+    async with answering(http(body, "400 Bad Request")) as url:
+        settings = CompatibleSettings(model="local", base_url=url, api_key_env="LOCAL_KEY")
+        (teacher,) = build_teachers([settings], {"LOCAL_KEY": "sk-very-secret"})
+        asked = await teacher.ask(question(), 0)
+        await teacher.close()
+    assert asked.reply.failure == "bad_request"
+    assert "sk-very-secret" not in repr(asked)
+    assert "[api key]" in asked.reply.raw
+    assert asked.cost_nusd == 0
+
+
+async def test_every_text_of_an_answer_passes_the_redaction(tmp_path: Path) -> None:
+    body = (
+        '{"id": "g1", "choices": [{"finish_reason": "tool_calls", "message": {"content": "as ann",'
+        ' "reasoning": "ann said", "tool_calls": [{"id": "c", "function": {"name": "bash",'
+        ' "arguments": "{\\"command\\": \\"ls /home/ann\\"}"}}]}}]}'
+    )
+    async with answering(http(body)) as url:
+        settings = CompatibleSettings(model="local", base_url=url)
+        (teacher,) = build_teachers([settings], {}, lambda text: text.replace("ann", "USER"))
+        asked = await teacher.ask(question(), 0)
+        await teacher.close()
+    assert asked.reply.action is not None
+    assert asked.reply.action.text == "as USER"
+    assert asked.reply.action.tool_calls[0].arguments == '{"command": "ls /home/USER"}'
+    assert "ann" not in asked.reply.raw
+
+
+async def test_a_server_nobody_listens_on_costs_nothing(tmp_path: Path) -> None:
+    settings = CompatibleSettings(model="local", base_url="http://127.0.0.1:9/v1")
+    (teacher,) = build_teachers([settings], {})
+    asked = await teacher.ask(question(), 0)
+    await teacher.close()
+    assert (asked.reply.failure, asked.cost_nusd, asked.retry) == ("network", 0, True)
+
+
+async def test_a_connection_cut_in_the_middle_of_the_answer_may_have_cost_something() -> None:
+    cut = http('{"id": "g1", "choices": []}').replace(b"Content-Length: 27", b"Content-Length: 270")
+    async with answering(cut) as url:
+        (teacher,) = build_teachers([CompatibleSettings(model="local", base_url=url)], {})
+        asked = await teacher.ask(question(), 0)
+        await teacher.close()
+    assert (asked.reply.failure, asked.cost_nusd, asked.retry) == ("network", None, True)

@@ -1,0 +1,283 @@
+"""The ledger: what was granted never passes a cap, whoever asks, dies or comes back late."""
+
+import multiprocessing
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+
+from records.errors import LedgerError
+from teachers.ledger import Ledger
+from teachers.ledger_entries import Bought, Denied, Intent, Reservation
+from teachers.ledger_schema import open_database
+
+DAY_S = 86_400.0
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp()
+
+
+class Clock:
+    def __init__(self, now: float = NOON) -> None:
+        self.now = now
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def url_of(folder: Path) -> str:
+    return f"sqlite:///{folder / 'ledger.db'}"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
+    with Ledger(url_of(tmp_path), clock) as opened:
+        yield opened
+
+
+def intent(key: str, amount: int, run: str = "run", trace: str = "trace") -> Intent:
+    return Intent(run, trace, f"{trace}:0:0", "teacher", key, amount)
+
+
+def granted(ledger: Ledger, key: str, amount: int, run: str = "run", trace: str = "trace") -> Reservation:
+    grant = ledger.reserve(intent(key, amount, run, trace))
+    assert isinstance(grant, Reservation)
+    return grant
+
+
+def test_a_cap_is_used_to_the_last_nano_dollar_and_not_beyond(ledger: Ledger) -> None:
+    ledger.open_run("run", 100)
+    granted(ledger, "a", 60)
+    assert ledger.reserve(intent("b", 41)) == Denied("run", 100, 0, 60, 41)
+    granted(ledger, "b", 40)
+    spent = ledger.spent("run")
+    assert (spent.settled_nusd, spent.reserved_nusd, spent.open_calls) == (0, 100, 2)
+
+
+def test_settling_frees_what_was_not_used_and_keeps_the_answer(ledger: Ledger) -> None:
+    ledger.open_run("run", 100)
+    assert ledger.settle(granted(ledger, "a", 100), 30, '{"x":1}')
+    assert ledger.spent("run").settled_nusd == 30
+    assert ledger.answer("a") == '{"x":1}'
+    assert ledger.reserve(intent("a", 1)) == Bought('{"x":1}')
+    granted(ledger, "b", 70)
+
+
+def test_an_unknown_cost_is_the_worst_case_and_a_release_costs_nothing(ledger: Ledger) -> None:
+    ledger.open_run("run", 100)
+    assert ledger.settle(granted(ledger, "a", 40), None)
+    ledger.release(granted(ledger, "b", 60))
+    spent = ledger.spent("run")
+    assert (spent.settled_nusd, spent.reserved_nusd, spent.calls) == (40, 0, 2)
+    assert ledger.answer("a") is None
+
+
+def test_a_cost_above_its_bound_is_counted_and_reported(ledger: Ledger) -> None:
+    ledger.open_run("run", 100)
+    assert not ledger.settle(granted(ledger, "a", 10), 130)
+    assert ledger.spent("run").settled_nusd == 130
+    assert isinstance(ledger.reserve(intent("b", 0)), Denied)
+
+
+def test_caps_of_trace_and_day_hold_across_runs(ledger: Ledger, clock: Clock) -> None:
+    ledger.open_run("one", 1000, max_day_nusd=150, max_trace_nusd=100)
+    ledger.open_run("two", 1000, max_day_nusd=150, max_trace_nusd=100)
+    granted(ledger, "a", 80, "one", "t1")
+    denied = ledger.reserve(intent("b", 30, "two", "t1"))
+    assert isinstance(denied, Denied)
+    assert denied.scope == "trace"
+    granted(ledger, "b", 70, "two", "t2")
+    denied = ledger.reserve(intent("c", 1, "two", "t3"))
+    assert isinstance(denied, Denied)
+    assert denied.scope == "day"
+    clock.now += DAY_S
+    granted(ledger, "c", 100, "two", "t4")
+
+
+def test_a_denied_call_leaves_no_trace_in_any_scope(ledger: Ledger) -> None:
+    ledger.open_run("run", 1000, max_day_nusd=1000, max_trace_nusd=50)
+    assert isinstance(ledger.reserve(intent("a", 60)), Denied)
+    assert ledger.spent("run").reserved_nusd == 0
+    assert ledger.spent("run").calls == 0
+
+
+def test_eight_crashes_in_a_day_do_not_eat_the_next_day(tmp_path: Path) -> None:
+    clock = Clock()
+    for crash in range(8):
+        with Ledger(url_of(tmp_path), clock) as ledger:
+            ledger.open_run("run", 1000, max_day_nusd=100)
+            granted(ledger, f"k{crash}", 10, trace=f"t{crash}")
+    with Ledger(url_of(tmp_path), clock) as ledger:
+        assert isinstance(ledger.reserve(intent("x", 21)), Denied)
+        clock.now += DAY_S
+        granted(ledger, "x", 100)
+        assert ledger.write_off_stale(DAY_S / 2) == 8
+        spent = ledger.spent("run")
+        assert (spent.settled_nusd, spent.reserved_nusd, spent.written_off) == (80, 100, 8)
+
+
+def test_a_reply_after_the_write_off_corrects_the_figure(ledger: Ledger, clock: Clock) -> None:
+    ledger.open_run("run", 1000)
+    late = granted(ledger, "a", 100)
+    clock.now += 60
+    assert ledger.write_off_stale(59) == 1
+    assert ledger.spent("run").settled_nusd == 100
+    assert ledger.settle(late, 7, "{}")
+    assert ledger.spent("run").settled_nusd == 7
+    assert ledger.answer("a") == "{}"
+
+
+def test_closing_a_call_twice_is_refused(ledger: Ledger) -> None:
+    ledger.open_run("run", 100)
+    call = granted(ledger, "a", 10)
+    ledger.settle(call, 5)
+    with pytest.raises(LedgerError, match="closed already"):
+        ledger.release(call)
+    assert ledger.spent("run").settled_nusd == 5
+
+
+def test_a_resumed_run_keeps_what_it_spent_under_its_new_cap(tmp_path: Path) -> None:
+    with Ledger(url_of(tmp_path)) as ledger:
+        ledger.open_run("run", 100)
+        ledger.settle(granted(ledger, "a", 90), 90)
+    with Ledger(url_of(tmp_path)) as ledger:
+        ledger.open_run("run", 95)
+        assert isinstance(ledger.reserve(intent("b", 6)), Denied)
+        ledger.open_run("run", 200)
+        granted(ledger, "b", 110)
+
+
+def test_a_run_that_was_never_opened_is_an_error(ledger: Ledger) -> None:
+    with pytest.raises(LedgerError, match="never opened"):
+        ledger.reserve(intent("a", 1))
+    with pytest.raises(LedgerError, match="never opened"):
+        ledger.spent("run")
+
+
+def test_many_answers_are_found_at_once(ledger: Ledger) -> None:
+    ledger.open_run("run", 10_000)
+    for number in range(0, 1200, 2):
+        ledger.settle(granted(ledger, f"k{number}", 1), 1, str(number))
+    found = ledger.answers_to([f"k{number}" for number in range(1200)])
+    assert found == {f"k{number}": str(number) for number in range(0, 1200, 2)}
+
+
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["reserve", "settle", "worst", "release", "write_off"]),
+        st.integers(0, 60),
+        st.integers(0, 2),
+    ),
+    max_size=40,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(operations=OPERATIONS)
+def test_no_schedule_of_calls_passes_a_cap(
+    operations: list[tuple[str, int, int]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    clock = Clock()
+    with Ledger(url_of(tmp_path_factory.mktemp("law")), clock) as ledger:
+        ledger.open_run("run", 100, max_trace_nusd=70)
+        held: list[Reservation] = []
+        spent = 0
+        for number, (what, amount, trace) in enumerate(operations):
+            if what == "reserve":
+                grant = ledger.reserve(intent(f"k{number}", amount, trace=f"t{trace}"))
+                if isinstance(grant, Reservation):
+                    held.append(grant)
+            elif what == "write_off":
+                clock.now += 1
+                ledger.write_off_stale(0.5)
+                spent += sum(call.amount_nusd for call in held)
+                held.clear()
+            elif held:
+                call = held.pop(amount % len(held))
+                cost = {"settle": call.amount_nusd // 2, "worst": call.amount_nusd, "release": 0}[what]
+                if what == "release":
+                    ledger.release(call)
+                else:
+                    ledger.settle(call, None if what == "worst" else cost)
+                spent += cost
+            figures = ledger.spent("run")
+            assert figures.settled_nusd == spent
+            assert figures.reserved_nusd == sum(call.amount_nusd for call in held)
+            assert figures.settled_nusd + figures.reserved_nusd <= 100
+
+
+def _spend(url: str, name: str, wanted: int, results: "multiprocessing.Queue[int]") -> None:
+    got = 0
+    with Ledger(url) as ledger:
+        ledger.open_run("run", 100_000, max_day_nusd=90_000)
+        for number in range(wanted):
+            grant = ledger.reserve(intent(f"{name}{number}", 1000, trace=f"{name}{number % 3}"))
+            if isinstance(grant, Reservation):
+                got += 1
+                ledger.settle(grant, 1000 if number % 2 else 500, "{}")
+    results.put(got)
+
+
+def spend_from_processes(url: str, processes: int, wanted: int) -> int:
+    context = multiprocessing.get_context("spawn")
+    results: multiprocessing.Queue[int] = context.Queue()
+    workers = [
+        context.Process(target=_spend, args=(url, f"p{number}-", wanted, results))
+        for number in range(processes)
+    ]
+    for worker in workers:
+        worker.start()
+    got = sum(results.get(timeout=120) for _ in workers)
+    for worker in workers:
+        worker.join(timeout=60)
+        assert worker.exitcode == 0
+    results.close()
+    results.join_thread()
+    return got
+
+
+@pytest.mark.parametrize("processes", [3, pytest.param(8, marks=pytest.mark.slow)])
+def test_processes_that_share_a_ledger_share_its_caps(tmp_path: Path, processes: int) -> None:
+    url = url_of(tmp_path)
+    got = spend_from_processes(url, processes, 80)
+    with Ledger(url) as ledger:
+        spent = ledger.spent("run")
+    assert spent.calls == got
+    assert 89_000 < spent.settled_nusd <= 90_000
+    assert (spent.reserved_nusd, spent.open_calls) == (0, 0)
+
+
+def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:
+    with open_database(url_of(tmp_path)).begin() as connection:
+        connection.execute(text("UPDATE meta SET value = '99' WHERE key = 'schema'"))
+        engine = connection.engine
+    engine.dispose()
+    with pytest.raises(LedgerError, match="schema version 99"):
+        Ledger(url_of(tmp_path))
+
+
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "ledger.db").write_text("this is a text file, and a long enough one to be no database\n" * 40)
+    with pytest.raises(LedgerError, match="cannot be opened"):
+        Ledger(url_of(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("url", "match"),
+    [
+        ("mysql://user:secret@host/db", "mysql"),
+        ("no url at all", "cannot be used"),
+        ("sqlite:////dev/null/folder/ledger.db", "folder"),
+    ],
+)
+def test_a_url_that_cannot_be_used_is_one_clear_line(url: str, match: str) -> None:
+    with pytest.raises(LedgerError, match=match) as caught:
+        Ledger(url)
+    assert "secret" not in str(caught.value)
