@@ -2,26 +2,17 @@
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, TypeVar
 
 from data_cards.features import PAIR_COLUMNS
 from records.identity import StepId
 from records.message import Message, ToolCall, ToolSpec
-from records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
+from records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes, Vote
 
 T = TypeVar("T")
 _CACHED = 20_000
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class StepVotes:
-    """The votes of a step that gave no pair, and the verdict on it (`no_agreement`, ...)."""
-
-    step_id: str
-    verdict: str
-    votes: tuple[Vote, ...]
 
 
 class RowEncoder:

@@ -12,14 +12,13 @@ from itertools import chain
 from pathlib import Path
 
 from data_cards.card import render_card
-from data_cards.encode import StepVotes
 from data_cards.manifest import MANIFEST, read_manifest
 from data_cards.spec import ReleaseSpec
 from data_cards.summary import build_manifest
 from data_cards.tables import Written, write_tables
 from data_cards.versions import next_version, version_key, versions_in
 from records.errors import PrivacyError, ReleaseError
-from records.pair import DroppedPair, NormalizedDPOPair
+from records.pair import DroppedPair, NormalizedDPOPair, StepVotes
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from data_cards.encode import Row, RowEncoder, StepVotes, other_vote_rows, vote_rows
+from data_cards.encode import Row, RowEncoder, other_vote_rows, vote_rows
 from data_cards.features import CONFIGS, features_of
 from data_cards.manifest import TableEntry
 from data_cards.table_writer import TableWriter
 from data_cards.tallies import Tallies
-from records.pair import DroppedPair, NormalizedDPOPair, Vote
+from records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
 
 
 @dataclass(frozen=True, slots=True)

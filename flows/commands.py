@@ -31,6 +31,10 @@ def quiet_prefect() -> None:
     os.environ.setdefault("PREFECT_SERVER_ANALYTICS_ENABLED", "false")
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
+    os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "180")
+    for name in ("NO_PROXY", "no_proxy"):  # its server is on this machine, whatever the proxy
+        given = [os.environ[name]] if os.environ.get(name) else []
+        os.environ[name] = ",".join([*given, "127.0.0.1", "localhost"])
 
 
 def run_all(settings: RunSettings, as_json: bool) -> None:

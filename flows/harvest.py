@@ -25,10 +25,14 @@ from ingesters.sources import SourceFile
 
 @task(name="shard", cache_policy=NO_CACHE, persist_result=False)
 def shard_task(
-    ready: Prepared, files: tuple[SourceFile, ...], asking: Asking | None, tick: Callable[[float], None]
+    ready: Prepared,
+    files: tuple[SourceFile, ...],
+    read: dict[str, int],
+    asking: Asking | None,
+    tick: Callable[[float], None],
 ) -> Summary:
     """One shard through ingest → redact → decide → replay → pairs."""
-    ingested = ingest_files(ready.work, files, ready.redactor)
+    ingested = ingest_files(ready.work, files, ready.redactor, read)
     summary = ingested.summary
     if not ingested.trace_ids:
         return summary
@@ -75,8 +79,9 @@ def _harvest(ready: Prepared) -> dict[str, Any]:
 def _run_shards(ready: Prepared, run_id: str, total: Summary, gauge: Meter) -> None:
     with Asking.open(ready.settings, ready.work, run_id, ready.redactor) as asking:
         gauge.begin("shards", len(ready.plan.shards))
+        read: dict[str, int] = {}
         for files in ready.plan.shards:
-            total.add(shard_task(ready, files, asking, lambda usd: gauge.advance(0, usd)))
+            total.add(shard_task(ready, files, read, asking, lambda usd: gauge.advance(0, usd)))
             gauge.advance(1)
         if asking is not None:
             total.spent_usd = asking.spent_usd()

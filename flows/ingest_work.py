@@ -1,8 +1,7 @@
 """`tracemill ingest`: every source file into the workspace, with an account of each."""
 
 import time
-from collections import Counter
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from rich.console import Console
@@ -42,10 +41,11 @@ def ingest_everything(settings: RunSettings) -> dict[str, Any]:
     redactor = make_redactor(work)
     started = time.perf_counter()
     total, reports = Summary(unread=plan.unread), list[IngestReport]()
+    read: dict[str, int] = {}
     with meter(Console(stderr=True), None) as gauge:
         gauge.begin("ingest", plan.files)
         for files in plan.shards:
-            done = ingest_files(work, files, redactor)
+            done = ingest_files(work, files, redactor, read)
             total.add(done.summary)
             reports += done.reports
             gauge.advance(len(files))
@@ -60,10 +60,10 @@ def ingest_everything(settings: RunSettings) -> dict[str, Any]:
 
 
 def _file(report: IngestReport) -> dict[str, Any]:
-    value = asdict(report)
+    value = {item.name: getattr(report, item.name) for item in fields(report)}
     value["format"] = value.pop("dialect")
     for key in ("records", "skipped", "flags"):
-        value[key] = dict(Counter(value[key]).most_common())
+        value[key] = dict(value[key].most_common())
     return value
 
 

@@ -3,6 +3,7 @@
 Every model is frozen and refuses unknown keys. Paths in the file are relative to the file.
 """
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -171,11 +172,15 @@ def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     if isinstance(sources, dict):
         for key, paths in sources.items():
             if isinstance(paths, list):
-                sources[key] = [str(folder / p) if isinstance(p, str) else p for p in paths]
+                sources[key] = [_place(folder, p) if isinstance(p, str) else p for p in paths]
     for table, key in ((value, "workspace"), (value.get("normalize"), "recipe")):
         if isinstance(table, dict) and isinstance(table.get(key), str):
-            table[key] = str(folder / Path(table[key]).expanduser())
+            table[key] = _place(folder, table[key])
     return value
+
+
+def _place(folder: Path, given: str) -> str:
+    return os.path.normpath(folder / Path(given).expanduser())
 
 
 def _first(error: ValidationError) -> str:

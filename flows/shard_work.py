@@ -44,8 +44,11 @@ class Ingested:
     reports: list[IngestReport]
 
 
-def ingest_files(work: Workspace, files: Sequence[SourceFile], redactor: Redactor) -> Ingested:
-    """Read the files, redact every message, write the traces."""
+def ingest_files(
+    work: Workspace, files: Sequence[SourceFile], redactor: Redactor, read: dict[str, int]
+) -> Ingested:
+    """Read the files, redact every message, write the traces. `read` holds the steps of each trace that
+    this run has read: of a session in two files the longer stays, whichever comes first."""
     summary = Summary(files=len(files))
     kept: dict[str, Trace] = {}
     reports: list[IngestReport] = []
@@ -56,7 +59,7 @@ def ingest_files(work: Workspace, files: Sequence[SourceFile], redactor: Redacto
         reports.append(report)
         _count_report(report, summary)
         for trace in traces:
-            _keep_longest(kept, trace, summary)
+            _keep_longest(kept, trace, read, summary)
     redacted = [_redacted(redactor, trace, summary) for trace in kept.values()]
     _count_traces(redacted, summary)
     if redacted:
@@ -72,12 +75,13 @@ def _count_report(report: IngestReport, summary: Summary) -> None:
         summary.unread[report.error] += 1
 
 
-def _keep_longest(kept: dict[str, Trace], trace: Trace, summary: Summary) -> None:
-    other = kept.get(trace.trace_id)
-    if other is not None:
+def _keep_longest(kept: dict[str, Trace], trace: Trace, read: dict[str, int], summary: Summary) -> None:
+    before = read.get(trace.trace_id)
+    if before is not None:
         summary.flags["same session in two files, the longer kept"] += 1
-    if other is None or other.step_count < trace.step_count:
+    if before is None or before < trace.step_count:
         kept[trace.trace_id] = trace
+        read[trace.trace_id] = trace.step_count
 
 
 def _redacted(redactor: Redactor, trace: Trace, summary: Summary) -> Trace:
@@ -113,8 +117,10 @@ class Shown:
         return cls(trace, {c.index: present(trace, c) for c in trace.contexts if c.steps})
 
     def questions(self) -> list[Question]:
-        """One question a step, in order."""
-        made = []
+        """One question a step, in order; none of a summariser, whose step is no work of an agent's."""
+        made: list[Question] = []
+        if self.trace.notes.get("summariser"):
+            return made
         for state in self.trace.states():
             presentation = self.presentations[state.context.index]
             at = state.step.index

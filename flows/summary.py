@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -75,9 +76,12 @@ class ReleaseOutcome:
 
 
 def _counts(counter: dict[str, int], most: int = 12) -> str:
+    """A line a kind, the most frequent first; what does not fit is summed up, never left out."""
     items = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
-    text = "\n".join(f"{count:>7,}  {name}" for name, count in items[:most])
-    return text + (f"\n         and {len(items) - most} more kinds" if len(items) > most else "")
+    lines = [f"{count:>7,}  {name}" for name, count in items[:most]]
+    if rest := items[most:]:
+        lines.append(f"{sum(count for _, count in rest):>7,}  of {len(rest)} more kinds")
+    return "\n".join(lines)
 
 
 def _money(value: float) -> str:
@@ -89,7 +93,7 @@ def closing_rows(
 ) -> list[tuple[str, str]]:
     """The closing table as (what, figures), in the order of the data flow."""
     not_asked = _counts(dict(summary.not_asked)) or "-"
-    cap = _money(cap_usd) if cap_usd is not None else "no cap"
+    cap = _money(cap_usd) if cap_usd is not None else "nobody is asked"
     rows = [
         ("files read", f"{summary.files:,}" + _indent(summary.unread, "unread")),
         ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
@@ -127,7 +131,7 @@ def _release_text(release: ReleaseOutcome) -> str:
 
 def print_closing(console: Console, rows: list[tuple[str, str]], title: str) -> None:
     """The closing table on a terminal, or as plain text where there is none."""
-    table = Table(title=title, title_justify="left", show_header=False, show_lines=True)
+    table = Table(title=title, title_justify="left", show_header=False, box=SIMPLE)
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     for what, figures in rows:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harnesses.harness import Harness
+from harnesses.text_calls import calls_in_text
 from harnesses.tool_specs import record, sendable, wire_name
 from records.message import ToolCall, ToolSpec
 from records.state import Context, Trace
@@ -22,7 +23,7 @@ def tools_of(trace: Trace, context: Context, harness: Harness) -> tuple[ToolSpec
     if context.tools:
         return tuple(sendable(tool) for tool in context.tools)
     calls = list(all_calls(trace))
-    if not calls and harness.text_actions and trace.step_count:
+    if not calls and harness.text_actions and _acts_in_text(trace):
         return ()
     names = {call.name for call in calls} | set(trace.seen_tools)
     if trace.kind == "main":
@@ -36,6 +37,14 @@ def all_calls(trace: Trace) -> Iterable[ToolCall]:
     for context in trace.contexts:
         for message in context.messages:
             yield from message.tool_calls
+
+
+def _acts_in_text(trace: Trace) -> bool:
+    return any(
+        message.role == "assistant" and bool(calls_in_text(message.content, trace.harness))
+        for context in trace.contexts
+        for message in context.messages
+    )
 
 
 def infer_tool(name: str, calls: Iterable[ToolCall]) -> ToolSpec:

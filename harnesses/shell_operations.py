@@ -184,10 +184,8 @@ def _runs_tests(program: str, words: tuple[str, ...]) -> bool:
     operands = [word for word in words[1:4] if not word.startswith("-")]
     if program in TEST_DRIVERS:
         return any(TEST_WORD.search(word) for word in operands[:2])
-    if INTERPRETERS.match(program) or program == words[0]:
-        script = operands[0] if INTERPRETERS.match(program) and operands else words[0]
-        return bool(TEST_FILE.search(script)) or (script.endswith("manage.py") and "test" in operands)
-    return False
+    script = operands[0] if INTERPRETERS.match(program) and operands else words[0]
+    return bool(TEST_FILE.search(script)) or (script.endswith("manage.py") and "test" in operands)
 
 
 def _operands(words: tuple[str, ...]) -> list[str]:

@@ -109,7 +109,7 @@ def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:
             report.flags["chain without steps"] += 1
             continue
         parent = inside.get(chain.key) or Parent()
-        if chain.key and parent.trace_id is None and chain.agent:
+        if chain.key and parent.trace_id is None and session.first_uuid is None:
             parent = parent_outside(path, session, chain.agent)
         traces.append(_trace(path, session, chain, contexts, parent, report))
     return traces

@@ -93,7 +93,8 @@ def parents_inside(session: Session, chains: list[Chain], assembled: Assembled) 
 
 
 def parent_outside(path: Path, session: Session, agent: str) -> Parent:
-    """The parent of an `agent-*.jsonl` file, read from the session's own file where that is at hand."""
+    """The parent of an `agent-<id>.jsonl` file, read from the session's own file where that is at hand."""
+    agent = agent or path.name.removeprefix("agent-").partition(".")[0]
     for candidate in _parent_files(path, session.session_id):
         if candidate != path and candidate.is_file():
             try:

@@ -89,10 +89,10 @@ class Session:
 
 def is_native(record: Mapping[str, Any]) -> bool:
     """Whether an object is a record as Claude Code writes them."""
-    kind = record.get("type")
+    kind = text_at(record, "type")
     if kind in _TREE:
         return isinstance(record.get("uuid"), str) or isinstance(record.get("sessionId"), str)
-    if kind is None:  # usage logs of early versions: no type, no content
+    if not kind:  # usage logs of early versions: no type, no content
         return isinstance(record.get("sessionId"), str) and isinstance(record.get("message"), dict)
     return kind in UNTREED and not record.keys().isdisjoint(("sessionId", "leafUuid", "messageId"))
 
@@ -122,7 +122,7 @@ class _Reader:
     def take(self, number: int, record: dict[str, Any]) -> None:
         """One record."""
         self.session.native = self.session.native or is_native(record)
-        kind = record.get("type")
+        kind = text_at(record, "type")
         if kind not in _TREE:
             if kind not in UNTREED:
                 self.report.skipped["unknown record type" if kind else "record without type"] += 1
@@ -186,10 +186,10 @@ class _Reader:
         entry.model = text_at(message, "model") or None
         entry.text, entry.reasoning, entry.calls, entry.results = said(message.get("content"))
         entry.usage = _usage(message)
-        if entry.side:
-            self.report.flags["tool calls of subagents"] += len(entry.calls)
-        else:
+        if not entry.side:
             self.report.tool_calls += len(entry.calls)
+        elif entry.calls:
+            self.report.flags["tool calls of subagents"] += len(entry.calls)
         (self._side if entry.side else self._main).add(entry.message_id)
         self._branch(entry)
         for call in entry.calls:

@@ -27,12 +27,12 @@ NOT_SHOWN = frozenset(
 
 def reminder(attachment: dict[str, Any]) -> str | None:
     """The user text an attachment became; "" for one the model was not shown, None for an unknown kind."""
-    kind = attachment.get("type")
+    kind = text_at(attachment, "type")
     if kind == "queued_command":
         return flat_text(attachment.get("prompt"))
     if kind in NOT_SHOWN:
         return ""
-    render = _RENDER.get(kind) if isinstance(kind, str) else None
+    render = _RENDER.get(kind)
     if render is None:
         return None
     text = render(attachment)
@@ -69,7 +69,7 @@ def _hook_additional_context(a: dict[str, Any]) -> str:
 
 def _hook_success(a: dict[str, Any]) -> str:
     content = text_at(a, "content")
-    if a.get("hookEvent") not in _CONTEXT_EVENTS or not content:
+    if text_at(a, "hookEvent") not in _CONTEXT_EVENTS or not content:
         return ""
     return f"{text_at(a, 'hookName')} hook success: {content}"
 

@@ -75,7 +75,7 @@ class Assembled:
 def assemble(entries: Iterable[Entry], report: IngestReport) -> Assembled:
     """Merges chunks and attaches results over the whole file, then says what begins at which line."""
     entries = list(entries)
-    steps, by_call = _merge(entries)
+    steps, by_call = _merge(entries, report)
     starts: dict[int, list[Unit]] = {}
     for entry in entries:
         units: list[Unit] = []
@@ -95,7 +95,7 @@ def _key(entry: Entry) -> str:
     return f"{entry.message_id}|{entry.agent or ''}|{entry.side}"
 
 
-def _merge(entries: list[Entry]) -> tuple[dict[str, StepUnit], dict[str, StepUnit]]:
+def _merge(entries: list[Entry], report: IngestReport) -> tuple[dict[str, StepUnit], dict[str, StepUnit]]:
     """Steps by message id, and by the ids of their calls."""
     steps: dict[str, StepUnit] = {}
     by_call: dict[str, StepUnit] = {}
@@ -120,8 +120,10 @@ def _merge(entries: list[Entry]) -> tuple[dict[str, StepUnit], dict[str, StepUni
             step.thoughts.append(entry.reasoning)
         step.usage = entry.usage or step.usage
         for call in entry.calls:
-            if step.calls.setdefault(call.id, call) is call:
-                by_call.setdefault(call.id, step)
+            known = by_call.setdefault(call.id, step) is not step or call.id in step.calls
+            if known:
+                report.flags["repeated call id"] += 1
+            step.calls.setdefault(call.id, call)
     return steps, by_call
 
 

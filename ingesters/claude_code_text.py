@@ -41,7 +41,7 @@ def said(content: Any) -> Said:
     for block in content if isinstance(content, list) else ():
         if not isinstance(block, dict):
             continue
-        kind = block.get("type")
+        kind = text_at(block, "type")
         if kind == "text":
             text = block.get("text")
             if isinstance(text, str) and text.strip():
@@ -50,7 +50,7 @@ def said(content: Any) -> Said:
             calls.append(_call(block))
         elif kind == "thinking":
             thoughts.append(text_at(block, "thinking"))
-        elif isinstance(kind, str) and kind.endswith("_tool_result"):
+        elif kind.endswith("_tool_result"):
             results.append(tool_result(block, None, "", None))
     return Said("\n\n".join(texts), "\n\n".join(filter(None, thoughts)), tuple(calls), tuple(results))
 

@@ -7,7 +7,7 @@ from typing import Any
 from records.state import Outcome
 
 _SAMPLE = re.compile(r"^(?P<instance>.+__.+-\d+)_\d+$")
-_INSTANCE = re.compile(r"^(?P<owner>[^/\s]+?)__(?P<repo>[^/\s]+)-\d+$")
+_INSTANCE = re.compile(r"^(?P<owner>[^/\s]+?)__(?P<repo>[^/\s]+?)(?:-\d+|\.[0-9a-f]{8}\.\S+)$")
 _TRUE = (True, 1, "true", "True", "1")
 _FALSE = (False, 0, "false", "False", "0")
 
@@ -19,7 +19,8 @@ def base_instance(instance_id: str | None) -> str | None:
 
 
 def repository_of(instance_id: str | None) -> str | None:
-    """`owner/repo` of a SWE-bench style instance id; None where the id is of another style."""
+    """`owner/repo` of an instance id as SWE-bench (`owner__repo-12`) or SWE-smith
+    (`owner__repo.<commit>.<fault>`) makes it; None where the id is of another style."""
     found = _INSTANCE.match(base_instance(instance_id) or "")
     return f"{found.group('owner')}/{found.group('repo')}" if found else None
 

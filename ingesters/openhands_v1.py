@@ -217,7 +217,7 @@ def _condensed(view: list[Event], event: Event) -> list[Event]:
     """The view without what a condensation forgets, its summary at its place."""
     listed = event.get("forgotten_event_ids")
     forgotten = {i for i in listed if isinstance(i, str)} if isinstance(listed, list) else set()
-    kept = [e for e in view if e.get("id") not in forgotten]
+    kept = [e for e in view if text_field(e, "id") not in forgotten]
     offset = event.get("summary_offset")
     if isinstance(event.get("summary"), str) and isinstance(offset, int):
         kept.insert(offset, _summary_event(event))

@@ -43,13 +43,19 @@ def discover(paths: Iterable[Path | str]) -> list[SourceFile]:
 
 
 def ingest_source(source: SourceFile) -> tuple[list[Trace], IngestReport]:
-    """The traces of a source and the report on it; never raises for what is wrong with the source."""
+    """The traces of a source and the report on it.
+
+    Never raises: a source that defeats its reader is named in the report, by the fault's type alone,
+    and stops no other source.
+    """
     try:
         return _ingest(source)
     except TracemillError as error:
         reason = str(error)
     except OSError as error:
         reason = f"{source.path} cannot be read: {error.strerror or error}"
+    except Exception as error:
+        reason = f"{source.path} cannot be read: {type(error).__name__} in its {source.dialect} reader"
     return [], IngestReport(str(source.path), source.dialect, bytes=source.bytes, error=reason)
 
 

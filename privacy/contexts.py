@@ -36,11 +36,18 @@ _ASSIGN = re.compile(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
     r"(?P<sep>\s{0,4}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))\s{0,4}"
-    r"|\s(?:is|was)[: ]\s{0,2}|[ \t]{1,4})"
+    r"|\s(?:is|was)[: ]\s{0,2}|\s{1,4}\|\s{1,4}|>(?=[^<>\n]{4,200}</)|[ \t]{1,4}(?:--body[ =])?)"
     r"(?P<scheme>(?:(?i:bearer|basic|token|apikey|bot)\s+)?)"
-    r"(?:[frbuFRBU]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>[^\"'`\n]{4,1024}?)(?P=quote)"
+    r"(?:[frbuFRBU]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>(?:\\.|[^\n\\]){4,1024}?)(?P=quote)"
     r"|(?P<bare>[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
 )
+_IDENTIFIER = re.compile(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
+_KEY_ADJECTIVE = re.compile(r"(?i)(api|access|secret|auth|private|license|account|service|encryption) $")
+_ENV_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_NAMED_VALUE = re.compile(
+    r"(?:name|key):\s{1,4}[\"']?(?P<name>[\w.-]{3,60})[\"']?\s{0,3}\n\s{0,40}value:\s{1,4}[\"']?(?P<v>[^\s\"']{6,512})"
+)
+_REDIS = re.compile(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
 _ENV_LINE = re.compile(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 _BEARER = re.compile(r"(?i)bearer(?:\s|%20|\+){1,3}(?P<v>[A-Za-z0-9._~+/=-]{16,4096})")
 _BASIC = re.compile(r"(?i)basic\s{1,3}(?P<v>[A-Za-z0-9+/]{8,512}={0,2})(?![\w+/=])")
@@ -50,10 +57,10 @@ _CLI_LOGIN = re.compile(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>
 _CLI_PASSWORD = re.compile(
     r"(?:sshpass|mysql\w*|mariadb|docker|htpasswd)\b[^\n|;&]{0,120}?\s-p\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
 )
-_NETRC = re.compile(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>\S{4,128})")
+_NETRC = re.compile(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
 _LOGIN_KEY = re.compile(r"login\b[^\n]{0,40}?(?P<v>(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f]))")
 _COOKIE = re.compile(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
-_COOKIE_VALUE = re.compile(r"=(?P<v>[^;\s,\"']{16,})")
+_COOKIE_VALUE = re.compile(r"=(?P<v>[^;\s,\"'\\]{16,})")
 _PEM = re.compile(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<body>[\s\S]{40,16000}?)-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
@@ -108,10 +115,12 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     start = at
     while start > 0 and at - start < 48 and text[start - 1] in _NAME_CHARS:
         start -= 1
+    if text[start - 1 : start] == "\\" and text[start] in "nrt":
+        start += 1  # the letter belongs to an escaped newline or tab
     name = text[start : match.end("tail")]
-    if name[:2] in (r"\n", r"\t"):
-        name = name[2:]
-    if match["sep"].isspace() and not (name.startswith("--") and len(match["sep"]) == 1):
+    if name.lower() == "key" and (adjective := _KEY_ADJECTIVE.search(text, max(0, start - 12), start)):
+        name = f"{adjective[1]}_key"
+    if match["sep"].isspace() and not (name.startswith("--") or _ENV_NAME.fullmatch(name)):
         return None
     if match["sep"].lstrip().startswith(",") and text[start - 2 : start] not in ('("', "('", '["', "['"):
         return None
@@ -124,21 +133,22 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
 def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span | None:
     """An unquoted value: the whole word on an environment line, else only what no code could be."""
     before = text[start - 1] if start else "\n"
-    env = match["sep"] == "=" and name.isupper() and before in " \n\t;&'\"`"
+    opens = before in " \n\t;&'\"`" or text[max(0, start - 2) : start] in (r"\n", r"\r", r"\t")
+    env = match["sep"] == "=" and name.isupper() and opens
     first, last = match.span("bare")
     if env and (whole := _ENV_LINE.match(text, first - 1)):
         kind = secret_kind(name, whole["v"])
         return Span(*whole.span("v"), kind) if kind else None
     value = match["bare"].rstrip(".:")
     last = first + len(value)
-    if text[last : last + 1] in ("(", "[", "{", "<") and text[last : last + 1]:
+    if text[last : last + 1] in ("(", "[", "{") or (text[last : last + 1] == "<" and match["sep"] != ">"):
         return None
     kind = secret_kind(name.lstrip("-"), value)
-    if kind is None:
+    if kind is None or _IDENTIFIER.fullmatch(value):
         return None
     line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'")
     alone = not line and text[last : last + 1] in ("", "\n", "\r")
-    spoken = match["sep"].strip(" :") in ("is", "was")
+    spoken = match["sep"].strip(" :") in ("is", "was", "|", ">")
     flag = name.startswith("--")
     if is_token(value) or (kind == "PASSWORD" and (alone or spoken or flag) and not value.isidentifier()):
         return Span(first, last, kind)
@@ -203,6 +213,14 @@ def find_cookies(view: View) -> Iterator[Span]:
                 yield Span(*value.span("v"), "COOKIE")
 
 
+def find_named_values(view: View) -> Iterator[Span]:
+    """`name: DB_PASSWORD` with `value: ...` in the line below, as container manifests have it."""
+    for at in view.positions(b"value:"):
+        match = _NAMED_VALUE.search(view.text, max(0, at - 120), at + 520)
+        if match and (kind := secret_kind(match["name"], match["v"])):
+            yield Span(*match.span("v"), kind)
+
+
 def find_aws_secrets(view: View, keys: list[Span]) -> Iterator[Span]:
     """The forty characters of an AWS secret key, which stand near its key id and have no prefix."""
     for key in keys:
@@ -216,6 +234,8 @@ DETECTORS: tuple[Detector, ...] = (
     Detector(find_private_keys, (b"-----begin",)),
     Detector(find_assignments, _KEYWORDS),
     Detector(find_cookies, (b"cookie",)),
+    Detector(find_named_values, (b"value:",)),
+    _near(b"redis-cli", _REDIS, "PASSWORD", _is_login),
     _near(b"bearer", _BEARER, "BEARER_TOKEN", _is_credential),
     _near(b"basic", _BASIC, "BASIC_AUTH", is_base64_login),
     _near(b"://", _URL, "URL_PASSWORD", _is_url_password),

@@ -16,8 +16,8 @@ _CLOUD = (
     rule("GOOGLE_KEY", "AIza", r"\<AIza[\w-]{35}(?![\w-])"),
     rule("GOOGLE_KEY", "GOCSPX-", r"\<GOCSPX-[\w-]{24,}"),
     rule("GOOGLE_TOKEN", "ya29.", r"\<ya29\.[\w-]{20,}"),
-    rule("GOOGLE_TOKEN", "1//0", r"(?<![\w/])1//0[\w-]{30,}"),
-    rule("AZURE_KEY", "Q~", r"(?<![\w~.-])[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~-])", is_mixed_case),
+    rule("GOOGLE_TOKEN", "1//0", r"(?:\<)1//0[\w-]{30,}"),
+    rule("AZURE_KEY", "Q~", r"(?:\<)[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~-])", is_mixed_case),
     rule(
         "AZURE_KEY",
         "AccountKey= SharedAccessKey=",
@@ -35,7 +35,7 @@ _CLOUD = (
     rule("CLOUDFLARE_TOKEN", "cfut_ cfat_ cfk_", r"\<cf(?:ut|at|k)_[A-Za-z0-9]{40,}"),
     rule("FLY_TOKEN", "fm1_ fm1r_ fm1a_ fm2_ fo1_", r"\<(?:fm(?:1[ra]?|2)|fo1)_[A-Za-z0-9+/_=-]{40,}"),
     rule("VAULT_TOKEN", "hvs. hvb. hvr.", r"\<hv[sbr]\.[\w-]{24,}"),
-    rule("TERRAFORM_TOKEN", ".atlasv1.", r"(?<![A-Za-z0-9])[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
+    rule("TERRAFORM_TOKEN", ".atlasv1.", r"(?:\<)[A-Za-z0-9]{14}\.atlasv1\.[\w-]{60,}"),
     rule("DOPPLER_TOKEN", "dp.", r"\<dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[\w-]{2,35}\.)?[A-Za-z0-9]{40,44}"),
     rule("PULUMI_TOKEN", "pul-", r"\<pul-[0-9a-f]{40}"),
     rule("DATABRICKS_TOKEN", "dapi", r"\<dapi[0-9a-f]{32}(?:-\d)?(?![A-Za-z0-9])"),
@@ -111,7 +111,7 @@ _CHAT = (
     rule(
         "MAILCHIMP_KEY",
         "-us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9",
-        r"(?<![A-Za-z0-9])[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])",
+        r"(?:\<)[0-9a-f]{32}-us\d{1,2}(?![A-Za-z0-9])",
     ),
     rule("BREVO_KEY", "xkeysib- xsmtpsib-", r"\<x(?:key|smtp)sib-[0-9a-f]{64}-\w{16}"),
     rule("RESEND_KEY", "re_", r"\<re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,28}", is_mixed_case),

@@ -4,7 +4,7 @@ names that a trace's own paths give away."""
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath, PureWindowsPath
 from urllib.parse import quote, unquote, urlsplit
 
@@ -29,12 +29,13 @@ _ROOTED = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Exact values to look for: secrets, own user names, machine names, odd home folders."""
+    """Exact values to look for: secrets, own user names, machine names, odd home folders. Its `repr`
+    shows none of them."""
 
-    secrets: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    hosts: tuple[str, ...] = ()
-    homes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    names: tuple[str, ...] = field(default=(), repr=False)
+    hosts: tuple[str, ...] = field(default=(), repr=False)
+    homes: tuple[str, ...] = field(default=(), repr=False)
 
 
 def known_from_environment(environ: Mapping[str, str], hostname: str | None = None) -> Known:

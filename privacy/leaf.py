@@ -12,7 +12,7 @@ from privacy import contexts, personal
 from privacy.formats import TOKENS
 from privacy.identity import Known, distinctive, find_exact, find_homes, find_odd_homes, find_words
 from privacy.placeholders import keyed_hash, placeholder, placeholders_in, user_placeholder
-from privacy.rules import Span, View, any_literal
+from privacy.rules import Span, View, any_literal, rules_by_literal
 from privacy.walk import is_json, redact_json
 
 _MAX_PASSES = 5
@@ -21,7 +21,7 @@ _MAX_CACHED = 256  # characters of a text whose result is kept: keys, paths, sho
 _MAX_PARSED = 300_000  # characters of a text that is tried as Python
 _PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
 _ANY_TOKEN = any_literal(TOKENS)
-_RULE_OF = [(literal, rank) for rank, rule in enumerate(TOKENS) for literal in rule.literals]
+_RULES_OF = rules_by_literal(TOKENS)
 _DETECTORS = (*contexts.DETECTORS, *personal.DETECTORS)
 _TRIGGERS = [(literal, rank) for rank, each in enumerate(_DETECTORS) for literal in each.literals]
 _ALWAYS = frozenset(rank for rank, each in enumerate(_DETECTORS) if not each.literals)
@@ -36,11 +36,11 @@ class LeafRedactor:
     """
 
     known: Known
-    key: bytes
+    key: bytes = field(repr=False)
     scope: str
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = field(default=(), repr=False)
     findings: Counter[str] = field(default_factory=Counter)
-    _cache: dict[str, tuple[str, Counter[str]]] = field(default_factory=dict)
+    _cache: dict[str, tuple[str, Counter[str]]] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         self.names = distinctive((*self.names, *self.known.names))
@@ -148,10 +148,13 @@ class LeafRedactor:
 def find_tokens(view: View) -> Iterator[Span]:
     """Tokens of known formats, looked for around the long runs of the text."""
     for start, end in view.regions():
-        if _ANY_TOKEN.search(view.raw, start, end):
-            region = view.text[start:end]
-            for rule in sorted({rank for literal, rank in _RULE_OF if literal in region}):
-                yield from TOKENS[rule].find(view.text, start, end)
+        ranks: set[int] = set()
+        hit = _ANY_TOKEN.search(view.raw, start, end)
+        while hit:
+            ranks.update(_RULES_OF[hit[0]])
+            hit = _ANY_TOKEN.search(view.raw, hit.start() + 1, end)
+        for rank in sorted(ranks):
+            yield from TOKENS[rank].find(view.text, start, end)
 
 
 def resolve(text: str, spans: list[Span]) -> list[Span]:

@@ -29,12 +29,12 @@ _IP4_CONTEXT = re.compile(
 )
 _PACKAGE_BEFORE = re.compile(r"(?i)(?:version\W{1,6}|==\s?|[a-z0-9][-_]v?|\bv)$")
 _VERSION_BEFORE = re.compile(
-    r"(?i)(?:v|ver|version|release|build|[<>=~^!]=?|chrome|/[\w.-]*/?|-|_|==|@)\s?[\"']?$"
+    r"(?i)(?:v|ver|version|release|build|[<>~^!=]=|[~^]|chrome|/[\w.-]*/?|-|_|==|@)\s?[\"']?$"
 )
 _MAC = re.compile(r"(?<![\w:.-])[0-9A-Fa-f]{2}(?P<s>[:-])(?:[0-9A-Fa-f]{2}(?P=s)){4}[0-9A-Fa-f]{2}(?![\w:-])")
-_IP6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){2,7}(?::?[0-9A-Fa-f]{1,4}){1,6}(?![\w:.])")
+_IP6 = re.compile(r"(?<![\w:.])(?:[0-9A-Fa-f]{1,4}:){1,7}(?::?[0-9A-Fa-f]{1,4}){1,7}(?![\w:.])")
 _PHONE = re.compile(
-    r"(?<![\w.+/=-])(?:\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,6}(?:[ .-]\d{2,6}){1,4}|"
+    r"(?<![\w.+/-])(?:\+[1-9]\d{0,2}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d{1,6}(?:[ .-]\d{2,6}){1,4}|"
     r"\+[1-9]\d{10,12}|(?:1[\s.-])?\([2-9]\d{2}\)\s?[2-9]\d{2}[\s.-]\d{4}|"
     r"(?:1-)?[2-9]\d{2}([.-])[2-9]\d{2}\1\d{4})(?![\w-]|\.\d)"
 )
@@ -141,20 +141,10 @@ def find_phones(view: View) -> Iterator[Span]:
     ):
         return
     for match in _PHONE.finditer(view.text):
-        count = sum(c.isdigit() for c in match[0])
-        line_start = view.text[match.start() - 1 : match.start()] in ("", "\n")
-        plain = match[0].startswith("+") and match[0][1:].isdigit()
-        if (
-            10 <= count <= 15
-            and not (line_start and match[0].startswith("+"))
-            and not (plain and _is_sum(view, match))
-        ):
+        digits_in = sum(c.isdigit() for c in match[0])
+        added_line = match[0][0] == "+" and view.text[match.start() - 1 : match.start()] in ("", "\n")
+        if 10 <= digits_in <= 15 and not added_line:
             yield Span(*match.span(), "PHONE")
-
-
-def _is_sum(view: View, match: re.Match[str]) -> bool:
-    before = view.text[max(0, match.start() - 24) : match.start()].lower()
-    return not re.search(r"tel|phone|mobile|call|sms|whatsapp|contact|fax|cell|[\"':]\s?$", before)
 
 
 def find_blobs(view: View) -> Iterator[Span]:

@@ -83,7 +83,8 @@ def is_random(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """A person could have chosen it as a password: two kinds of characters, six or more, no blank."""
+    """Somebody could have set it as a password: six characters or more, no blank, letters with digits or
+    symbols, or letters in both cases that are no words."""
     if not 6 <= len(value) <= 128 or any(c.isspace() for c in value):
         return False
     if is_stand_in(value) or _PATH.match(value):
@@ -91,7 +92,10 @@ def is_password(value: str) -> bool:
     letters = any(c.isalpha() for c in value)
     digits = any(c.isdigit() for c in value)
     special = any(c in _SPECIAL for c in value)
-    return letters and (digits or special)
+    if letters and (digits or special):
+        return True
+    mixed = len(value) >= 8 and not value.islower() and not value.isupper()
+    return letters and mixed and wordiness(value) < 0.3
 
 
 def is_token(value: str) -> bool:

@@ -75,8 +75,8 @@ class Rule:
 
 
 def any_literal(rules: Iterable[Rule]) -> re.Pattern[bytes]:
-    """One pattern that matches where any literal of the rules occurs: a tree by first characters, ten
-    times as fast as one search a literal."""
+    """One pattern that matches where any literal of the rules occurs, the shortest where several begin
+    there: a tree by first characters, ten times as fast as one search a literal."""
     tree: dict[str, dict] = {}
     for literal in (literal for each in rules for literal in each.literals):
         branch = tree
@@ -84,6 +84,16 @@ def any_literal(rules: Iterable[Rule]) -> re.Pattern[bytes]:
             branch = branch.setdefault(character, {})
         branch[""] = {}
     return re.compile(_branches(tree).encode("ascii"))
+
+
+def rules_by_literal(rules: Sequence[Rule]) -> dict[bytes, frozenset[int]]:
+    """For each literal that `any_literal` may match, the ranks of the rules it may stand for: those that
+    name it, and those that name a longer literal beginning with it."""
+    ranked = [(literal, rank) for rank, each in enumerate(rules) for literal in each.literals]
+    return {
+        short.encode("ascii"): frozenset(rank for literal, rank in ranked if literal.startswith(short))
+        for short, _ in ranked
+    }
 
 
 def _branches(tree: dict[str, dict]) -> str:

@@ -14,9 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 from sqlalchemy import bindparam, func, insert, select, update
-from sqlalchemy.engine import Connection, Row
+from sqlalchemy.engine import URL, Connection, Row
 from sqlalchemy.exc import SQLAlchemyError
 
 from records.errors import LedgerError
@@ -60,8 +61,13 @@ def _scopes(day: str, run_id: str, trace_id: str) -> dict[str, str]:
     return {"day": f"day:{day}", "run": f"run:{run_id}", "trace": f"trace:{trace_id}"}
 
 
+def sqlite_url(path: Path) -> str:
+    """The URL of a ledger in a SQLite file, whatever characters its path has."""
+    return URL.create("sqlite", database=str(path)).render_as_string()
+
+
 class Ledger:
-    """A ledger on a database URL, such as `sqlite:////data/ledger.db`. Use from one thread at a time."""
+    """A ledger on a database URL, such as `sqlite:////data/ledger.db`. Threads may share it."""
 
     def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
         """Raises LedgerError where the database cannot be opened. `clock` gives seconds since 1970."""

@@ -87,7 +87,7 @@ class _Replay:
         _raise_first(await asyncio.gather(*workers, return_exceptions=True))
         self.counters["most_in_flight"] = self.purse.most_in_flight
         replies = [self._replies[index] for index in sorted(self._replies)]
-        return ReplayResult(replies, self._caller.stopped or self._caller.dry, self.counters)
+        return ReplayResult(replies, self._caller.why_ended(), self.counters)
 
     async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
         """Records what was bought before; gives what was not."""

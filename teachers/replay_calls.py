@@ -55,6 +55,11 @@ class Caller:
         self._stop.set()
         await self.purse.wake()
 
+    def why_ended(self) -> str | None:
+        """Why not everything was asked, in one line; None where everything was, or failed by itself."""
+        out = [f"{name}: {why}" for name, why in self._out.items()]
+        return self.stopped or self.dry or ("; ".join(out) or None)
+
     def closed(self, teacher: str) -> str:
         """Why nothing more is asked of a teacher; "" where it is."""
         return STOPPED if self.stopped else TEACHER_OUT if teacher in self._out else ""
@@ -62,7 +67,6 @@ class Caller:
     async def buy(self, item: Item) -> Outcome:
         """One answer, by as many attempts as the settings allow. Costs of useless attempts are part of
         the reply's cost."""
-        self._counters["asked"] += 1
         purchase = _Purchase(self, item)
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._settings.max_attempts),
@@ -75,8 +79,7 @@ class Caller:
 
     def _wait_s(self, state: RetryCallState) -> float:
         """The server's own wish to the letter, else doubling waits with jitter."""
-        outcome: Outcome = _last(state)
-        self._counters["retries"] += 1
+        outcome = _last(state)
         if outcome.retry_after_s is not None:
             return outcome.retry_after_s
         ceiling = min(
@@ -129,9 +132,10 @@ class Caller:
         )
         return BUDGET
 
-    async def ask(self, item: Item) -> Asked:
+    async def ask(self, item: Item, again: bool) -> Asked:
         """One attempt, cut off after `attempt_timeout_s`; what a teacher raises is a failed call."""
         self._counters["attempts"] += 1
+        self._counters["retries" if again else "asked"] += 1
         try:
             async with asyncio.timeout(self._settings.attempt_timeout_s):
                 return await item.teacher.ask(item.question, item.sample)
@@ -183,7 +187,10 @@ class _Purchase:
             return Outcome(stored=grant.reply)
         if isinstance(grant, Denied):
             return Outcome(reply=self._last, ends=STOPPED if caller.stopped else caller.denied(grant))
-        asked = await caller.ask(item)
+        if caller.stopped:
+            await caller.purse.release(item.question.trace_id, grant, STOPPED)
+            return Outcome(reply=self._last, ends=STOPPED)
+        asked = await caller.ask(item, again=self._last is not None)
         self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
         reply = replace(asked.reply, order=item.order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from teachers.sim_text import PLAIN, style_of, toolbox_for, written
 from teachers.sim_tools import Toolbox
 from teachers.sim_view import View, look_at, text_hash
 
@@ -45,8 +46,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
+    """What to say and the call to make; `ends` is True where a text alone is a move: it finishes."""
+
     text: str
     call: tuple[str, str] | None = None
+    ends: bool = False
 
 
 def share(*parts: object) -> float:
@@ -97,14 +101,13 @@ def _open_moves(view: View, box: Toolbox) -> list[_Move]:
     moves.append(_run(box, "git diff"))
     moves.append(_run(box, "ls -la"))
     if view.turns > 6:
-        done = _Move("The change is in place and the tests pass.", box.call("finish"))
-        moves.append(done)
+        moves.append(_Move("The change is in place and the tests pass.", box.call("finish"), ends=True))
     return moves
 
 
 def _candidates(view: View, box: Toolbox) -> list[_Move]:
     moves = (_mends(view, box) if view.fault else []) + _open_moves(view, box)
-    usable = [move for move in moves if move.call is not None or not box.roles]
+    usable = [move for move in moves if move.call is not None or move.ends or not box.roles]
     return usable or [_Move("I would look at the project before changing anything.")]
 
 
@@ -153,7 +156,10 @@ def answer(
 
     view = look_at(messages)
     agreement = 0.95 if view.fault else 0.25 + 0.6 * share(seed, state, "agreement")
-    move = _pick(_candidates(view, Toolbox.of(tools)), agreement, draw)
+    style = PLAIN if tools else style_of(messages)
+    move = _pick(_candidates(view, Toolbox.of(tools) if tools else toolbox_for(style)), agreement, draw)
+    if style != PLAIN:
+        move = _Move(written(style, move.text, move.call))
     if tools and draw("invalid") < _INVALID_SHARE:
         move = _spoil(move, draw)
     calls = (move.call,) if move.call else ()

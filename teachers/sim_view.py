@@ -9,7 +9,7 @@ from typing import Any
 from teachers.sim_tools import first_string
 
 _RECENT = 8
-_SCANNED_CHARS = 20_000
+_SCANNED_CHARS = 4_000
 _FILE = re.compile(
     r"(?<![\w/.-])/?(?:[\w.-]+/)*[\w-]+\.(?:py|pyi|js|ts|tsx|go|rs|java|c|h|cpp|md|toml|json|ya?ml|sh|cfg|txt)\b"
 )
@@ -40,7 +40,7 @@ def text_hash(messages: Sequence[Mapping[str, Any]]) -> bytes:
     """Hash of what the messages say: role, text and calls, each with its length."""
     state = hashlib.blake2b(digest_size=16)
     for message in messages:
-        parts = [str(message.get("role", "")), _text(message)]
+        parts = [str(message.get("role", "")), text_of(message)]
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
             parts += [str(function.get("name", "")), str(function.get("arguments", ""))]
@@ -50,7 +50,8 @@ def text_hash(messages: Sequence[Mapping[str, Any]]) -> bytes:
     return state.digest()
 
 
-def _text(message: Mapping[str, Any]) -> str:
+def text_of(message: Mapping[str, Any]) -> str:
+    """The text of a wire message; content parts joined by newlines."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -63,7 +64,12 @@ def _seen_text(message: Mapping[str, Any]) -> str:
     calls = [
         str((call.get("function") or {}).get("arguments", "")) for call in message.get("tool_calls") or ()
     ]
-    return "\n".join([*calls, _text(message)])[:_SCANNED_CHARS]
+    return _ends("\n".join([*calls, text_of(message)]))
+
+
+def _ends(text: str) -> str:
+    """A long text's beginning and end, where a command's fault stands."""
+    return text if len(text) <= _SCANNED_CHARS else text[: _SCANNED_CHARS // 2] + text[-_SCANNED_CHARS // 2 :]
 
 
 def _fault(last_call: str, results: str) -> str:
@@ -85,7 +91,7 @@ def look_at(messages: Sequence[Mapping[str, Any]]) -> View:
     caller = next((m for m in reversed(recent) if m.get("tool_calls")), None)
     function = (caller["tool_calls"][-1].get("function") or {}) if caller else {}
     last_call = f"{function.get('name', '')} {function.get('arguments', '')}"
-    at_end = "\n".join(_text(m)[:_SCANNED_CHARS] for m in recent[-3:] if m.get("role") == "tool")
+    at_end = "\n".join(_ends(text_of(m)) for m in recent[-3:] if m.get("role") == "tool")
     symbols = [a or b for text in texts for a, b in _SYMBOL.findall(text)]
     return View(
         files=tuple(f for f in mentioned if not _TEST.search(f))[:6],

@@ -82,6 +82,8 @@ class Transport:
                 default_headers=self._headers,
                 http_client=DefaultAioHttpClient(),
             )
+            # The SDK reads these from OPENAI_* variables: another vendor's account is none of this server's.
+            self._client.organization = self._client.project = None
         return self._client
 
     async def complete(self, body: bytes) -> Received:

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import time
 from collections import Counter
 from statistics import NormalDist
 from typing import Any
@@ -21,6 +22,8 @@ class Account:
         self.in_flight = 0
         self.most_in_flight = 0
         self._attempts: Counter[str] = Counter()
+        self._last_at: dict[str, float] = {}
+        self._gaps_s: list[float] = []
         self._paid: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._by_model: Counter[str] = Counter()
@@ -31,6 +34,10 @@ class Account:
         attempt = self._attempts[key]
         self._attempts[key] += 1
         self.received += 1
+        now = time.monotonic()
+        if attempt:
+            self._gaps_s.append(now - self._last_at[key])
+        self._last_at[key] = now
         return key, attempt
 
     def fault(self, key: str, attempt: int, model: str) -> FaultSettings | None:
@@ -88,7 +95,8 @@ class Account:
         }
 
     def stats(self) -> dict[str, Any]:
-        """`GET /__stats`: `paid_twice` counts payments beyond the first for one body."""
+        """`GET /__stats`: `paid_twice` counts payments beyond the first for one body; the gaps are the
+        seconds between two attempts at one body."""
         return {
             "received": self.received,
             "distinct": len(self._attempts),
@@ -99,6 +107,8 @@ class Account:
             "charged_usd": nusd_to_usd(self.charged_nusd),
             "by_model": dict(self._by_model),
             "faults": dict(self._faults),
+            "shortest_gap_s": min(self._gaps_s, default=None),
+            "longest_gap_s": max(self._gaps_s, default=None),
         }
 
 

@@ -13,13 +13,12 @@ from typing import Any
 
 import pytest
 
-from data_cards.encode import StepVotes
 from data_cards.manifest import read_manifest
 from data_cards.release import NoRelease, Release, write_release
 from data_cards.spec import Loss, ReleaseSpec
 from records.errors import PrivacyError, ReleaseError
 from records.message import Message, ToolCall, ToolSpec
-from records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
+from records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes, Vote
 from records.state import MessageView
 
 DAY = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

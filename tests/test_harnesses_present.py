@@ -134,6 +134,9 @@ def test_a_session_that_acts_in_its_text_has_no_tools_and_a_prompt_that_says_how
     shown = present(trace, trace.contexts[0])
     assert (shown.tools, shown.kind) == ((), "system=stand_in,tools=none")
     assert "end_of_edit" in shown.messages[0].content
+    talks = trace_of(Message("user", "x"), says("Which repository?"), harness="openhands")
+    offered = [tool.name for tool in present(talks, talks.contexts[0]).tools]
+    assert offered == ["execute_bash", "finish", "str_replace_editor", "think"]
 
 
 def test_calls_without_results_and_results_without_calls() -> None:

@@ -66,6 +66,7 @@ def test_no_line_raises_or_hangs(line: str) -> None:
         ("npm run test:unit", "run_test", "npm run test:unit", True),
         ("cargo test foo", "run_test", "cargo test foo", True),
         ("python tests/runtests.py forms", "run_test", "python tests/runtests.py forms", True),
+        ("./run_tests.sh --fast", "run_test", "run_tests.sh", True),
         ("npm run build", "run", "npm run build", True),
         ("timeout 60 python reproduce.py", "run", "python reproduce.py", True),
         ("python -c 'import x'", "run", "python -c", True),

@@ -140,3 +140,15 @@ def test_a_dialect_that_does_not_fit_the_file_is_a_report(tmp_path: Path) -> Non
     traces, report = ingest_source(SourceFile(path, "claude_code", 9))
     assert traces == []
     assert "holds no Claude Code record" in str(report.error)
+
+
+def test_a_source_that_defeats_its_reader_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "deep.jsonl"
+    nested = '{"type": "text", "content": [' * 490 + '"x"' + "]}" * 490
+    record = (
+        '{"type": "user", "uuid": "1", "message": {"content": [{"type": "tool_result", "content": [%s]}]}}'
+    )
+    path.write_text(record % nested + "\n")
+    traces, report = ingest_source(discover([path])[0])
+    assert traces == []
+    assert str(report.error).endswith("cannot be read: RecursionError in its claude_code reader")

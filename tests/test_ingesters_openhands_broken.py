@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -105,19 +106,23 @@ def test_what_is_broken_as_a_whole_is_a_source_error(tmp_path: Path) -> None:
         ingest_file(tmp_path / "absent.json", "openhands_eval_v0")
 
 
-_KEYS = (
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+_KEYS = _words(
     "id source action observation args extras content cause tool_call_metadata history kind llm_message "
     "tool_call forgotten_event_ids summary summary_offset tools system_prompt parent_id messages response "
     "metadata metrics microagent_knowledge recall_type model_response choices message tool_calls input "
     "llm_response_id issue instance name function arguments token_usages response_id"
-).split()  # fmt: skip
-_WORDS = (
+)
+_VALUES = _words(
     "agent user run edit message system condensation recall finish error delegate a assistant tool "
     "ActionEvent ObservationEvent MessageEvent Condensation SystemPromptEvent SystemPromptUpdateEvent "
     "AgentErrorEvent workspace_context"
-).split()  # fmt: skip
+)
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-2, 9) | st.sampled_from(_WORDS) | st.just(1.5),
+    st.none() | st.booleans() | st.integers(-2, 9) | st.sampled_from(_VALUES) | st.just(1.5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner, max_size=5),
     max_leaves=25,
 )
@@ -139,6 +144,48 @@ def test_no_json_of_any_types_is_fatal(
         path.write_text(json.dumps(rows[0] if rows else {}))
     traces, report = ingest_file(path, dialect)
     assert len(traces) == report.traces
+
+
+_JUNK: tuple[Any, ...] = (None, True, -1, "x", [], [[]], {}, {"x": [1]})
+_V1 = [
+    {"kind": "SystemPromptEvent", "id": "s", "system_prompt": {"text": "x"}, "tools": [{"title": "finish"}]},
+    {"kind": "MessageEvent", "id": "u", "source": "user", "llm_message": {"content": [{"text": "go"}]}},
+    {"kind": "ActionEvent", "id": "a", "llm_response_id": "r", "tool_call": {"id": "c", "name": "finish"}},
+    {"kind": "ObservationEvent", "tool_call_id": "c", "observation": {"metadata": {"exit_code": 1}}},
+    {"kind": "Condensation", "id": "k", "forgotten_event_ids": ["u"], "summary": "s", "summary_offset": 1},
+    {"kind": "ActionEvent", "id": "b", "parent_id": "a", "thought": [{"text": "t"}], "action": {"x": "ls"}},
+]
+
+
+def _broken_copies(value: Any) -> Iterator[Any]:
+    """The value with each of its parts, in turn, replaced by values of other types."""
+    if isinstance(value, dict | list):
+        for key in range(len(value)) if isinstance(value, list) else value:
+            for broken in _broken_copies(value[key]):
+                copy = value.copy()
+                copy[key] = broken
+                yield copy
+    yield from _JUNK
+
+
+@pytest.mark.parametrize(
+    ("dialect", "whole"),
+    [("openhands_eval_v0", _row()), ("openhands_eval_v0", _row(history=_V1))],
+    ids=["v0", "v1"],
+)
+def test_no_part_of_another_type_is_fatal(tmp_path: Path, dialect: str, whole: dict[str, Any]) -> None:
+    copies = list(_broken_copies(whole))
+    path = _write(tmp_path / "x.jsonl", *copies)
+    traces, report = ingest_file(path, dialect)
+    whole_rows = (
+        "not an object",
+        "row without a history",
+        "session without a step",
+        "the same session twice",
+    )
+    assert len(copies) > 250
+    assert report.traces == len(traces) >= 5
+    assert report.traces + sum(report.skipped[reason] for reason in whole_rows) == len(copies)
 
 
 REAL = os.environ.get("TRACEMILL_REAL_TRACES")
@@ -166,6 +213,10 @@ if REAL:
         if "types" in truth:
             assert dict(report.records) == truth["types"]
         assert report.states == sum(t.step_count for t in traces)
+        for state in (state for trace in traces for state in trace.states()):
+            answered = [m.tool_call_id for m in state.messages if m.role == "tool"]
+            assert not {call.id for call in state.student_action.tool_calls} & set(answered)
+            assert len(answered) == len(set(answered))
 
     @pytest.mark.parametrize("run", ["20260121-223755", "20260121-204008"])
     def test_rebuilt_prompts_are_those_logged(run: str) -> None:

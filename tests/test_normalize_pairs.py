@@ -141,7 +141,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.tuples(TEXTS, TEXTS, st.booleans()), min_size=1, max_size=300))
 def test_every_pair_comes_out_once(rows: list[tuple[str, str, bool]]) -> None:
     pairs = [

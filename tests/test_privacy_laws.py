@@ -67,7 +67,7 @@ DOCUMENTS = st.recursive(
 
 
 @given(TEXTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_redaction_is_idempotent(text: str) -> None:
     once, _ = REDACTOR.redact_text(text, "t")
     twice, counts = REDACTOR.redact_text(once, "t")
@@ -85,7 +85,7 @@ def _shape(value: object) -> object:
 
 
 @given(DOCUMENTS, st.booleans(), st.sampled_from([None, 2]), st.sampled_from([(",", ":"), (", ", ": ")]))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_json_stays_json_of_the_same_shape(
     document: object, plain: bool, indent: int | None, sep: tuple
 ) -> None:
@@ -125,7 +125,7 @@ LINES = st.one_of(
 
 
 @given(st.lists(LINES, min_size=1, max_size=5).map("\n".join))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @example("password = x9Kq2LmN8vRt4Wz1\n")
 def test_python_that_parsed_still_does(code: str) -> None:
     with warnings.catch_warnings():
@@ -138,7 +138,7 @@ def test_python_that_parsed_still_does(code: str) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_at_all_goes_through(text: str) -> None:
     redacted, counts = REDACTOR.redact_text(text)
     assert (redacted is text) == (sum(counts.values()) == 0)

@@ -129,6 +129,7 @@ CONTEXT: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
         (
             "DB_PASSWORD={}\n",
             "export PGPASSWORD='{}'\n",
+            "A=1\\nDB_PASSWORD={}\\nB=2",
             'config = {{"password": "{}"}}',
             "password: {}\n",
             "db:\n  user: app\n  password: {}\n",
@@ -305,7 +306,7 @@ def test_encoded_data_becomes_a_placeholder_with_its_length() -> None:
 BENIGN = (
     "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
     "sha256:2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae",
-    '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg=="',
+    '"integrity": "sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvUdBeoGlODJ6=="',
     "id: 123e4567-e89b-12d3-a456-426614174000",
     "pip install torch==2.13.0 numpy==1.26.4.0",
     "Chrome/120.0.6099.109 Safari/537.36",

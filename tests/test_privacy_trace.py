@@ -5,6 +5,7 @@ import re
 import stat
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ TOKEN = "gh" + "p_" + "a8Kd72Lq" * 4 + "Zz91"
 VALUE = "plain-but" + "-private"
 
 
-def _trace(*contexts: Context, trace_id: str = "claude_code-1", **fields: str) -> Trace:
+def _trace(*contexts: Context, trace_id: str = "claude_code-1", **fields: Any) -> Trace:
     return Trace(trace_id, "claude_code", "claude_code", "claude_code", contexts, **fields)
 
 
@@ -57,7 +58,7 @@ def test_every_text_of_a_trace_is_covered() -> None:
     )  # fmt: skip
     redacted, counts = Redactor(key=b"k").redact_trace(trace)
     assert TOKEN not in repr(redacted)
-    assert counts == Counter(GITHUB_TOKEN=12)
+    assert counts == Counter(GITHUB_TOKEN=13)
     assert len(set(re.findall(r"<GITHUB_TOKEN_[0-9a-f]{4}>", repr(redacted)))) == 1
     assert redacted.redaction == RULES_VERSION == "r1"
     result = redacted.contexts[0].messages[3]
@@ -140,12 +141,17 @@ def test_values_of_the_environment_are_found_wherever_they_stand() -> None:
     redactor = Redactor.from_environment(
         environ, secrets=["given-by-hand"], hostname="zimmer-laptop.lan", key=b"k"
     )
-    text = f"x{VALUE}x quite hidden given-by-hand abc /run/user/1000/agent.sock not-a-secret-date /data/people/mzimmer/p"
-    redacted, counts = redactor.redact_text(text + " mzimmer on zimmer-laptop")
+    text = f"x{VALUE}x quite hidden given-by-hand abc /run/user/1000/agent.sock not-a-secret-date "
+    redacted, counts = redactor.redact_text(text + "/data/people/mzimmer/p mzimmer on zimmer-laptop")
     assert counts == Counter(SECRET=3, USER=2, HOST=1)
     for hidden in (VALUE, "quite hidden", "given-by-hand", "mzimmer", "zimmer-laptop"):
         assert hidden not in redacted
     assert " abc /run/user/1000/agent.sock not-a-secret-date /data/people/user_" in redacted
+
+
+def test_no_repr_shows_a_value() -> None:
+    redactor = Redactor(secrets=[VALUE], user="klarsen", hosts=["zimmer-laptop"], key=b"k")
+    assert re.search(f"{VALUE}|klarsen|zimmer", repr(redactor) + repr(redactor.known)) is None
 
 
 def test_json_in_json_is_redacted_at_the_leaf() -> None:

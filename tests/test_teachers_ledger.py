@@ -2,6 +2,7 @@
 
 import multiprocessing
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from records.errors import LedgerError
-from teachers.ledger import Ledger
+from teachers.ledger import Ledger, sqlite_url
 from teachers.ledger_entries import Bought, Denied, Intent, Reservation
 from teachers.ledger_schema import open_database
 
@@ -28,7 +29,7 @@ class Clock:
 
 
 def url_of(folder: Path) -> str:
-    return f"sqlite:///{folder / 'ledger.db'}"
+    return sqlite_url(folder / "ledger.db")
 
 
 @pytest.fixture
@@ -169,6 +170,14 @@ def test_many_answers_are_found_at_once(ledger: Ledger) -> None:
     assert found == {f"k{number}": str(number) for number in range(0, 1200, 2)}
 
 
+def test_a_path_with_odd_characters_is_the_file_meant(tmp_path: Path) -> None:
+    folder = tmp_path / "a b%20?x=1#é"
+    with Ledger(url_of(folder)) as ledger:
+        ledger.open_run("run", 1)
+        assert ledger.spent("run").cap_nusd == 1
+    assert (folder / "ledger.db").is_file()
+
+
 OPERATIONS = st.lists(
     st.tuples(
         st.sampled_from(["reserve", "settle", "worst", "release", "write_off"]),
@@ -252,6 +261,14 @@ def test_processes_that_share_a_ledger_share_its_caps(tmp_path: Path, processes:
     assert spent.calls == got
     assert 89_000 < spent.settled_nusd <= 90_000
     assert (spent.reserved_nusd, spent.open_calls) == (0, 0)
+
+
+def test_threads_may_share_a_ledger(ledger: Ledger) -> None:
+    ledger.open_run("run", 100)
+    with ThreadPoolExecutor(8) as threads:
+        grants = list(threads.map(lambda n: ledger.reserve(intent(f"k{n}", 10)), range(40)))
+    assert sum(isinstance(grant, Reservation) for grant in grants) == 10
+    assert ledger.spent("run").reserved_nusd == 100
 
 
 def test_a_ledger_of_another_version_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,40 @@
+"""Calls written in the text, for harnesses that offer no tools and act by what they write."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from teachers.sim_tools import Toolbox
+from teachers.sim_view import text_of
+
+FUNCTION, FENCE, PLAIN = "function", "fence", "plain"
+
+
+def style_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """How this conversation writes its calls: `<function=...>` tags, a fenced block, or not at all."""
+    shown = [text_of(m) for m in (*messages[:2], *messages[-6:]) if m.get("role") in ("system", "assistant")]
+    if any("<function=" in text for text in shown):
+        return FUNCTION
+    return FENCE if any("```" in text for text in shown) else PLAIN
+
+
+def toolbox_for(style: str) -> Toolbox:
+    """A shell where calls can be written, nothing where they cannot."""
+    if style == PLAIN:
+        return Toolbox({})
+    name = "execute_bash" if style == FUNCTION else "bash"
+    parameters = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+    return Toolbox({"shell": {"name": name, "parameters": parameters}})
+
+
+def written(style: str, text: str, call: tuple[str, str] | None) -> str:
+    """A text with its call written into it."""
+    if call is None:
+        return text
+    name, arguments = call
+    if style == FENCE:
+        return f"{text}\n\n```\n{json.loads(arguments)['command']}\n```"
+    parameters = "".join(
+        f"<parameter={key}>{value}</parameter>\n" for key, value in json.loads(arguments).items()
+    )
+    return f"{text}\n\n<function={name}>\n{parameters}</function>"

@@ -1,0 +1,144 @@
+"""Bad input: one clear line, exit code 2, nothing half-written, nothing spent."""
+
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples" / "sessions"
+Run = Callable[..., CompletedProcess[str]]
+
+
+def _one_line(done: CompletedProcess[str]) -> str:
+    assert done.returncode == 2, done.stderr[-2000:] + done.stdout[-500:]
+    assert done.stdout == ""
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("tracemill: ")
+    return lines[0]
+
+
+def _write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("just prose, no session\n", "no known format"),
+        ('{"a": 1}\n{"b": 2}\n', "no known format"),
+        ("", "no known format"),
+        ("\x00\x01\x02", "no known format"),
+    ],
+)
+def test_a_file_that_is_no_trace(tracemill: Run, tmp_path: Path, content: str, said: str) -> None:
+    path = _write(tmp_path / "notes.jsonl", content)
+    line = _one_line(tracemill("run", "--path", path, "--workspace", tmp_path / "w"))
+    assert said in line
+    assert str(path) in line
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_session_of_another_format_than_was_said(tracemill: Run, tmp_path: Path) -> None:
+    path = EXAMPLES / "swe_gym" / "trajectories.jsonl"
+    line = _one_line(tracemill("run", "--claude-code", path, "--workspace", tmp_path / "w"))
+    assert "swe_gym, not claude_code" in line
+
+
+def test_paths_that_are_not_there_and_no_paths_at_all(tracemill: Run, tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    assert str(missing) in _one_line(tracemill("run", "--path", missing, "--workspace", tmp_path / "w"))
+    assert "no sources" in _one_line(tracemill("run", "--workspace", tmp_path / "w"))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "no recorded session" in _one_line(tracemill("ingest", empty, "--out", tmp_path / "w"))
+    assert not (tmp_path / "w").exists()
+
+
+def test_an_unknown_key_in_the_configuration(tracemill: Run, tmp_path: Path) -> None:
+    text = f"presett = 'simulated'\n[sources]\npaths = ['{EXAMPLES}']\n"
+    config = _write(tmp_path / "run.toml", text)
+    line = _one_line(tracemill("run", config, "--workspace", tmp_path / "w"))
+    assert "unknown key 'presett'" in line
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_missing_key_for_a_teacher(tracemill: Run, tmp_path: Path) -> None:
+    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1)
+    line = _one_line(tracemill("run", *flags, "--preset", "open"))
+    assert "OPENROUTER_API_KEY" in line
+    assert not (tmp_path / "w").exists()
+
+
+def test_teachers_without_a_cap(tracemill: Run, tmp_path: Path) -> None:
+    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--preset", "simulated")
+    line = _one_line(tracemill("run", *flags))
+    assert "--max-usd" in line
+
+
+def test_too_few_families(tracemill: Run, tmp_path: Path) -> None:
+    text = "[budget]\nmax_total_usd = 1\n" + "".join(
+        f"[[teachers]]\ntype = 'simulated'\nmodel = 'simulated/{name}'\n" for name in ("glm-a", "glm-b")
+    )
+    config = _write(tmp_path / "run.toml", text)
+    line = _one_line(tracemill("run", config, "--path", EXAMPLES, "--workspace", tmp_path / "w"))
+    assert "families" in line
+
+
+def test_a_folder_that_cannot_be_written(tracemill: Run, tmp_path: Path) -> None:
+    """A path below a file can be written by nobody, not even by root."""
+    blocker = _write(tmp_path / "file", "x")
+    line = _one_line(tracemill("run", "--path", EXAMPLES, "--workspace", blocker / "w"))
+    assert str(blocker) in line
+    if os.getuid() != 0:
+        closed = tmp_path / "closed"
+        closed.mkdir(mode=0o500)
+        assert "cannot be written" in _one_line(tracemill("run", "--path", EXAMPLES, "-w", closed / "w"))
+
+
+def test_a_folder_with_other_files_is_not_taken_for_a_workspace(tracemill: Run, tmp_path: Path) -> None:
+    _write(tmp_path / "thesis.txt", "mine")
+    line = _one_line(tracemill("run", "--path", EXAMPLES, "--workspace", tmp_path))
+    assert "holds other files" in line
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        ("process: [{unheard_of_filter: {}}]", "unheard_of_filter"),
+        ("process: [{side_length_filter: {text_key: middle}}]", "middle"),
+        ("process: [{side_length_filter: {text_key: chosen, minimum: 2}}]", "minimum"),
+        ("process: 3", "process"),
+        ("{", "recipe"),
+    ],
+)
+def test_a_recipe_that_cannot_run(tracemill: Run, tmp_path: Path, recipe: str, said: str) -> None:
+    path = _write(tmp_path / "recipe.yaml", recipe)
+    config = _write(tmp_path / "run.toml", f"[normalize]\nrecipe = '{path}'\n")
+    line = _one_line(tracemill("run", config, "--path", EXAMPLES, "--workspace", tmp_path / "w"))
+    assert said in line
+    assert not (tmp_path / "w").exists()
+
+
+def test_no_network(tracemill: Run, tmp_path: Path) -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1, "--preset", "open")
+    url = f"http://127.0.0.1:{port}/api/v1"
+    env = {"TRACEMILL_OPENROUTER_URL": url, "OPENROUTER_API_KEY": "not-a-key-0001"}
+    line = _one_line(tracemill("run", *flags, **env))
+    assert "not-a-key-0001" not in line
+
+
+def test_a_stage_on_no_workspace_or_an_empty_one(tracemill: Run, tmp_path: Path) -> None:
+    for command in ("pairs", "normalize", "release", "show"):
+        line = _one_line(tracemill(command, "--workspace", tmp_path / "none"))
+        assert "is no workspace" in line
+    assert not (tmp_path / "none").exists()

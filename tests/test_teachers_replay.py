@@ -1,0 +1,355 @@
+"""The replay over a real socket: the cap, answers bought once, crashes, order, refusals.
+
+Started as a program, this file is the process that the crash tests kill:
+`python test_teachers_replay.py URL LEDGER TRACES STEPS CAP_NUSD`.
+"""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from records.errors import PrivacyError, TeacherError
+from records.identity import extend_prompt, prompt_root
+from records.message import Action, Message, ToolCall, ToolSpec
+from records.reply import TeacherReply
+from records.state import MessageView
+from teachers.build import build_teachers
+from teachers.gate import decide
+from teachers.ledger import Ledger
+from teachers.ledger_entries import Intent, Spent
+from teachers.presets import SIMULATED
+from teachers.question import Question
+from teachers.replay import ReplayResult, replay
+from teachers.settings import GateSettings, OpenRouterSettings, ReplaySettings
+from teachers.teacher import Asked
+from teachers.wire_server import Running, running
+from teachers.wire_settings import WireSettings
+
+pytestmark = pytest.mark.anyio
+MODELS = tuple(teacher.model for teacher in SIMULATED.teachers)
+KEY = {"OPENROUTER_API_KEY": "sk-or-simulated"}
+TOOLS = (
+    ToolSpec(
+        "bash",
+        "Runs a command.",
+        {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
+    ),
+    ToolSpec(
+        "read_file",
+        "Reads a file.",
+        {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    ),
+)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def session(number: int, steps: int) -> tuple[Message, ...]:
+    """A session of `steps` calls, every second of which fails."""
+    messages = [Message("system", "You mend programs."), Message("user", f"Mend src/part{number}.py")]
+    for step in range(steps):
+        call = ToolCall(
+            f"c{step}", "bash", f'{{"command": "python -m pytest tests/test_{number}_{step}.py"}}'
+        )
+        result = f"FAILED tests/test_{number}_{step}.py - AssertionError" if step % 2 else "1 passed"
+        messages += [
+            Message("assistant", "I run it.", (call,)),
+            Message("tool", result, tool_call_id=call.id),
+        ]
+    return tuple(messages)
+
+
+def questions_of(traces: int, steps: int) -> list[Question]:
+    questions: list[Question] = []
+    for number in range(traces):
+        messages = session(number, steps)
+        prompt_id, seen = prompt_root(TOOLS, "p1"), 0
+        for step in range(steps):
+            cut = 2 + 2 * step
+            for message in messages[seen:cut]:
+                prompt_id = extend_prompt(prompt_id, message)
+            seen = cut
+            view = MessageView(messages, cut)
+            trace = f"t{number}"
+            questions.append(Question(f"{trace}:0:{step}", trace, view, TOOLS, prompt_id, "p1", "r1"))
+    return questions
+
+
+async def run(
+    url: str,
+    ledger_file: Path,
+    questions: list[Question],
+    *,
+    cap_nusd: int = 10**9,
+    trace_cap_nusd: int | None = None,
+    settings: ReplaySettings | None = None,
+    models: tuple[str, ...] = MODELS,
+    environ: dict[str, str] | None = None,
+) -> tuple[ReplayResult, Spent]:
+    teachers = build_teachers(
+        [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in models], environ or KEY
+    )
+    with Ledger(f"sqlite:///{ledger_file}") as ledger:
+        ledger.open_run("run", cap_nusd, max_trace_nusd=trace_cap_nusd)
+        decisions = decide(questions, teachers, 0, GateSettings())
+        result = await replay(questions, decisions, teachers, ledger, "run", settings)
+        return result, ledger.spent("run")
+
+
+CENT_NUSD = 10_000_000
+
+
+async def test_a_cap_of_one_cent_is_never_passed_at_concurrency_32(tmp_path: Path) -> None:
+    questions = questions_of(20, 6)
+    with running(WireSettings(latency_s=0.05)) as server:
+        result, spent = await run(server.url, tmp_path / "l.db", questions, cap_nusd=CENT_NUSD)
+        stats = server.stats()
+    assert stats["charged_nusd"] <= CENT_NUSD
+    assert spent.settled_nusd == stats["charged_nusd"]
+    assert spent.reserved_nusd == 0
+    # the cap is used: what is left does not cover the cheapest call refused
+    assert spent.settled_nusd > 0.8 * CENT_NUSD
+    assert result.stopped is not None
+    assert "the run's cap of $0.0100" in result.stopped
+    assert result.counters["answered"] + result.counters["not_asked:budget"] == len(questions) * 4
+    # dear teachers are not starved by cheap ones
+    assert min(stats["by_model"].values()) > 0.5 * max(stats["by_model"].values())
+
+
+async def test_thirty_two_calls_are_in_flight_where_the_cap_allows_it(tmp_path: Path) -> None:
+    with running(WireSettings(latency_s=0.4)) as server:
+        result, _ = await run(server.url, tmp_path / "l.db", questions_of(10, 2))
+        assert server.stats()["most_in_flight"] == 32
+    assert result.counters["most_in_flight"] == 32
+    assert result.counters["answered"] == 80
+
+
+async def test_a_second_run_sends_nothing_and_gives_the_same_rows(tmp_path: Path) -> None:
+    questions = questions_of(3, 4)
+    with running() as server:
+        first, spent = await run(server.url, tmp_path / "l.db", questions)
+        url = server.url
+    # the server is gone: neither catalogue nor key are asked for again
+    second, again = await run(url, tmp_path / "l.db", questions)
+    assert second.replies == first.replies
+    assert (second.counters["cached"], second.counters["attempts"]) == (48, 0)
+    assert again.settled_nusd == spent.settled_nusd
+    assert [(r.step_id, r.teacher) for r in first.replies] == [
+        (q.step_id, m) for q in questions for m in MODELS
+    ]
+    assert [reply.order for reply in first.replies] == [0, 1, 2, 3] * 12
+    assert all(reply.simulated for reply in first.replies)
+    assert sum(round(reply.cost_usd * 1e9) for reply in first.replies) == spent.settled_nusd
+
+
+async def test_only_new_steps_are_asked_where_the_input_grew(tmp_path: Path) -> None:
+    with running() as server:
+        await run(server.url, tmp_path / "l.db", questions_of(3, 4))
+        await run(server.url, tmp_path / "l.db", questions_of(4, 5))
+        assert server.stats()["received"] == 4 * 5 * 4
+        assert server.stats()["paid_twice"] == 0
+
+
+async def test_one_prompt_in_two_traces_is_bought_once(tmp_path: Path) -> None:
+    (first,) = questions_of(1, 1)
+    twin = Question("u:0:0", "u", first.messages, TOOLS, first.prompt_id, "p1", "r1")
+    with running(WireSettings(latency_s=0.1)) as server:
+        result, spent = await run(server.url, tmp_path / "l.db", [first, twin])
+        assert server.stats()["received"] == 4
+    assert [reply.step_id for reply in result.replies] == ["t0:0:0"] * 4 + ["u:0:0"] * 4
+    assert [reply.action for reply in result.replies[:4]] == [reply.action for reply in result.replies[4:]]
+    assert sum(round(reply.cost_usd * 1e9) for reply in result.replies) == spent.settled_nusd
+
+
+async def test_samples_are_separate_answers(tmp_path: Path) -> None:
+    with running() as server:
+        settings = ReplaySettings(samples=3)
+        result, _ = await run(server.url, tmp_path / "l.db", questions_of(1, 2), settings=settings)
+        assert server.stats()["received"] == server.stats()["distinct"] == 24
+    assert [reply.sample for reply in result.replies] == [0, 1, 2] * 8
+    assert len({reply.request_key for reply in result.replies}) == 24
+
+
+async def test_a_trace_cap_ends_its_trace_and_no_other(tmp_path: Path) -> None:
+    long, short = questions_of(1, 8), questions_of(2, 1)[1:]
+    with running() as server:
+        result, spent = await run(server.url, tmp_path / "l.db", long + short, trace_cap_nusd=2_500_000)
+    assert result.stopped is None
+    assert result.counters["not_asked:budget of the trace"] > 0
+    assert sum(reply.step_id.startswith("t1") for reply in result.replies) == 4
+    assert sum(round(r.cost_usd * 1e9) for r in result.replies if r.step_id.startswith("t0")) <= 2_500_000
+    assert spent.reserved_nusd == 0
+
+
+async def test_open_intents_of_a_dead_process_count_against_the_cap(tmp_path: Path) -> None:
+    with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+        ledger.open_run("run", CENT_NUSD)
+        ledger.reserve(Intent("run", "t0", "t0:0:0", "someone", "lost", CENT_NUSD // 2))
+    with running() as server:
+        _, spent = await run(server.url, tmp_path / "l.db", questions_of(10, 5), cap_nusd=CENT_NUSD)
+        assert server.stats()["charged_nusd"] <= CENT_NUSD // 2
+    assert spent.reserved_nusd == CENT_NUSD // 2
+
+
+async def test_text_that_was_not_redacted_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    (question,) = questions_of(1, 1)
+    raw = Question("t9:0:0", "t9", question.messages, TOOLS, "p", "p1", "")
+    with running() as server:
+        with pytest.raises(PrivacyError, match="1 of 2 questions"):
+            await run(server.url, tmp_path / "l.db", [question, raw])
+        assert server.stats()["received"] == 0
+
+
+@pytest.mark.parametrize(
+    ("models", "environ", "match"),
+    [
+        (MODELS, {"OPENROUTER_API_KEY": "sk-wrong"}, "refused the API key"),
+        ((*MODELS, "nobody/nothing-1"), KEY, "no model 'nobody/nothing-1'"),
+        ((*MODELS[:2], "z-ai/glm-5.3"), KEY, "'z-ai/glm-5.3' cannot call tools"),
+    ],
+)
+async def test_a_teacher_that_cannot_answer_is_one_line_before_money(
+    models: tuple[str, ...], environ: dict[str, str], match: str, tmp_path: Path
+) -> None:
+    with running(WireSettings(without_tools=("z-ai/glm-5.3",))) as server:
+        with pytest.raises(TeacherError, match=match) as caught:
+            await run(server.url, tmp_path / "l.db", questions_of(1, 1), models=models, environ=environ)
+        assert server.stats()["received"] == 0
+    assert "sk-" not in str(caught.value)
+
+
+async def test_no_network_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(TeacherError, match="does not answer"):
+        await run("http://127.0.0.1:9/api/v1", tmp_path / "l.db", questions_of(1, 1))
+
+
+async def test_spent_credit_is_found_before_anything_is_asked(tmp_path: Path) -> None:
+    with running(WireSettings.model_validate({"credit_usd": "0"})) as server:
+        with pytest.raises(TeacherError, match="spending limit"):
+            await run(server.url, tmp_path / "l.db", questions_of(1, 1))
+        assert server.stats()["received"] == 0
+
+
+async def test_an_account_that_runs_dry_stops_the_run(tmp_path: Path) -> None:
+    with running(WireSettings.model_validate({"credit_usd": "0.002"})) as server:
+        result, spent = await run(server.url, tmp_path / "l.db", questions_of(10, 5))
+        assert server.stats()["charged_nusd"] <= 2_000_000
+        assert spent.settled_nusd == server.stats()["charged_nusd"]
+    assert result.stopped == "the account or key has no credit left"
+
+
+class Careless:
+    """A teacher of somebody else's: it breaks its own bound, or its own code."""
+
+    name, family, model, simulated = "careless", "qwen", "careless-1", True
+
+    def __init__(self, cost_nusd: int | None) -> None:
+        self.cost_nusd = cost_nusd
+
+    def request_key(self, question: Question, sample: int) -> str:
+        return f"{question.prompt_id}-{sample}"
+
+    async def check(self) -> None: ...
+
+    def bound_nusd(self, question: Question) -> int:
+        return 10
+
+    async def ask(self, question: Question, sample: int) -> Asked:
+        if self.cost_nusd is None:
+            raise RuntimeError("a fault of the teacher's own code")
+        key = self.request_key(question, sample)
+        reply = TeacherReply(question.step_id, key, self.name, self.family, sample, 0, action=Action("done"))
+        return Asked(reply, self.cost_nusd)
+
+    async def close(self) -> None: ...
+
+
+async def ask_careless(folder: Path, cost_nusd: int | None) -> tuple[ReplayResult, Spent]:
+    questions, teachers = questions_of(1, 5), [Careless(cost_nusd)]
+    with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
+        ledger.open_run("run", 1000)
+        decisions = decide(questions, teachers, 0, GateSettings())
+        settings = ReplaySettings(max_attempts=2, backoff_s=0)
+        return await replay(questions, decisions, teachers, ledger, "run", settings), ledger.spent("run")
+
+
+async def test_a_call_above_its_bound_is_counted_and_stops_the_run(tmp_path: Path) -> None:
+    result, spent = await ask_careless(tmp_path, 25)
+    assert result.stopped == "a call of careless cost more than its bound"
+    assert (len(result.replies), result.counters["not_asked:stopped"]) == (1, 4)
+    assert (spent.settled_nusd, spent.reserved_nusd) == (25, 0)
+
+
+async def test_a_teacher_whose_code_fails_gives_failed_rows_at_the_worst_case(tmp_path: Path) -> None:
+    result, spent = await ask_careless(tmp_path, None)
+    assert result.stopped is None
+    assert [reply.failure for reply in result.replies] == ["provider_error"] * 5
+    assert spent.settled_nusd == 5 * 2 * 10
+
+
+def start_child(
+    url: str, ledger_file: Path, traces: int, steps: int, cap_nusd: int
+) -> subprocess.Popen[bytes]:
+    command = [sys.executable, __file__, url, str(ledger_file), str(traces), str(steps), str(cap_nusd)]
+    return subprocess.Popen(command, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL)
+
+
+def kill_after(server: Running, child: subprocess.Popen[bytes], received: int) -> None:
+    """Kills the child once the server has seen so many requests."""
+    deadline = time.monotonic() + 60
+    while server.stats()["received"] < received and child.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.002)
+    child.send_signal(signal.SIGKILL)
+    child.wait(timeout=30)
+
+
+@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
+async def test_a_killed_run_pays_again_at_most_for_what_was_in_flight(kills: int, tmp_path: Path) -> None:
+    traces, steps = 12, 8
+    cap_nusd = 10**10
+    in_flight = 0
+    with running(WireSettings(latency_s=0.05, latency_spread=0.5)) as server:
+        for kill in range(kills):
+            child = start_child(server.url, tmp_path / "l.db", traces, steps, cap_nusd)
+            kill_after(server, child, server.stats()["received"] + 20 + 7 * (kill % 5))
+            with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+                spent = ledger.spent("run")
+            in_flight = spent.open_calls
+            assert server.stats()["paid_twice"] <= in_flight <= 32 * (kill + 1)
+            assert server.stats()["charged_nusd"] <= spent.settled_nusd + spent.reserved_nusd <= cap_nusd
+        result, spent = await run(
+            server.url, tmp_path / "l.db", questions_of(traces, steps), cap_nusd=cap_nusd
+        )
+        stats = server.stats()
+    assert result.counters["answered"] == traces * steps * 4
+    assert stats["paid_twice"] <= in_flight
+    assert stats["charged_nusd"] <= spent.settled_nusd + spent.reserved_nusd <= cap_nusd
+    assert in_flight > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [2, 8])
+def test_processes_on_one_ledger_stay_under_its_cap_together(processes: int, tmp_path: Path) -> None:
+    with running(WireSettings(latency_s=0.05)) as server:
+        children = [start_child(server.url, tmp_path / "l.db", 60, 20, 10**8) for _ in range(processes)]
+        assert [child.wait(timeout=300) for child in children] == [0] * processes
+        with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+            spent = ledger.spent("run")
+        assert server.stats()["charged_nusd"] == spent.settled_nusd <= 10**8
+    assert spent.settled_nusd > 0.9 * 10**8
+
+
+if __name__ == "__main__":
+    child_url, child_ledger, *numbers = sys.argv[1:]
+    child_traces, child_steps, child_cap = (int(number) for number in numbers)
+    child_questions = questions_of(child_traces, child_steps)
+    asyncio.run(run(child_url, Path(child_ledger), child_questions, cap_nusd=child_cap))
