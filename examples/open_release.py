@@ -1,6 +1,6 @@
 """Open the newest release under a folder, the way anybody would, and show one row of it.
 
-    python examples/open_release.py <workspace>/releases/<name>
+python examples/open_release.py <workspace>/releases/<name>
 """
 
 import sys

@@ -12,13 +12,14 @@ from flows.runs import utc_now
 from flows.settings import RunSettings
 from privacy.redact import Redactor
 from records.families import UNKNOWN
-from records.identity import canonical_json, digest
+from records.identity import StepId, canonical_json, digest
+from records.message import Action
 from records.reply import Decision, TeacherReply
 from records.workspace import Workspace
 from teachers.build import build_teachers
 from teachers.eligibility import require_eligible
 from teachers.gate import GATE_VERSION, decide
-from teachers.ledger import Ledger
+from teachers.ledger import Ledger, sqlite_url
 from teachers.prices import nusd_to_usd, usd_down
 from teachers.question import Question
 from teachers.replay import ReplayResult, replay
@@ -45,7 +46,7 @@ class Asking:
         if not settings.asked() or settings.budget is None:
             yield None
             return
-        with Ledger(settings.ledger_url or work.ledger_url) as ledger:
+        with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run_id, settings.budget)
             yield cls(settings, ledger, run_id, redactor)
 
@@ -76,9 +77,10 @@ class Asking:
             tick(0.0 if stored else reply.cost_usd)
 
         teachers = build_teachers(self.settings.asked(), os.environ, self._redact)
-        return asyncio.run(
+        result = asyncio.run(
             replay(questions, decisions, teachers, self.ledger, self.run_id, self.settings.replay, on_reply)
         )
+        return replace(result, replies=redact_replies(self.redactor, result.replies))
 
     def _redact(self, text: str) -> str:
         return self.redactor.redact_text(text)[0]
@@ -87,6 +89,19 @@ class Asking:
         """What the run was charged and still holds reserved, over all its restarts."""
         spent = self.ledger.spent(self.run_id)
         return nusd_to_usd(spent.settled_nusd + spent.reserved_nusd)
+
+
+def redact_replies(redactor: Redactor, replies: Sequence[TeacherReply]) -> list[TeacherReply]:
+    """The replies as they may go into a dataset: a teacher can say what it was never shown."""
+    return [_redacted(redactor, reply) for reply in replies]
+
+
+def _redacted(redactor: Redactor, reply: TeacherReply) -> TeacherReply:
+    if reply.action is None:
+        return reply
+    scope = StepId.parse(reply.step_id).trace_id
+    message = redactor.redact_message(reply.action.to_message(), scope)[0]
+    return replace(reply, action=Action.of(message))
 
 
 def open_run(ledger: Ledger, run_id: str, budget: BudgetSettings) -> None:
@@ -125,11 +140,14 @@ def _drop_hopeless(decisions: Sequence[Decision], settings: RunSettings) -> list
 def build_ledger(place: Path | str | None) -> Iterator[Ledger]:
     """A ledger at a path or database URL; None: one that is gone after the block."""
     if place is None:
-        with TemporaryDirectory(prefix="tracemill-") as folder, Ledger(f"sqlite:///{folder}/l.db") as ledger:
+        with (
+            TemporaryDirectory(prefix="tracemill-") as folder,
+            Ledger(sqlite_url(Path(folder) / "l")) as ledger,
+        ):
             yield ledger
         return
     text = str(place)
-    with Ledger(text if "://" in text else f"sqlite:///{Path(text).resolve()}") as ledger:
+    with Ledger(text if "://" in text else sqlite_url(Path(text))) as ledger:
         yield ledger
 
 
@@ -147,4 +165,5 @@ async def ask_states(
     decisions = decide(questions, teachers, 0, GateSettings())
     redactor = Redactor.from_environment(os.environ)
     built = build_teachers(teachers, os.environ, lambda text: redactor.redact_text(text)[0])
-    return (await replay(questions, decisions, built, ledger, run_id, settings)).replies
+    result = await replay(questions, decisions, built, ledger, run_id, settings)
+    return redact_replies(redactor, result.replies)

@@ -69,8 +69,6 @@ class ReleaseSettings(_Model):
 
     name: str = "traces"
     """Folder of the release and name of the dataset: lower-case letters, digits, `. _ -`."""
-    licence: str = "other"
-    """Licence identifier for the card's head; `other` while sources have several or none."""
 
     @field_validator("name")
     @classmethod

@@ -68,7 +68,7 @@ class TeacherReply:
 class Decision:
     """Whether a teacher is asked at a step; written before any money is spent and replayed on a rerun.
 
-    `coin` in [0, 1) is a hash of seed, step and teacher; it is asked where `coin < probability`.
+    `coin` in [0, 1) is a hash of seed and step; it is asked where `coin < probability`.
     """
 
     step_id: str

@@ -81,9 +81,9 @@ class Workspace:
         return self.root / "releases"
 
     @property
-    def ledger_url(self) -> str:
+    def ledger_path(self) -> Path:
         """The default ledger: a SQLite file in the workspace."""
-        return f"sqlite:///{self.root.resolve() / 'ledger.sqlite'}"
+        return self.root.resolve() / "ledger.sqlite"
 
     def run_dir(self, run_id: str) -> Path:
         """Where the manifests of a run lie."""

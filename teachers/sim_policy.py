@@ -155,7 +155,7 @@ def answer(
         return share(seed, state, model, sample, what)
 
     view = look_at(messages)
-    agreement = 0.95 if view.fault else 0.25 + 0.6 * share(seed, state, "agreement")
+    agreement = 0.95 if view.fault else 0.05 + 0.35 * share(seed, state, "agreement")
     style = PLAIN if tools else style_of(messages)
     move = _pick(_candidates(view, Toolbox.of(tools) if tools else toolbox_for(style)), agreement, draw)
     if style != PLAIN:

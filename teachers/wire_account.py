@@ -19,6 +19,7 @@ class Account:
         self.settings = settings
         self.charged_nusd = 0
         self.received = 0
+        self.requests = 0
         self.in_flight = 0
         self.most_in_flight = 0
         self._attempts: Counter[str] = Counter()
@@ -95,9 +96,11 @@ class Account:
         }
 
     def stats(self) -> dict[str, Any]:
-        """`GET /__stats`: `paid_twice` counts payments beyond the first for one body; the gaps are the
+        """`GET /__stats`: `requests` counts all of them, `received` those for an answer;
+        `paid_twice` counts payments beyond the first for one body; the gaps are the
         seconds between two attempts at one body."""
         return {
+            "requests": self.requests,
             "received": self.received,
             "distinct": len(self._attempts),
             "paid": sum(self._paid.values()),

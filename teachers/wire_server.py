@@ -10,12 +10,13 @@ import asyncio
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from records.errors import ConfigError
 from teachers.chat import SIMULATED_HEADER
@@ -55,16 +56,23 @@ class WireServer:
 
     def __init__(self, settings: WireSettings) -> None:
         self.account = Account(settings)
+        self.bodies: list[bytes] = []
         self._settings = settings
 
     def application(self) -> web.Application:
         """The routes."""
-        app = web.Application(client_max_size=_MAX_BODY_BYTES)
+        app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._counted])
         app.router.add_post("/api/v1/chat/completions", self._complete)
         app.router.add_get("/api/v1/models", self._models)
         app.router.add_get("/api/v1/key", self._key)
         app.router.add_get("/__stats", self._stats)
         return app
+
+    @web.middleware
+    async def _counted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path.startswith("/api/"):
+            self.account.requests += 1
+        return await handler(request)
 
     def _authorized(self, request: web.Request) -> bool:
         return request.headers.get("Authorization") == f"Bearer {self._settings.api_key}"
@@ -91,6 +99,8 @@ class WireServer:
 
     async def _answer(self, request: web.Request, body: bytes) -> web.StreamResponse:
         key, attempt = self.account.arrive(body)
+        if self._settings.keep_bodies:
+            self.bodies.append(body)
         if not self._authorized(request):
             return _error(401, "No auth credentials found")
         try:
@@ -159,10 +169,18 @@ async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunn
     return runner, f"http://{host}:{bound}/api/v1"
 
 
-async def serve(host: str = "127.0.0.1", port: int = 8787, settings: WireSettings | None = None) -> None:
-    """Serves until cancelled. Raises ConfigError where the port cannot be had."""
-    runner, _ = await _listen(WireServer(settings or WireSettings()), host, port)
+async def serve(
+    host: str = "127.0.0.1",
+    port: int = 8787,
+    settings: WireSettings | None = None,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serves until cancelled; `on_ready` gets the base URL. Raises ConfigError where the port cannot be
+    had."""
+    runner, url = await _listen(WireServer(settings or WireSettings()), host, port)
     try:
+        if on_ready is not None:
+            on_ready(url)
         await asyncio.Event().wait()
     finally:
         await runner.cleanup()

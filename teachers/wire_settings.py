@@ -58,4 +58,5 @@ class WireSettings(_Settings):
     latency_spread: float = Field(default=0.0, ge=0, le=3, description="sigma of a lognormal around it")
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
     faults: tuple[FaultSettings, ...] = ()
+    keep_bodies: bool = Field(default=False, description="keep every request's body in memory")
     seed: int = 0

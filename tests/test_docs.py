@@ -1,0 +1,59 @@
+"""The documents name every command, option and key there is."""
+
+import re
+from pathlib import Path
+
+import pytest
+from pydantic import BaseModel
+from typer.main import get_command
+
+from flows.cli import app
+from flows.settings import RunSettings
+from teachers.settings import CompatibleSettings, OpenRouterSettings, PriceSettings, SimulatedSettings
+
+ROOT = Path(__file__).resolve().parent.parent
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_every_command_and_option_is_documented_and_has_help(name: str) -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    command = COMMANDS[name]
+    assert f"`tracemill {name}" in text
+    assert command.help
+    for parameter in command.params:
+        options = [o for o in getattr(parameter, "opts", []) if o.startswith("--") and o != "--help"]
+        assert all(f"`{option}`" in text for option in options), options
+        assert getattr(parameter, "help", None), parameter.name
+
+
+def _keys(model: type[BaseModel]) -> set[str]:
+    found: set[str] = set()
+    for name, field in model.model_fields.items():
+        found.add(name)
+        kinds = [field.annotation, *getattr(field.annotation, "__args__", ())]
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                found |= _keys(kind)
+    return found
+
+
+def test_every_key_of_the_configuration_is_documented() -> None:
+    text = (ROOT / "docs" / "configuration.md").read_text()
+    models = (RunSettings, OpenRouterSettings, CompatibleSettings, SimulatedSettings, PriceSettings)
+    keys = set().union(*map(_keys, models))
+    assert len(keys) > 50
+    named = set(re.findall(r"[a-z_]+", text))
+    assert keys - named == set()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_changelog_names_the_version() -> None:
+    version = re.search(r'^version = "(.+)"', (ROOT / "pyproject.toml").read_text(), re.M)
+    assert version is not None
+    assert f"## {version.group(1)}" in (ROOT / "CHANGELOG.md").read_text()

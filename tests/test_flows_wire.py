@@ -1,0 +1,148 @@
+"""The whole run against a server that speaks OpenRouter's wire format, over a real socket."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from teachers.wire_server import Running, running
+from teachers.wire_settings import WireSettings
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples" / "sessions"
+KEY = "sk-or-test-only-0123456789"
+Run = Callable[..., CompletedProcess[str]]
+
+
+def _config(tmp_path: Path, server: Running, cap_usd: float) -> Path:
+    path = tmp_path / "run.toml"
+    path.write_text(
+        f"preset = 'open'\nworkspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\n"
+        f"[budget]\nmax_total_usd = {cap_usd}\n[replay]\nconcurrency = 32\nbackoff_s = 0.01\n"
+    )
+    return path
+
+
+def _cheap(config: Path) -> Path:
+    """The same run with four small models and short answers, so that a cent buys some dozens."""
+    models = ("deepseek-a", "kimi-a", "glm-a", "qwen-a")
+    teachers = "".join(
+        f"\n[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{name}'\nmax_tokens = 256\n"
+        for name in models
+    )
+    config.write_text(config.read_text().replace("preset = 'open'\n", "") + teachers)
+    return config
+
+
+def _environment(server: Running) -> dict[str, str]:
+    return {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
+
+
+def _json(done: CompletedProcess[str]) -> dict:
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Run, tmp_path: Path) -> None:
+    with running(WireSettings(api_key=KEY, latency_s=0.02)) as server:
+        config = _cheap(_config(tmp_path, server, 0.01))
+        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        charged = float(server.stats()["charged_usd"])
+        assert 0.005 < charged <= 0.01
+        assert server.stats()["received"] > 20
+        assert record["summary"]["spent_usd"] == pytest.approx(charged, abs=1e-9)
+        assert "cap" in record["summary"]["stopped"]
+        assert record["summary"]["not_asked"]
+        assert record["release"]["rows"] > 0
+        assert "sk-or-test" not in json.dumps(record)
+        held = [p for p in (tmp_path / "w").rglob("*") if p.is_file() and KEY.encode() in p.read_bytes()]
+        assert held == []
+
+
+def test_a_cap_that_covers_not_one_call_asks_nothing_and_says_so(tracemill: Run, tmp_path: Path) -> None:
+    with running(WireSettings(api_key=KEY)) as server:
+        config = _config(tmp_path, server, 0.001)
+        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        assert server.stats()["received"] == 0
+    assert "cap" in record["summary"]["stopped"]
+    assert (record["summary"]["asked"], record["summary"]["spent_usd"]) == (0, 0)
+    assert sum(record["summary"]["not_asked"].values()) == 4 * record["summary"]["states"]
+    assert {kind.split(":")[0] for kind in record["release"]["kept"]} == {"hindsight"}
+
+
+def test_a_second_run_of_the_same_configuration_sends_no_request_at_all(
+    tracemill: Run, tmp_path: Path
+) -> None:
+    with running(WireSettings(api_key=KEY)) as server:
+        config = _config(tmp_path, server, 50)
+        first = _json(tracemill("run", config, "--json", **_environment(server)))
+        received = server.stats()["requests"]
+        assert first["summary"]["calls"] == first["summary"]["asked"] > 200
+        second = _json(tracemill("run", config, "--json", **_environment(server)))
+        assert server.stats()["requests"] == received
+        assert second["summary"]["reused"] == first["summary"]["asked"]
+        assert second["release"]["created"] is False
+
+
+def test_what_a_session_holds_of_secrets_never_reaches_the_wire(tracemill: Run, tmp_path: Path) -> None:
+    planted = "ghp_" + "a1B2c3D4" * 4 + "e5F6"
+    own = "value-of-a-variable-93845"
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    source = sorted((EXAMPLES / "claude_code").rglob("*.jsonl"))[0].read_text()
+    assert '"type":"tool_result"' in source or '"tool_result"' in source
+    records = [json.loads(line) for line in source.splitlines()]
+    for record in records:
+        content = record.get("message", {}).get("content")
+        if record["type"] == "user" and isinstance(content, list):
+            content[0]["content"] = f"token={planted} /home/carlotta/x {own}"
+    (folder / "s.jsonl").write_text("\n".join(json.dumps(record) for record in records))
+    with running(WireSettings(api_key=KEY, keep_bodies=True)) as server:
+        flags = ("--claude-code", folder, "--workspace", tmp_path / "w", "--preset", "open", "--max-usd", 50)
+        env = _environment(server) | {"MY_SERVICE_TOKEN": own, "PREFECT_API_KEY": ""}
+        record = _json(tracemill("run", *flags, "--json", **env))
+        bodies = b"\n".join(server.server.bodies)
+    assert record["summary"]["calls"] > 20
+    assert record["summary"]["redactions"]["GITHUB_TOKEN"] >= 1
+    for secret in (planted, own, "carlotta"):
+        assert secret.encode() not in bodies
+        held = [p for p in (tmp_path / "w").rglob("*") if p.is_file() and secret.encode() in p.read_bytes()]
+        assert held == []
+
+
+def _start(config: Path, server: Running, home: Path) -> subprocess.Popen[bytes]:
+    command = [str(Path(sys.executable).parent / "tracemill"), "run", str(config), "--json"]
+    env = dict(os.environ) | _environment(server) | {"PREFECT_HOME": str(home)}
+    return subprocess.Popen(
+        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+
+
+def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
+    tracemill: Run, tmp_path: Path, prefect_home: Path
+) -> None:
+    with running(WireSettings(api_key=KEY, latency_s=0.1)) as server:
+        config = _config(tmp_path, server, 50)
+        process = _start(config, server, prefect_home)
+        deadline = time.monotonic() + 90
+        while server.stats()["paid"] < 60 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        killed_at = server.stats()["paid"]
+        assert killed_at >= 60
+        time.sleep(0.5)
+        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        stats = server.stats()
+    assert record["summary"]["flags"]["unfinished run taken up again"] == 1
+    assert 0 <= stats["paid_twice"] <= 32
+    assert stats["paid"] - stats["paid_twice"] == record["summary"]["asked"]
+    assert record["summary"]["reused"] + record["summary"]["calls"] == record["summary"]["asked"]
+    assert record["summary"]["spent_usd"] >= float(stats["charged_usd"]) - 1e-9
