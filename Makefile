@@ -52,7 +52,7 @@ check: $(VENV)/.dev-ready
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/.dev-ready
-	$(BIN)/python benchmarks/states.py
+	$(BIN)/python benchmarks/ingest.py
 
 clean:
 	rm -rf $(VENV) $(DEMO)

@@ -6,11 +6,12 @@ python examples/open_release.py <workspace>/releases/<name>
 import sys
 from pathlib import Path
 
-from datasets import load_dataset
+from datasets import disable_progress_bars, load_dataset
 
 
 def main() -> None:
     """Load config `dpo` of the newest version and print its size and one pair."""
+    disable_progress_bars()
     folder = sorted(path for path in Path(sys.argv[1]).iterdir() if (path / "README.md").exists())[-1]
     rows = load_dataset(str(folder), "dpo", split="train")
     row = next((r for r in rows if r["label_source"] == "teachers"), rows[0])

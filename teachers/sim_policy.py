@@ -16,6 +16,8 @@ from teachers.sim_tools import Toolbox
 from teachers.sim_view import View, look_at, text_hash
 
 _INVALID_SHARE = 0.02
+_SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
+_OWN_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,22 @@ def _candidates(view: View, box: Toolbox) -> list[_Move]:
     return usable or [_Move("I would look at the project before changing anything.")]
 
 
-def _pick(moves: Sequence[_Move], agreement: float, draw: Callable[[str], float]) -> _Move:
-    """The first candidate with probability `agreement`, else any of them."""
+def _pick(view: View, box: Toolbox, agreement: float, settled: bool, draw: Callable[[str], float]) -> _Move:
+    """The first candidate with probability `agreement`, else any of them, or something of one's own."""
+    moves = _candidates(view, box)
     if draw("agree") < agreement:
         return moves[0]
+    if not settled and draw("own") < _OWN_SHARE:
+        return _wander(view, box, draw) or moves[0]
     return moves[int(draw("which") * len(moves))]
+
+
+def _wander(view: View, box: Toolbox, draw: Callable[[str], float]) -> _Move | None:
+    """A look at some place nobody else looks at, where there is a shell to look with."""
+    line = 1 + int(draw("line") * 400)
+    target = view.files[int(draw("file") * len(view.files))] if view.files else ""
+    move = _run(box, f"sed -n '{line},{line + 40}p' {target}" if target else f"git log --oneline -n {line}")
+    return move if move.call is not None else None
 
 
 def _spoil(move: _Move, draw: Callable[[str], float]) -> _Move:
@@ -155,9 +168,11 @@ def answer(
         return share(seed, state, model, sample, what)
 
     view = look_at(messages)
-    agreement = 0.95 if view.fault else 0.05 + 0.35 * share(seed, state, "agreement")
+    settled = bool(view.fault) or share(seed, state, "settled") < _SETTLED_SHARE
+    agreement = 0.95 if view.fault else 0.75 if settled else 0.1
     style = PLAIN if tools else style_of(messages)
-    move = _pick(_candidates(view, Toolbox.of(tools) if tools else toolbox_for(style)), agreement, draw)
+    box = Toolbox.of(tools) if tools else toolbox_for(style)
+    move = _pick(view, box, agreement, settled, draw)
     if style != PLAIN:
         move = _Move(written(style, move.text, move.call))
     if tools and draw("invalid") < _INVALID_SHARE:

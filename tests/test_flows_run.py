@@ -93,9 +93,10 @@ def test_the_stages_one_by_one_give_what_the_run_gave(tracemill: Run, work: Path
 def test_without_teachers_there_are_hindsight_pairs_only_and_nothing_is_sent(
     tracemill: Run, tmp_path: Path
 ) -> None:
+    """Behind a proxy that leads nowhere, and with a Prefect server of the run's own."""
     home = EXAMPLES / "claude_code"
-    dead_end = {"https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9"}
-    done = tracemill("run", "--claude-code", home, "--workspace", tmp_path / "w", "--json", **dead_end)
+    lonely = {"https_proxy": "http://127.0.0.1:9", "http_proxy": "http://127.0.0.1:9", "PREFECT_API_URL": ""}
+    done = tracemill("run", "--claude-code", home, "--workspace", tmp_path / "w", "--json", **lonely)
     record = _json(done)
     assert record["teachers"] == []
     assert (record["cap_usd"], record["summary"]["calls"], record["summary"]["spent_usd"]) == (None, 0, 0)

@@ -106,7 +106,7 @@ def test_what_a_session_holds_of_secrets_never_reaches_the_wire(tracemill: Run, 
     (folder / "s.jsonl").write_text("\n".join(json.dumps(record) for record in records))
     with running(WireSettings(api_key=KEY, keep_bodies=True)) as server:
         flags = ("--claude-code", folder, "--workspace", tmp_path / "w", "--preset", "open", "--max-usd", 50)
-        env = _environment(server) | {"MY_SERVICE_TOKEN": own, "PREFECT_API_KEY": ""}
+        env = _environment(server) | {"MY_SERVICE_TOKEN": own}
         record = _json(tracemill("run", *flags, "--json", **env))
         bodies = b"\n".join(server.server.bodies)
     assert record["summary"]["calls"] > 20
@@ -117,20 +117,20 @@ def test_what_a_session_holds_of_secrets_never_reaches_the_wire(tracemill: Run, 
         assert held == []
 
 
-def _start(config: Path, server: Running, home: Path) -> subprocess.Popen[bytes]:
+def _start(config: Path, server: Running, prefect: dict[str, str]) -> subprocess.Popen[bytes]:
     command = [str(Path(sys.executable).parent / "tracemill"), "run", str(config), "--json"]
-    env = dict(os.environ) | _environment(server) | {"PREFECT_HOME": str(home)}
+    env = dict(os.environ) | _environment(server) | prefect
     return subprocess.Popen(
         command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
 
 
 def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
-    tracemill: Run, tmp_path: Path, prefect_home: Path
+    tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:
     with running(WireSettings(api_key=KEY, latency_s=0.1)) as server:
         config = _config(tmp_path, server, 50)
-        process = _start(config, server, prefect_home)
+        process = _start(config, server, prefect_server)
         deadline = time.monotonic() + 90
         while server.stats()["paid"] < 60 and time.monotonic() < deadline:
             time.sleep(0.02)
