@@ -12,12 +12,16 @@ import pytest
 from normalize.recipe import default_recipe
 
 SCRIPT = """
-import json, sys
+import importlib.util, json, sys
 from pathlib import Path
+from types import SimpleNamespace
 from normalize import ray_stand_in
 ray_stand_in.install()
 from data_juicer.config import init_configs
 from data_juicer.core.executor import DefaultExecutor
+if importlib.util.find_spec("torch") is None:  # wanted at the end, to free GPU memory
+    from data_juicer.utils import model_utils
+    model_utils.torch = SimpleNamespace(cuda=SimpleNamespace(empty_cache=lambda: None))
 from normalize.engine import build_operators, run_operators
 from normalize.recipe import load_recipe
 
