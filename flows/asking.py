@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 from flows.runs import utc_now
 from flows.settings import RunSettings
+from flows.summary import Summary
 from privacy.redact import Redactor
 from records.families import UNKNOWN
 from records.identity import StepId, canonical_json, digest
@@ -65,6 +66,13 @@ class Asking:
         names = [[teacher.name, teacher.family] for teacher in self.settings.asked()]
         return f"{GATE_VERSION}-{digest(canonical_json([gate, vote, names]), size=4)}"
 
+    def remember(self, replies: Sequence[TeacherReply]) -> None:
+        """Give a ledger that was lost the answers the workspace still holds."""
+        answered = {reply.request_key: reply for reply in replies if reply.failure is None}
+        known = self.ledger.answers_to(list(answered))
+        if lost := [reply for key, reply in answered.items() if key not in known]:
+            self.ledger.remember(lost)
+
     def ask(
         self,
         questions: Sequence[Question],
@@ -85,10 +93,29 @@ class Asking:
     def _redact(self, text: str) -> str:
         return self.redactor.redact_text(text)[0]
 
-    def spent_usd(self) -> float:
-        """What the run was charged and still holds reserved, over all its restarts."""
+    def book(self, summary: Summary) -> None:
+        """Put the run's money into its summary, over all its restarts: what was paid, and what is held
+        at the worst case for calls whose price is not known."""
         spent = self.ledger.spent(self.run_id)
-        return nusd_to_usd(spent.settled_nusd + spent.reserved_nusd)
+        summary.spent_usd = nusd_to_usd(spent.settled_nusd)
+        summary.held_usd = nusd_to_usd(spent.reserved_nusd)
+        summary.held_calls = spent.open_calls
+
+
+def check_answering(settings: RunSettings) -> None:
+    """Raises TeacherError where a teacher cannot answer at all: wrong key, unknown model, no network.
+    No text of a session is sent."""
+
+    async def check() -> None:
+        teachers = build_teachers(settings.asked(), os.environ)
+        try:
+            for teacher in teachers:
+                await teacher.check()
+        finally:
+            for teacher in teachers:
+                await teacher.close()
+
+    asyncio.run(check())
 
 
 def redact_replies(redactor: Redactor, replies: Sequence[TeacherReply]) -> list[TeacherReply]:

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from records.errors import TracemillError
+from records.pair import LabelSource
 
 app = typer.Typer(
     name="tracemill",
@@ -161,8 +162,8 @@ def release(
 @app.command()
 def show(
     workspace: WorkspaceOption = None,
-    pairs: Annotated[int, typer.Option("--pairs", "-p", help="Also show this many pairs.")] = 0,
-    source: Annotated[str | None, typer.Option(help="Only pairs of teachers or hindsight.")] = None,
+    pairs: Annotated[int, typer.Option("--pairs", "-p", min=0, help="Also show this many pairs.")] = 0,
+    source: Annotated[LabelSource | None, typer.Option(help="Only pairs of teachers or hindsight.")] = None,
     json: Json = False,
 ) -> None:
     """Show the last run of a workspace, its releases and, if asked, some of its pairs."""
@@ -183,7 +184,7 @@ def doctor(config: Config = None, workspace: WorkspaceOption = None) -> None:
 @app.command("simulate-openrouter")
 def simulate_openrouter(
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8787,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8787,
     key: Annotated[str, typer.Option(help="API key that is accepted.")] = "simulated-key",
     latency: Annotated[float, typer.Option(help="Seconds before each answer.")] = 0.0,
     credit_usd: Annotated[float, typer.Option(help="Credit on the account, in USD.")] = 1000.0,
@@ -203,6 +204,7 @@ def main() -> None:
     except TracemillError as error:
         typer.echo(f"tracemill: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("tracemill: interrupted; the same command goes on and pays nothing twice", err=True)
-        sys.exit(130)
+    except SystemExit as stop:  # typer ends an interrupted command with 130 and without a word
+        if stop.code == 130:
+            typer.echo("tracemill: interrupted; the same command goes on and pays nothing twice", err=True)
+        raise

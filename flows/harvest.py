@@ -63,7 +63,7 @@ def harvest(settings: dict[str, Any]) -> dict[str, Any]:
 def _harvest(ready: Prepared) -> dict[str, Any]:
     run_id, resumed = start_run(ready.work, ready.settings.fingerprint())
     cap = ready.settings.cap_usd()
-    total = Summary(unread=ready.plan.unread)
+    total = Summary(unread=ready.plan.unread_reasons())
     if resumed:
         total.flags["unfinished run taken up again"] += 1
     with meter(Console(stderr=True), cap) as gauge:
@@ -84,7 +84,7 @@ def _run_shards(ready: Prepared, run_id: str, total: Summary, gauge: Meter) -> N
             total.add(shard_task(ready, files, read, asking, lambda usd: gauge.advance(0, usd)))
             gauge.advance(1)
         if asking is not None:
-            total.spent_usd = asking.spent_usd()
+            asking.book(total)
 
 
 def _figures(ready: Prepared, total: Summary, release: ReleaseOutcome) -> dict[str, Any]:
@@ -93,5 +93,6 @@ def _figures(ready: Prepared, total: Summary, release: ReleaseOutcome) -> dict[s
         "summary": total.to_json(),
         "release": asdict(release),
         "sources": [str(path) for path, _ in ready.settings.sources.every()],
+        "unread_files": [item._asdict() for item in ready.plan.unread],
         "recipe": str(ready.settings.normalize.recipe or "default"),
     }

@@ -40,7 +40,7 @@ def ingest_everything(settings: RunSettings) -> dict[str, Any]:
     work = Workspace.open(settings.workspace)
     redactor = make_redactor(work)
     started = time.perf_counter()
-    total, reports = Summary(unread=plan.unread), list[IngestReport]()
+    total, reports = Summary(unread=plan.unread_reasons()), list[IngestReport]()
     read: dict[str, int] = {}
     with meter(Console(stderr=True), None) as gauge:
         gauge.begin("ingest", plan.files)
@@ -51,6 +51,7 @@ def ingest_everything(settings: RunSettings) -> dict[str, Any]:
             gauge.advance(len(files))
     record = {
         "files": [_file(report) for report in reports],
+        "unread_files": [item._asdict() for item in plan.unread],
         "totals": _totals(reports, total, time.perf_counter() - started),
     }
     run_id, _ = start_run(work, settings.fingerprint(), "ingest")

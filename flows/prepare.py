@@ -4,13 +4,14 @@ import os
 from dataclasses import dataclass
 
 from agreement.vote import Policy
+from flows.asking import check_answering
 from flows.settings import RunSettings
 from flows.shards import Plan, plan_shards
 from normalize.normalizer import DJNormalizer
 from normalize.recipe import check_available, load_recipe
 from privacy.placeholders import workspace_key
 from privacy.redact import Redactor
-from records.errors import ConfigError
+from records.errors import ConfigError, WorkspaceError
 from records.workspace import Workspace
 from teachers.eligibility import require_eligible
 
@@ -38,6 +39,8 @@ def prepare(settings: RunSettings) -> Prepared:
     policy = policy_of(settings)
     check_teachers(settings, policy)
     normalizer = make_normalizer(settings)
+    if settings.asked() and not (settings.workspace / "ledger.sqlite").exists():
+        check_answering(settings)  # a run that has a ledger may need nobody any more
     work = Workspace.open(settings.workspace)
     return Prepared(settings, work, plan, policy, make_redactor(work), normalizer)
 
@@ -56,7 +59,16 @@ def policy_of(settings: RunSettings) -> Policy:
 def make_redactor(work: Workspace | None = None) -> Redactor:
     """The redactor of this machine: its secret-named variables, home folder and user name; with the
     key of a workspace, so that a placeholder reveals nothing and stays the same there."""
-    key = workspace_key(work.root / "redaction.key") if work else b""
+    if work is None:
+        return Redactor.from_environment(os.environ)
+    path = work.root / "redaction.key"
+    if not path.exists() and work.live("replies"):
+        raise WorkspaceError(
+            f"{path} is gone and the workspace holds bought answers",
+            "the key their prompts were redacted with: with another every prompt is another one",
+            "restore it, or start a new workspace with --workspace",
+        )
+    key = workspace_key(path)
     return Redactor.from_environment(os.environ, key=key)
 
 

@@ -68,12 +68,26 @@ def _spec(settings: RunSettings, normalized: Normalized, summary: Summary) -> Re
             Loss(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
             for c in normalized.counts
         ),
-        funnel={"traces": summary.traces, "states": summary.states, "questions": summary.asked},
+        funnel=_funnel(summary),
         spend_usd=summary.spent_usd,
         cap_usd=settings.cap_usd(),
         tracemill_version=code["tracemill"] or "",
         git_commit=code["commit"],
     )
+
+
+def _funnel(summary: Summary) -> dict[str, int]:
+    """What there was before the recipe, and where it went."""
+    counted = {"traces": summary.traces, "states": summary.states, "questions asked": summary.asked}
+    parts = (
+        ("not asked", summary.not_asked),
+        ("failed call", summary.failures),
+        ("vote", summary.verdicts),
+        ("no hindsight pair", summary.hindsight_skips),
+    )
+    for name, counter in parts:
+        counted |= {f"{name}: {kind}": count for kind, count in counter.most_common()}
+    return counted
 
 
 def _teachers(settings: RunSettings) -> tuple[TeacherEntry, ...]:

@@ -8,7 +8,7 @@ import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -46,15 +46,11 @@ def sole_writer(work: Workspace) -> Iterator[None]:
 
 def start_run(work: Workspace, fingerprint: str, command: str = "run") -> tuple[str, bool]:
     """Id of the run and whether it takes up an unfinished one of the same fingerprint."""
-    for path in sorted((work.root / "runs").glob("*/run.json"), reverse=True):
-        record = read_json_file(path)
-        if not isinstance(record, dict) or record.get("command") != command:
-            continue
-        if record.get("fingerprint") != fingerprint:
-            continue
-        if record.get("status") == "running":
-            return path.parent.name, True
-        break
+    for run_id, record in _records(work):
+        if record.get("command") == command and record.get("fingerprint") == fingerprint:
+            if record.get("status") == "running":
+                return run_id, True
+            break
     started = utc_now()
     stamp = started.replace("-", "").replace(":", "")
     run_id = f"{stamp}-{digest(fingerprint, started, str(os.getpid()), size=4)}"
@@ -83,11 +79,17 @@ def end_run(work: Workspace, run_id: str, status: str, summary: dict[str, Any]) 
 
 def last_run(work: Workspace) -> dict[str, Any] | None:
     """The record of the newest `tracemill run`, None where there was none."""
+    return next((record for _, record in _records(work) if record.get("command") == "run"), None)
+
+
+def _records(work: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Id and record of each run, the newest first. One that cannot be read is left out: an old record
+    must not stand in the way of a new run."""
     for path in sorted((work.root / "runs").glob("*/run.json"), reverse=True):
-        record = read_json_file(path)
-        if isinstance(record, dict) and record.get("command") == "run":
-            return record
-    return None
+        with suppress(WorkspaceError):
+            record = read_json_file(path)
+            if isinstance(record, dict):
+                yield path.parent.name, record
 
 
 def write_manifest(work: Workspace, run_id: str, stage: str, content: dict[str, Any]) -> Path:

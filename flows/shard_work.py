@@ -242,6 +242,7 @@ def ask_shard(
     questions = [question for item in shown for question in item.questions()]
     decisions = asking.decide(questions, stored_decisions(work, trace_ids))
     write_decisions(work, source, trace_ids, decisions)
+    asking.remember(stored_replies(work, trace_ids))
     result = asking.ask(questions, decisions, tick)
     replies = write_replies(work, source, trace_ids, result.replies)
     _count_replies(summary, decisions, result)

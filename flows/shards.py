@@ -1,25 +1,37 @@
 """Source files → shards: the unit of work, of restart and of one Prefect task."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from flows.settings import RunSettings
-from ingesters.sources import SourceFile, discover
+from ingesters.sources import LINKED_FOLDER, UNREADABLE, SourceFile, discover
 from records.errors import SourceError
+
+
+class Unread(NamedTuple):
+    """A file that is not read, and why."""
+
+    path: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The shards of a run, and the files that are no session (by reason, with their names)."""
+    """The shards of a run, and the files that are no session, with the reason."""
 
     shards: tuple[tuple[SourceFile, ...], ...]
-    unread: Counter[str] = field(default_factory=Counter)
+    unread: tuple[Unread, ...] = ()
 
     @property
     def files(self) -> int:
         """Source files in all shards."""
         return sum(len(shard) for shard in self.shards)
+
+    def unread_reasons(self) -> Counter[str]:
+        """How many files are not read, by reason."""
+        return Counter(item.reason for item in self.unread)
 
 
 def plan_shards(settings: RunSettings) -> Plan:
@@ -28,7 +40,7 @@ def plan_shards(settings: RunSettings) -> Plan:
     Raises SourceError where a path is missing, where one named outright is no session, where a format
     was asked for and the content is another, and where nothing at all was found.
     """
-    unread: Counter[str] = Counter()
+    unread: list[Unread] = []
     found: dict[Path, SourceFile] = {}
     given = settings.sources.every()
     if not given:
@@ -41,21 +53,29 @@ def plan_shards(settings: RunSettings) -> Plan:
     if not found:
         where = ", ".join(str(path) for path, _ in given)
         raise SourceError(f"no recorded session under {where}", "Claude Code, OpenHands or SWE-Gym files")
-    return Plan(tuple(_cut(list(found.values()), settings.shard_mb * 1e6)), unread)
+    return Plan(tuple(_cut(list(found.values()), settings.shard_mb * 1e6)), tuple(unread))
 
 
-def _accepted(path: Path, wanted: str | None, unread: Counter[str]) -> list[SourceFile]:
+def _accepted(path: Path, wanted: str | None, unread: list[Unread]) -> list[SourceFile]:
     accepted = []
     for file in discover([path]):
         source = source_of(file.dialect)
-        if source is None or (wanted is not None and source != wanted):
-            reason = "no known format" if source is None else f"{source}, not {wanted}"
-            if path.is_file():
-                raise SourceError(f"{path} is {reason}", f"a {wanted or 'recorded'} session")
-            unread[reason] += 1
+        if source is not None and wanted in (None, source):
+            accepted.append(file)
             continue
-        accepted.append(file)
+        reason = f"{source}, not {wanted}" if source else _why_unread(file)
+        if not path.is_dir():
+            raise SourceError(f"{path} is {reason}", f"a {wanted or 'recorded'} session")
+        unread.append(Unread(str(file.path), reason))
     return accepted
+
+
+def _why_unread(file: SourceFile) -> str:
+    if file.dialect == LINKED_FOLDER:
+        return "a linked folder, not followed"
+    if file.dialect == UNREADABLE:
+        return "unreadable or no regular file"
+    return "of no known format" if file.bytes else "empty"
 
 
 def source_of(dialect: str | None) -> str | None:

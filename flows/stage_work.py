@@ -71,7 +71,7 @@ def replay_workspace(settings: RunSettings) -> dict[str, Any]:
             total.add(ask_shard(work, source, shown, asking, lambda usd: gauge.advance(0, usd))[1])
             gauge.advance(1)
         if asking is not None:
-            total.spent_usd = asking.spent_usd()
+            asking.book(total)
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
         write_manifest(work, run_id, "replay", record)

@@ -28,6 +28,8 @@ class Summary:
     reused: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     spent_usd: float = 0.0
+    held_usd: float = 0.0
+    held_calls: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)
     hindsight_skips: Counter[str] = field(default_factory=Counter)
     pairs: Counter[str] = field(default_factory=Counter)
@@ -92,8 +94,6 @@ def closing_rows(
     summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
 ) -> list[tuple[str, str]]:
     """The closing table as (what, figures), in the order of the data flow."""
-    not_asked = _counts(dict(summary.not_asked)) or "-"
-    cap = _money(cap_usd) if cap_usd is not None else "nobody is asked"
     rows = [
         ("files read", f"{summary.files:,}" + _indent(summary.unread, "unread")),
         ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
@@ -103,19 +103,40 @@ def closing_rows(
         ("redacted", _counts(dict(summary.redactions)) or "nothing found"),
         ("teachers", ", ".join(teachers) or "none: nothing was sent"),
         ("questions asked", f"{summary.asked:,}"),
-        ("not asked", not_asked),
+        ("not asked", _counts(dict(summary.not_asked)) or "-"),
         ("calls", f"{summary.calls:,} sent, {summary.reused:,} answered from the ledger"),
-        ("failed calls", _counts(dict(summary.failures)) or "none"),
-        ("spent / cap", f"{_money(summary.spent_usd)} / {cap}"),
+        ("failed calls", _failures(summary)),
+        ("spent / cap", _spent(summary, cap_usd)),
         ("votes", _counts(dict(summary.verdicts)) or "-"),
+        ("no hindsight pair", _counts(dict(summary.hindsight_skips)) or "-"),
         ("pairs made", _counts(dict(summary.pairs)) or "none"),
         ("dropped", _counts(release.dropped) or "none"),
-        ("pairs released", _counts(release.kept) or "none"),
+        ("pairs released", _released(dict(summary.pairs), release)),
         ("release", _release_text(release)),
     ]
     if summary.stopped:
         rows.append(("stopped", summary.stopped))
     return rows
+
+
+def _failures(summary: Summary) -> str:
+    text = _counts(dict(summary.failures))
+    return f"{text}\nthe same command asks these again" if text else "none"
+
+
+def _spent(summary: Summary, cap_usd: float | None) -> str:
+    if cap_usd is None:
+        return f"{_money(summary.spent_usd)}, nobody is asked"
+    text = f"{_money(summary.spent_usd)} / {_money(cap_usd)}"
+    if summary.held_usd:
+        text += f"\n{_money(summary.held_usd)} held for {summary.held_calls:,} calls that were cut off"
+    return text
+
+
+def _released(made: dict[str, int], release: ReleaseOutcome) -> str:
+    if made and made == release.kept:
+        return "all of them"
+    return _counts(release.kept) or "none"
 
 
 def _indent(counter: Counter[str], word: str) -> str:

@@ -10,6 +10,7 @@ from records.skip import IngestReport
 from records.state import Trace
 
 UNREADABLE = "unreadable"
+LINKED_FOLDER = "linked folder"
 _SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".gz"))
 
 
@@ -75,6 +76,8 @@ def _ingest(source: SourceFile) -> tuple[list[Trace], IngestReport]:
 
         return ingest_file(source.path, dialect)
     if dialect == UNREADABLE:
+        if not source.path.is_file() and not source.path.is_dir():
+            raise SourceError(f"{source.path} is no regular file", "a session file", "leave it out")
         detect(source.path)
     raise SourceError(
         f"{source.path} is of no known format",
@@ -98,16 +101,19 @@ def _walk(folder: Path) -> Iterator[SourceFile]:
         if child.name.startswith("."):
             continue
         if child.is_dir():
-            if not child.is_symlink():
+            if child.is_symlink():  # may lead in a circle
+                yield SourceFile(child, LINKED_FOLDER, 0)
+            else:
                 yield from _walk(child)
-        elif child.suffix in _SUFFIXES and child.is_file():
+        elif child.suffix in _SUFFIXES:
             yield _source(child)
 
 
 def _source(path: Path) -> SourceFile:
     """A file as a source."""
     try:
-        size = path.stat().st_size
-        return SourceFile(path, detect(path), size)
+        if not path.is_file():  # a dangling link, a pipe, a device: opening it could wait for ever
+            return SourceFile(path, UNREADABLE, 0)
+        return SourceFile(path, detect(path), path.stat().st_size)
     except (SourceError, OSError):
         return SourceFile(path, UNREADABLE, 0)

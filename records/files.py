@@ -47,4 +47,8 @@ def read_json_file(path: Path) -> object:
     try:
         return orjson.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise WorkspaceError(f"{path} cannot be read ({error})", "a JSON file of this workspace") from error
+        raise WorkspaceError(
+            f"{path} cannot be read ({error})",
+            "a JSON file of this workspace",
+            "restore it, or start a new workspace with --workspace",
+        ) from error

@@ -60,8 +60,11 @@ class Workspace:
         if marker.exists():
             version = _layout_of(marker)
             if version != LAYOUT_VERSION:
+                newer = isinstance(version, int) and version > LAYOUT_VERSION
                 raise WorkspaceError(
-                    f"{root} has layout {version}", f"layout {LAYOUT_VERSION}", "update tracemill"
+                    f"{marker} names layout {version!r}",
+                    f"layout {LAYOUT_VERSION}",
+                    "update tracemill" if newer else "restore the file, or start a new workspace",
                 )
         elif not create:
             raise WorkspaceError(f"{root} is no workspace", "a folder made by tracemill run or ingest")
@@ -95,7 +98,14 @@ class Workspace:
         if not pointer.exists():
             return []
         value: Any = read_json_file(pointer)
-        return [Shard(**item) for item in value["shards"]]
+        try:
+            return [Shard(**item) for item in value["shards"]]
+        except (TypeError, KeyError):
+            raise WorkspaceError(
+                f"{pointer} lists no shards",
+                "the pointer of a table",
+                "restore it, or remove it and run again: what was bought is in the ledger",
+            ) from None
 
     def write(self, name: str, table: pa.Table, covers: Sequence[str], source: str, day: str) -> Shard:
         """Add a table as a shard that speaks for the traces in `covers`, and make it live.
@@ -138,7 +148,11 @@ class Workspace:
         try:
             metadata = pq.read_schema(path).metadata or {}
         except (OSError, pa.ArrowInvalid) as error:
-            raise WorkspaceError(f"{path} cannot be read", f"a Parquet shard of {name}") from error
+            raise WorkspaceError(
+                f"{path} cannot be read",
+                f"a Parquet shard of {name}",
+                "run `tracemill run` again: it makes the shard anew and pays for nothing twice",
+            ) from error
         if metadata.get(b"tracemill.table", b"").decode() != name:
             raise WorkspaceError(f"{path} is no shard of {name}")
         return metadata

@@ -11,7 +11,7 @@ may lose the last transactions.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,10 @@ from sqlalchemy.engine import URL, Connection, Row
 from sqlalchemy.exc import SQLAlchemyError
 
 from records.errors import LedgerError
+from records.reply import TeacherReply
 from teachers.ledger_entries import Bought, Denied, Intent, Reservation, Spent
 from teachers.ledger_schema import answers, budgets, calls, insert_or_ignore, open_database, runs
+from teachers.reply_json import dump_reply
 
 _NO_CAP = 2**62
 _LOOKUP_KEYS = 500
@@ -233,6 +235,14 @@ class Ledger:
     def answer(self, request_key: str) -> str | None:
         """The stored reply of a request as JSON, None where it was never bought."""
         return self.answers_to([request_key]).get(request_key)
+
+    def remember(self, replies: Iterable[TeacherReply]) -> None:
+        """Stores answers that were bought before, where it has none: for a ledger that was lost. Costs
+        nothing and counts against no cap."""
+        rows = [self._answer_row(reply.request_key, dump_reply(reply), 0) for reply in replies]
+        with self._writing() as connection:
+            for row in rows:
+                insert_or_ignore(connection, answers, row)
 
     def answers_to(self, request_keys: Sequence[str]) -> dict[str, str]:
         """The stored replies of those requests that were bought, by key."""

@@ -128,7 +128,7 @@ class Caller:
         self.dry = self.dry or (
             f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} leaves "
             f"${nusd_to_usd(left):.6f}, less than the ${nusd_to_usd(denied.wanted_nusd):.6f} the next call "
-            "may cost"
+            "may cost: raise the cap to ask the rest"
         )
         return BUDGET
 

@@ -96,12 +96,12 @@ TeacherSettings = Annotated[
 class BudgetSettings(_Settings):
     """Hard caps in USD on what is spent and reserved together; None is no cap of that kind."""
 
-    max_total_usd: Decimal = Field(ge=0, description="for the run, over all its restarts")
+    max_total_usd: Decimal = Field(ge=0, le=1_000_000, description="for the run, over all its restarts")
     max_day_usd: Decimal | None = Field(
-        default=None, ge=0, description="a UTC day, over all runs of a ledger"
+        default=None, ge=0, le=1_000_000, description="a UTC day, over all runs of a ledger"
     )
     max_trace_usd: Decimal | None = Field(
-        default=None, ge=0, description="a trace, over all runs of a ledger"
+        default=None, ge=0, le=1_000_000, description="a trace, over all runs of a ledger"
     )
 
 

@@ -1,5 +1,6 @@
 """Bad input: one clear line, exit code 2, nothing half-written, nothing spent."""
 
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -7,6 +8,9 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+
+from teachers.wire_server import running
+from teachers.wire_settings import WireSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
@@ -32,7 +36,7 @@ def _write(path: Path, text: str) -> Path:
     [
         ("just prose, no session\n", "no known format"),
         ('{"a": 1}\n{"b": 2}\n', "no known format"),
-        ("", "no known format"),
+        ("", "is empty"),
         ("\x00\x01\x02", "no known format"),
     ],
 )
@@ -135,6 +139,75 @@ def test_no_network(tracemill: Run, tmp_path: Path) -> None:
     env = {"TRACEMILL_OPENROUTER_URL": url, "OPENROUTER_API_KEY": "not-a-key-0001"}
     line = _one_line(tracemill("run", *flags, **env))
     assert "not-a-key-0001" not in line
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_wrong_key_and_a_model_nobody_has_are_refused_before_anything_is_read(
+    tracemill: Run, tmp_path: Path
+) -> None:
+    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1, "--preset", "open")
+    with running(WireSettings(api_key="the-right-key")) as server:
+        env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "the-wrong-key"}
+        assert "key" in _one_line(tracemill("run", *flags, **env))
+    with running(WireSettings(api_key="k", models={})) as server:
+        env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "k"}
+        assert "deepseek/deepseek-v4-pro-0813" in _one_line(tracemill("run", *flags, **env))
+        assert server.stats()["received"] == 0
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("run", "--path", EXAMPLES, "--preset", "simulated", "--max-usd", "1e300"),
+        ("run", "--path", EXAMPLES, "--preset", "simulated", "--max-usd", "-1"),
+        ("run", "--path", EXAMPLES, "--preset", "simulated", "--max-usd", "nan"),
+        ("run", "--path", EXAMPLES, "--preset", "best"),
+        ("simulate-openrouter", "--port", "99999"),
+        ("show", "--pairs", "-1"),
+        ("show", "--source", "bogus"),
+    ],
+    ids=lambda flags: " ".join(map(str, flags[-2:])),
+)
+def test_a_flag_out_of_range(tracemill: Run, tmp_path: Path, flags: tuple[object, ...]) -> None:
+    done = tracemill(*flags, *(("--workspace", tmp_path / "w") if flags[0] == "run" else ()))
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "w").exists()
+
+
+def test_pipes_devices_and_links_are_named_and_never_waited_for(tracemill: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "sessions"
+    folder.mkdir()
+    first = sorted((EXAMPLES / "claude_code").rglob("*.jsonl"))[0]
+    (folder / "a.jsonl").symlink_to(first)
+    (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")
+    (folder / "zero.jsonl").symlink_to("/dev/zero")
+    (folder / "circle").symlink_to(folder)
+    (folder / "empty.jsonl").touch()
+    os.mkfifo(folder / "pipe.jsonl")
+    done = tracemill("ingest", folder, "--out", tmp_path / "w", "--json")
+    assert done.returncode == 0
+    record = json.loads(done.stdout)
+    assert record["totals"]["files"] == 1
+    assert {Path(item["path"]).name: item["reason"] for item in record["unread_files"]} == {
+        "circle": "a linked folder, not followed",
+        "empty.jsonl": "empty",
+        "gone.jsonl": "unreadable or no regular file",
+        "pipe.jsonl": "unreadable or no regular file",
+        "zero.jsonl": "unreadable or no regular file",
+    }
+    assert "no regular file" in _one_line(tracemill("ingest", folder / "pipe.jsonl", "--out", tmp_path / "x"))
+
+
+@pytest.mark.parametrize("content", ["[1]", "{", '{"shards": [{}]}'])
+def test_a_broken_pointer_is_one_line(tracemill: Run, tmp_path: Path, content: str) -> None:
+    work = tmp_path / "w"
+    assert tracemill("ingest", EXAMPLES, "--out", work).returncode == 0
+    (work / "traces" / "live.json").write_text(content)
+    line = _one_line(tracemill("pairs", "--workspace", work))
+    assert "live.json" in line
+    assert "restore it" in line
 
 
 def test_a_stage_on_no_workspace_or_an_empty_one(tracemill: Run, tmp_path: Path) -> None:

@@ -124,3 +124,20 @@ def test_sessions_that_grew_and_new_ones_join_and_nothing_is_counted_twice(
     fresh = _json(tracemill("run", "--claude-code", folder, "--workspace", tmp_path / "fresh", "--json"))
     assert full["release"]["kept"] == fresh["release"]["kept"]
     assert full["release"]["version"] != half["release"]["version"] or half["release"]["version"] is None
+
+
+def test_a_lost_ledger_is_not_paid_again_and_a_lost_key_is_said(tracemill: Run, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    flags = ("--claude-code", EXAMPLES / "claude_code", "--workspace", work)
+    flags = ("run", *flags, "--preset", "simulated", "--max-usd", 1, "--json")
+    first = _json(tracemill(*flags))
+    for path in work.glob("ledger.sqlite*"):
+        path.unlink()
+    again = _json(tracemill(*flags))
+    assert again["summary"]["reused"] == first["summary"]["asked"] > 0
+    assert (again["summary"]["calls"], again["summary"]["spent_usd"]) == (0, 0)
+    (work / "redaction.key").unlink()
+    done = tracemill(*flags)
+    assert done.returncode == 2
+    assert "redaction.key is gone" in done.stderr
+    assert not (work / "redaction.key").exists()

@@ -121,7 +121,7 @@ def _start(config: Path, server: Running, prefect: dict[str, str]) -> subprocess
     command = [str(Path(sys.executable).parent / "tracemill"), "run", str(config), "--json"]
     env = dict(os.environ) | _environment(server) | prefect
     return subprocess.Popen(
-        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True
     )
 
 
@@ -135,7 +135,7 @@ def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
         while server.stats()["paid"] < 60 and time.monotonic() < deadline:
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        process.communicate()
         killed_at = server.stats()["paid"]
         assert killed_at >= 60
         time.sleep(0.5)
@@ -145,4 +145,26 @@ def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
     assert 0 <= stats["paid_twice"] <= 32
     assert stats["paid"] - stats["paid_twice"] == record["summary"]["asked"]
     assert record["summary"]["reused"] + record["summary"]["calls"] == record["summary"]["asked"]
-    assert record["summary"]["spent_usd"] >= float(stats["charged_usd"]) - 1e-9
+    spent, held = record["summary"]["spent_usd"], record["summary"]["held_usd"]
+    assert spent <= float(stats["charged_usd"]) + 1e-9
+    assert spent + held >= float(stats["charged_usd"]) - 1e-9
+    assert 1 <= record["summary"]["held_calls"] <= 32
+
+
+def test_an_interrupted_run_says_so_and_goes_on(
+    tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]
+) -> None:
+    with running(WireSettings(api_key=KEY, latency_s=0.1)) as server:
+        config = _config(tmp_path, server, 50)
+        process = _start(config, server, prefect_server)
+        deadline = time.monotonic() + 90
+        while server.stats()["paid"] < 40 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert b"interrupted; the same command goes on" in said
+        assert b"Traceback" not in said
+        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        assert 40 <= record["summary"]["reused"] < record["summary"]["asked"]
+        assert server.stats()["paid_twice"] <= 32
