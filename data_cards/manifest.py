@@ -34,6 +34,16 @@ class DroppedCount(_Frozen):
     rows: int
 
 
+class GateEntry(_Frozen):
+    """What judged the release before it was put in its place. `accepted`: different findings that
+    somebody let pass; `texts` that were judged, each once."""
+
+    statement: str
+    opinions: tuple[str, ...]
+    accepted: int
+    texts: int
+
+
 class Manifest(_Frozen):
     """Everything a program may want to know of a release; shares are of its rows.
 
@@ -72,6 +82,7 @@ class Manifest(_Frozen):
     statement: str
     redaction: str
     redaction_counts: dict[str, int]
+    gate: GateEntry | None = None
     tracemill_version: str
     git_commit: str | None
 

@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -12,13 +12,15 @@ from itertools import chain
 from pathlib import Path
 
 from data_cards.card import render_card
-from data_cards.manifest import MANIFEST, read_manifest
+from data_cards.manifest import MANIFEST, GateEntry, Manifest, read_manifest
 from data_cards.spec import ReleaseSpec
 from data_cards.summary import build_manifest
 from data_cards.tables import Written, write_tables
 from data_cards.versions import next_version, version_key, versions_in
 from records.errors import PrivacyError, ReleaseError
 from records.pair import DroppedPair, NormalizedDPOPair, StepVotes
+
+Gate = Callable[[Path], GateEntry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +47,16 @@ def write_release(
     dropped: Iterable[DroppedPair],
     releases_dir: Path,
     other_votes: Iterable[StepVotes] = (),
+    gate: Gate | None = None,
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
 
     The tables, the card and the manifest are written to a temporary folder beside the version and
     renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
     latest version's, in whatever order, gives that version back. Without a pair nothing is written.
+
+    `gate` judges the folder before it is put in its place, or the version that is there already; what it
+    raises refuses the release.
 
     Raises PrivacyError where no redaction is stated, ReleaseError where the version is taken by other
     content, older than the latest or misspelt, and where the folder cannot be written.
@@ -65,25 +71,34 @@ def write_release(
         return NoRelease(_why_empty(spec, dropped))
     with _temporary(releases_dir / spec.name) as folder:
         written = write_tables(folder, chain((first,), rows), dropped, other_votes)
-        return _finish(spec, folder, written)
+        return _finish(spec, folder, written, gate)
 
 
-def _finish(spec: ReleaseSpec, folder: Path, written: Written) -> Release:
+def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None) -> Release:
     created = (spec.created or datetime.now(UTC)).astimezone(UTC)
     versions = versions_in(folder.parent)
     latest = versions[-1] if versions else None
     rows = written.tallies.rows
     if latest and read_manifest(folder.parent / latest).content_fingerprint == written.fingerprint:
+        if gate is not None:
+            gate(folder.parent / latest)
         return Release(folder.parent / latest, latest, rows, False, written.fingerprint)
     version = spec.version or next_version(latest, created)
     _check_free(folder.parent, version, versions)
     manifest = build_manifest(spec, version, created, written)
-    card = render_card(spec, manifest, written.tallies)
-    (folder / "README.md").write_text(card, encoding="utf-8")
-    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    _describe(spec, folder, manifest, written)
+    if gate is not None:
+        judged = gate(folder)
+        _describe(spec, folder, manifest.model_copy(update={"gate": judged}), written)
     _sync(folder)
     target = folder.rename(folder.parent / version)
     return Release(target, version, rows, True, written.fingerprint)
+
+
+def _describe(spec: ReleaseSpec, folder: Path, manifest: Manifest, written: Written) -> None:
+    card = render_card(spec, manifest, written.tallies)
+    (folder / "README.md").write_text(card, encoding="utf-8")
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def _check_free(folder: Path, version: str, versions: list[str]) -> None:

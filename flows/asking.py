@@ -12,6 +12,7 @@ from flows.runs import utc_now
 from flows.settings import RunSettings
 from flows.summary import Summary
 from privacy.redact import Redactor
+from records.errors import PrivacyError
 from records.families import UNKNOWN
 from records.identity import StepId, canonical_json, digest
 from records.message import Action
@@ -37,11 +38,18 @@ class Asking:
     ledger: Ledger
     run_id: str
     redactor: Redactor
+    accepted: frozenset[str]
+    """The traces that may be sent to these teachers."""
 
     @classmethod
     @contextmanager
     def open(
-        cls, settings: RunSettings, work: Workspace, run_id: str, redactor: Redactor
+        cls,
+        settings: RunSettings,
+        work: Workspace,
+        run_id: str,
+        redactor: Redactor,
+        accepted: frozenset[str],
     ) -> "Iterator[Asking | None]":
         """The asking of a run while the block lasts; None where it has no teachers."""
         if not settings.asked() or settings.budget is None:
@@ -49,7 +57,7 @@ class Asking:
             return
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run_id, settings.budget)
-            yield cls(settings, ledger, run_id, redactor)
+            yield cls(settings, ledger, run_id, redactor, accepted)
 
     def decide(self, questions: Sequence[Question], before: Sequence[Decision]) -> list[Decision]:
         """Which teacher is asked at which step. Decisions made before are replayed; a step that cannot
@@ -79,7 +87,10 @@ class Asking:
         decisions: Sequence[Decision],
         tick: Callable[[float], None],
     ) -> ReplayResult:
-        """The replies of what was decided; `tick` gets what each new one cost, in USD."""
+        """The replies of what was decided; `tick` gets what each new one cost, in USD. Raises
+        PrivacyError for a question of a trace that nobody accepted to send."""
+        if not self.accepted.issuperset(question.trace_id for question in questions):
+            raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
 
         def on_reply(reply: TeacherReply, stored: bool) -> None:
             tick(0.0 if stored else reply.cost_usd)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from flows.privacy_cli import Accept, privacy_app
 from records.errors import TracemillError
 from records.pair import LabelSource
 
@@ -34,6 +35,11 @@ AnyPath = Annotated[list[Path] | None, typer.Option("--path", help="File or fold
 Preset = Annotated[str | None, typer.Option(help="Teachers by name: open, frontier, simulated or none.")]
 MaxUsd = Annotated[float | None, typer.Option(help="Hard cap on the spending of this run, in USD.")]
 Name = Annotated[str | None, typer.Option(help="Name of the release.")]
+Project = Annotated[list[str] | None, typer.Option(help="Only projects of this name or folder (glob).")]
+DenyProject = Annotated[list[str] | None, typer.Option(help="Never projects of this name or folder (glob).")]
+Since = Annotated[str | None, typer.Option(help="First day of sessions, YYYY-MM-DD (UTC).")]
+Until = Annotated[str | None, typer.Option(help="Last day of sessions, YYYY-MM-DD (UTC).")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept what would leave this machine.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]
 
 
@@ -67,6 +73,20 @@ def _overrides(
     return over
 
 
+def _accepting(over: dict[str, Any], accept: list[str] | None) -> dict[str, Any]:
+    """The nested values with the fingerprints to accept, where some are given."""
+    return {**over, "release": {**over.get("release", {}), "accept": accept}} if accept else over
+
+
+def _select(
+    project: list[str] | None, deny_project: list[str] | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """The flags that choose sessions as nested values; flags not given are left out."""
+    given = {"projects": project, "deny_projects": deny_project, "since": since, "until": until}
+    chosen = {key: value for key, value in given.items() if value}
+    return {"select": chosen} if chosen else {}
+
+
 @app.command()
 def run(
     config: Config = None,
@@ -79,6 +99,12 @@ def run(
     max_usd: MaxUsd = None,
     name: Name = None,
     concurrency: Annotated[int | None, typer.Option(help="Calls in flight at most.")] = None,
+    project: Project = None,
+    deny_project: DenyProject = None,
+    since: Since = None,
+    until: Until = None,
+    yes: Yes = False,
+    accept: Accept = None,
     json: Json = False,
 ) -> None:
     """Sessions in, a versioned preference dataset out: every stage in order.
@@ -89,20 +115,26 @@ def run(
     from flows.settings import load_settings
 
     over = _overrides(workspace, claude_code, openhands, swe_gym, path, preset, max_usd, name, concurrency)
-    run_all(load_settings(config, over), json)
+    over |= _select(project, deny_project, since, until)
+    run_all(load_settings(config, _accepting(over, accept)), json, yes)
 
 
 @app.command()
 def ingest(
     paths: Annotated[list[Path], typer.Argument(help="Files or folders of any known format.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Workspace to write the traces to.")],
+    project: Project = None,
+    deny_project: DenyProject = None,
+    since: Since = None,
+    until: Until = None,
     json: Json = False,
 ) -> None:
     """Read sessions, redact them and write the traces; says what was passed over and why."""
     from flows.commands import ingest_only
     from flows.settings import load_settings
 
-    ingest_only(load_settings(None, _overrides(out, paths=paths)), json)
+    over = _overrides(out, paths=paths) | _select(project, deny_project, since, until)
+    ingest_only(load_settings(None, over), json)
 
 
 @app.command()
@@ -112,6 +144,11 @@ def replay(
     preset: Preset = None,
     max_usd: MaxUsd = None,
     concurrency: Annotated[int | None, typer.Option(help="Calls in flight at most.")] = None,
+    project: Project = None,
+    deny_project: DenyProject = None,
+    since: Since = None,
+    until: Until = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
@@ -119,7 +156,8 @@ def replay(
     from flows.settings import load_settings
 
     over = _overrides(workspace, preset=preset, max_usd=max_usd, concurrency=concurrency)
-    replay_only(load_settings(config, over), json)
+    over |= _select(project, deny_project, since, until)
+    replay_only(load_settings(config, over), json, yes)
 
 
 @app.command()
@@ -150,13 +188,21 @@ def normalize(
 
 @app.command()
 def release(
-    config: Config = None, workspace: WorkspaceOption = None, name: Name = None, json: Json = False
+    config: Config = None,
+    workspace: WorkspaceOption = None,
+    name: Name = None,
+    accept: Accept = None,
+    json: Json = False,
 ) -> None:
-    """Normalise the workspace's pairs and write them as a versioned dataset with its card."""
+    """Normalise the workspace's pairs and write them as a versioned dataset with its card.
+
+    Anything private that the publish gate finds in it refuses the release.
+    """
     from flows.commands import release_only
     from flows.settings import load_settings
 
-    release_only(load_settings(config, _overrides(workspace, name=name)), json)
+    over = _accepting(_overrides(workspace, name=name), accept)
+    release_only(load_settings(config, over), json)
 
 
 @app.command()
@@ -170,6 +216,30 @@ def show(
     from flows.show import show_workspace
 
     show_workspace(workspace, pairs, source, json)
+
+
+@app.command()
+def forget(
+    target: Annotated[str, typer.Argument(help="Trace id, project or any text; - reads it from stdin.")],
+    config: Config = None,
+    workspace: WorkspaceOption = None,
+    kind: Annotated[
+        str | None, typer.Option("--as", help="Take it as trace, project or value; else the first that fits.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for automation.")] = False,
+    json: Json = False,
+) -> None:
+    """Remove a trace, a project or every trace that holds a text: from tables, ledger and releases.
+
+    It does not come back at the next run. Says what remains to be done for what was published.
+    """
+    from flows.forget import forget_target
+    from flows.settings import load_settings
+
+    forget_target(load_settings(config, _overrides(workspace)), target, kind, yes, json)
+
+
+app.add_typer(privacy_app, name="privacy")
 
 
 @app.command()

@@ -37,15 +37,16 @@ def quiet_prefect() -> None:
         os.environ[name] = ",".join([*given, "127.0.0.1", "localhost"])
 
 
-def run_all(settings: RunSettings, as_json: bool) -> None:
-    """`tracemill run`: every stage, as a Prefect flow in this process."""
+def run_all(settings: RunSettings, as_json: bool, yes: bool = False) -> None:
+    """`tracemill run`: every stage, as a Prefect flow in this process; `yes` accepts what would leave
+    this machine."""
     from flows.prepare import prepare
 
     prepare(settings)
     quiet_prefect()
     from flows.harvest import harvest
 
-    record = harvest(settings.model_dump(mode="json"))
+    record = harvest(settings.model_dump(mode="json"), yes)
     rows = record_rows(record)
     _say(rows, f"tracemill run {record['run_id']}", record, as_json)
 
@@ -72,14 +73,15 @@ def _plain(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def replay_only(settings: RunSettings, as_json: bool) -> None:
+def replay_only(settings: RunSettings, as_json: bool, yes: bool = False) -> None:
     """`tracemill replay`: the teachers' answers for the traces of the workspace."""
     from flows.stage_work import replay_workspace
 
-    record = replay_workspace(settings)
+    record = replay_workspace(settings, yes)
     summary = Summary.from_json(record["summary"])
     release = ReleaseOutcome(None, None, 0, False, {}, {}, "not part of this command")
     keep = {
+        "sessions left out",
         "states",
         "teachers",
         "questions asked",
@@ -125,7 +127,7 @@ def release_only(settings: RunSettings, as_json: bool) -> None:
 
     outcome = release_workspace(settings)
     rows = closing_rows(Summary(), None, [], outcome)
-    keep = {"dropped", "pairs released", "release"}
+    keep = {"dropped", "pairs released", "publish gate", "release"}
     _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from flows.prepare import check_teachers, policy_of
 from flows.settings import RunSettings
 from normalize.recipe import check_available, load_recipe
+from privacy.second_opinion import ABSENT, find_kingfisher, kingfisher_version, require_kingfisher
 from records.errors import ConfigError, TracemillError, WorkspaceError
 from records.workspace import Workspace
 
@@ -43,6 +44,12 @@ def _teachers(settings: RunSettings) -> str:
     return ", ".join(names) or "none: hindsight pairs only, nothing is sent"
 
 
+def _publish_gate(settings: RunSettings) -> str:
+    binary = find_kingfisher(os.environ)
+    require_kingfisher(os.environ, settings.release.require_second_opinion)
+    return f"own rules and kingfisher {kingfisher_version(binary)}" if binary else f"own rules; {ABSENT}"
+
+
 def _sources(settings: RunSettings) -> str:
     from flows.shards import plan_shards
 
@@ -69,6 +76,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
     yield "packages", _packages
     yield "data-juicer", _data_juicer
     yield "teachers", _teachers
+    yield "publish gate", _publish_gate
     yield "sources", _sources
     yield "workspace", _workspace
 

@@ -1,7 +1,10 @@
-"""The whole run as a Prefect flow: one task a shard, then one reduce.
+"""The whole run as a Prefect flow: one task a shard to ingest it, consent, one task a shard to ask and
+label it, then one reduce.
 
-Tasks return paths and counts only, and Prefect's result cache stays off: it would store sessions. The
-command line calls the flow in its own process; a deployment calls it with the same parameters.
+Consent needs to know every project, so all shards are ingested before the first question is sent; a
+refusal leaves the traces in the workspace. Tasks return paths and counts only, and Prefect's result cache
+stays off: it would store sessions. The command line calls the flow in its own process; a deployment calls
+it with the same parameters.
 """
 
 from collections.abc import Callable
@@ -13,35 +16,43 @@ from prefect.cache_policies import NO_CACHE
 from rich.console import Console
 
 from flows.asking import Asking
+from flows.consent import require_consent
+from flows.inventory import TraceEntry
 from flows.prepare import Prepared, prepare
 from flows.progress import Meter, meter
 from flows.release_work import release_pairs
 from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings
-from flows.shard_work import Shown, ask_shard, ingest_files, load_traces, make_pairs, write_labels
+from flows.shard_work import (
+    Ingested,
+    Shown,
+    ask_shard,
+    count_entries,
+    ingest_files,
+    load_traces,
+    make_pairs,
+    write_labels,
+)
 from flows.summary import ReleaseOutcome, Summary
 from ingesters.sources import SourceFile
 
 
+@task(name="ingest", cache_policy=NO_CACHE, persist_result=False)
+def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, int]) -> Ingested:
+    """One shard of source files through ingest → select → redact."""
+    return ingest_files(ready.work, files, ready.redactor, read, ready.sieve)
+
+
 @task(name="shard", cache_policy=NO_CACHE, persist_result=False)
 def shard_task(
-    ready: Prepared,
-    files: tuple[SourceFile, ...],
-    read: dict[str, int],
-    asking: Asking | None,
-    tick: Callable[[float], None],
+    ready: Prepared, trace_ids: list[str], asking: Asking | None, tick: Callable[[float], None]
 ) -> Summary:
-    """One shard through ingest → redact → decide → replay → pairs."""
-    ingested = ingest_files(ready.work, files, ready.redactor, read)
-    summary = ingested.summary
-    if not ingested.trace_ids:
-        return summary
-    shown = [Shown.of(trace) for trace in load_traces(ready.work, ingested.trace_ids)]
+    """The traces of one shard through decide → replay → pairs."""
+    shown = [Shown.of(trace) for trace in load_traces(ready.work, trace_ids)]
     source = shown[0].trace.source
-    replies, asked = ask_shard(ready.work, source, shown, asking, tick)
+    replies, summary = ask_shard(ready.work, source, shown, asking, tick)
     made = make_pairs(shown, replies, ready.policy)
-    write_labels(ready.work, source, ingested.trace_ids, made)
-    summary.add(asked)
+    write_labels(ready.work, source, trace_ids, made)
     summary.add(made.summary)
     return summary
 
@@ -53,21 +64,27 @@ def release_task(ready: Prepared, run_id: str, summary: Summary) -> ReleaseOutco
 
 
 @flow(name="tracemill-run", persist_result=False, validate_parameters=False)
-def harvest(settings: dict[str, Any]) -> dict[str, Any]:
-    """A whole run. `settings` is a `RunSettings` as JSON; gives the figures of the closing table."""
+def harvest(settings: dict[str, Any], yes: bool = False) -> dict[str, Any]:
+    """A whole run. `settings` is a `RunSettings` as JSON; gives the figures of the closing table.
+
+    A schedule honours the consents the workspace holds; `yes` accepts what they do not cover. Raises
+    PrivacyError where text would leave this machine that nobody accepted.
+    """
     ready = prepare(RunSettings.model_validate(settings))
     with sole_writer(ready.work):
-        return _harvest(ready)
+        return _harvest(ready, yes)
 
 
-def _harvest(ready: Prepared) -> dict[str, Any]:
+def _harvest(ready: Prepared, yes: bool) -> dict[str, Any]:
     run_id, resumed = start_run(ready.work, ready.settings.fingerprint())
     cap = ready.settings.cap_usd()
     total = Summary(unread=ready.plan.unread_reasons())
     if resumed:
         total.flags["unfinished run taken up again"] += 1
+    shards, entries = _ingest_shards(ready, total)
+    accepted = require_consent(ready.work, ready.settings, run_id, entries, yes)
     with meter(Console(stderr=True), cap) as gauge:
-        _run_shards(ready, run_id, total, gauge)
+        _run_shards(ready, run_id, shards, accepted, total, gauge)
         gauge.begin("normalise and release", 1)
         release = release_task(ready, run_id, total)
     record = {"run_id": run_id, "cap_usd": cap, **_figures(ready, total, release)}
@@ -76,12 +93,38 @@ def _harvest(ready: Prepared) -> dict[str, Any]:
     return record
 
 
-def _run_shards(ready: Prepared, run_id: str, total: Summary, gauge: Meter) -> None:
-    with Asking.open(ready.settings, ready.work, run_id, ready.redactor) as asking:
-        gauge.begin("shards", len(ready.plan.shards))
-        read: dict[str, int] = {}
-        for files in ready.plan.shards:
-            total.add(shard_task(ready, files, read, asking, lambda usd: gauge.advance(0, usd)))
+def _ingest_shards(ready: Prepared, total: Summary) -> tuple[list[list[str]], list[TraceEntry]]:
+    """Every shard into the workspace, before anything is sent: the traces of each, and a line a trace.
+    A trace that was in two shards is of the later one, which holds more of it."""
+    read: dict[str, int] = {}
+    found: dict[str, tuple[int, TraceEntry]] = {}
+    with meter(Console(stderr=True), None) as gauge:
+        gauge.begin("ingest", len(ready.plan.shards))
+        for number, files in enumerate(ready.plan.shards):
+            done = ingest_task(ready, files, read)
+            total.add(done.summary)
+            found |= {trace_id: (number, entry) for trace_id, entry in done.entries.items()}
+            gauge.advance(1)
+    entries = [entry for _, entry in found.values()]
+    count_entries(total, entries)
+    shards: dict[int, list[str]] = {}
+    for trace_id, (number, _) in found.items():
+        shards.setdefault(number, []).append(trace_id)
+    return [shards[number] for number in sorted(shards)], entries
+
+
+def _run_shards(
+    ready: Prepared,
+    run_id: str,
+    shards: list[list[str]],
+    accepted: frozenset[str],
+    total: Summary,
+    gauge: Meter,
+) -> None:
+    with Asking.open(ready.settings, ready.work, run_id, ready.redactor, accepted) as asking:
+        gauge.begin("shards", len(shards))
+        for trace_ids in shards:
+            total.add(shard_task(ready, trace_ids, asking, lambda usd: gauge.advance(0, usd)))
             gauge.advance(1)
         if asking is not None:
             asking.book(total)

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 
 from agreement.vote import Policy
 from flows.asking import check_answering
-from flows.settings import RunSettings
+from flows.destinations import destinations
+from flows.forgotten import Forgotten
+from flows.selection import Reason, first_reason
+from flows.settings import PrivacySettings, RunSettings
 from flows.shards import Plan, plan_shards
 from normalize.normalizer import DJNormalizer
 from normalize.recipe import check_available, load_recipe
 from privacy.placeholders import workspace_key
 from privacy.redact import Redactor
+from privacy.second_opinion import require_kingfisher
 from records.errors import ConfigError, WorkspaceError
 from records.workspace import Workspace
 from teachers.eligibility import require_eligible
@@ -25,6 +29,7 @@ class Prepared:
     plan: Plan
     policy: Policy
     redactor: Redactor
+    sieve: Reason
     normalizer: DJNormalizer
 
 
@@ -38,11 +43,29 @@ def prepare(settings: RunSettings) -> Prepared:
     plan = plan_shards(settings)
     policy = policy_of(settings)
     check_teachers(settings, policy)
+    make_redactor(None, settings.privacy)
+    require_kingfisher(os.environ, settings.release.require_second_opinion)
     normalizer = make_normalizer(settings)
-    if settings.asked() and not (settings.workspace / "ledger.sqlite").exists():
-        check_answering(settings)  # a run that has a ledger may need nobody any more
+    if _answers_are_needed_of_this_machine(settings):
+        check_answering(settings)
     work = Workspace.open(settings.workspace)
-    return Prepared(settings, work, plan, policy, make_redactor(work), normalizer)
+    return Prepared(
+        settings,
+        work,
+        plan,
+        policy,
+        make_redactor(work, settings.privacy),
+        make_sieve(settings, work),
+        normalizer,
+    )
+
+
+def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
+    """Whether teachers may be tried already: a run that has a ledger may need nobody any more, and
+    another machine hears nothing of us before it was consented to."""
+    if not settings.asked() or destinations(settings, os.environ):
+        return False
+    return not (settings.workspace / "ledger.sqlite").exists()
 
 
 def policy_of(settings: RunSettings) -> Policy:
@@ -56,11 +79,21 @@ def policy_of(settings: RunSettings) -> Policy:
     )
 
 
-def make_redactor(work: Workspace | None = None) -> Redactor:
-    """The redactor of this machine: its secret-named variables, home folder and user name; with the
-    key of a workspace, so that a placeholder reveals nothing and stays the same there."""
-    if work is None:
-        return Redactor.from_environment(os.environ)
+def make_redactor(work: Workspace | None = None, lists: PrivacySettings | None = None) -> Redactor:
+    """The redactor of this machine: its secret-named variables, home folder and user name, and the
+    user's own lists; with the key of a workspace, so that a placeholder reveals nothing and stays the
+    same there. Raises ConfigError for a list entry or a file that cannot be used."""
+    lists = lists or PrivacySettings()
+    return Redactor.from_environment(
+        os.environ,
+        key=_redaction_key(work) if work else b"",
+        redact=lists.redact,
+        allow=lists.allow,
+        env_files=lists.env_files,
+    )
+
+
+def _redaction_key(work: Workspace) -> bytes:
     path = work.root / "redaction.key"
     if not path.exists() and work.live("replies"):
         raise WorkspaceError(
@@ -68,8 +101,12 @@ def make_redactor(work: Workspace | None = None) -> Redactor:
             "the key their prompts were redacted with: with another every prompt is another one",
             "restore it, or start a new workspace with --workspace",
         )
-    key = workspace_key(path)
-    return Redactor.from_environment(os.environ, key=key)
+    return workspace_key(path)
+
+
+def make_sieve(settings: RunSettings, work: Workspace) -> Reason:
+    """Why a trace is left out of this workspace: it was forgotten, or it is not selected."""
+    return first_reason(Forgotten.of(work).reason, settings.select.reason)
 
 
 def check_teachers(settings: RunSettings, policy: Policy) -> None:

@@ -4,7 +4,9 @@ from collections import Counter
 
 from data_cards.release import NoRelease, write_release
 from data_cards.spec import Loss, ReleaseSpec, TeacherEntry
+from flows.forgotten import Forgotten
 from flows.prepare import policy_of
+from flows.publish_gate import judging, make_gate
 from flows.reduce import load_pairs, votes_without_pair, with_states
 from flows.runs import code_version, write_manifest
 from flows.settings import RunSettings
@@ -20,22 +22,29 @@ def release_pairs(
     work: Workspace, settings: RunSettings, normalizer: DJNormalizer, run_id: str, summary: Summary
 ) -> ReleaseOutcome:
     """Normalise and write. Content equal to the latest version's gives that version back; no pair left
-    gives no release, and says which operator took the last."""
+    gives no release, and says which operator took the last. Raises PrivacyError where the publish gate
+    finds anything private."""
+    gate, said = make_gate(settings, work), list[str]()
+    gate.check()
     pairs = load_pairs(work)
     normalized = normalizer.normalize(pairs)
     write_manifest(work, run_id, "normalize", account(normalized))
+    version = Forgotten.of(work).version_for(work.releases_dir, settings.release.name)
     made = write_release(
-        _spec(settings, normalized, summary),
+        _spec(settings, normalized, summary, version),
         with_states(work, normalized.kept),
         normalized.dropped,
         work.releases_dir,
         votes_without_pair(work, pairs),
+        judging(gate, said),
     )
     dropped = dict(Counter(f"{item.operator}: {item.reason}" for item in normalized.dropped))
     kept = dict(Counter(pair_kind(item.pair) for item in normalized.kept))
     if isinstance(made, NoRelease):
         return ReleaseOutcome(None, None, 0, False, dropped, kept, made.reason)
-    return ReleaseOutcome(str(made.path), made.version, made.rows, made.created, dropped, kept)
+    return ReleaseOutcome(
+        str(made.path), made.version, made.rows, made.created, dropped, kept, gate="\n".join(said)
+    )
 
 
 def account(normalized: Normalized) -> dict[str, object]:
@@ -53,10 +62,13 @@ def account(normalized: Normalized) -> dict[str, object]:
     }
 
 
-def _spec(settings: RunSettings, normalized: Normalized, summary: Summary) -> ReleaseSpec:
+def _spec(
+    settings: RunSettings, normalized: Normalized, summary: Summary, version: str | None
+) -> ReleaseSpec:
     code = code_version()
     return ReleaseSpec(
         name=settings.release.name,
+        version=version,
         redaction=RULES_VERSION,
         redaction_counts=dict(summary.redactions),
         recipe=normalized.recipe,

@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from flows.selection import SelectSettings
+from privacy.gate_findings import FINGERPRINT
 from records.errors import ConfigError
 from records.identity import canonical_json, digest
 from teachers.presets import PRESETS
@@ -57,6 +59,17 @@ class VoteSettings(_Model):
     """How alike two actions must be to count as the same."""
 
 
+class PrivacySettings(_Model):
+    """What is redacted beyond the rules, and what is let through (`privacy/`)."""
+
+    redact: tuple[str, ...] = ()
+    """Exact texts, or patterns as `re:...`, that are always redacted."""
+    allow: tuple[str, ...] = ()
+    """Exact texts, or patterns as `re:...`, that are left as they are."""
+    env_files: tuple[Path, ...] = ()
+    """`.env` files whose values (8 characters or more) are redacted wherever they occur."""
+
+
 class NormalizeSettings(_Model):
     """Which pairs are kept (`normalize/`)."""
 
@@ -69,6 +82,10 @@ class ReleaseSettings(_Model):
 
     name: str = "traces"
     """Folder of the release and name of the dataset: lower-case letters, digits, `. _ -`."""
+    accept: tuple[str, ...] = ()
+    """Fingerprints of findings that the publish gate lets pass."""
+    require_second_opinion: bool = False
+    """Refuse to release where kingfisher is not installed."""
 
     @field_validator("name")
     @classmethod
@@ -76,6 +93,13 @@ class ReleaseSettings(_Model):
         if not _NAME.fullmatch(name):
             raise ValueError("lower-case letters, digits and . _ - only, at most 64, no leading sign")
         return name
+
+    @field_validator("accept")
+    @classmethod
+    def _fingerprints(cls, accept: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(FINGERPRINT.fullmatch(each) for each in accept):
+            raise ValueError("12 hex digits each, as the publish gate prints them")
+        return accept
 
 
 class RunSettings(_Model):
@@ -86,6 +110,8 @@ class RunSettings(_Model):
     ledger_url: str | None = None
     """Database URL of the ledger; none given: a SQLite file in the workspace."""
     sources: SourceSettings = SourceSettings()
+    select: SelectSettings = SelectSettings()
+    """Which of the sessions are taken."""
     preset: Literal["none", "open", "frontier", "simulated"] = "none"
     """A named set of teachers; `none` asks nobody: hindsight pairs only, nothing sent."""
     teachers: tuple[TeacherSettings, ...] = ()
@@ -95,6 +121,7 @@ class RunSettings(_Model):
     replay: ReplaySettings = ReplaySettings()
     gate: GateSettings = GateSettings()
     agreement: VoteSettings = Field(default_factory=lambda: VoteSettings.model_validate({}))
+    privacy: PrivacySettings = PrivacySettings()
     normalize: NormalizeSettings = NormalizeSettings()
     release: ReleaseSettings = ReleaseSettings()
     shard_mb: float = Field(16.0, gt=0)
@@ -126,6 +153,8 @@ class RunSettings(_Model):
         the same fingerprint. The cap is left out, so that it can be raised for the rest of a run."""
         given = self.model_dump(mode="json", exclude={"workspace", "ledger_url", "budget", "shard_mb"})
         given["replay"].pop("concurrency", None)
+        for judged in ("accept", "require_second_opinion"):
+            given["release"].pop(judged, None)
         return digest("run", canonical_json(given), size=8)
 
 
@@ -160,6 +189,10 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     merged = dict(base)
     for key, value in over.items():
         old = merged.get(key)
+        if key.startswith("deny_") and isinstance(old, list):
+            value = [*old, *value]  # a flag adds to what is denied and takes nothing off it
+        if key == "accept" and isinstance(old, list):
+            value = [*old, *value]  # what was accepted before stays so
         merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged
 
@@ -171,6 +204,9 @@ def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
         for key, paths in sources.items():
             if isinstance(paths, list):
                 sources[key] = [_place(folder, p) if isinstance(p, str) else p for p in paths]
+    private = value.get("privacy")
+    if isinstance(private, dict) and isinstance(private.get("env_files"), list):
+        private["env_files"] = [_place(folder, p) if isinstance(p, str) else p for p in private["env_files"]]
     for table, key in ((value, "workspace"), (value.get("normalize"), "recipe")):
         if isinstance(table, dict) and isinstance(table.get(key), str):
             table[key] = _place(folder, table[key])

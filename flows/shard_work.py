@@ -5,12 +5,14 @@ rest, so that every part can also be run alone from the command line.
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 
 from agreement.vote import Policy
 from flows.asking import Asking
+from flows.inventory import TraceEntry, findings_of, with_findings
 from flows.runs import today
+from flows.selection import Reason
 from flows.summary import Summary
 from harnesses.present import Presentation, present
 from ingesters.sources import SourceFile, ingest_source
@@ -37,18 +39,19 @@ from teachers.replay import ReplayResult
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """A shard's traces by id, its counts, and what reading each file gave."""
+    """What a shard gave: a line a trace by its id, its counts, and what reading each file gave."""
 
-    trace_ids: list[str]
+    entries: dict[str, TraceEntry]
     summary: Summary
     reports: list[IngestReport]
 
 
 def ingest_files(
-    work: Workspace, files: Sequence[SourceFile], redactor: Redactor, read: dict[str, int]
+    work: Workspace, files: Sequence[SourceFile], redactor: Redactor, read: dict[str, int], left_out: Reason
 ) -> Ingested:
-    """Read the files, redact every message, write the traces. `read` holds the steps of each trace that
-    this run has read: of a session in two files the longer stays, whichever comes first."""
+    """Read the files, leave out what `left_out` names a reason for, redact every message of the rest,
+    write the traces. `read` holds the steps of each trace that this run has read: of a session in two
+    files the longer stays, whichever comes first."""
     summary = Summary(files=len(files))
     kept: dict[str, Trace] = {}
     reports: list[IngestReport] = []
@@ -59,12 +62,14 @@ def ingest_files(
         reports.append(report)
         _count_report(report, summary)
         for trace in traces:
-            _keep_longest(kept, trace, read, summary)
-    redacted = [_redacted(redactor, trace, summary) for trace in kept.values()]
-    _count_traces(redacted, summary)
+            if reason := left_out(trace):
+                summary.left_out[reason] += 1
+            else:
+                _keep_longest(kept, trace, read, summary)
+    redacted = [with_findings(*redactor.redact_trace(trace)) for trace in kept.values()]
     if redacted:
         work.write("traces", traces_to_table(redacted), list(kept), redacted[0].source, today())
-    return Ingested(list(kept), summary, reports)
+    return Ingested({trace.trace_id: TraceEntry.of(trace) for trace in redacted}, summary, reports)
 
 
 def _count_report(report: IngestReport, summary: Summary) -> None:
@@ -84,16 +89,13 @@ def _keep_longest(kept: dict[str, Trace], trace: Trace, read: dict[str, int], su
         read[trace.trace_id] = trace.step_count
 
 
-def _redacted(redactor: Redactor, trace: Trace, summary: Summary) -> Trace:
-    clean, found = redactor.redact_trace(trace)
-    summary.redactions += found
-    return clean
-
-
-def _count_traces(traces: Sequence[Trace], summary: Summary) -> None:
-    summary.traces += len(traces)
-    summary.contexts += sum(len(t.contexts) for t in traces)
-    summary.states += sum(t.step_count for t in traces)
+def count_entries(summary: Summary, entries: Collection[TraceEntry]) -> None:
+    """Count the traces, their steps and what redaction found, once all shards are read: a trace that
+    was in two of them is one."""
+    summary.traces += len(entries)
+    summary.contexts += sum(entry.contexts for entry in entries)
+    summary.states += sum(entry.states for entry in entries)
+    summary.redactions += findings_of(entries)
 
 
 def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:

@@ -7,8 +7,10 @@ from typing import Any
 from rich.console import Console
 
 from flows.asking import Asking
-from flows.prepare import check_teachers, make_normalizer, make_redactor, policy_of
-from flows.progress import meter
+from flows.consent import require_consent
+from flows.inventory import TraceEntry
+from flows.prepare import check_teachers, make_normalizer, make_redactor, make_sieve, policy_of
+from flows.progress import Meter, meter
 from flows.reduce import load_pairs
 from flows.release_work import account, release_pairs
 from flows.runs import end_run, sole_writer, start_run, write_manifest
@@ -51,32 +53,60 @@ def _stage(settings: RunSettings, command: str) -> Iterator[tuple[Workspace, str
         yield work, run_id
 
 
-def replay_workspace(settings: RunSettings) -> dict[str, Any]:
-    """Ask the teachers at the steps of every trace, shard by shard. Raises ConfigError without
-    teachers."""
+def replay_workspace(settings: RunSettings, yes: bool = False) -> dict[str, Any]:
+    """Ask the teachers at the steps of every selected trace, shard by shard. `yes` accepts what would
+    leave this machine. Raises ConfigError without teachers, PrivacyError without consent."""
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     check_teachers(settings, policy_of(settings))
     total, cap = Summary(), settings.cap_usd()
-    with (
-        _stage(settings, "replay") as (work, run_id),
-        meter(Console(stderr=True), cap) as gauge,
-        Asking.open(settings, work, run_id, make_redactor(work)) as asking,
-    ):
-        batches = _batches(work)
-        gauge.begin("replay", len(batches))
-        for source, ids in batches:
-            shown = [Shown.of(trace) for trace in load_traces(work, ids)]
-            total.states += sum(item.trace.step_count for item in shown)
-            total.add(ask_shard(work, source, shown, asking, lambda usd: gauge.advance(0, usd))[1])
-            gauge.advance(1)
-        if asking is not None:
-            asking.book(total)
+    with _stage(settings, "replay") as (work, run_id):
+        batches, accepted = _cleared(settings, work, run_id, total, yes)
+        with (
+            meter(Console(stderr=True), cap) as gauge,
+            Asking.open(settings, work, run_id, make_redactor(work, settings.privacy), accepted) as asking,
+        ):
+            _ask_batches(work, batches, asking, gauge, total)
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
         write_manifest(work, run_id, "replay", record)
         end_run(work, run_id, "finished", record)
     return record
+
+
+def _ask_batches(
+    work: Workspace, batches: list[tuple[str, list[str]]], asking: Asking | None, gauge: Meter, total: Summary
+) -> None:
+    gauge.begin("replay", len(batches))
+    for source, ids in batches:
+        shown = [Shown.of(trace) for trace in load_traces(work, ids)]
+        total.states += sum(item.trace.step_count for item in shown)
+        total.add(ask_shard(work, source, shown, asking, lambda usd: gauge.advance(0, usd))[1])
+        gauge.advance(1)
+    if asking is not None:
+        asking.book(total)
+
+
+def _cleared(
+    settings: RunSettings, work: Workspace, run_id: str, total: Summary, yes: bool
+) -> tuple[list[tuple[str, list[str]]], frozenset[str]]:
+    """The selected traces in batches, all of them accepted to be sent; `total` counts those left out.
+    The lists see the redacted text here: recorded text is not in the workspace."""
+    sieve, entries = make_sieve(settings, work), dict[str, TraceEntry]()
+    batches: list[tuple[str, list[str]]] = []
+    for source, ids in _batches(work):
+        traces = load_traces(work, ids)
+        taken = [trace for trace in traces if not _leave_out(total, sieve(trace))]
+        entries |= {trace.trace_id: TraceEntry.of(trace) for trace in taken}
+        if taken:
+            batches.append((source, [trace.trace_id for trace in taken]))
+    return batches, require_consent(work, settings, run_id, entries.values(), yes)
+
+
+def _leave_out(total: Summary, reason: str | None) -> bool:
+    if reason is not None:
+        total.left_out[reason] += 1
+    return reason is not None
 
 
 def pair_workspace(settings: RunSettings) -> Summary:

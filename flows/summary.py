@@ -21,6 +21,7 @@ class Summary:
     skipped: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
     redactions: Counter[str] = field(default_factory=Counter)
     asked: int = 0
     not_asked: Counter[str] = field(default_factory=Counter)
@@ -75,6 +76,8 @@ class ReleaseOutcome:
     dropped: dict[str, int]
     kept: dict[str, int]
     note: str = ""
+    gate: str = ""
+    """What the publish gate said, a line for people each."""
 
 
 def _counts(counter: dict[str, int], most: int = 12) -> str:
@@ -114,6 +117,10 @@ def closing_rows(
         ("pairs released", _released(dict(summary.pairs), release)),
         ("release", _release_text(release)),
     ]
+    if summary.left_out:
+        rows.insert(2, ("sessions left out", _counts(dict(summary.left_out))))
+    if release.gate:
+        rows.insert(-1, ("publish gate", release.gate))
     if summary.stopped:
         rows.append(("stopped", summary.stopped))
     return rows

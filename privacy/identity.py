@@ -5,11 +5,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 from urllib.parse import quote, unquote, urlsplit
 
 from privacy.contexts import is_secret_name
-from privacy.rules import LEFT, Span, View
+from privacy.lists import Listed
+from privacy.rules import LEFT, Span, View, fold, on
 from privacy.words import COMMON_WORDS, SHARED_NAMES
 
 MIN_SECRET = 8  # characters of a value that is searched exactly
@@ -23,19 +25,21 @@ _WINDOWS_NAME = re.compile(r"[A-Za-z0-9_][^\\/:*?\"<>|\r\n]{0,31}(?=\\)")
 _SLUG_NAME = re.compile(r"[A-Za-z0-9_]{1,32}(?=-|/|\s|[\"'`]|\\|$)")
 _PAGE = re.compile(r"^\d+$|^(?i:your)|\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png|vue|rb|go|rs|sh)$")
 _ROOTED = re.compile(
-    r"(?:^|[^\w.$})*~-]|/mnt(?:/[a-z])?|/var|/private|/export|/host(?:fs)?|/Data|(?<![A-Za-z])[A-Za-z]:|/[a-z])$"
+    r"(?:^|[^\w.$})*~-]|/mnt(?:/[a-z])?|/var|/private|/export|/nfs\d*|/net|/gpfs|/lustre|/srv|/storage|/vol\d*|/data|/host(?:fs)?|/Data|(?<![A-Za-z])[A-Za-z]:|/[a-z])$"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Exact values to look for: secrets, own user names, machine names, odd home folders. Its `repr`
-    shows none of them."""
+    """Exact values to look for: secrets, own user names, machine names, odd home folders; and what the
+    user lists to redact and to allow. Its `repr` shows none of them."""
 
     secrets: tuple[str, ...] = field(default=(), repr=False)
     names: tuple[str, ...] = field(default=(), repr=False)
     hosts: tuple[str, ...] = field(default=(), repr=False)
     homes: tuple[str, ...] = field(default=(), repr=False)
+    redact: Listed = field(default_factory=Listed)
+    allow: Listed = field(default_factory=Listed)
 
 
 def known_from_environment(environ: Mapping[str, str], hostname: str | None = None) -> Known:
@@ -112,9 +116,8 @@ def names_in_paths(texts: Iterable[str], surely: Iterable[str] = ()) -> tuple[st
     projects), and those seen three times or more in `texts`."""
     counts: Counter[str] = Counter()
     for text in texts:
-        view = View(text)
         counts.update(
-            text[s.start : s.end] for s in find_homes(view) if text[s.end : s.end + 1] in ("/", "\\")
+            text[s.start : s.end] for s in find_homes(View(text)) if text[s.end : s.end + 1] in ("/", "\\")
         )
     for text in surely:
         counts.update({text[s.start : s.end]: 3 for s in find_homes(View(text))})
@@ -128,6 +131,8 @@ def find_homes(view: View, names: Iterable[str] = ()) -> Iterator[Span]:
     for at in view.positions(b"/home/"):
         if _ROOTED.search(text, max(0, at - 16), at):
             yield from _named(text, at + 6, _HOME_NAME)
+    for at in view.positions(b"\\home\\"):
+        yield from _named(text, at + 6 + (text[at + 6 : at + 7] == "\\"), _HOME_NAME)
     for at in view.positions(b"users"):
         yield from _under_users(text, at, slugs)
     for at in view.positions(b"-home-"):
@@ -177,10 +182,25 @@ def _slug_named(text: str, start: int, slugs: tuple[str, ...]) -> Iterator[Span]
 
 def find_words(view: View, words: Iterable[str], kind: str) -> Iterator[Span]:
     """Each word where it stands alone, whatever its case."""
+    folded = view.plane("fold")
     for word in words:
-        if word.encode("latin-1", "replace").lower() in view.low:
-            pattern = re.compile(rf"(?i){LEFT}{re.escape(word)}(?![A-Za-z0-9])")
+        literal = fold(word)
+        at = folded.find(literal)
+        if at < 0:
+            continue
+        pattern = _alone(word)
+        if not word.isascii():
             yield from (Span(*match.span(), kind) for match in pattern.finditer(view.text))
+            continue
+        while at >= 0:
+            if pattern.match(view.text, at):
+                yield Span(at, at + len(word), kind)
+            at = folded.find(literal, at + 1)
+
+
+@lru_cache(maxsize=256)
+def _alone(word: str) -> re.Pattern[str]:
+    return re.compile(rf"(?i){LEFT}{re.escape(word)}(?![A-Za-z0-9])")
 
 
 def find_exact(view: View, values: Iterable[str]) -> Iterator[Span]:
@@ -199,3 +219,6 @@ def find_odd_homes(view: View, homes: Iterable[str]) -> Iterator[Span]:
         while at >= 0:
             yield Span(at + len(home) - len(_last_part(home)), at + len(home), "USER")
             at = view.text.find(home, at + len(home))
+
+
+HOMES = on(find_homes, b"/home/", b"\\home\\", b"users", b"-home-")

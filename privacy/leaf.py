@@ -5,74 +5,99 @@ import json
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from privacy import contexts, personal
-from privacy.formats import TOKENS
-from privacy.identity import Known, distinctive, find_exact, find_homes, find_odd_homes, find_words
+from privacy import contexts
+from privacy.detectors import EVERYTHING, Detectors, Needs
 from privacy.placeholders import keyed_hash, placeholder, placeholders_in, user_placeholder
-from privacy.rules import Span, View, any_literal, rules_by_literal
+from privacy.rules import Span, View
 from privacy.walk import is_json, redact_json
 
 _MAX_PASSES = 5
 _MAX_DEPTH = 6
-_MAX_CACHED = 256  # characters of a text whose result is kept: keys, paths, short commands recur
+_MAX_CACHED = 4096  # characters of a text whose result is kept: keys, paths, commands recur
 _MAX_PARSED = 300_000  # characters of a text that is tried as Python
 _PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
-_ANY_TOKEN = any_literal(TOKENS)
-_RULES_OF = rules_by_literal(TOKENS)
-_DETECTORS = (*contexts.DETECTORS, *personal.DETECTORS)
-_TRIGGERS = [(literal, rank) for rank, each in enumerate(_DETECTORS) for literal in each.literals]
-_ALWAYS = frozenset(rank for rank, each in enumerate(_DETECTORS) if not each.literals)
 _ESCAPES = re.compile(r"\\+[nrt]|\s|[\"'+,→]")
+_OPAQUE = ("\\u", "\\/")  # escapes behind which JSON can hide a character that it need not escape
 
 
 @dataclass(slots=True)
 class LeafRedactor:
-    """Redacts texts of one scope (a trace): same key, same known values, same placeholders.
+    """Redacts texts of one scope (a trace): same key, same detectors, same placeholders.
 
-    `findings` counts what was replaced, by type. `names` are user names to find outside paths too.
+    `needs` holds what is known beforehand of some texts;
+    `thorough` puts every text to every detector, which gives the same result slowly.
     """
 
-    known: Known
+    detectors: Detectors
     key: bytes = field(repr=False)
     scope: str
-    names: tuple[str, ...] = field(default=(), repr=False)
-    findings: Counter[str] = field(default_factory=Counter)
-    _cache: dict[str, tuple[str, Counter[str]]] = field(default_factory=dict, repr=False)
+    needs: dict[str, Needs] = field(default_factory=dict, repr=False)
+    thorough: bool = False
+    _log: list[str] = field(default_factory=list, repr=False)
+    _cache: dict[str, tuple[str, list[str]]] = field(default_factory=dict, repr=False)
 
-    def __post_init__(self) -> None:
-        self.names = distinctive((*self.names, *self.known.names))
+    @property
+    def findings(self) -> Counter[str]:
+        """What was replaced, by type."""
+        return Counter(self._log)
 
     def redact(self, text: str, depth: int = 0) -> str:
         """The text without what is private; the same object where nothing was found."""
+        needs = self.needs.get(text)
+        if needs and not needs.bits and not self.hides(text):
+            return text
         if len(text) > _MAX_CACHED:
             return self._redact(text, depth)
         if text not in self._cache:
-            before = self.findings
-            self.findings = Counter()
-            self._cache[text] = (self._redact(text, depth), self.findings)
-            self.findings = before
+            before = len(self._log)
+            new = self._redact(text, depth)
+            self._cache[text] = new, self._log[before:]
+            return new
         new, findings = self._cache[text]
-        if findings:
-            self.findings.update(findings)
+        self._log += findings
         return new
+
+    def hides(self, text: str) -> bool:
+        """The text may be JSON whose strings hold more than can be seen."""
+        return text[:1] in '{[ \n"' and any(escape in text for escape in _OPAQUE)
+
+    def prepare(self, values: Sequence[str]) -> None:
+        """Look at many texts at once, before each is redacted."""
+        if not self.thorough:
+            fresh = [value for value in values if value not in self.needs]
+            self.needs.update(zip(fresh, self.detectors.needs(fresh), strict=True))
 
     def _redact(self, text: str, depth: int) -> str:
         if text[:1] in "{[ \n" and depth < _MAX_DEPTH:
             if is_json(text):
-                return redact_json(text, lambda value, name: self.redact_value(value, name, depth + 1))
+                return self.redact_strings(text, depth + 1)
             if text[:1] == "{" and "\n" in text and is_json(text[: text.index("\n")]):
                 return self._redact_lines(text, depth + 1)
         return self._redact_plain(text)
 
+    def redact_strings(self, text: str, depth: int) -> str:
+        """Valid JSON with its strings redacted; none needs a detector that the whole text does not."""
+        whole = self.needs.get(text)
+        if whole and not self.hides(text):
+            rough = whole.of_part()
+
+            def prepare(values: Sequence[str]) -> None:
+                for value in values:
+                    self.needs.setdefault(value, rough)
+        else:
+            prepare = self.prepare
+        return redact_json(text, lambda value, name: self.redact_value(value, name, depth), prepare)
+
     def redact_value(self, value: str, name: str, depth: int = 0) -> str:
         """A decoded JSON string; `name` is what its surroundings call it, "" where they do not."""
-        if name and not placeholders_in(value) and (kind := contexts.secret_kind(name.lstrip("-"), value)):
-            formats = [span for span in self._spans(View(value)) if span.end - span.start == len(value)]
+        kind = contexts.secret_kind(name.lstrip("-"), value, True) if name else None
+        if kind and not placeholders_in(value) and not self.detectors.is_allowed(value):
+            formats = [s for s in self.detectors.spans(value, EVERYTHING) if s.end - s.start == len(value)]
             kind = formats[0].kind if formats else kind
-            self.findings[kind] += 1
+            self._log.append(kind)
             return self._stand_in(kind, value, bare=False)
         return self.redact(value, depth)
 
@@ -82,42 +107,27 @@ class LeafRedactor:
         return text if new == lines else "".join(new)
 
     def _redact_plain(self, text: str) -> str:
+        needs = self.needs.get(text)
         for _ in range(_MAX_PASSES):
-            spans = resolve(text, self._spans(View(text)))
+            if self.thorough:
+                needs = EVERYTHING
+            elif needs is None:
+                needs = self.detectors.needs_of(View(text))
+            spans = resolve(text, self.detectors.spans(text, needs)) if needs.bits else []
             if not spans:
                 return text
-            self.findings.update(span.kind for span in spans)
-            text = self._replace(text, spans)
+            self._log += [span.kind for span in spans]
+            text, needs = self._replace(text, spans), None
             if all(span.kind == "USER" for span in spans):
                 return text
         return text
 
-    def _spans(self, view: View) -> list[Span]:
-        """Everything found, the surest kind first."""
-        found: list[Span] = []
-        if self.known.secrets:
-            found += find_exact(view, self.known.secrets)
-        found += find_tokens(view)
-        if found:
-            found += contexts.find_aws_secrets(view, [span for span in found if span.kind == "AWS_KEY_ID"])
-        low = view.low
-        active = {rank for literal, rank in _TRIGGERS if literal in low}
-        for rank in sorted(active | _ALWAYS):
-            found += _DETECTORS[rank].find(view)
-        if b"/home/" in low or b"users" in low or b"-home-" in low:
-            found += find_homes(view, self.names)
-        if self.known.homes:
-            found += find_odd_homes(view, self.known.homes)
-        if self.known.hosts:
-            found += find_words(view, self.known.hosts, "HOST")
-        if self.names:
-            found += find_words(view, self.names, "USER")
-        return found
-
     def _replace(self, text: str, spans: list[Span]) -> str:
         new = self._substitute(text, spans, bare=False)
         private = [span for span in spans if span.kind != "USER"]
-        if not private or len(text) > _MAX_PARSED or is_python(new) or not is_python(text):
+        if not private or len(text) > _MAX_PARSED or all(_is_inert(text, span) for span in private):
+            return new
+        if is_python(new) or not is_python(text):
             return new
         named = self._substitute(text, spans, bare=True)
         if is_python(named):
@@ -145,16 +155,19 @@ class LeafRedactor:
         return placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
 
 
-def find_tokens(view: View) -> Iterator[Span]:
-    """Tokens of known formats, looked for around the long runs of the text."""
-    for start, end in view.regions():
-        ranks: set[int] = set()
-        hit = _ANY_TOKEN.search(view.raw, start, end)
-        while hit:
-            ranks.update(_RULES_OF[hit[0]])
-            hit = _ANY_TOKEN.search(view.raw, hit.start() + 1, end)
-        for rank in sorted(ranks):
-            yield from TOKENS[rank].find(view.text, start, end)
+def _is_inert(text: str, span: Span) -> bool:
+    """A placeholder here cannot end Python that parses: behind a `#`, between two quotes alike, between
+    `<` and `>` (where code stays code), or for words in capitals side by side, which are no code."""
+    before, after = text[span.start - 1 : span.start] if span.start else "", text[span.end : span.end + 1]
+    if before in ("'", '"'):
+        return after == before
+    if before == "<" and after == ">":
+        return True
+    words = text[span.start : span.end].split(" ")
+    if span.kind == "PERSON" and len(words) > 1 and all(word[:1].isupper() for word in words):
+        return True
+    line = text[text.rfind("\n", 0, span.start) + 1 : span.start]
+    return line.lstrip()[:1] == "#"
 
 
 def resolve(text: str, spans: list[Span]) -> list[Span]:
@@ -191,12 +204,15 @@ def is_python(text: str) -> bool:
 
 def redact_arguments(redactor: LeafRedactor, arguments: str) -> str:
     """Arguments of a tool call: leaf by leaf where they are JSON, as text where they are not."""
+    needs = redactor.needs.get(arguments)
+    if needs and not needs.bits and not redactor.hides(arguments):
+        return arguments
     if is_json(arguments):
-        return redact_json(arguments, lambda value, name: redactor.redact_value(value, name, 1))
+        return redactor.redact_strings(arguments, 1)
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):
         return redactor.redact(arguments)
     if not isinstance(value, str):
         return arguments
-    return redact_json(arguments, lambda text, name: redactor.redact_value(text, name, 1))
+    return redactor.redact_strings(arguments, 1)

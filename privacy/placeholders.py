@@ -1,8 +1,9 @@
-"""What stands where something private stood: `<GITHUB_TOKEN_3f2a>`, `user_3f2a`.
+"""What stands where something private stood: `<GITHUB_TOKEN_3f2ac91d>`, `user_3f2ac91d`.
 
-The four hex digits are a keyed hash of the value and of the trace it stands in: the same value gives
-the same placeholder throughout a trace, whatever comes first, and another one in another trace. Sixteen
-bits under a secret key neither reveal a value nor let a guess be confirmed.
+The eight hex digits are a keyed hash of the value and of the trace it stands in: the same value gives
+the same placeholder throughout a trace, whatever comes first, and another one in another trace. Under
+a secret key they neither reveal a value nor let a guess be confirmed; a pair of values shares them
+once in four thousand million.
 """
 
 import hashlib
@@ -14,7 +15,7 @@ from pathlib import Path
 from records.errors import WorkspaceError
 
 KEY_BYTES = 32
-_HEX = r"[0-9a-f]{4}"
+_HEX = r"(?:[0-9a-f]{8}|[0-9a-f]{4})"
 _KIND = r"(?:[A-Z]{2,12}_){1,4}(?:\d{1,9}_)?"
 # The spellings of a placeholder, each with a literal it holds.
 _SPELLINGS = (
@@ -32,10 +33,10 @@ def placeholders_in(text: str) -> list[tuple[int, int]]:
 
 
 def keyed_hash(key: bytes, scope: str, value: str) -> str:
-    """Four hex digits for a value inside a scope (a trace id); needs the key to be computed."""
+    """Eight hex digits for a value inside a scope (a trace id); needs the key to be computed."""
     scoped = hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=32).digest()
     data = value.encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(data, key=scoped, digest_size=2).hexdigest()
+    return hashlib.blake2b(data, key=scoped, digest_size=4).hexdigest()
 
 
 def user_placeholder(key: bytes, scope: str, name: str) -> str:
@@ -44,7 +45,7 @@ def user_placeholder(key: bytes, scope: str, name: str) -> str:
 
 
 def placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
-    """`<KIND_3f2a>`, or with `bare` an identifier, `REDACTED_KIND_3f2a`, for code outside strings."""
+    """`<KIND_3f2ac91d>`, or with `bare` an identifier, `REDACTED_KIND_3f2ac91d`, for code outside strings."""
     return f"REDACTED_{kind}_{digits}" if bare else f"<{kind}_{digits}>"
 
 

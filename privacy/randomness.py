@@ -6,6 +6,8 @@ import math
 import re
 from collections import Counter
 
+from privacy.words import COMMON_WORDS, SPEECH
+
 # Values that say themselves that they are none: documentation, templates, masks.
 _STAND_IN = re.compile(
     r"(?i)example|sample|dummy|placeholder|your[_\- ]?|change[_\-]?(?:me|this|it)|x{4,}|\*{3,}|\.{3}|"
@@ -26,6 +28,9 @@ _PARTS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _HEX = re.compile(r"[0-9a-fA-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")
+_LOWER_WORD = re.compile(r"[a-z]{8,32}")
+_PHRASE_WORD = re.compile(r"[a-z0-9]{2,16}")
+_JOINED = re.compile(r"(?=.*[A-Z0-9])[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,12}){2,7}")
 _SPECIAL = frozenset("!@#$%^&*+=?~")
 _PATH = re.compile(r"^[\w.@-]+(?:/[\w.@-]+)+$")
 
@@ -65,6 +70,11 @@ def is_stand_in(value: str) -> bool:
     return bool(_STAND_IN.search(value) or (not strong and _ABOUT.search(value)))
 
 
+def is_uuid(value: str) -> bool:
+    """Thirty-two hex digits in the five groups of RFC 9562."""
+    return bool(_UUID.fullmatch(value))
+
+
 def is_random(value: str) -> bool:
     """A machine made it: long enough, letters and digits, high entropy, no words."""
     if len(value) < 12 or not value.isascii():
@@ -79,7 +89,8 @@ def is_random(value: str) -> bool:
         return len(value) >= 16 and digits >= 2 and entropy(value) >= 2.6
     if not digits and (len(value) < 20 or value.islower() or value.isupper()):
         return False
-    return entropy(value) >= 3.0 and wordiness(value) < 0.5
+    long = len(value) >= 32 and digits >= 3 and not value.islower() and not value.isupper()
+    return entropy(value) >= 3.0 and wordiness(value) < (0.65 if long else 0.5)
 
 
 def is_password(value: str) -> bool:
@@ -98,9 +109,26 @@ def is_password(value: str) -> bool:
     return letters and mixed and wordiness(value) < 0.3
 
 
+def is_plain_password(value: str) -> bool:
+    """A word, a number or words apart by blanks that stand where a password is set: nothing of code,
+    documentation or a sentence."""
+    if not 6 <= len(value) <= 128 or is_stand_in(value) or _PATH.match(value):
+        return False
+    if value.isdigit():
+        return len(value) <= 32
+    if _LOWER_WORD.fullmatch(value):
+        return value not in COMMON_WORDS
+    if _JOINED.fullmatch(value):
+        return True
+    words = value.split(" ")
+    return 3 <= len(words) <= 8 and all(map(_PHRASE_WORD.fullmatch, words)) and not SPEECH.intersection(words)
+
+
 def is_token(value: str) -> bool:
     """A key or token as a service hands it out."""
-    if not is_random(value) or _CODE.search(value) or _PATH.match(value):
+    if not is_random(value) or _CODE.search(value):
+        return False
+    if _PATH.match(value) and not (len(value) >= 30 and is_mixed_case(value)):
         return False
     solid = len(value) >= 32 and value.isalnum()  # no joints for a word to stand between
     return solid or not is_stand_in(value)

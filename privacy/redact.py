@@ -9,14 +9,17 @@ import dataclasses
 import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from privacy.identity import Known, known_from_environment, make_known, names_in_paths
+from privacy.detectors import Detectors
+from privacy.identity import Known, known_from_environment, make_known
 from privacy.leaf import LeafRedactor, redact_arguments
+from privacy.lists import env_file_variables, make_listed
 from records.message import Message, ToolCall, ToolSpec
 from records.state import Context, Step, Trace
 
-RULES_VERSION = "r1"
+RULES_VERSION = "r2"
 
 
 class Redactor:
@@ -36,8 +39,12 @@ class Redactor:
         hosts: Iterable[str] = (),
         key: bytes = b"",
     ) -> None:
-        self._known = make_known(secrets, [user or ""], [home or ""], hosts)
+        self._know(make_known(secrets, [user or ""], [home or ""], hosts))
         self._key = key
+
+    def _know(self, known: Known) -> None:
+        self._known = known
+        self._detectors = Detectors(known)
 
     @classmethod
     def from_environment(
@@ -47,13 +54,31 @@ class Redactor:
         secrets: Iterable[str] = (),
         hostname: str | None = None,
         key: bytes = b"",
+        redact: Iterable[str] = (),
+        allow: Iterable[str] = (),
+        env_files: Iterable[Path] = (),
     ) -> "Redactor":
         """A redactor that knows the values of `environ`'s secret-named variables (8 characters or
-        more), its home folder and user, and this machine's name; `secrets` come on top."""
+        more), those of `env_files`, its home folder and user, and this machine's name; `secrets` come
+        on top.
+
+        `redact` and `allow` list exact values and, behind `re:`, patterns. What is allowed stands
+        whatever rule finds it; only known secrets do not. Raises ConfigError for a pattern that is none
+        and for a file that cannot be read.
+        """
         known = known_from_environment(environ, hostname or socket.gethostname())
-        extra = make_known(secrets)
+        more = [make_known(secrets)]
+        more += [known_from_environment(env_file_variables(path)) for path in env_files]
+        values = {value for each in (known, *more) for value in each.secrets}
         redactor = cls(key=key)
-        redactor._known = dataclasses.replace(known, secrets=(*known.secrets, *extra.secrets))
+        redactor._know(
+            dataclasses.replace(
+                known,
+                secrets=tuple(sorted(values, key=lambda value: (-len(value), value))),
+                redact=make_listed(redact, "redact"),
+                allow=make_listed(allow, "allow"),
+            )
+        )
         return redactor
 
     @property
@@ -64,12 +89,12 @@ class Redactor:
     def redact_text(self, text: str, scope: str = "") -> tuple[str, Counter[str]]:
         """A text without what is private, and what was found by type. Placeholders agree inside one
         `scope` (a trace id)."""
-        leaf = LeafRedactor(self._known, self._key, scope)
+        leaf = LeafRedactor(self._detectors, self._key, scope)
         return leaf.redact(text), leaf.findings
 
     def redact_message(self, message: Message, scope: str = "") -> tuple[Message, Counter[str]]:
         """A message without what is private; the same object where nothing was found."""
-        leaf = LeafRedactor(self._known, self._key, scope)
+        leaf = LeafRedactor(self._detectors, self._key, scope)
         return _message(leaf, message), leaf.findings
 
     def redact_trace(self, trace: Trace) -> tuple[Trace, Counter[str]]:
@@ -83,8 +108,9 @@ class Redactor:
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
         ]
-        names = names_in_paths(_texts(trace), set(places))
-        leaf = LeafRedactor(self._known, self._key, trace.trace_id, names)
+        texts = list(dict.fromkeys(_texts(trace)))
+        detectors, needs = self._detectors.with_names_of(texts, set(places))
+        leaf = LeafRedactor(detectors, self._key, trace.trace_id, needs)
         done: dict[Message, Message] = {}
         fields = {
             name: _maybe(leaf, getattr(trace, name))
@@ -102,6 +128,8 @@ def _texts(trace: Trace) -> Iterator[str]:
             if id(message) not in seen:
                 seen.add(id(message))
                 yield message.content
+                if message.reasoning:
+                    yield message.reasoning
                 yield from (call.arguments for call in message.tool_calls)
 
 

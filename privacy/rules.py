@@ -7,24 +7,38 @@ the table has none. Long runs are found by mapping every byte to its class and s
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import string
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 RUN = 20
 # Left edge of a token: no letter or digit before it, unless that ends an escape (`\n`, ANSI `\x1b[32m`,
 # `%3D`), which text inside text brings along.
-LEFT = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\dm)|(?<=%[0-9A-F]{2})|(?<=u00[0-9a-f]{2}))"
-_TOKEN_CLASS = bytes(
-    ord("x") if byte < 128 and (chr(byte).isalnum() or chr(byte) in "_-") else ord(" ") for byte in range(256)
+LEFT = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\dm)|(?<=%[0-9A-F]{2})"
+    r"|(?<=\\u[0-9a-fA-F]{4})|(?<=\\x[0-9a-fA-F]{2}))"
 )
-_DIGITS = bytes(ord("0") if 48 <= byte <= 57 else byte for byte in range(256))
+
+
+def _table(mark: str, characters: str, keep: bool = True) -> bytes:
+    """A byte map: `mark` for the characters, else the byte itself, or a blank."""
+    chosen = frozenset(characters.encode("ascii"))
+    return bytes(ord(mark) if byte in chosen else byte if keep else ord(" ") for byte in range(256))
+
+
+_ALNUM = string.ascii_letters + string.digits
+_TABLES = {
+    "fold": bytes(ord("0") if 48 <= byte <= 57 else bytes((byte,)).lower()[0] for byte in range(256)),
+    "hexes": _table("h", string.hexdigits),
+    "runs": _table("x", _ALNUM + "_-", keep=False),
+    "data": _table("x", _ALNUM + "+/=_-"),
+    "breaks": _table(" ", " \n\r\v\f\"'\t<>"),
+}
 _LONG = b"x" * RUN
 _REACH_LEFT = 200  # characters; room for the address or the prefix before a run
 _REACH_RIGHT = 8192
-_UNBROKEN = re.compile(r"[^\s\"'<>]*")
-_BREAKS = b" \n\"'\t<>"
-_BROKEN = bytes(ord(" ") if byte in _BREAKS else ord("x") for byte in range(256))
+_STRONG = re.compile(rb"[0-9A-Z]")
 
 
 class Span(NamedTuple):
@@ -35,12 +49,20 @@ class Span(NamedTuple):
     kind: str
 
 
+Anchor = tuple[str, bytes]
+"""A plane of the text (`View.plane`) and a literal that must occur in it."""
+
+
 class Detector(NamedTuple):
-    """A way of finding spans, run where one of its lower-case literals occurs in `View.low`; with none,
-    always."""
+    """A way of finding spans, run where one of its anchors occurs; `on` makes them."""
 
     find: Callable[["View"], Iterator[Span]]
-    literals: tuple[bytes, ...] = ()
+    anchors: tuple[Anchor, ...]
+
+
+def on(find: Callable[["View"], Iterator[Span]], *literals: bytes, plane: str = "fold") -> Detector:
+    """A detector run where one of the literals occurs in the plane."""
+    return Detector(find, tuple((plane, literal) for literal in literals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,45 +134,102 @@ def rule(kind: str, literals: str, pattern: str, check: Callable[[str], bool] | 
 class View:
     """A text with what every prefilter needs of it; one byte a character, so that positions agree.
 
-    `raw`: Latin-1, `?` for what is not; `low`: in lower case; `digits`: every digit a 0.
+    Planes, each made when first asked for: `raw` is Latin-1 with `?` for what is not; `fold` is in lower
+    case with every digit a 0; in `hexes` every hex digit is an h; in `runs` and `data` the characters of
+    tokens and of Base64 are an x; in `breaks` what ends a word is a blank.
     """
 
-    __slots__ = ("digits", "low", "raw", "text")
+    __slots__ = ("_found", "_known", "_only", "_planes", "raw", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(
+        self,
+        text: str,
+        found: dict[bytes, list[int]] | None = None,
+        only: Collection[bytes] | None = None,
+    ) -> None:
+        """`found`: where the anchors of the folded plane stand, all that occur; `only`: those that may
+        occur at all."""
         self.text = text
         self.raw = text.encode("latin-1", "replace")
-        self.low = self.raw.lower()
-        self.digits = self.raw.translate(_DIGITS)
+        self._planes: dict[str, bytes] = {}
+        self._known = found
+        self._only = only
+        self._found: dict[Anchor, list[int]] = {}
 
-    def positions(self, literal: bytes) -> Sequence[int]:
-        """Where a lower-case literal occurs, whatever the case of the text."""
-        at = self.low.find(literal)
-        if at < 0:
+    def plane(self, name: str) -> bytes:
+        """One of the planes."""
+        if name not in self._planes:
+            self._planes[name] = self.raw.translate(_TABLES[name])
+        return self._planes[name]
+
+    def positions(self, literal: bytes, plane: str = "fold") -> Sequence[int]:
+        """Where an anchor of a detector occurs in a plane."""
+        if self._known is not None and plane == "fold":
+            return self._known.get(literal, ())
+        if self._only is not None and plane == "fold" and literal not in self._only:
             return ()
-        found: list[int] = []
-        while at >= 0:
-            found.append(at)
-            at = self.low.find(literal, at + len(literal))
-        return found
+        anchor = (plane, literal)
+        if anchor not in self._found:
+            self._found[anchor] = list(_positions(self.plane(plane), literal))
+        return self._found[anchor]
 
     def regions(self) -> list[tuple[int, int]]:
-        """The surroundings of the long runs, merged where they touch; left out are those with neither a
+        """The surroundings of the long runs, merged where they touch; left out are runs with neither a
         digit nor a capital, which are paths and identifiers."""
-        classes = self.raw.translate(_TOKEN_CLASS)
+        classes, raw = self.plane("runs"), self.raw
         at = classes.find(_LONG)
         if at < 0:
             return []
         found: list[tuple[int, int]] = []
-        broken = self.raw.translate(_BROKEN)
+        broken, size = self.plane("breaks"), len(raw)
         while at >= 0:
-            left = max(0, at - _REACH_LEFT)
-            start = max(left, broken.rfind(b" ", left, at) + 1)
-            match = _UNBROKEN.match(self.text, at, min(len(self.text), at + _REACH_RIGHT))
-            end = match.end() if match else at + RUN
-            if found and start <= found[-1][1]:
-                found[-1] = (found[-1][0], end)
-            elif b"0" in self.digits[start:end] or self.raw[start:end] != self.low[start:end]:
-                found.append((start, end))
+            end = classes.find(b" ", at + RUN)
+            end = size if end < 0 else end
+            if _STRONG.search(raw, at, end):
+                left = max(0, at - _REACH_LEFT)
+                start = max(left, broken.rfind(b" ", left, at) + 1)
+                edge = broken.find(b" ", end, at + _REACH_RIGHT)
+                end = edge if edge >= 0 else max(end, min(size, at + _REACH_RIGHT))
+                if found and start <= found[-1][1]:
+                    found[-1] = (found[-1][0], end)
+                else:
+                    found.append((start, end))
             at = classes.find(_LONG, end)
         return found
+
+
+def _positions(plane: bytes, literal: bytes) -> Iterator[int]:
+    at = plane.find(literal)
+    while at >= 0:
+        yield at
+        at = plane.find(literal, at + len(literal))
+
+
+_ESCAPE = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[a-zA-Z]")
+
+
+def after_escape(text: str, start: int) -> int:
+    """`start`, or the end of the escape (`\\n`, `\\x1f`) that a word beginning there begins with."""
+    if text[start - 1 : start] == "\\" and start and (match := _ESCAPE.match(text, start)):
+        return match.end()
+    return start
+
+
+def fold(value: str) -> bytes:
+    """A value as the folded plane shows it."""
+    return View(value).plane("fold")
+
+
+def near(
+    literal: bytes, pattern: re.Pattern[str], kind: str, check: Callable[[str], bool], back: int = 0
+) -> Detector:
+    """A detector: at each literal, `pattern` matched there, or searched from `back` characters before it."""
+
+    def find(view: View) -> Iterator[Span]:
+        for at in view.positions(literal):
+            start = max(0, at - back)
+            found = pattern.search(view.text, start, at + 300) if back else pattern.match(view.text, at)
+            if found and check(found["v"]):
+                yield Span(*found.span("v"), kind)
+
+    return on(find, literal)

@@ -6,11 +6,14 @@ blanks, numbers and escapes are those of the source.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
+
+import orjson
 
 _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _COLON = re.compile(r"\s*:")
+_NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32})(?=[\s,}\]])")
 _NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
 _VALUE_KEYS = frozenset(("value", "Value"))
 Leaf = Callable[[str, str], str]
@@ -30,17 +33,31 @@ def is_json(text: str) -> bool:
     if head not in ("{", "["):
         return False
     try:
+        orjson.loads(text)
+    except ValueError:
+        return _is_lenient_json(text)
+    return True
+
+
+def _is_lenient_json(text: str) -> bool:
+    """What the standard reader takes besides: `NaN`, lone surrogates, control characters' escapes."""
+    try:
         json.loads(text)
     except (ValueError, RecursionError):
         return False
     return True
 
 
-def redact_json(text: str, leaf: Leaf) -> str:
-    """Valid JSON with every string passed through `leaf(value, name)`; the same object if none changed."""
+def redact_json(text: str, leaf: Leaf, ready: Callable[[Sequence[str]], None] = lambda values: None) -> str:
+    """Valid JSON with every string passed through `leaf(value, name)`; the same object if none changed.
+
+    `ready` is told of all strings beforehand.
+    """
     pieces: list[str] = []
     done = 0
-    for literal in _literals(text):
+    literals = list(_literals(text))
+    ready([literal.value for literal in literals])
+    for literal in literals:
         new = leaf(literal.value, literal.name)
         if new != literal.value:
             pieces += (text[done : literal.start], _encode(new, text[literal.start : literal.end]))
@@ -58,6 +75,8 @@ def _literals(text: str) -> Iterator[_Literal]:
         if _COLON.match(text, match.end()):
             key = value
             yield _Literal(*match.span(), value, "")
+            if number := _NUMBER.match(text, match.end()):
+                yield _Literal(*number.span("v"), number["v"], key)
         elif ":" in text[end : match.start()]:
             if key in _NAME_KEYS:
                 announced = value

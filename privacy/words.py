@@ -74,3 +74,26 @@ WEAK_PASSWORDS = _words(
     redis
     """
 )
+# Words of sentences, which no passphrase of random words holds.
+SPEECH = _words(
+    """
+    the is are was be to of for and or not no in on at by with from your you my we it this that if as
+    an must should can cannot will please enter has have been does did do use set new old same
+    """
+)
+# Countries whose bank account numbers are international (ISO 13616).
+BANK_COUNTRIES = _words(
+    """
+    ad ae al at ba be bg ch cy cz de dk ee es fi fr gb ge gi gr hr hu ie il is it kz lb li lt lu lv mc
+    md me mk mt nl no pk pl pt qa ro rs sa se si sk sm tn tr ua vg xk br
+    """
+)
+# What documentation calls a machine.
+MACHINE_WORDS = _words("localhost hostname server machine remote remotehost myhost computer")
+# Local parts of addresses in documentation.
+SAMPLE_NAMES = _words(
+    """
+    info support hello contact mail email sales noreply test1 test2 a b c x y z alice bob john jane joe
+    john.doe jane.doe johndoe janedoe foo.bar first.last firstname.lastname bot password pass pwd secret token
+    """
+)

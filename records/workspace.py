@@ -5,6 +5,7 @@
     runs/<run_id>/                        manifests of each stage
     releases/<name>/<version>/            finished releases
     ledger.sqlite                         money and bought answers (a database URL may replace it)
+    consents.json, forgotten.json         what may leave this machine, and what must not come back
 
 A shard is named by its content and never changes. It says in its metadata which traces it covers; a
 later shard that covers a trace replaces what earlier ones say of it. The pointer is replaced
@@ -113,6 +114,22 @@ class Workspace:
         Writing the content of the newest live shard of these traces again adds nothing. `day` is
         `YYYY-MM-DD`.
         """
+        shard = self.write_file(name, table, covers, Path(name) / f"source={source}" / f"day={day}")
+        with self.lock():
+            self._point(name, [*(s for s in self.live(name) if s.path != shard.path), shard])
+        return shard
+
+    def point(self, name: str, shards: Sequence[Shard]) -> None:
+        """Make these the live shards of a table, oldest first; the files of others stay."""
+        with self.lock():
+            self._point(name, shards)
+
+    def _point(self, name: str, shards: Sequence[Shard]) -> None:
+        pointed = [{"path": s.path, "rows": s.rows, "bytes": s.bytes} for s in shards]
+        write_json(self.root / name / "live.json", {"schema": SCHEMAS[name][0], "shards": pointed})
+
+    def write_file(self, name: str, table: pa.Table, covers: Sequence[str], folder: Path) -> Shard:
+        """Write a table as a shard that is not live yet; `folder` is relative to the workspace."""
         version, schema = SCHEMAS[name]
         if not table.schema.equals(schema):
             raise WorkspaceError(f"a table for {name} has other columns than schema {version}")
@@ -121,19 +138,11 @@ class Workspace:
             "tracemill.schema": str(version),
             "tracemill.covers": json.dumps(sorted(covers)),
         }
-        folder = self.root / name / f"source={source}" / f"day={day}"
-        shard = self._write_file(folder, table.replace_schema_metadata(metadata))
-        with self.lock():
-            shards = [s for s in self.live(name) if s.path != shard.path]
-            pointed = [{"path": s.path, "rows": s.rows, "bytes": s.bytes} for s in [*shards, shard]]
-            write_json(self.root / name / "live.json", {"schema": version, "shards": pointed})
-        return shard
-
-    def _write_file(self, folder: Path, table: pa.Table) -> Shard:
         sink = pa.BufferOutputStream()
+        table = table.replace_schema_metadata(metadata)
         pq.write_table(table, sink, compression="zstd", row_group_size=64)
         data = sink.getvalue()
-        path = folder / f"{hashlib.blake2b(data, digest_size=16).hexdigest()}.parquet"
+        path = self.root / folder / f"{hashlib.blake2b(data, digest_size=16).hexdigest()}.parquet"
         with writing(path) as temporary:
             temporary.write_bytes(data)
         return Shard(str(path.relative_to(self.root)), table.num_rows, data.size)
@@ -160,7 +169,6 @@ class Workspace:
     def current(self, name: str, traces: frozenset[str] | None = None) -> Iterator[pa.Table]:
         """What the table says today, shard by shard, newest first: of each trace only the rows of the
         newest shard that covers it. `traces` limits it to those."""
-        key = "trace_id" if name == "traces" else "step_id"
         done: set[str] = set()
         for shard in reversed(self.live(name)):
             wanted = self.covers(name, shard) - done
@@ -168,7 +176,7 @@ class Workspace:
             if traces is not None:
                 wanted &= traces
             if wanted:
-                yield _of_traces(self.read(name, shard), key, wanted)
+                yield _of_traces(name, self.read(name, shard), wanted)
 
     def read(self, name: str, shard: Shard) -> pa.Table:
         """One shard as a table of today's schema."""
@@ -185,11 +193,20 @@ class Workspace:
             yield
 
 
-def _of_traces(table: pa.Table, key: str, wanted: frozenset[str]) -> pa.Table:
-    ids = table.column(key).to_pylist()
-    if key == "step_id":
-        ids = [step_id.rsplit(":", 2)[0] for step_id in ids]
-    return table.filter(pa.array([trace_id in wanted for trace_id in ids], pa.bool_()))
+def trace_ids_of(name: str, table: pa.Table) -> list[str]:
+    """The trace of each row of a table."""
+    if name == "traces":
+        return table.column("trace_id").to_pylist()
+    return [step_id.rsplit(":", 2)[0] for step_id in table.column("step_id").to_pylist()]
+
+
+def without_traces(name: str, table: pa.Table, gone: frozenset[str]) -> pa.Table:
+    """The rows of a table that are of other traces."""
+    return table.filter(pa.array([i not in gone for i in trace_ids_of(name, table)], pa.bool_()))
+
+
+def _of_traces(name: str, table: pa.Table, wanted: frozenset[str]) -> pa.Table:
+    return table.filter(pa.array([i in wanted for i in trace_ids_of(name, table)], pa.bool_()))
 
 
 def _layout_of(marker: Path) -> object:

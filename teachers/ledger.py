@@ -11,7 +11,7 @@ may lose the last transactions.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,6 +23,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from records.errors import LedgerError
 from records.reply import TeacherReply
 from teachers.ledger_entries import Bought, Denied, Intent, Reservation, Spent
+from teachers.ledger_forget import compact, forget_rows
 from teachers.ledger_schema import answers, budgets, calls, insert_or_ignore, open_database, runs
 from teachers.reply_json import dump_reply
 
@@ -82,6 +83,11 @@ class Ledger:
 
     def __exit__(self, *_exc: object) -> None:
         self.close()
+
+    @property
+    def backend(self) -> str:
+        """The kind of database: `sqlite` or `postgresql`."""
+        return self._engine.dialect.name
 
     def close(self) -> None:
         """Gives the connections back."""
@@ -253,6 +259,30 @@ class Ledger:
                 query = select(answers.c.request_key, answers.c.reply).where(answers.c.request_key.in_(keys))
                 found.update({row.request_key: row.reply for row in connection.execute(query)})
         return found
+
+    def forget(
+        self, aliases: Mapping[str, str], holds: Callable[[str], bool], keep: Collection[str] = ()
+    ) -> int:
+        """Takes traces and texts out of the book; gives how many answers were deleted.
+
+        Deleted are the answers that were bought for a trace in `aliases`, and any answer whose JSON
+        `holds`. Answers in `keep` are of other traces too: they stay unless they hold. The money stays,
+        booked on the alias of the trace. Raises LedgerError.
+        """
+        with self._writing() as connection:
+            deleted = forget_rows(connection, aliases, holds, frozenset(keep))
+        self.compact()
+        return deleted
+
+    def compact(self) -> None:
+        """Makes deleted bytes go from a SQLite file and its log. Raises LedgerError."""
+        compact(self._engine)
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every stored answer as request key and JSON."""
+        with self._reading() as connection:
+            for row in connection.execute(select(answers.c.request_key, answers.c.reply)).yield_per(500):
+                yield row.request_key, row.reply
 
     def spent(self, run_id: str) -> Spent:
         """What a run settled and holds reserved, over all its restarts. LedgerError: no such run."""

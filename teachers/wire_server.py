@@ -200,8 +200,10 @@ class Running:
 
 
 @contextmanager
-def running(settings: WireSettings | None = None, port: int = 0) -> Iterator[Running]:
-    """A server on loopback in a thread of its own, stopped at the end of the block."""
+def running(
+    settings: WireSettings | None = None, port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[Running]:
+    """A server on `host` in a thread of its own, stopped at the end of the block."""
     settings = settings or WireSettings()
     server = WireServer(settings)
     loop = asyncio.new_event_loop()
@@ -209,7 +211,7 @@ def running(settings: WireSettings | None = None, port: int = 0) -> Iterator[Run
     thread.start()
     runner: web.AppRunner | None = None
     try:
-        listening = asyncio.run_coroutine_threadsafe(_listen(server, "127.0.0.1", port), loop)
+        listening = asyncio.run_coroutine_threadsafe(_listen(server, host, port), loop)
         runner, url = listening.result(timeout=30)
         yield Running(url, settings.api_key, server)
     finally:

@@ -105,6 +105,7 @@ def test_without_teachers_there_are_hindsight_pairs_only_and_nothing_is_sent(
     assert not (tmp_path / "w" / "ledger.sqlite").exists()
 
 
+@pytest.mark.slow
 def test_sessions_that_grew_and_new_ones_join_and_nothing_is_counted_twice(
     tracemill: Run, tmp_path: Path
 ) -> None:
@@ -126,6 +127,7 @@ def test_sessions_that_grew_and_new_ones_join_and_nothing_is_counted_twice(
     assert full["release"]["version"] != half["release"]["version"] or half["release"]["version"] is None
 
 
+@pytest.mark.slow
 def test_a_lost_ledger_is_not_paid_again_and_a_lost_key_is_said(tracemill: Run, tmp_path: Path) -> None:
     work = tmp_path / "w"
     flags = ("--claude-code", EXAMPLES / "claude_code", "--workspace", work)

@@ -66,6 +66,7 @@ def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Ru
         assert held == []
 
 
+@pytest.mark.slow
 def test_a_cap_that_covers_not_one_call_asks_nothing_and_says_so(tracemill: Run, tmp_path: Path) -> None:
     with running(WireSettings(api_key=KEY)) as server:
         config = _config(tmp_path, server, 0.001)
@@ -151,6 +152,7 @@ def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
     assert 1 <= record["summary"]["held_calls"] <= 32
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_so_and_goes_on(
     tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:

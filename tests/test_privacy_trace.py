@@ -59,8 +59,8 @@ def test_every_text_of_a_trace_is_covered() -> None:
     redacted, counts = Redactor(key=b"k").redact_trace(trace)
     assert TOKEN not in repr(redacted)
     assert counts == Counter(GITHUB_TOKEN=13)
-    assert len(set(re.findall(r"<GITHUB_TOKEN_[0-9a-f]{4}>", repr(redacted)))) == 1
-    assert redacted.redaction == RULES_VERSION == "r1"
+    assert len(set(re.findall(r"<GITHUB_TOKEN_[0-9a-f]{8}>", repr(redacted)))) == 1
+    assert redacted.redaction == RULES_VERSION == "r2"
     result = redacted.contexts[0].messages[3]
     assert (result.is_error, result.error_kind, result.tool_call_id) == (True, "exit_code", "c1")
     assert redacted.contexts[0].messages[2].tool_calls[0].id == "c1"
@@ -116,9 +116,9 @@ def test_user_names_from_paths_are_redacted_throughout_the_trace() -> None:
     text = repr(redacted)
     assert re.findall(r"\bklarsen\b", text) == []
     assert "klarsenson" in text
-    assert len(set(re.findall(r"user_[0-9a-f]{4}", text))) == 1
+    assert len(set(re.findall(r"user_[0-9a-f]{8}", text))) == 1
     arguments = json.loads(redacted.contexts[0].messages[1].tool_calls[0].arguments)
-    assert re.fullmatch(r"/Users/user_[0-9a-f]{4}/proj/a\.py", arguments["file_path"])
+    assert re.fullmatch(r"/Users/user_[0-9a-f]{8}/proj/a\.py", arguments["file_path"])
     assert counts == Counter(USER=5)
 
 
@@ -159,19 +159,19 @@ def test_json_in_json_is_redacted_at_the_leaf() -> None:
     arguments = json.dumps({"command": "put", "body": inner})
     redacted, counts = Redactor(key=b"k").redact_message(_call(arguments))
     body = json.loads(json.loads(redacted.tool_calls[0].arguments)["body"])
-    assert re.fullmatch(r"<PASSWORD_[0-9a-f]{4}>", body["password"])
-    assert re.fullmatch(r"C:\\Users\\user_[0-9a-f]{4}\\x", body["path"])
+    assert re.fullmatch(r"<PASSWORD_[0-9a-f]{8}>", body["password"])
+    assert re.fullmatch(r"C:\\Users\\user_[0-9a-f]{8}\\x", body["path"])
     assert counts == Counter(PASSWORD=1, USER=1)
 
 
 def test_arguments_that_are_no_json_are_redacted_as_text() -> None:
     redacted, _ = Redactor(key=b"k").redact_message(_call('{"command": "echo ' + TOKEN + '"'))
-    assert re.fullmatch(r'\{"command": "echo <GITHUB_TOKEN_[0-9a-f]{4}>"', redacted.tool_calls[0].arguments)
+    assert re.fullmatch(r'\{"command": "echo <GITHUB_TOKEN_[0-9a-f]{8}>"', redacted.tool_calls[0].arguments)
 
 
 def test_code_outside_strings_gets_a_name() -> None:
     redacted, _ = Redactor(key=b"k").redact_text("x = kim" + "@" + "northwind.io\n")
-    assert re.fullmatch(r"x = REDACTED_EMAIL_[0-9a-f]{4}\n", redacted)
+    assert re.fullmatch(r"x = REDACTED_EMAIL_[0-9a-f]{8}\n", redacted)
     assert Redactor(key=b"k").redact_text(redacted)[0] is redacted
 
 

@@ -1,0 +1,111 @@
+"""What must not come back: the traces and projects that were forgotten, as keyed hashes alone.
+
+`forgotten.json` in the workspace; without `redaction.key` its entries say nothing. Removing an entry
+(or the file) lets the sessions in again.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from data_cards.versions import next_version, version_key, versions_in
+from flows.inventory import any_home
+from flows.selection import project_names
+from privacy.placeholders import workspace_key
+from records.errors import WorkspaceError
+from records.files import read_json_file, write_json
+from records.state import Trace
+from records.workspace import Workspace
+
+FORGOTTEN = "forgotten"
+_FILE = "forgotten.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """The list of a workspace. `versions` are removed releases by name, whose numbers are not used
+    again."""
+
+    key: bytes
+    traces: frozenset[str] = frozenset()
+    projects: frozenset[str] = frozenset()
+    versions: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, work: Workspace) -> "Forgotten":
+        """The list as it stands. Raises WorkspaceError where the file is no such list: a broken one
+        would let everything back in."""
+        key, path = workspace_key(work.root / "redaction.key"), work.root / _FILE
+        if not path.exists():
+            return cls(key)
+        value: Any = read_json_file(path)
+        try:
+            versions = tuple(sorted((str(n), str(v)) for n, v in value["versions"]))
+            return cls(key, frozenset(value["traces"]), frozenset(value["projects"]), versions)
+        except (KeyError, TypeError, ValueError):
+            raise WorkspaceError(f"{path} does not say what was forgotten", "a file of tracemill's") from None
+
+    def reason(self, trace: Trace) -> str | None:
+        """`forgotten` for a trace that is on the list, itself, its session or its project."""
+        ids = [trace.trace_id, *([trace.parent_trace_id] if trace.parent_trace_id else [])]
+        if any(self._hash(trace_id) in self.traces for trace_id in ids):
+            return FORGOTTEN
+        if self.projects and any(self._project(name) in self.projects for name in _names(trace)):
+            return FORGOTTEN
+        return None
+
+    def adding(
+        self,
+        traces: Iterable[str] = (),
+        projects: Iterable[str] = (),
+        versions: Iterable[tuple[str, str]] = (),
+    ) -> "Forgotten":
+        """The list with more on it."""
+        return replace(
+            self,
+            traces=self.traces | {self._hash(trace_id) for trace_id in traces},
+            projects=self.projects | {self._project(name) for name in projects},
+            versions=tuple(sorted({*self.versions, *versions})),
+        )
+
+    def write(self, work: Workspace) -> None:
+        """Put the list in place of the workspace's."""
+        value = {
+            "schema": 1,
+            "traces": sorted(self.traces),
+            "projects": sorted(self.projects),
+            "versions": self.versions,
+        }
+        write_json(work.root / _FILE, value)
+
+    def version_for(self, releases_dir: Path, name: str) -> str | None:
+        """The version the next release of a name must bear where the latest was removed, so that no
+        number stands for two contents; None where the usual one will do."""
+        removed = [version for release, version in self.versions if release == name]
+        latest = max(removed, key=version_key, default=None)
+        there = versions_in(releases_dir / name)
+        if latest is None or (there and version_key(there[-1]) > version_key(latest)):
+            return None
+        return next_version(latest, datetime.now(UTC))
+
+    def alias(self, trace_id: str) -> str:
+        """What stands for the trace where money was booked on it."""
+        return f"forgotten-{self._hash(trace_id)[:20]}"
+
+    def _project(self, name: str) -> str:
+        return self._hash("project", any_home(name).casefold())
+
+    def _hash(self, *parts: str) -> str:
+        text = "\0".join(parts).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(text, key=self.key[:64], digest_size=16).hexdigest()
+
+
+def _names(trace: Trace) -> set[str]:
+    """Name and folders of the project, where it has none its repository: no mere part of a path, which
+    could be anybody's."""
+    folders = {name for name in project_names(trace) if "/" in name}
+    name = trace.project or trace.repository
+    return folders | ({name} if name else set())

@@ -1,0 +1,98 @@
+"""What a workspace took in, a line a trace: whose it is, how much, what redaction found in it."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from records.message import Message
+from records.state import Trace
+
+FOUND = "redacted:"
+"""Prefix of the notes of a trace that say what redaction found in it, by type."""
+
+_USER = re.compile(r"user_(?:[0-9a-f]{8}|[0-9a-f]{4})(?![A-Za-z0-9])")
+_HOME = re.compile(r"^([A-Za-z]:)?[\\/](home|Users|users)[\\/][^\\/]+")
+
+
+class Project(NamedTuple):
+    """Whose sessions these are: the project's name and its folder, redacted; the folder is empty where
+    the source names none. Where there is no project, the repository, or else the source, stands for it."""
+
+    name: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.place})" if self.place else self.name
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Project":
+        """The project of a redacted trace."""
+        cwds = (s.cwd for c in trace.contexts for s in c.steps if s.cwd)
+        return cls.named(trace.project, trace.repository, trace.source, next(cwds, ""))
+
+    @classmethod
+    def named(cls, project: str | None, repository: str | None, source: str, cwd: str) -> "Project":
+        """The project of these columns of a redacted trace; `cwd` is the first of its steps."""
+        if project:
+            return cls(any_user(project), any_home(cwd))
+        return cls(repository or f"{source}, no repository named")
+
+
+def any_user(text: str) -> str:
+    """A user's placeholder differs from trace to trace; the project does not."""
+    return _USER.sub("user", text)
+
+
+def any_home(place: str) -> str:
+    """A folder with the user's name in it left open, so that recorded and redacted paths compare."""
+    return any_user(_HOME.sub(r"\1/\2/user", place))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEntry:
+    """One redacted trace: `text_bytes` counts each of its messages once, in UTF-8."""
+
+    trace_id: str
+    project: Project
+    main: bool
+    contexts: int
+    states: int
+    text_bytes: int
+    findings: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, trace: Trace) -> "TraceEntry":
+        """The entry of a redacted trace."""
+        messages = {id(m): m for context in trace.contexts for m in context.messages}
+        return cls(
+            trace.trace_id,
+            Project.of(trace),
+            trace.kind == "main",
+            len(trace.contexts),
+            trace.step_count,
+            sum(map(_text_bytes, messages.values())),
+            {k.removeprefix(FOUND): n for k, n in trace.notes.items() if k.startswith(FOUND)},
+        )
+
+
+def _text_bytes(message: Message) -> int:
+    texts = [message.content, *(call.arguments for call in message.tool_calls)]
+    return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def with_findings(trace: Trace, found: Counter[str]) -> Trace:
+    """The trace with what redaction found in it, types and counts alone, in its notes."""
+    if not found:
+        return trace
+    said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())}
+    return replace(trace, notes=dict(trace.notes) | said)
+
+
+def findings_of(entries: Iterable[TraceEntry]) -> Counter[str]:
+    """What redaction found in all of them, by type."""
+    total: Counter[str] = Counter()
+    for entry in entries:
+        total.update(entry.findings)
+    return total

@@ -1,0 +1,138 @@
+"""`tracemill privacy`: the publish gate's two opinions on anything, and what redaction would change."""
+
+import json
+import os
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from flows.prepare import make_redactor
+from privacy.changes import FileChanges, changes_in, changes_with_values
+from privacy.gate import opinions
+from privacy.gate_accepted import read_accepted
+from privacy.gate_findings import FINGERPRINT, Finding, counted
+from privacy.leaf_files import files_under
+from privacy.placeholders import workspace_key
+from privacy.redact import RULES_VERSION
+from privacy.scan import Scanner, Verdict
+from privacy.second_opinion import ABSENT
+from records.errors import ConfigError
+from records.workspace import Workspace
+
+_SHOWN = 200  # findings in the list; --json has them all
+_ACCEPTED = "accepted.json"
+
+
+def scan_path(path: Path, workspace: Path | None, accept: list[str], as_json: bool) -> int:
+    """`tracemill privacy scan`: 1 where something was found that nobody accepted, else 0.
+
+    Raises SourceError where the path cannot be read, ConfigError for a fingerprint that is none,
+    PrivacyError where kingfisher fails.
+    """
+    if not all(FINGERPRINT.fullmatch(each) for each in accept):
+        raise ConfigError("--accept is no fingerprint", "12 hex digits, as scan prints them")
+    work = _workspace_of(path, workspace)
+    key = workspace_key(work.root / "redaction.key" if work else _own_key())
+    verdict = Scanner(make_redactor().known, key, os.environ).scan(path)
+    accepted = {*accept, *(read_accepted(work.root / _ACCEPTED) if work else ())}
+    found = [each for each in verdict.findings if each.fingerprint not in accepted]
+    _print_scan(verdict, found, as_json)
+    return 1 if found else 0
+
+
+def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
+    who = opinions(verdict, RULES_VERSION)
+    accepted = len(verdict.findings) - len(found)
+    if as_json:
+        record: dict[str, Any] = {
+            **{name: getattr(verdict, name) for name in ("files", "texts", "characters", "passed_over")},
+            "opinions": who,
+            "second_opinion": verdict.second is not None,
+            "accepted": accepted,
+            "findings": [each.to_json() for each in found],
+        }
+        _write(json.dumps(record))
+        return
+    for each in found[:_SHOWN]:
+        _write(each.text())
+    if len(found) > _SHOWN:
+        _write(f"and {len(found) - _SHOWN:,} more; --json lists them all")
+    said = counted(found) if found else "clean"
+    rest = f", {accepted:,} accepted" if accepted else ""
+    _write(f"{said}{rest}: {verdict.files:,} files, {verdict.texts:,} texts, {' and '.join(who)}")
+    _say_passed_over(verdict.passed_over)
+    if verdict.second is None:
+        typer.echo(ABSENT, err=True)
+
+
+def diff_path(path: Path, workspace: Path | None, show_values: bool, excerpts: int, as_json: bool) -> None:
+    """`tracemill privacy diff`: what redaction would change; nothing is written.
+
+    Raises ConfigError where values are asked for and stdout is no terminal, SourceError where the path
+    cannot be read.
+    """
+    if show_values and (as_json or not sys.stdout.isatty()):
+        raise ConfigError("--show-values and no terminal", "values on a terminal alone", "leave it out")
+    work = _workspace_of(path, workspace)
+    redactor = make_redactor(work)
+    key = workspace_key(work.root / "redaction.key") if work else b""
+    changes = changes_with_values if show_values else changes_in
+    passed_over: Counter[str] = Counter()
+    base = path if path.is_dir() else path.parent
+    made: list[FileChanges] = []
+    files = 0
+    for file in files_under(path, passed_over):
+        files += 1
+        found = changes(file, str(file.relative_to(base)), redactor.known, key, passed_over)
+        if found.counts:
+            made.append(found)
+            if not as_json:
+                _print_changes(found, excerpts)
+    if as_json:
+        listed = [each.to_json(excerpts) for each in made]
+        _write(json.dumps({"files": files, "changed": listed, "passed_over": dict(passed_over)}))
+        return
+    total = sum((each.counts for each in made), Counter[str]())
+    _write(f"{len(made):,} of {files:,} files would change{': ' if total else ''}{_counted(total)}")
+    _say_passed_over(dict(passed_over))
+
+
+def _print_changes(found: FileChanges, excerpts: int) -> None:
+    _write(f"--- {found.file}\n+++ {found.file} redacted: {_counted(found.counts)}")
+    for each in found.excerpts[:excerpts]:
+        _write(f"@@ {each.where} @@\n-{each.before}\n+{each.after}")
+    if len(found.excerpts) > excerpts:
+        _write(f"@@ and {len(found.excerpts) - excerpts:,} more lines @@")
+
+
+def _counted(counts: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {kind}" for kind, count in counts.most_common())
+
+
+def _say_passed_over(passed_over: dict[str, int]) -> None:
+    for reason, count in passed_over.items():
+        typer.echo(f"passed over: {count:,} {reason}", err=True)
+
+
+def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
+    """The workspace given, or the one the path is or lies in."""
+    if given is not None:
+        return Workspace.open(given, create=False)
+    place = path.absolute()
+    for folder in (place, *place.parents):
+        if (folder / "workspace.json").is_file():
+            return Workspace.open(folder, create=False)
+    return None
+
+
+def _own_key() -> Path:
+    """The key of fingerprints outside any workspace, one for a user of a machine."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "tracemill" / "scan.key"
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(line.encode("utf-8", "replace").decode() + "\n")

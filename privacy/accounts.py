@@ -1,0 +1,128 @@
+"""Names of people and machines where systems show them: prompts, `id`, `~name`, variables, key comments."""
+
+import re
+from collections.abc import Iterator
+
+from privacy.rules import Span, View, after_escape, on
+from privacy.words import COMMON_WORDS, DOMAINS, MACHINE_WORDS, ROLES, SHARED_NAMES
+
+_PAGE = re.compile(r"\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png)$")
+_ROOT_ENCODED = re.compile(r"(?i)%2f(?:home|users)%2f(?P<v>[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})(?=%|$|[^\w.-])")
+_TILDE = re.compile(r"(?<![\w~)\]}./])~(?P<v>[a-z][a-z0-9_-]{3,31})(?=/)")
+_ACCOUNT = re.compile(
+    r"(?:(?:[ug]id|groups)=\d{1,7}\(|(?<![A-Z_])(?:USER|LOGNAME|USERNAME)=[\"']?|whoami\n)(?P<v>[A-Za-z_][A-Za-z0-9_.-]{2,31})"
+    r"(?=\)|[\"'`\s\\;]|$)"
+)
+_PROMPT = re.compile(
+    r"@(?P<host>[A-Za-z0-9][\w.-]{1,62}?)(?::\s?(?=[~/])|[ ](?=[~/][^\n]{0,80}[$#%>])"
+    r"|(?=[ ][\w.~/-]{1,40}[\]]?[ ]?[$#%] ))"
+)
+_REMOTE = re.compile(r"(?:ssh|scp|sftp|rsync|ssh-copy-id|mosh)\b[^\n|;&@]{0,80}[ '\"]$")
+_KEY_COMMENT = re.compile(r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} $")
+_SSH_HOST = re.compile(r"@(?P<host>[A-Za-z0-9][\w.-]{1,62})(?![\w.@])")
+_CONTAINER = re.compile(r"[0-9a-f]{12}")
+_NAME = re.compile(r"[A-Za-z_][\w.-]{0,31}")
+_ACCOUNT_NAME = re.compile(r"(?<![\w.-])[\w.-]{1,40}$")
+
+
+def find_accounts(view: View) -> Iterator[Span]:
+    """Account names that a command prints or a variable holds, `~name/`, and encoded home folders."""
+    for literal, pattern in _ACCOUNTS:
+        for at in view.positions(literal):
+            match = pattern.match(view.text, at)
+            if match and match["v"].lower() not in COMMON_WORDS and not _PAGE.search(match["v"]):
+                yield Span(*match.span("v"), "USER")
+
+
+def find_hosts(view: View) -> Iterator[Span]:
+    """The machine's name where `uname` prints it or a variable holds it."""
+    for literal, pattern in _HOSTS:
+        for at in view.positions(literal):
+            match = pattern.match(view.text, at)
+            if (
+                match
+                and match["v"].lower() not in COMMON_WORDS | MACHINE_WORDS
+                and not _CONTAINER.fullmatch(match["v"])
+            ):
+                yield Span(*match.span("v"), "HOST")
+
+
+def find_password_lines(view: View) -> Iterator[Span]:
+    """Names in lines of `/etc/passwd` that are people's."""
+    for at in view.positions(b":x:0000:"):
+        match = _ACCOUNT_NAME.search(view.text, max(0, at - 40), at)
+        if match and match[0].lower() not in SHARED_NAMES and view.text[at + 3] != "0":
+            yield Span(at - len(match[0]), at, "USER")
+
+
+def find_machines(view: View) -> Iterator[Span]:
+    """`user@machine` of prompts, remote commands and key comments: `HOST`, and `USER` before it."""
+    text = view.text
+    for at in view.positions(b"@"):
+        local = _ACCOUNT_NAME.search(text, max(0, at - 40), at)
+        if local is None:
+            continue
+        start = min(at, after_escape(text, at - len(local[0])))
+        host = _machine(text, start, at)
+        name = text[start:at]
+        if host is None or not _NAME.fullmatch(name) or name in ("", "git", "hg", "svn"):
+            continue
+        yield host
+        if name.lower() not in SHARED_NAMES | ROLES:
+            yield Span(start, at, "USER")
+
+
+def _machine(text: str, start: int, at: int) -> Span | None:
+    match = _PROMPT.match(text, at)
+    if match is None and _KEY_COMMENT.search(text, max(0, start - 800), start):
+        match = _SSH_HOST.match(text, at)
+    if match is None and _REMOTE.search(text, max(0, start - 90), start):
+        match = _SSH_HOST.match(text, at)
+    if match is None or _CONTAINER.fullmatch(match["host"]):
+        return None
+    host = match["host"].rstrip(".")
+    if host.lower() in COMMON_WORDS | MACHINE_WORDS or host.replace(".", "").isdigit():
+        return None
+    if host.rpartition(".")[2].lower() in DOMAINS and "." in host:
+        return None  # an address of the Internet, which the rule for e-mail judges
+    return Span(match.start("host"), match.start("host") + len(host), "HOST")
+
+
+_OWNER = re.compile(
+    r"[d-][rwxsStT-]{9}[@+.]?[ \t]{1,4}\d{1,5}[ \t]{1,4}(?P<v>[A-Za-z_][\w.-]{2,31})[ \t]",
+)
+_ORDER = re.compile(
+    r"(?i)(?:chown[ ](?:-\w+[ ])*|sudo[ ]-u[ ]|su[ ]-[ ]|ssh[ ]-l[ ]|logged in as:?[ ][\"'@]?)"
+    r"(?P<v>[A-Za-z_][\w.-]{3,31})(?=[:\s\"')]|\.?$)",
+)
+_SYSTEM = re.compile(r"(?:Linux|Darwin) (?P<v>[A-Za-z][\w-]{2,62}(?:\.\w+)*) \d+\.\d+")
+_MACHINE = re.compile(
+    r"(?:HOSTNAME|COMPUTERNAME|HOST)=[\"']?(?P<v>[A-Za-z][\w-]{3,62}(?:\.(?:local|lan|home))?)"
+    r"(?=[\"'`\s\\;]|$)"
+)
+_ACCOUNTS = (
+    (b"%2fhome%2f", _ROOT_ENCODED),
+    (b"%2fusers%2f", _ROOT_ENCODED),
+    (b"~", _TILDE),
+    (b"uid=", _ACCOUNT),
+    (b"gid=", _ACCOUNT),
+    (b"groups=", _ACCOUNT),
+    (b"user=", _ACCOUNT),
+    (b"logname=", _ACCOUNT),
+    (b"username=", _ACCOUNT),
+    (b"whoami", _ACCOUNT),
+    (b"-rw", _OWNER),
+    (b"drwx", _OWNER),
+    (b"chown ", _ORDER),
+    (b"sudo -u", _ORDER),
+    (b"su - ", _ORDER),
+    (b"ssh -l", _ORDER),
+    (b"logged in as", _ORDER),
+)
+_HOSTS = ((b"linux ", _SYSTEM), (b"darwin ", _SYSTEM), (b"hostname=", _MACHINE), (b"computername=", _MACHINE))
+DETECTORS = (
+    on(find_accounts, *(literal for literal, _ in _ACCOUNTS)),
+    on(find_machines, b"@"),
+    on(find_hosts, *(literal for literal, _ in _HOSTS)),
+    on(find_password_lines, b":x:0000:"),
+)

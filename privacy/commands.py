@@ -1,0 +1,63 @@
+"""Passwords and keys on command lines: `curl -u`, `mysql -p`, `wandb login`, `net use`, `chpasswd`, SQL."""
+
+import re
+from collections.abc import Iterator
+
+from privacy.randomness import is_password, is_plain_password, is_random
+from privacy.rules import Detector, Span, View, near, on
+
+_REDIS = re.compile(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
+_CLI_LOGIN = re.compile(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
+_CLI_PASSWORD = re.compile(
+    r"(?:sshpass|mysql\w*|mariadb\w*|docker|podman|helm|htpasswd|twine|az|mongo(?:sh|dump)?|zip|unzip|7z|ldap\w+)\b"
+    r"[^\n|;&]{0,120}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
+)
+_NETRC = re.compile(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
+_NET_USE = re.compile(
+    r"(?i)net use [^\n]{0,80}?\\\\\S+ (?:(?P<v>[^\s/\"'*][^\s\"']{3,64}) /user|"
+    r"/user:\S+ (?P<w>[^\s/\"'*][^\s\"']{3,64}))"
+)
+_PGPASS = re.compile(
+    r"(?<![\w.])(?:[\w.-]{1,80}|\*):(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*-]{1,64}:(?P<v>[^\s:\"'\\]{6,128})(?=\\n|\s|$)"
+)
+_PASS_ARGUMENT = re.compile(r"pass:(?P<v>[^\s\"'\\]{4,128})")
+_IDENTIFIED = re.compile(
+    r"(?i)identified (?:with \S{1,40} )?by (?:password )?\\*[\"'](?P<v>[^\s\"'\\]{4,128})"
+)
+_CHPASSWD = re.compile(r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd")
+_SUDO = re.compile(r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S")
+_SMB_LINE = re.compile(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
+_LOGIN_KEY = re.compile(r"login\b[^\n]{0,40}?(?P<v>(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f]))")
+
+
+def _is_set(value: str) -> bool:
+    return is_password(value) or is_random(value) or is_plain_password(value)
+
+
+def _is_login(value: str) -> bool:
+    return is_password(value) or is_random(value)
+
+
+def find_shares(view: View) -> Iterator[Span]:
+    """The password of `net use`, before or after the user."""
+    for at in view.positions(b"net use"):
+        match = _NET_USE.match(view.text, at)
+        if match and (group := "v" if match["v"] else "w"):
+            yield Span(*match.span(group), "PASSWORD")
+
+
+DETECTORS: tuple[Detector, ...] = (
+    near(b"redis-cli", _REDIS, "PASSWORD", _is_login),
+    near(b"-u", _CLI_LOGIN, "PASSWORD", _is_login),
+    near(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=120),
+    near(b" -w", _CLI_PASSWORD, "PASSWORD", _is_login, back=120),
+    near(b"login", _NETRC, "PASSWORD", _is_set),
+    on(find_shares, b"net use"),
+    near(b":0000:", _PGPASS, "PASSWORD", _is_login, back=80),
+    near(b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login),
+    near(b"identified", _IDENTIFIED, "PASSWORD", _is_set),
+    near(b"chpasswd", _CHPASSWD, "PASSWORD", _is_set, back=170),
+    near(b"sudo -s", _SUDO, "PASSWORD", _is_set, back=150),
+    near(b"smbclient", _SMB_LINE, "PASSWORD", _is_login),
+    near(b"login", _LOGIN_KEY, "LOGIN_KEY", is_random),
+)

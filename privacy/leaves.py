@@ -1,0 +1,105 @@
+"""Anything on disk as decoded texts: rows of Parquet, JSON, JSON Lines and SQLite, and plain text.
+
+A key is found in `"export KEY=...\\n..."` only once the escapes are undone, so a string is judged as what
+it stands for, and a string that is itself JSON is opened in turn, down to `MAX_DEPTH`.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+MAX_DEPTH = 6
+_NAME_KEYS = ("name", "Name", "key", "Key")
+_VALUE_KEYS = ("value", "Value")
+_OUR_NAMES = frozenset(("request_key",))  # identifiers of our own tables that sound like secrets
+Trail = tuple[Any, str | int] | None
+
+
+class Place(NamedTuple):
+    """Where a text stands. `row` counts from 0, as `datasets` does; `line` from 1."""
+
+    file: str
+    row: int | None = None
+    line: int | None = None
+
+
+class Text(NamedTuple):
+    """A string of a file, as it was stored; `name` is what its surroundings call it, "" where they do
+    not; `trail` leads to it inside its row."""
+
+    text: str
+    name: str
+    place: Place
+    trail: Trail
+
+
+class Leaf(NamedTuple):
+    """A string with every JSON layer opened; `opened` where it was JSON and its parts follow."""
+
+    text: str
+    name: str
+    trail: Trail
+    opened: bool
+
+
+def column_of(trail: Trail) -> str:
+    """`prompt[3].content` for the trail to it, "" for a whole text."""
+    parts: list[str] = []
+    while trail is not None:
+        trail, key = trail
+        parts.append(f"[{key}]" if isinstance(key, int) else f".{key}")
+    return "".join(reversed(parts)).removeprefix(".")
+
+
+def strings_of(value: Any, place: Place, name: str = "", trail: Trail = None) -> Iterator[Text]:
+    """Every string of a decoded value, keys too, each with its name and trail."""
+    if isinstance(value, str):
+        if value:
+            yield Text(value, name, place, trail)
+    elif isinstance(value, dict):
+        announced = next((v for k in _NAME_KEYS if isinstance(v := value.get(k), str)), "")
+        for key, item in value.items():
+            if len(key) >= 8:
+                yield Text(key, "", place, (trail, "(key)"))
+            called = announced if announced and key in _VALUE_KEYS else key
+            yield from strings_of(item, place, "" if called in _OUR_NAMES else called, (trail, key))
+    elif isinstance(value, list | tuple):
+        previous = ""
+        for index, item in enumerate(value):
+            yield from strings_of(item, place, previous if previous.startswith("--") else "", (trail, index))
+            previous = item if isinstance(item, str) else ""
+
+
+def opened(text: Text, depth: int = 0) -> Iterator[Leaf]:
+    """The leaves of a string: itself, and where it is JSON, or lines of it, what it holds."""
+    values = parsed(text.text) if depth < MAX_DEPTH else None
+    yield Leaf(text.text, text.name, text.trail, values is not None)
+    for value in values or ():
+        if isinstance(value, str):  # a line among JSON lines that is none
+            yield Leaf(value, "", text.trail, False)
+            continue
+        for inner in strings_of(value, text.place, "", text.trail):
+            yield from opened(inner, depth + 1)
+
+
+def parsed(text: str) -> list[Any] | None:
+    """What a JSON object or array, a JSON string, or lines of JSON objects hold; None for other text."""
+    if text[:1] not in ("{", "[", " ", "\n", '"') or text.lstrip()[:1] not in ("{", "[", '"'):
+        return None
+    value = loads(text)
+    if value is not None:
+        return [[value]] if isinstance(value, str) else [value]
+    first, newline, _ = text.partition("\n")
+    if not newline or not isinstance(loads(first), dict):
+        return None
+    lines = text.splitlines()
+    return [value if isinstance(value := loads(line), dict | list) else line for line in lines]
+
+
+def loads(text: str | bytes) -> Any:
+    """An object, array or string of JSON; None for anything else."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list | str) else None

@@ -1,0 +1,280 @@
+"""Nothing leaves before it is accepted: over a real socket at an address that is not this machine's own.
+
+The server listens on 127.0.0.2, which needs consent as any other host does; 127.0.0.1 needs none.
+"""
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+
+from flows.destinations import Destination, destinations
+from flows.inventory import Project
+from flows.settings import RunSettings
+from records.workspace import Workspace
+from teachers.wire_server import Running, running
+from teachers.wire_settings import WireSettings
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "examples" / "sessions"
+KEY = "sk-or-test-only-0123456789"
+ELSEWHERE = "127.0.0.2"
+MODELS = ("deepseek-a", "kimi-a", "glm-a", "qwen-a")
+Run = Callable[..., CompletedProcess[str]]
+
+
+def _server(host: str = ELSEWHERE) -> AbstractContextManager[Running]:
+    return running(WireSettings(api_key=KEY, keep_bodies=True), host=host)
+
+
+def _config(tmp_path: Path, models: tuple[str, ...] = MODELS, more: str = "", extra: str = "") -> Path:
+    path = tmp_path / "run.toml"
+    teachers = "".join(
+        f"[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{model}'\n{more}\n" for model in models
+    )
+    path.write_text(f"workspace = 'w'\n[budget]\nmax_total_usd = 5\n{extra}\n{teachers}")
+    return path
+
+
+def _run(tracemill: Run, config: Path, server: Running, *flags: object) -> CompletedProcess[str]:
+    env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
+    return tracemill("run", config, "--claude-code", EXAMPLES / "claude_code", "--json", *flags, **env)
+
+
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace that holds the three sessions of two projects."""
+    work = tmp_path_factory.mktemp("ingested") / "w"
+    script = Path(sys.executable).parent / "tracemill"
+    subprocess.run(
+        [script, "ingest", EXAMPLES / "claude_code", "--out", work], check=True, capture_output=True
+    )
+    return work
+
+
+def _replay(tracemill: Run, config: Path, server: Running, *flags: object) -> CompletedProcess[str]:
+    env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
+    return tracemill("replay", config, "--json", *flags, **env)
+
+
+def _json(done: CompletedProcess[str]) -> dict:
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+def _refused(done: CompletedProcess[str]) -> str:
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert done.stdout == ""
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    return done.stderr
+
+
+def _consents(tmp_path: Path) -> list[dict]:
+    return json.loads((tmp_path / "w" / "consents.json").read_text())["consents"]
+
+
+def test_without_consent_nothing_is_sent_and_the_traces_stay(tracemill: Run, tmp_path: Path) -> None:
+    with _server() as server:
+        line = _refused(_run(tracemill, _config(tmp_path), server))
+        assert server.stats()["requests"] == 0
+    assert "3 sessions" in line
+    assert "almanac, parcels would go to 4 models at 127.0.0.2; nothing was sent" in line
+    work = Workspace.open(tmp_path / "w", create=False)
+    assert sum(table.num_rows for table in work.current("traces")) == 3
+    assert list(work.current("decisions")) == []
+    assert not (tmp_path / "w" / "ledger.sqlite").exists()
+    assert not (tmp_path / "w" / "consents.json").exists()
+    said = json.loads(next((tmp_path / "w" / "runs").glob("*/consent.json")).read_text())
+    assert [(p["name"], p["place"], p["sessions"], p["states"]) for p in said["projects"]] == [
+        ("almanac", "/home/user/almanac", 1, 12),
+        ("parcels", "/home/user/parcels", 2, 22),
+    ]
+    assert all(0.001 < p["megabytes"] < 0.2 for p in said["projects"])
+    assert {(d["host"], d["model"], d["data_collection"]) for d in said["destinations"]} == {
+        (ELSEWHERE, f"simulated/{model}", "deny") for model in MODELS
+    }
+    assert said["found_and_replaced"]["GITHUB_TOKEN"] == 1
+
+
+@pytest.mark.slow
+def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path: Path) -> None:
+    with _server() as server:
+        config = _config(tmp_path)
+        done = _run(tracemill, config, server, "--yes")
+        first = _json(done)
+        for said in ("almanac", "parcels", "2 sessions, 22 steps", "simulated/glm-a at 127.0.0.2", "refused"):
+            assert said in done.stderr
+        assert "GITHUB_TOKEN" in done.stderr
+        assert first["summary"]["calls"] > 80
+        (consent,) = _consents(tmp_path)
+        assert (consent["how"], consent["redaction"][0], len(consent["date"])) == ("--yes", "r", 20)
+        assert [name for name, _ in consent["projects"]] == ["almanac", "parcels"]
+        assert {d["host"] for d in consent["destinations"]} == {ELSEWHERE}
+        again = _run(tracemill, config, server)
+        assert _json(again)["summary"]["reused"] == first["summary"]["asked"]
+        assert "What would leave" not in again.stderr
+    assert len(_consents(tmp_path)) == 1
+
+
+@pytest.mark.slow
+def test_a_new_project_asks_for_the_new_project_alone(tracemill: Run, tmp_path: Path, ingested: Path) -> None:
+    shutil.copytree(ingested, tmp_path / "w")
+    with _server() as server:
+        config = _config(tmp_path)
+        first = _json(_replay(tracemill, config, server, "--project", "almanac", "--yes"))
+        received = server.stats()["requests"]
+        line = _refused(_replay(tracemill, config, server))
+        assert "2 sessions" in line
+        assert "of parcels would go" in line
+        assert server.stats()["requests"] == received
+        second = _replay(tracemill, config, server, "--yes")
+        assert "almanac" not in second.stderr
+    assert first["summary"]["states"] == 12
+    assert _json(second)["summary"]["reused"] == first["summary"]["asked"]
+    assert [[name for name, _ in c["projects"]] for c in _consents(tmp_path)] == [["almanac"], ["parcels"]]
+
+
+@pytest.mark.slow
+def test_a_weaker_policy_and_a_new_teacher_ask_again_and_a_stronger_policy_does_not(
+    tracemill: Run, tmp_path: Path, ingested: Path
+) -> None:
+    shutil.copytree(ingested, tmp_path / "w")
+    narrow, allow = ("--project", "almanac"), "data_collection = 'allow'"
+    with _server() as server:
+        _json(_replay(tracemill, _config(tmp_path, MODELS[:3]), server, *narrow, "--yes"))
+        received = server.stats()["requests"]
+        line = _refused(_replay(tracemill, _config(tmp_path, MODELS), server, *narrow))
+        assert "would go to 1 models" in line
+        line = _refused(_replay(tracemill, _config(tmp_path, MODELS[:3], allow), server, *narrow))
+        assert "would go to 3 models" in line
+        assert server.stats()["requests"] == received
+        stronger = _config(tmp_path, MODELS[:3], "enforce_distillable_text = true")
+        assert _json(_replay(tracemill, stronger, server, *narrow))["summary"]["states"] == 12
+    assert len(_consents(tmp_path)) == 1
+
+
+@pytest.mark.slow
+def test_this_machine_needs_no_consent_and_simulated_teachers_none(
+    tracemill: Run, tmp_path: Path, ingested: Path
+) -> None:
+    shutil.copytree(ingested, tmp_path / "w")
+    with _server("127.0.0.1") as server:
+        record = _json(_replay(tracemill, _config(tmp_path), server, "--project", "almanac"))
+    assert record["summary"]["calls"] == 48
+    assert not (tmp_path / "w" / "consents.json").exists()
+
+
+@pytest.mark.slow
+def test_a_replay_of_a_workspace_needs_the_same_consent(
+    tracemill: Run, tmp_path: Path, ingested: Path
+) -> None:
+    shutil.copytree(ingested, tmp_path / "w")
+    config = _config(tmp_path)
+    with _server() as server:
+        line = _refused(_replay(tracemill, config, server))
+        assert "almanac, parcels would go to 4 models" in line
+        assert server.stats()["requests"] == 0
+        record = _json(_replay(tracemill, config, server, "--yes"))
+        assert record["summary"]["calls"] == record["summary"]["asked"] == 34 * 4
+        assert _json(_replay(tracemill, config, server))["summary"]["reused"] == 34 * 4
+
+
+def _on_terminal(answer: str, config: Path, server: Running) -> tuple[int, str]:
+    """The run on a pseudo-terminal, with this answer typed; exit code and all that was shown."""
+    ours, theirs = pty.openpty()
+    script = str(Path(sys.executable).parent / "tracemill")
+    command = [script, "replay", str(config)]
+    given = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY, "TERM": "dumb"}
+    process = subprocess.Popen(
+        command, stdin=theirs, stdout=theirs, stderr=theirs, env=dict(os.environ) | given
+    )
+    os.close(theirs)
+    os.write(ours, answer.encode())
+    shown = b""
+    try:
+        while chunk := os.read(ours, 4096):
+            shown += chunk
+    except OSError:  # the other side was closed
+        pass
+    os.close(ours)
+    return process.wait(timeout=120), shown.decode(errors="replace")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 2), ("\n", 2), ("y\n", 0)])
+def test_on_a_terminal_it_asks(tmp_path: Path, ingested: Path, answer: str, code: int) -> None:
+    shutil.copytree(ingested, tmp_path / "w")
+    with _server() as server:
+        found, shown = _on_terminal(answer, _config(tmp_path), server)
+        assert found == code, shown[-1500:]
+        assert "Send this? [y/N]" in shown
+        assert (server.stats()["received"] > 80) == (code == 0)
+    if code == 0:
+        assert [consent["how"] for consent in _consents(tmp_path)] == ["asked"]
+    else:
+        assert not (tmp_path / "w" / "consents.json").exists()
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"consents": [{"date": "2026-01-01"}]}', '{"consents": 3}'])
+def test_a_broken_record_of_consents_sends_nothing(
+    tracemill: Run, tmp_path: Path, ingested: Path, text: str
+) -> None:
+    shutil.copytree(ingested, tmp_path / "w")
+    (tmp_path / "w" / "consents.json").write_text(text)
+    with _server() as server:
+        line = _refused(_replay(tracemill, _config(tmp_path), server, "--yes"))
+        assert server.stats()["requests"] == 0
+    assert "consents.json" in line
+
+
+def test_where_a_teacher_is_decides_whether_it_needs_consent() -> None:
+    teachers = [
+        {"type": "openrouter", "model": "a/b", "enforce_distillable_text": True, "provider": "one"},
+        {"type": "openai_compatible", "model": "q", "base_url": "http://LOCALHOST:8000/v1"},
+        {"type": "openai_compatible", "model": "r", "base_url": "http://[::1]:8000/v1"},
+        {"type": "openai_compatible", "model": "s", "base_url": "http://gpu.example:8000/v1"},
+        {"type": "openai_compatible", "model": "t", "base_url": "http://127.0.0.1.example/v1"},
+        {"type": "simulated", "model": "simulated/glm-a"},
+    ]
+    settings = RunSettings.model_validate({"teachers": teachers})
+    assert destinations(settings, {}) == [
+        Destination("127.0.0.1.example", "t"),
+        Destination("gpu.example", "s"),
+        Destination("openrouter.ai", "a/b", "one", "deny", True),
+    ]
+    found = destinations(settings, {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:9/v1"})
+    assert [d.host for d in found] == ["127.0.0.1.example", "gpu.example"]
+
+
+def test_what_one_destination_covers_of_another() -> None:
+    strict = Destination("h", "m", "any", "deny", True)
+    loose = Destination("h", "m", "any", "allow", False)
+    pinned = Destination("h", "m", "one", "deny", True)
+    assert loose.covers(strict)
+    assert strict.covers(pinned)
+    assert strict.covers(strict)
+    for wider in (
+        loose,
+        Destination("h", "m", "any", "unstated", True),
+        Destination("h", "n", "any", "deny", True),
+    ):
+        assert not strict.covers(wider)
+    assert not pinned.covers(strict)
+
+
+def test_a_project_is_its_name_and_its_folder() -> None:
+    assert Project.named("api", None, "claude_code", "/home/user_1a2b/acme/api") == Project(
+        "api", "/home/user/acme/api"
+    )
+    assert Project.named("api", None, "claude_code", "/srv/user_9f9f0a0b/acme/api") == Project(
+        "api", "/srv/user/acme/api"
+    )
+    assert Project.named(None, "own/name", "openhands", "/workspace") == Project("own/name")
