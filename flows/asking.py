@@ -62,9 +62,10 @@ class Asking:
     def decide(self, questions: Sequence[Question], before: Sequence[Decision]) -> list[Decision]:
         """Which teacher is asked at which step. Decisions made before are replayed; a step that cannot
         give a pair is asked of nobody."""
-        found = {(d.step_id, d.teacher): d for d in before if d.gate == self._gate_version()}
+        version = self._gate_version()
+        found = {(d.step_id, d.teacher): d for d in before if d.gate == version}
         fresh = decide(questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate)
-        made = [replace(d, gate=self._gate_version()) for d in _drop_hopeless(fresh, self.settings)]
+        made = [replace(d, gate=version) for d in _drop_hopeless(fresh, self.settings)]
         return [found.get((d.step_id, d.teacher), d) for d in made]
 
     def _gate_version(self) -> str:
