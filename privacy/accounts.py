@@ -115,8 +115,8 @@ _MACHINE = compiled(
     r"(?=[\"'`\s\\;]|$)"
 )
 _ACCOUNTS = (
-    (b"%2fhome%2f", _ROOT_ENCODED),
-    (b"%2fusers%2f", _ROOT_ENCODED),
+    (b"%0fhome%0f", _ROOT_ENCODED),
+    (b"%0fusers%0f", _ROOT_ENCODED),
     (b"~", _TILDE),
     (b"uid=", _ACCOUNT),
     (b"gid=", _ACCOUNT),
@@ -156,3 +156,5 @@ DETECTORS = (
     ),
     on(find_password_lines, r"(?i)[\w.-]:x:\d{4}:"),
 )
+ACCOUNTS = DETECTORS[0]
+"""The detector of the names that commands print and variables hold."""

@@ -5,24 +5,27 @@ from collections.abc import Iterator
 
 from privacy.randomness import is_mixed_case, is_token
 from privacy.rules import Span, View, compiled
-from privacy.secret_names import KEY_ADJECTIVE, may_be_secret, secret_kind
+from privacy.secret_names import KEY_ADJECTIVE, KEY_ADJECTIVES, may_be_secret, secret_kind
 
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 # What the word `key` must have before it.
-_BEFORE_KEY = (
-    r"(?:[_.\-]|(?:api|access|private|signing|encryption|auth|account|master|license|service|client|storage|"
-    r"admin|root|session|webhook|jwt|hmac|app|application|deploy|consumer|secret)[_. -]?)"
-)
+_BEFORE_KEY = rf"(?:[_.\-]|(?:{KEY_ADJECTIVES})[_. -]?)"
 # Where a name can begin to be a secret's: a literal, what must be there, and how far it looks back.
 _STARTS = tuple(
     (literal, compiled(f"(?i){pattern}"), back)
     for literal, pattern, back in (
-        (b"pass", r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|(?![a-z]))", 0),  # no test that passed
+        (
+            b"pass",
+            r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|code|(?![a-z]))",
+            0,
+        ),  # no test that passed
         (b"pwd", r"pwd(?![a-z])", 0),
+        (b"psk", r"psk(?![a-z])", 0),
+        (b"kennwort", "", 0),
         (b"secret", "", 0),
         (b"token", "", 0),
         (b"credential", "", 0),
-        (b"key", f"{_BEFORE_KEY}$", 12),
+        (b"key", f"{_BEFORE_KEY}$", 16),
         (b"auth", r"auth(?:orization|(?![\w\-]))", 0),
         (b"_pat", r"_pat(?![\w\-])", 0),
         (b"connection", r"connection[_-]?string", 0),
@@ -41,6 +44,8 @@ _ASSIGN = compiled(
 )
 _IDENTIFIER = compiled(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
 _MINGLED = compiled(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # which the names of variables hardly are
+_HEADER_NAME = compiled(r"[a-z]+(?:-[a-z0-9]+){1,5}")
+_LONG_WORD = compiled(r"[a-z]{15,32}")  # no single word of a language, and hardly a variable
 _ENV_NAME = compiled(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 _ENV_LINE = compiled(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
@@ -88,9 +93,16 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     named = name.startswith("--") or _ENV_NAME.fullmatch(name)
     if match["sep"].isspace() and not named and (name != "PASSWORD" or match["quoted"] is None):
         return None
-    if match["sep"].lstrip().startswith(",") and text[start - 2 : start] not in ('("', "('", '["', "['"):
+    flag = name.startswith("--")
+    if (
+        match["sep"].lstrip().startswith(",")
+        and not flag
+        and text[start - 2 : start] not in ('("', "('", '["', "['")
+    ):
         return None
     if match["quoted"] is not None:
+        if "," in match["sep"] and _HEADER_NAME.fullmatch(match["quoted"]):
+            return None
         kind = secret_kind(name.lstrip("-"), match["quoted"], "," not in match["sep"])
         return Span(*match.span("quoted"), kind) if kind else None
     return _bare_value(text, start, name, match)
@@ -110,6 +122,8 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     if text[last : last + 1] in ("(", "[", "{") or (text[last : last + 1] == "<" and match["sep"] != ">"):
         return None
     kind = secret_kind(name.lstrip("-"), value)
+    if kind is None and _LONG_WORD.fullmatch(value) and text[last : last + 1] in ("", "\n", "\r", "\\"):
+        return Span(first, last, "PASSWORD") if secret_kind(name, value, True) == "PASSWORD" else None
     if kind is None or _IDENTIFIER.fullmatch(value):
         return None
     line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'")
@@ -175,7 +189,11 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
 
 
 PROBES = (
-    *_set_under(r"(?:pass(?:(?:w|phrase|[\d_.-])[\w.-]*)?|pwd(?:[\d_.-][\w.-]*)?)", _WORD_QUOTED, _WORD),
+    *_set_under(
+        r"(?:pass(?:(?:w|phrase|code|[\d_.-])[\w.-]*)?|(?:pwd|psk|kennwort)(?:[\d_.-][\w.-]*)?)",
+        _WORD_QUOTED,
+        _WORD,
+    ),
     *_set_under(
         r"(?:(?:secret|token|credential|authorization|connection[_-]?string|(?:[a-z_.-]|[a-z] )key)[\w-]*"
         r"|auth|_pat)",
@@ -183,5 +201,5 @@ PROBES = (
         _TOKEN,
     ),
     *_set_under("auth", r"\\*[\"'`]" + _LOGIN, _LOGIN),
-    *_apart("PASS|PWD", "SECRET|TOKEN|CREDENTIAL|KEY|AUTH|_PAT|CONNECTION"),
+    *_apart("PASS|PWD|PSK", "SECRET|TOKEN|CREDENTIAL|KEY|AUTH|_PAT|CONNECTION"),
 )

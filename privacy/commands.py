@@ -19,12 +19,12 @@ _NET_USE = compiled(
 _PGPASS = compiled(
     r"(?<![\w.])(?:[\w.-]{1,80}|\*):(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*-]{1,64}:(?P<v>[^\s:\"'\\]{6,128})(?=\\n|\s|$)"
 )
-_PASS_ARGUMENT = compiled(r"pass:(?P<v>[^\s\"'\\]{4,128})")
+_PASS_ARGUMENT = compiled(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
 _IDENTIFIED = compiled(r"(?i)identified (?:with \S{1,40} )?by (?:password )?\\*[\"'](?P<v>[^\s\"'\\]{4,128})")
 _CHPASSWD = compiled(r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd")
 _SUDO = compiled(r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S")
 _SMB_LINE = compiled(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
-_LOGIN_KEY = compiled(r"login\b[^\n]{0,40}?(?P<v>(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f]))")
+_LOGIN_KEY = compiled(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
 
 
 _HTPASSWD = compiled(
@@ -78,7 +78,7 @@ DETECTORS: tuple[Detector, ...] = (
         back=80,
         probe=r"[\w.*-]:(?:\d{4,5}|\*):[\w*-]+:[\w*-]+:[^\s:\"'\\]{6}",
     ),
-    near(b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login, probe=r"pass:[^\s\"'\\]{4}"),
+    near(b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login, probe=r"pass:[^\s\"'\\,(){}\[\];]{4}"),
     near(
         b"identified",
         _IDENTIFIED,

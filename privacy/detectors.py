@@ -4,7 +4,20 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
-from privacy import accounts, commands, contexts, identity, numbered, personal
+from privacy import (
+    accounts,
+    addresses,
+    commands,
+    contexts,
+    disguised,
+    encoded,
+    identity,
+    logins,
+    marked,
+    numbered,
+    people,
+    personal,
+)
 from privacy.formats import TOKENS
 from privacy.identity import HOMES, Known, distinctive
 from privacy.prefilter import Prefilter, Probe, literally
@@ -16,15 +29,26 @@ from privacy.walk import is_json, looks_like_json, unescaped
 _GENERAL = (
     *contexts.DETECTORS,
     *commands.DETECTORS,
+    *logins.DETECTORS,
+    *marked.DETECTORS,
+    *disguised.DETECTORS,
+    *encoded.DETECTORS,
     *personal.DETECTORS,
+    *addresses.DETECTORS,
     *numbered.DETECTORS,
     *accounts.DETECTORS,
+    *people.DETECTORS,
 )
 _EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _SPECIAL = 1, 2, 4, 8, 16, 5
 _TOKENS = (1 << len(TOKENS)) - 1 << _SPECIAL
 _OF_TEXT = ~(_KEYS | _NESTED)
 _FIRST = _SPECIAL + len(TOKENS)
 _OWN = _FIRST + len(_GENERAL)
+_TELLING = sum(
+    1 << _FIRST + rank
+    for rank, each in enumerate(_GENERAL)
+    if any(each is one for one in (*people.TELLING, accounts.ACCOUNTS))
+)
 _MAX_DEPTH = 6
 _HEAD = 64  # characters of a known value that are looked for
 
@@ -120,11 +144,14 @@ class Detectors:
     def with_names_of(
         self, texts: Sequence[str], surely: Iterable[str]
     ) -> tuple["Detectors", dict[str, Needs]]:
-        """The detectors with the user names that the texts' home folders give away (those in `surely`
-        without counting), and what each text needs."""
+        """The detectors with the user names that the texts give away, by home folders (those in `surely`
+        without counting) and by lines about who works there; and what each text needs."""
         needs = {text: self.needs(text) for text in texts}
+        told = {
+            name for text, each in needs.items() if each.bits & _TELLING for name in people.names_told(text)
+        }
         homes = (text for text, each in needs.items() if each.bits & _HOMES)
-        learned = Detectors(self._known, identity.names_in_paths(homes, surely), self)
+        learned = Detectors(self._known, (*identity.names_in_paths(homes, surely), *sorted(told)), self)
         if learned._names != self._names:
             needs = {text: learned._with_names(text, each) for text, each in needs.items()}
         return learned, needs

@@ -46,6 +46,12 @@ _EXACT = {
 _MIN_ENTROPY = 3.0  # bits a character; random hex of 32 has about 3.7
 
 
+def exact_formats(*, whole: bool = False) -> str:
+    """A pattern of the prefixes that are told without an edge; `whole`: of the tokens."""
+    found = (re.escape(prefix) + (f"(?:{body})" if whole else "") for prefix, body in sorted(_EXACT.items()))
+    return "|".join(found)
+
+
 def glued_patterns(rule: Rule) -> tuple[re.Pattern[str], ...]:
     """One pattern for each of the rule's prefixes that can be told without an edge before it."""
     return tuple(

@@ -16,13 +16,22 @@ _PHONE_AREA = compiled(_PHONE_START + r"(?:1[ .-])?\([2-9]\d{2}\)\s?[2-9]\d{2}[ 
 _PHONE_ROW = compiled(_PHONE_START + r"(?:1-)?[2-9]\d{2}(?P<s>[.-])[2-9]\d{2}(?P=s)\d{4}" + _PHONE_END)
 _PHONE_NATIONAL = compiled(
     _PHONE_START + r"(?<![0-9a-f]{2} )(?:0[67](?P<s>[ .])\d\d(?:(?P=s)\d\d){3}(?! [0-9a-f]{2}\b)|"
-    r"07\d{3} \d{6}|0\d{2,3} \d{4} \d{4}|"
+    r"07\d{3} \d{6}|0[1-9]\d{1,2} \d{4} \d{4}|"
     r"00[1-9]\d{1,2} \d{1,4}(?: \d{2,8}){1,3})"
     + _PHONE_END
 )  # fmt: skip
 _CODE_BEFORE = compiled(r"(?<![0-9A-Za-z])(?=[A-Fa-f]*[0-9])[0-9A-Fa-f]{4,8}:? {1,2}$")
 _CODE_AFTER = compiled(r" [0-9A-Fa-f]{4,5}(?![0-9A-Za-z])")
-_NATIONAL = (b"00 00 00 00 00", b"00.00.00.00.00", b"00000 000000", b"000 0000 0000", b"0000 0000 0000")
+_NATIONAL = (
+    b"00 00 00 00 00",
+    b"00.00.00.00.00",
+    b"00000 000000",
+    b"000 0000 0000",
+    b"0000 0000 0000",
+    b"0000 00 00",
+    b"0000 000 00",
+    b"00000 00 00",
+)
 _PHONE_SAID = compiled(
     r"(?i)(?:phone|telefon|telephone|tel|mobile|cell|fax|whatsapp|sms)(?:[ _-]?(?:number|no|nr))?\.?"
     r"[\"'`]?(?:[ \t]{0,4}[:=][ \t]{0,4}|[ \t]{1,3}(?:is[ \t])?)[\"'`]?"
@@ -31,10 +40,10 @@ _PHONE_SAID = compiled(
 _IBAN_START = compiled(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}")
 _IBAN = compiled(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[A-Z0-9]{11,30}|(?: [A-Z0-9]{1,4}){3,8})(?![A-Za-z0-9])")
 _FINGERPRINT = compiled(r"[A-Z0-9]{4}(?: [0-9A-F]{4}){8,}")
-_CARDS = (b"0000 0000 0000 0000", b"0000-0000-0000-0000", b"0000000000000000", b"0000 000000 00000")
+_CARDS = (b"000000000000000", b"0000 0000 0000 0000", b"0000-0000-0000-0000", b"0000 000000 00000")
 _CARD = compiled(
     r"(?<![\w.+/-])(?:(?:4\d|5[1-5]|2[2-7]|6[05])\d\d(?P<s>[ -]?)\d{4}(?P=s)\d{4}(?P=s)\d{4}|"
-    r"3[47]\d\d \d{6} \d{5})(?![\w-]|\.\d)"
+    r"3[47]\d\d(?P<t>[ -]?)\d{6}(?P=t)\d{5})(?![\w-]|\.\d)"
 )  # fmt: skip
 _SOCIAL = b"000-00-0000"
 _SSN = compiled(r"(?<![\w.+/-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)")
@@ -80,6 +89,8 @@ def _is_dumped(text: str, match: re.Match[str]) -> bool:
     """Groups of a memory dump or a table of codes: one is all zeros, all begin with one, or more follow."""
     groups = re.findall(r"\d+", match[0])
     if not all(group.strip("0") for group in groups) or all(group[0] == "0" for group in groups):
+        return True
+    if match[0].startswith("00") and all(len(group) == 4 for group in groups):
         return True
     near = _CODE_BEFORE.search(text, max(0, match.start() - 12), match.start())
     return " " in match[0] and bool(near or _CODE_AFTER.match(text, match.end()))
@@ -168,7 +179,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     on(
         find_numbers,
-        r"\d{16}|\d{4} \d{4} \d{4} \d{4}|\d{4}-\d{4}-\d{4}-\d{4}|\d{4} \d{6} \d{5}",
+        r"3[47]\d{13}|\d{16}|\d{4} \d{4} \d{4} \d{4}|\d{4}-\d{4}-\d{4}-\d{4}|\d{4} \d{6} \d{5}",
         r"\d{3}-\d\d-\d{4}",
     ),
 )

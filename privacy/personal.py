@@ -9,10 +9,11 @@ from privacy.rules import Detector, Span, View, after_escape, compiled, on
 from privacy.words import DOMAINS, PUBLIC_ADDRESSES, ROLES, SAMPLE_HARDWARE, SAMPLE_NAMES, SHARED_NAMES
 
 _LOCAL = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-")
-_AT = compiled(
-    r"@(?P<host>(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})\.){1,6}(?P<tld>[A-Za-z]{2,18}))(?![\w(]|\.[A-Za-z0-9]|-[a-z])"
+# The sign itself, or as addresses, HTML and code write it; host names in any alphabet.
+_AT = re.compile(
+    r"(?:@|%40|&#64;|&#x40;|\\u0040|\\x40)"
+    r"(?P<host>(?:[^\W_](?:[^\W_]|-){0,62}\.){1,6}(?P<tld>[A-Za-z]{2,18}))(?![A-Za-z0-9(]|_\w|\.[A-Za-z0-9]|-[a-z])"
 )
-_AT_ENCODED = compiled(_AT.pattern.replace("@", "%40", 1))
 _NOBODY = SHARED_NAMES | SAMPLE_NAMES
 _PERSON = re.compile(  # names are written in any alphabet
     r"(?i)(?:author|committer|commit|tagger|by|from|to|cc|bcc|sender|maintainer)"
@@ -35,6 +36,10 @@ _IP4_CONTEXT = compiled(
 _CONTEXT_REACH = 32  # characters before an address in which a word says that it is one
 _LEADING_ZERO = compiled(r"(?:^|\.)0\d")
 _AFTER_ADDRESS = compiled(r":\d{2,5}\b| - [\w-]+ \[")
+# Where documentation and tests take the addresses set aside for them (RFC 5737, RFC 3849).
+_IN_CODE = compiled(
+    r"(?i)ip(?:v[46])?_?(?:address|network|interface)?\([bru]?\\*[\"']?$|>>> |\.\. |[a-z]\w*\([\"']$"
+)
 _SAMPLES = ([192, 0, 2], [198, 51, 100], [203, 0, 113])  # RFC 5737
 # First numbers under which networks for special purposes lie (RFC 6890).
 _SPECIAL = frozenset((0, 10, 100, 127, 169, 172, 192, 198, 203, *range(224, 256)))
@@ -71,12 +76,12 @@ _BLOB_LINES = compiled(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0
 def find_emails(view: View) -> Iterator[Span]:
     """Addresses of people (`EMAIL`), and the name before one (`PERSON`)."""
     text = view.text
-    for at in (*view.positions(b"@"), *view.positions(b"%00")):
-        match = _AT.match(text, at) or _AT_ENCODED.match(text, at)
+    for at in (at for sign in _SIGNS for at in view.positions(sign)):
+        match = _AT.match(text, at)
         if match is None:
             continue
         start = _local_start(text, at)
-        if start < at and _is_person(text[start:at], match):
+        if start < at and is_person(text[start:at], match):
             yield Span(start, match.end(), "EMAIL")
             person = _person_before(text, start)
             if person and person["v"][0].isupper():
@@ -92,18 +97,28 @@ def _person_before(text: str, start: int) -> re.Match[str] | None:
 
 def _local_start(text: str, at: int) -> int:
     start = at
-    while start and at - start < 64 and text[start - 1] in _LOCAL:
+    if text[at - 1 : at] == '"' and (opening := text.rfind('"', max(0, at - 64), max(0, at - 1))) >= 0:
+        quoted = text[opening + 1 : at - 1]
+        return opening + 1 if quoted and not set(quoted) & set(":=,<>\\\n") else at
+    while start and at - start < 64 and (text[start - 1] in _LOCAL or _is_letter(text[start - 1])):
         start -= 1
-    while start < at and text[start] in ".-%+":
+    while start < at and text[start] in ".-%+_":
         start += 1
     return min(at, after_escape(text, start))
 
 
-def _is_person(local: str, match: re.Match[str]) -> bool:
+def _is_letter(character: str) -> bool:
+    return not character.isascii() and character.isalnum() and character < "\u3040"
+
+
+def is_person(local: str, match: re.Match[str]) -> bool:
+    """An address with this local part, its `host` and `tld` in the match, is somebody's."""
     local = local.lower()
+    if not any(c.isalnum() for c in local):
+        return False
     if match["tld"].lower() not in DOMAINS or local in ROLES:
         return False
-    return not _SAMPLE_HOST.search(match["host"]) or local not in _NOBODY
+    return not _SAMPLE_HOST.search(match["host"]) or (local not in _NOBODY and " " not in local)
 
 
 def find_ip4(view: View) -> Iterator[Span]:
@@ -127,8 +142,9 @@ def _is_address(value: str, text: str, start: int) -> bool:
     if max(numbers) > 255 or _LEADING_ZERO.search(value):
         return False
     after = text[start + len(value) : start + len(value) + 12]
-    if last == 0 and after.startswith("/"):
-        return False  # a network, not a machine
+    network = last == 0 and after.startswith("/")
+    if network and (third < 10 or second == 0):
+        return False  # a network as examples and defaults have it
     before = text[max(text.rfind("\n", 0, start) + 1, start - 40) : start]
     if _PACKAGE_BEFORE.search(before[-14:]) or (before.endswith(_STEPS) and _RAISED_BEFORE.search(before)):
         return False
@@ -137,6 +153,8 @@ def _is_address(value: str, text: str, start: int) -> bool:
     if first == 10 or (first == 172 and 16 <= second < 32) or (first == 192 and second == 168):
         return last not in (0, 255) or (second, third) != (0, 0)
     sample = numbers[:3] in _SAMPLES
+    if sample and (after.startswith("/") or _IN_CODE.search(before)):
+        return False
     if not sample and first in _SPECIAL and not _is_global(value):
         return False
     near = before[-_CONTEXT_REACH:]
@@ -163,11 +181,12 @@ def find_macs(view: View) -> Iterator[Span]:
     for anchor in _HARDWARE:
         for at in view.positions(anchor, "hexes"):
             match = _MAC.match(view.text, at)
-            if match and _is_hardware(match[0]) and not _WRAPPED_HEX.search(view.text, max(0, at - 60), at):
+            if match and is_hardware(match[0]) and not _WRAPPED_HEX.search(view.text, max(0, at - 60), at):
                 yield Span(*match.span(), "MAC")
 
 
-def _is_hardware(value: str) -> bool:
+def is_hardware(value: str) -> bool:
+    """A hardware address that nobody made up."""
     plain = re.sub(r"[^0-9a-f]", "", value.lower())
     return len(set(plain)) > 3 and plain not in SAMPLE_HARDWARE
 
@@ -193,8 +212,16 @@ def find_ip6(view: View) -> Iterator[Span]:
         match = _IP6.match(view.text, start)
         if match:
             done = match.end()
-            if _is_ip6(match[0]):
+            if _is_ip6(match[0]) and not _is_documented(view.text, match):
                 yield Span(*match.span(), "IP")
+
+
+def _is_documented(text: str, match: re.Match[str]) -> bool:
+    """An address set aside for documentation, and no machine's log shows it."""
+    if not match[0].lower().startswith("2001:db8"):
+        return False
+    before = text[max(text.rfind("\n", 0, match.start()) + 1, match.start() - 40) : match.start()]
+    return text[match.end() : match.end() + 1] == "/" or bool(_IN_CODE.search(before))
 
 
 def _is_ip6(value: str) -> bool:
@@ -229,12 +256,14 @@ def find_blobs(view: View) -> Iterator[Span]:
         at = classes.find(_WRAPPED, match.end())
 
 
+_SIGNS = (b"@", b"%00", b"&#00;", b"&#x00;", b"\\u0000", b"\\x00")
 _OCTETS = (b".0.", b".00.", b".000.")
 _HARDWARE = (b"hh:hh:hh:hh:hh:hh", b"hh-hh-hh-hh-hh-hh")
 _HEXTETS = (b":hhhh:", b"hhhh::", b":hhh:")
-_DOMAIN = r"(?:[A-Za-z0-9][A-Za-z0-9-]*\.)+[A-Za-z]{2}"
+_DOMAIN = r"(?:[A-Za-z0-9\x80-\xff?][A-Za-z0-9\x80-\xff?-]*\.)+[A-Za-z]{2}"
+_SIGN = r"(?:@|%40|&#64;|&#x40;|\\u0040|\\x40)"
 DETECTORS: tuple[Detector, ...] = (
-    on(find_emails, rf"[\w.%+-](?:@|%40){_DOMAIN}"),
+    on(find_emails, rf"[\w.%+\"\x80-\xff?-]{_SIGN}{_DOMAIN}"),
     on(find_ip4, r"(?:\d{1,3}\.){3}\d"),
     on(find_macs, r"[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})"),
     on(find_dotted_macs, r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}"),

@@ -13,6 +13,7 @@ from privacy.placeholders import keyed_digest, without_digits
 from records.project import Project
 from records.state import Trace
 
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 _WINDOWS = re.compile(r"[A-Za-z]:(?:[\\/]|$)|\\\\")
 _OF_MANY = re.compile(
     r"/|[a-z]:|/root|/(?:var/|private/)?tmp|/mnt(?:/[a-z])?|/volumes"
@@ -22,7 +23,8 @@ _OF_MANY = re.compile(
 
 
 def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple[Project, ...]:
-    """The projects of a trace that is not redacted yet, the first it worked in first; never none.
+    """The projects of a trace, the first it worked in first; never none. Those that a trace brings along are
+    kept, as they may be shown: nobody knows who wrote them.
 
     `redact` gives the text that may be shown, `key` is the workspace's. A trace that names a repository and
     no project ran in some container: the repository stands for it.
@@ -34,6 +36,8 @@ def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple
     def shown(text: str) -> str:
         return without_digits(redact(text))
 
+    if trace.worked_in:
+        return tuple(_given(each, shown, key) for each in trace.worked_in)
     if trace.repository and not trace.project:
         return (made("repository", trace.repository.casefold(), trace.repository),)
     steps = (step for context in trace.contexts for step in context.steps)
@@ -49,6 +53,13 @@ def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple
     if trace.project and not any(_is_part(folder, trace.project) for folder in folders):
         found.append(made("project", _spelt(trace.project), trace.project))
     return tuple(found) or (made("source", trace.source, f"{trace.source}, no folder recorded"),)
+
+
+def _given(project: Project, shown: Callable[[str], str], key: bytes) -> Project:
+    digest = project.digest
+    if not _DIGEST.fullmatch(digest):
+        digest = keyed_digest(key, "given", digest)
+    return Project(digest, shown(project.name), shown(project.place))
 
 
 def roots_of(folders: Iterable[str], project: str | None = None) -> dict[str, str]:

@@ -6,8 +6,9 @@ import math
 import re
 import string
 from functools import lru_cache
+from itertools import pairwise
 
-from privacy.words import COMMON_WORDS, SPEECH
+from privacy.words import COMMON_WORDS, LABELS, SPEECH
 
 # Values that say themselves that they are none: documentation, templates, masks.
 _STAND_IN = re.compile(
@@ -23,7 +24,7 @@ _ABOUT = re.compile(
 # Code, templates, paths, addresses.
 _CODE = re.compile(
     r"^(?:\$[A-Za-z_{(]|%[(\w]|[{(<\[/\\]|@\w+[/(]|\.|~/|&\w+;|&[a-z_]\w*$|\*+\w+$)|[{}()<>]|\[\^|\.\*|\.\+|\\[wdsSDWb]|::|"
-    r"^https?:|^[A-Za-z]:[\\/]|->|=>|\|\||"
+    r"^https?:|sha\d{1,3}[:-]|^[A-Za-z]:[\\/]|->|=>|\|\||"
     r"^(?:self|this|process|os|req|request|ctx|args|opts|options|props|params|data|user|app)\."
 )
 _INNER_DIGITS = re.compile(r"(?<=[A-Za-z])\d+(?=[A-Za-z])")
@@ -32,14 +33,16 @@ _HEX = re.compile(r"[0-9a-fA-F]+")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _VOWEL = re.compile(r"[aeiouyAEIOUY]")
 _LOWER_WORD = re.compile(r"[a-z]{8,32}")
-_PHRASE_WORD = re.compile(r"[a-z0-9]{2,16}")
+_PHRASE_WORD = re.compile(r"[a-z0-9]{2,16}|\d")
 _JOINED = re.compile(r"(?=.*[A-Z0-9])[A-Za-z0-9]{3,12}(?:-[A-Za-z0-9]{3,12}){2,7}")
 _SPECIAL = re.compile(r"[!@#$%^&*+=?~]")
-_NO_PASSWORD = re.compile(r"\s")
+_TWO_CAPITALS = re.compile(r"[A-Z]{2}")
+_BLANK = re.compile(r"\s")
 _TYPE_NAME = re.compile(r"[a-z0-9](?:Key|Token|Secret|Password|Credential)s?$")
 _LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 _QUOTE = re.compile(r"[\"'`]")
 _LETTER = re.compile(r"[^\W\d_]")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")  # words stand in them without blanks
 _DIGIT_OR_SPECIAL = re.compile(r"[\d!@#$%^&*+=?~]")
 _PATH = re.compile(r"^[\w.@-]+(?:/[\w.@-]+)+$")
 
@@ -120,13 +123,19 @@ def is_random(value: str) -> bool:
 def is_password(value: str) -> bool:
     """Somebody could have set it as a password: six characters or more, no blank, letters with digits or
     symbols, or letters in both cases that are no words."""
-    if not 6 <= len(value) <= 128 or _NO_PASSWORD.search(value) or _PATH.match(value):
+    if not 6 <= len(value) <= 128 or _BLANK.search(value) or _PATH.match(value):
         return False
-    if not _LETTER.search(value) or is_stand_in(value):
+    if not _LETTER.search(value) or _IDEOGRAPH.search(value) or is_stand_in(value):
         return False
     if _DIGIT_OR_SPECIAL.search(value):
         return True
-    return len(value) >= 8 and not value.islower() and not value.isupper() and wordiness(value) < 0.3
+    return (
+        len(value) >= 8
+        and value.isascii()
+        and not value.islower()
+        and not value.isupper()
+        and wordiness(value) < 0.3
+    )
 
 
 def is_plain_password(value: str) -> bool:
@@ -137,20 +146,55 @@ def is_plain_password(value: str) -> bool:
     if value.isdigit():
         return len(value) <= 32
     if _LOWER_WORD.fullmatch(value):
-        return value not in COMMON_WORDS
+        return value not in COMMON_WORDS and value not in LABELS
     if _JOINED.fullmatch(value):
         return True
     words = value.split(" ")
-    return 3 <= len(words) <= 8 and all(map(_PHRASE_WORD.fullmatch, words)) and not SPEECH.intersection(words)
+    if not 3 <= len(words) <= 8 or not all(map(_PHRASE_WORD.fullmatch, words)) or LABELS.intersection(words):
+        return False
+    return len(SPEECH.intersection(words)) <= bool(_DIGIT.search(value))
+
+
+def has_all_kinds(value: str) -> bool:
+    """Capitals, small letters and digits."""
+    return bool(_LOWER.search(value) and _UPPER.search(value) and _DIGIT.search(value))
+
+
+def is_scrambled(value: str) -> bool:
+    """Letters whose case goes up and down as no words' does; digits need not be there."""
+    if len(value) < 22 or not value.isascii() or len(_TWO_CAPITALS.findall(value)) < 2:
+        return False
+    changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
+    return changes * 3 >= len(value) and wordiness(value) < 0.5 and entropy(value) >= 3.8
+
+
+def is_noise(value: str) -> bool:
+    """Thirty-two characters or more drawn from letters, digits and any symbols, those of code among them."""
+    if not 32 <= len(value) <= 512 or not value.isascii() or _BLANK.search(value) or value[0] in "$%{<":
+        return False
+    digits = _letters_and_digits(value)[1]
+    return (
+        digits >= 2
+        and _SPECIAL.search(value) is not None
+        and entropy(value) >= 4.3
+        and wordiness(value) < 0.3
+    )
 
 
 def is_token(value: str) -> bool:
     """A key or token as a service hands it out."""
-    if not is_random(value) or _QUOTE.search(value) or _TYPE_NAME.search(value) or _CODE.search(value):
+    if (
+        not is_random(value)
+        or _BLANK.search(value)
+        or _QUOTE.search(value)
+        or _TYPE_NAME.search(value)
+        or _CODE.search(value)
+    ):
         return False
     if _PATH.match(value) and not (len(value) >= 30 and is_mixed_case(value)):
         return False
-    solid = len(value) >= 32 and value.isalnum()  # no joints for a word to stand between
+    plain = value.rstrip("=")
+    solid = len(value) >= 32 and plain.isalnum()  # no joints for a word to stand between
     return solid or not is_stand_in(value)
 
 

@@ -21,7 +21,7 @@ from privacy.trace_parts import TraceParts, redact_id
 from records.message import Message
 from records.state import Trace
 
-RULES_VERSION = "r3"
+RULES_VERSION = "r4"
 
 
 class Redactor:
@@ -129,7 +129,7 @@ class Redactor:
         leaf = LeafRedactor(detectors, self._key, trace_id, needs)
         fields = TraceParts(leaf, ids).trace(trace)
         shown = LeafRedactor(detectors, self._key, trace_id)
-        worked_in = trace.worked_in or projects_of(trace, shown.redact, self._key)
+        worked_in = projects_of(trace, shown.redact, self._key)
         redacted = dataclasses.replace(
             trace, trace_id=trace_id, redaction=RULES_VERSION, worked_in=worked_in, **fields
         )

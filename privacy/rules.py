@@ -122,8 +122,16 @@ def rule(kind: str, literals: str, pattern: str, check: Callable[[str], bool] | 
     return Rule(kind, tuple(literals.split()), compiled(pattern.replace(r"\<", LEFT)), probe, check, prefixed)
 
 
+_INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+
+
 def raw_of(text: str) -> bytes:
-    """The text in Latin-1, `?` for every other character: as many bytes as characters."""
+    """The text in Latin-1, as many bytes as characters: a soft hyphen for what is not to be seen, `?` for
+    every other character."""
+    if not text.isascii():
+        for character in _INVISIBLE:
+            if character in text:
+                text = text.replace(character, "\xad")
     return text.encode("latin-1", "replace")
 
 
@@ -255,3 +263,15 @@ def near(
                 yield Span(*found.span("v"), kind)
 
     return on(find, probe or pattern.pattern)
+
+
+def anywhere(kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None) -> Detector:
+    """A detector: what `pattern` holds in its group `v`, wherever it matches; `probe` finds such texts."""
+    searched = compiled(pattern)
+
+    def find(view: View) -> Iterator[Span]:
+        for found in searched.finditer(view.text):
+            if check is None or check(found["v"]):
+                yield Span(*found.span("v"), kind)
+
+    return on(find, probe)

@@ -30,7 +30,10 @@ VARIABLE = "TRACEMILL_KINGFISHER"
 ABSENT = "no second opinion: kingfisher is absent (pip install kingfisher-bin)"
 _FOUND = (0, 200, 205)  # exit codes: nothing found, findings, findings that hold
 _LEAST_S, _S_PER_BYTE = 120.0, 1e-6  # to compile its rules on a busy machine, and for each byte
+TRIAL_S = 60.0
+"""Seconds that a trial has; the first one compiles the rules, which takes a machine that is busy 20."""
 _CANARY = "canary.txt"
+_tried: dict[tuple[str, int, int], str] = {}
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
 _OPTIONS = (
     "scan",
@@ -91,15 +94,32 @@ def require_kingfisher(environ: Mapping[str, str], required: bool) -> None:
             "a second opinion",
             "pip install kingfisher-bin, or unset it",
         )
-    kingfisher_version(binary)
-    with private_folder() as private:
-        (private / "texts").mkdir()
-        run_kingfisher(binary, private / "texts", environ)
+    try_kingfisher(environ)
 
 
-def kingfisher_version(binary: Path) -> str:
+def try_kingfisher(environ: Mapping[str, str], limit_s: float = TRIAL_S) -> str | None:
+    """The version of a kingfisher that finds its canary, None where there is none.
+
+    Tried once a process, within `limit_s` seconds. Raises ConfigError where it is misnamed, PrivacyError
+    where it does not run, does not end or does not find the canary.
+    """
+    binary = find_kingfisher(environ)
+    if binary is None:
+        return None
+    stat = binary.stat()
+    key = (str(binary), stat.st_mtime_ns, stat.st_size)
+    if key not in _tried:
+        version = kingfisher_version(binary, limit_s)
+        with private_folder() as private:
+            (private / "texts").mkdir()
+            run_kingfisher(binary, private / "texts", environ, limit_s)
+        _tried[key] = version
+    return _tried[key]
+
+
+def kingfisher_version(binary: Path, limit_s: float = TRIAL_S) -> str:
     """`2.14.0`. Raises PrivacyError where the binary does not run or does not say."""
-    code, said = _run([str(binary), "--version"], {}, _LEAST_S)
+    code, said = _run([str(binary), "--version"], {}, limit_s)
     words = said.decode("utf-8", "replace").split()
     if code != 0 or len(words) < 2 or not _VERSION.fullmatch(words[1]):
         raise _failed("does not say its version")

@@ -22,16 +22,16 @@ def spellings(value: str) -> set[str]:
             once = json.dumps(form, ensure_ascii=ascii_only)[1:-1]
             found |= {once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_only)[1:-1]}
         data = form.encode("utf-8", "surrogatepass")
-        found |= {quote(data, safe=""), quote(data, safe="/"), quote_plus(data), *_in_base64(data)}
+        found |= {quote(data, safe=""), quote(data, safe="/"), quote_plus(data), *in_base64(data)}
         found.add(form.replace("\n", "\\n"))
     return found
 
 
-def _in_base64(data: bytes) -> Iterator[str]:
+def in_base64(data: bytes, least: int = _MIN_ENCODED) -> Iterator[str]:
     """What the bytes alone decide of Base64 text that holds them, at each of three alignments."""
     for shift in range(3):
         first, last = math.ceil(shift * 8 / 6), (shift + len(data)) * 8 // 6
         for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):
             piece = encode(bytes(shift) + data).decode("ascii")[first:last]
-            if len(piece) >= _MIN_ENCODED:
+            if len(piece) >= least:
                 yield piece

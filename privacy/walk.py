@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import orjson
 
+from privacy.rules import raw_of
+
 _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _BLANKS = " \t\r\n"  # what JSON takes for blanks
@@ -47,7 +49,7 @@ def unescaped(raw: bytes, whole: bool = False) -> bytes:
     """JSON as bytes of Latin-1 with its escapes undone: every string stands in it as it is meant. `whole`:
     it is surely valid."""
     if whole and rb"\/" not in raw:  # its only escape that Python does not know
-        return codecs.unicode_escape_decode(raw)[0].encode("latin-1", "replace")
+        return raw_of(codecs.unicode_escape_decode(raw)[0])
     raw = raw.replace(rb"\\", b"\0")  # which no JSON holds
     if rb"\u" in raw:
         raw = _UNICODE.sub(_character, raw)
@@ -58,7 +60,7 @@ def unescaped(raw: bytes, whole: bool = False) -> bytes:
 
 def _character(match: re.Match[bytes]) -> bytes:
     code = int(match[1], 16)
-    return bytes((code or 1,)) if code < 256 else b"?"
+    return bytes((code or 1,)) if code < 256 else raw_of(chr(code))
 
 
 def is_json(text: str) -> bool:

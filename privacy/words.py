@@ -47,12 +47,18 @@ COMMON_WORDS = SHARED_NAMES | _words(
 # Top-level domains by which an address is told from code (`a@b.T`, `pkg@1.x`, `fixture@file.py`).
 DOMAINS = _words(
     """
-    com org net edu gov mil int info biz name pro io ai app dev co me xyz tech cloud email online
-    site store blog systems software digital agency studio design world today live life team works
-    solutions services group company network global academy science health legal media news
-    foundation university us uk eu de fr it es pt nl be ch at dk se no fi is ie pl cz sk hu ro bg gr
-    tr ru ua by lt lv ee si hr ba cn jp kr tw hk sg my th vn id ph in pk bd lk np ir iq il sa ae eg
-    ma tn ng ke za gh au nz ca mx br ar cl pe uy ve
+    com org net edu gov mil int info biz name pro io ai app dev co me xyz tech cloud email online site
+    store blog systems software digital agency studio design world today live life team works solutions
+    services group company network global academy science health legal media news foundation university
+    us uk eu de fr it es pt nl be ch at dk se no fi is ie pl cz sk hu ro bg gr tr ru ua by lt lv ee si
+    hr ba cn jp kr tw hk sg my th vn id ph in pk bd lk np ir iq il sa ae eg ma tn ng ke za gh au nz ca
+    mx br ar cl pe uy ve museum aero coop jobs mobi travel cat post asia eus gal berlin hamburg koeln
+    cologne bayern wien swiss paris london nyc tokyo amsterdam art shop club fun space website tools
+    consulting engineering ventures partners ltd llc inc gmbh bio tv cc gg im fm wiki ink page zone
+    social chat codes computer science money finance capital bank law legal care clinic house land farm
+    email earth green energy solar studio photo photos video audio blog press news guru expert community
+    am ge kz uz az mn al mk lu mc ad cy mt li is rs me lb jo kw qa om bh sy np mm kh la mo fj pr do cr
+    gt hn ni sv cu pa ec bo ug tz et zm zw rw sn ci cm ao mz mu
     """
 )
 # Local parts of addresses that are nobody's.
@@ -94,6 +100,17 @@ SPEECH = _words(
     an must should can cannot will please enter has have been does did do use set new old same
     """
 )
+# Words by which forms and messages speak of passwords, in several languages.
+LABELS = _words(
+    """
+    character characters chars letters digits numbers minimum maximum least most between length long
+    short weak strong enter confirm repeat current forgot forgotten change reset remember login log sign
+    wrong incorrect match mismatch empty missing needed mandatory zeichen mindestens buchstaben eingeben
+    wiederholen falsch passwort kennwort wachtwoord contrasena senha salasana adgangskode parola lozinka
+    heslo jelszo geslo caracteres lettres minimo motdepasse parool slaptazodis parole sandi wachtwoorden
+    passwords authentication authorization verification registration confirmation identification
+    """
+)
 # Characters of international bank account numbers by country, and countries where all but the country's
 # letters are digits (ISO 13616, registry).
 BANK_NUMBER_SIZES = {
@@ -113,6 +130,15 @@ DIGITS_ONLY_BANKS = _words(
 # Hardware addresses people make up.
 SAMPLE_HARDWARE = _words(
     "0123456789ab 001122334455 aabbccddeeff 010203040506 0102030a0b0c 123456789abc deadbeefcafe 112233445566"
+)
+# Words in names under commits that are programs' or nobody's.
+NO_PERSONS = _words(
+    """
+    bot bot> claude copilot github gitlab dependabot dependabot[bot] renovate codex cursor devin
+    openhands aider gemini gpt chatgpt ai assistant agent swe-agent actions ci automation system root
+    your name test tester user example an a the not sorry sure using looking trying getting sonnet opus
+    haiku anthropic openai
+    """
 )
 # What documentation calls a machine.
 MACHINE_WORDS = _words("localhost hostname server machine remote remotehost myhost computer")

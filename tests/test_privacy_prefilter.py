@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (texts)
 """The fast path finds exactly what every detector put to every text finds."""
 
 import json
@@ -31,7 +32,17 @@ PIECES = (
     "-rw-r--r-- 1 jdoe staff 3 a", "chown jdoe:staff x", "jdoe:x:1001:", "4539 1488 0343 6467",
     "536-22-8712", "tel: 030 1234567", "0161 496 0000", "abcd.ef01.2345", "Linux meadow 6.1.0 x",
     "AKIA" + "ABCDEFGHIJKLMNOP", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.abc-def_ghi", "%40northwind.io",
-    "s." + "aB3" * 8, "Ab1" * 100, "\u0663", "\u017f",
+    "app:$6$saltsalt$" + "aB3./" * 12, "echo Zx81kTq0 | docker login -u a --password-stdin",
+    "keytool -storepass Zx81kTq0 -alias a", "nmcli d w c Attic password Zx81kTq0", "Server=a;Uid=sa;Pwd=Zx 81!;B=1",
+    "Das Passwort lautet Zx81kTq0", "login with admin / Zx81kTq0", "smtp.login('a', 'Zx81kTq0')",
+    "https://h.dev/reset-password/a8Kd72LqZz91a8Kd72Lq", "?key=a8Kd72LqZz91a8Kd72Lq", "%5F", "&#95;", "\\x67",
+    "gh" + "p_" + "a8Kd72LqZz91", "\x1b[0m", "\u200b", '" + "', "\\\n", "k@h\xf6he.de", "kim [at] north [dot] de",
+    "172.19.88.0/24", "ec2-54-93-112-7.compute.x.com", "ether a483e72c913f", "[sudo] password for jdoe:",
+    "sudo: jdoe : TTY=pts/0", "Author: Kim Larsen <kim@x.y>", "git config user.name 'Kim Larsen'",
+    "Nov 21 10:00:01 meadow sshd[1]: x", "ssh falcon-db2", "My-MacBook.local", "http://ci.intra.north.de:80",
+    "ACME\\klaus", '"login": "jdoe"', "uid=1000(jdoe)", "/tmp/pytest-of-jdoe/x", "PID %CPU\njdoe 1 0.0 0.1 5 6 ? S\n",
+    "VE9LRU49Z2hwX3J4RW1yZGp6ZjZiMW1Vb2p2QWVoUmxtY1h3emhrNTZMMFYxWAo=", 'psk="blue house 42 lane"',
+    "lumen_live_" + "a8Kd72LqZz91" * 2, "API_SECRET=\"first\nsecond\"\n", "s." + "aB3" * 8, "Ab1" * 100, "\u0663", "\u017f",
 )  # fmt: skip
 TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=8).map("".join)
 NAMES = ["password", "name", "value", "api_key", "key", "--token", "Authorization", "token_type", "tokens"]

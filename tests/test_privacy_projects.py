@@ -1,5 +1,6 @@
 """Where a session worked: which folders are one project, and what tells two of them apart."""
 
+import dataclasses
 import re
 
 import pytest
@@ -119,3 +120,16 @@ def test_the_places_of_a_trace_count_as_no_finding_of_their_own() -> None:
     trace = make_trace("/Users/klarsen/shop", "/Users/klarsen/shop/x", project="shop")
     _, counts = Redactor(key=KEY).redact_trace(trace)
     assert counts == {"USER": 2}
+
+
+def test_projects_that_a_trace_brings_along_are_redacted_before_they_are_written() -> None:
+    mail = "kim.larsen" + "@" + "northwind.io"
+    made = Project("a" * 32, "webshop", "/home/user/webshop")
+    given = (made, Project("/home/kunigund/secret", f"for {mail}", "/home/kunigund/secret"))
+    trace = dataclasses.replace(make_trace("/home/kunigund/webshop"), worked_in=given)
+    redacted, _ = Redactor(key=KEY).redact_trace(trace)
+    kept, other = redacted.worked_in
+    assert kept == made
+    assert (other.name, other.place, len(other.digest)) == ("for <EMAIL>", "/home/user/secret", 32)
+    again = dataclasses.replace(redacted, redaction=None)
+    assert Redactor(key=KEY).redact_trace(again)[0].worked_in == redacted.worked_in

@@ -14,13 +14,18 @@ from pathlib import Path
 
 import pytest
 
+from flows.doctor import examine
+from flows.prepare import prepare
+from flows.settings import RunSettings
+from flows.stage_work import replay_workspace
 from privacy.identity import make_known
 from privacy.private_folder import private_folder
 from privacy.scan import Scanner, Verdict
-from privacy.second_opinion import find_kingfisher, require_kingfisher, run_kingfisher
+from privacy.second_opinion import find_kingfisher, require_kingfisher, run_kingfisher, try_kingfisher
 from records.errors import PrivacyError
 
 KEY = b"k" * 32
+SESSIONS = Path(__file__).resolve().parent.parent / "examples" / "sessions" / "claude_code"
 WITH = {name: os.environ[name] for name in ("HOME", "PATH") if name in os.environ}
 
 
@@ -114,6 +119,42 @@ def test_a_required_second_opinion_is_tried_at_the_start(tmp_path: Path) -> None
     require_kingfisher(environ, required=False)
     with pytest.raises(PrivacyError, match=SILENT):
         require_kingfisher(environ, required=True)
+
+
+def test_it_is_tried_once_a_process_and_within_its_time(tmp_path: Path) -> None:
+    environ = fake(tmp_path, f'echo x >> "{tmp_path}/times"; {CANARY}; exit 200')
+    assert try_kingfisher({"TRACEMILL_KINGFISHER": "none"}) is None
+    assert [try_kingfisher(environ), try_kingfisher(environ)] == ["2.14.0"] * 2
+    require_kingfisher(environ, required=True)
+    assert (tmp_path / "times").read_text() == "x\n"
+    with pytest.raises(PrivacyError, match="did not end within 1 s"):
+        try_kingfisher(fake(tmp_path, "sleep 300  # hangs"), 1)
+    with pytest.raises(PrivacyError, match="did not end within 1 s"):
+        try_kingfisher(fake(tmp_path, "exit 0", version="sleep 300"), 1)
+
+
+AWAY = [
+    {"type": "openai_compatible", "model": m, "family": m, "base_url": "http://gpu.example:1/v1"}
+    for m in "abc"
+]
+
+
+@pytest.mark.parametrize("script", ["exit 1", "exit 0"])
+def test_a_broken_one_ends_a_run_and_a_replay_before_anything_is_read_or_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in fake(tmp_path, script).items():
+        monkeypatch.setenv(name, value)
+    given = {"workspace": tmp_path / "w", "teachers": AWAY, "budget": {"max_total_usd": 1.0}}
+    given["sources"] = {"paths": [SESSIONS], "idle_minutes": 0}
+    settings = RunSettings.model_validate(given)
+    for command in (prepare, replay_workspace):
+        with pytest.raises(PrivacyError, match="the second opinion failed: kingfisher") as caught:
+            command(settings)
+        assert len(str(caught.value).splitlines()) == 1
+    assert not (tmp_path / "w").exists()
+    assert examine(settings) == 2
+    assert "FAIL  publish gate: the second opinion failed: kingfisher" in capsys.readouterr().out
 
 
 def test_one_that_hangs_is_ended_with_what_it_started(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import kinds_further
 import kinds_generic
 import kinds_personal
 import kinds_services
@@ -27,6 +28,7 @@ _VENDOR_TABLES = (
     kinds_services.WORK,
     kinds_services.WATCH,
     kinds_services.URLS,
+    kinds_further.SERVICES,
 )
 
 
@@ -72,9 +74,12 @@ def kinds() -> list[Kind]:
     found += [Kind(n, "secret", "value", v, False, template(t)) for n, v, t in kinds_generic.NAMED]
     found += [Kind(n, "secret", "value", v, True, make) for n, v, make in kinds_generic.VALUES]
     found += [Kind(n, "secret", "line", "", True, make) for n, make in kinds_generic.LINE_MAKERS]
+    found += [Kind(n, "secret", "line", "", True, template(t)) for n, t in kinds_further.LINES]
+    found += [Kind(n, "secret", "line", "", True, make) for n, make in kinds_further.DISGUISED]
     found += [Kind(n, "secret", "block", "", True, make) for n, make in kinds_generic.BLOCKS]
     found += [Kind(n, "personal", "value", v, True, make) for n, v, make in kinds_personal.VALUES]
     found += [Kind(n, "personal", "line", "", True, make) for n, make in kinds_personal.LINES]
+    found += [Kind(n, "personal", "line", "", True, make) for n, make in kinds_further.PEOPLE]
     return found
 
 

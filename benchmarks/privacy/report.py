@@ -92,7 +92,7 @@ def measure(given: argparse.Namespace) -> dict:
         "planted": len(plants),
         "kinds": {c: sum(k.category == c for k in corpus.kinds()) for c in scores.CATEGORIES},
         "tools": judged,
-        "whole_process": speed.whole_process(Path(real) if real else None, given.runs, 100)
+        "whole_process": speed.whole_process(Path(real) if real else None, given.runs, 30)
         if given.runs
         else None,
         "arguments": real_sessions.arguments_changed(Path(real)) if real else None,

@@ -144,6 +144,11 @@ def user_name(rng: random.Random) -> str:
     )
 
 
+def person(rng: random.Random) -> str:
+    """A first name and a surname."""
+    return f"{rng.choice(_FIRST)} {rng.choice(_LAST)}".title()
+
+
 def host_name(rng: random.Random) -> str:
     """A machine's short name."""
     return f"{rng.choice(_WORDS)}-{rng.choice(('lap', 'ws', 'build', 'gpu', 'db'))}{rng.randrange(2, 99):02d}"
@@ -158,6 +163,7 @@ def _field(rng: random.Random, name: str, size: int) -> str:
     named: dict[str, Callable[[random.Random], str]] = {
         "uuid": uuid4,
         "user": user_name,
+        "person": person,
         "host": host_name,
         "domain": domain,
         "word": lambda r: r.choice(_WORDS),

@@ -37,8 +37,8 @@ def redaction(tool: Tool, texts: Sequence[str], runs: int) -> float:
     return size / statistics.median(tool.run(texts, [False] * len(texts)).seconds for _ in range(runs))
 
 
-def _ingest_benchmark():
-    spec = importlib.util.spec_from_file_location("ingest_benchmark", _BENCHMARKS / "ingest.py")
+def _session_copies():
+    spec = importlib.util.spec_from_file_location("session_copies", _BENCHMARKS / "session_copies.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -64,7 +64,7 @@ for source in discover(sys.argv[1:]):
 """
 
 
-def whole_process(real: Path | None, runs: int, copies: int) -> dict[str, float]:
+def whole_process(real: Path | None, runs: int, megabytes: float) -> dict[str, float]:
     """MB/s of CPU time of whole processes, start-up included, medians: reading and redacting alone, and
     `tracemill ingest`, which also writes the traces.
 
@@ -74,7 +74,7 @@ def whole_process(real: Path | None, runs: int, copies: int) -> dict[str, float]
         if real is None:
             sessions = Path(folder) / "sessions"
             sessions.mkdir()
-            _ingest_benchmark().copies(EXAMPLES, sessions, copies)
+            _session_copies().many(EXAMPLES, sessions, megabytes)
         else:
             sessions = real
         paths = [str(s.path) for s in discover([sessions]) if s.dialect and s.dialect != "unreadable"]
