@@ -1,13 +1,15 @@
 """Sessions into a workspace, beside a process that only parses the same lines.
 
     python benchmarks/ingest.py [FOLDER] [--copies N] [--gb X] [--one-mb MB] [--runs N] [--jobs N]
+    python benchmarks/ingest.py --formats [--mb MB] [--runs N]
 
 Every side is a whole process, start-up included, measured by the system: CPU seconds of it and its
 children, wall seconds, peak resident memory. In a round the short side runs before and after each long
 one, so that other load on the machine meets both alike; medians over the rounds are printed.
 FOLDER defaults to the Claude Code sessions below TRACEMILL_REAL_TRACES, and without
 that to the examples; its files are copied under new ids. `--gb` adds a folder of that size, `--one-mb` a
-single session of that size. Everything lies in a temporary folder and is removed again.
+single session of that size; `--formats` takes each format below TRACEMILL_REAL_TRACES by itself. Everything
+lies in a temporary folder and is removed again.
 """
 
 import argparse
@@ -26,9 +28,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples" / "sessions" / "claude_code"
 DEFAULT_MB = 100.0
+FORMATS = (
+    "claude_code",
+    "openhands/eval_v0",
+    "openhands/gui_v0",
+    "openhands/resolver_v0",
+    "openhands/sdk_v1_conv",
+    "swe_agent",
+    "swe_gym",
+)
 PARSE = """
 import pathlib, sys, orjson
-for path in pathlib.Path(sys.argv[1]).rglob("*.json*"):
+for path in pathlib.Path(sys.argv[1]).rglob("*.*"):
+    if path.suffix not in (".jsonl", ".json", ".traj") or not path.is_file():
+        continue
     with path.open("rb", buffering=1 << 20) as lines:
         for line in lines if path.suffix == ".jsonl" else [lines.read()]:
             try:
@@ -139,11 +152,40 @@ def main() -> None:
     parser.add_argument("--one-mb", type=float, help="also one session of this size")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes of tracemill ingest")
+    parser.add_argument("--formats", action="store_true", help="a line for each format instead")
+    parser.add_argument("--mb", type=float, default=30.0, help="size of each format's folder")
     given = parser.parse_args()
     real = os.environ.get("TRACEMILL_REAL_TRACES")
     folder = given.folder or (Path(real) / "claude_code" if real else EXAMPLES)
     with tempfile.TemporaryDirectory(prefix="tracemill-bench-") as scratch:
-        measure(Bench(folder, Path(scratch), given.runs, given.jobs), given.copies, given.gb, given.one_mb)
+        bench = Bench(folder, Path(scratch), given.runs, given.jobs)
+        if given.formats:
+            if not real:
+                raise SystemExit("TRACEMILL_REAL_TRACES names no folder of sessions")
+            by_format(bench, Path(real), given.mb)
+        else:
+            measure(bench, given.copies, given.gb, given.one_mb)
+
+
+def by_format(bench: Bench, real: Path, mb: float) -> None:
+    """Print a line a format: MB/s by CPU seconds of each side, and their shares of orjson's."""
+    print("| | MB | files | orjson MB/s | unredacted MB/s | of orjson | MB/s | of orjson |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name in FORMATS:
+        each = replace(bench, folder=real / name)
+        source, made = each.copies("format", mb)
+        rounds = list(each.rounds(source))
+        cells = [f"{made['mb'] / median_cpu_s(rounds, 'orjson'):.0f}"]
+        for side in SIDES:
+            cpu_s = median_cpu_s(rounds, side)
+            cells += [f"{made['mb'] / cpu_s:.0f}", f"{median_cpu_s(rounds, 'orjson') / cpu_s:.3f}"]
+        shutil.rmtree(source)
+        print(f"| `{name}` | {made['mb']:.0f} | {made['files']:.0f} | {' | '.join(cells)} |", flush=True)
+
+
+def median_cpu_s(rounds: list[dict[str, list[Cost]]], side: str) -> float:
+    """CPU seconds of a side, the median over all rounds."""
+    return statistics.median(cost.cpu_s for each in rounds for cost in each[side])
 
 
 def measure(bench: Bench, copies: int | None, gb: float | None, one_mb: float | None) -> None:

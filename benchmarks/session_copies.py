@@ -23,7 +23,7 @@ _NAMED = re.compile(
 )
 _ROOT = re.compile(rb'("parentUuid"\s*:\s*)null')
 _UUID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
-_SUFFIXES = (".jsonl", ".json")
+_SUFFIXES = (".jsonl", ".json", ".traj")
 
 
 def renamed(data: bytes, salt: str) -> bytes:
@@ -53,6 +53,8 @@ def many(folder: Path, target: Path, mb: float) -> dict[str, float]:
     """Copies of every file, copy after copy, until there are `mb` of them."""
     size = files = largest = 0
     originals = [(path, path.read_bytes()) for path in sources(folder)]
+    if not originals:
+        raise SystemExit(f"{folder} holds no sessions")
     for copy in count():
         place = target / f"copy{copy:05}"
         for path, data in originals:

@@ -37,16 +37,45 @@ def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
 
 def command_in(text: str) -> str | None:
     """The command that SWE-agent takes from an answer; None where it would ask again."""
+    place = _command_place(text)
+    return None if place is None else text[place]
+
+
+def with_call_of(text: str, other: str, harness: str) -> str | None:
+    """The text with the call of another text in the place of its own; None unless both hold one call that
+    the harness takes, written in the same form."""
+    one, two = _place_of_call(text, harness), _place_of_call(other, harness)
+    if one is None or two is None:
+        return None
+    call = other[two]
+    if call.startswith("<function=") != text[one].startswith("<function="):
+        return None
+    return text[: one.start] + call + text[one.stop :]
+
+
+def _place_of_call(text: str, harness: str) -> slice | None:
+    """Where the only call that a harness takes from a text stands."""
+    functions = [slice(*found.span()) for found in _FUNCTION.finditer(text)]
+    if harness.startswith("mini_swe_agent"):
+        blocks = [slice(*found.span(1 if found.group(2) is None else 3)) for found in _MINI.finditer(text)]
+        functions = blocks if len(blocks) == 1 else functions
+    elif harness.startswith("swe_agent"):
+        place = None if functions else _command_place(text)
+        return functions[0] if functions else place
+    return functions[0] if len(functions) == 1 else None
+
+
+def _command_place(text: str) -> slice | None:
     start, end = text.rfind("<command>"), text.rfind("</command>")
     if 0 <= start < end:
-        return text[start + len("<command>") : end]
+        return slice(start + len("<command>"), end)
     opened: list[re.Match[str]] = []
     command = None
     for mark in _FENCE.finditer(text):
         if opened and not mark.group(1):
             start = opened.pop()
             if not opened:
-                command = text[start.end() : mark.start()]
+                command = slice(start.end(), mark.start())
         elif mark.group(1) is not None:
             opened.append(mark)
     return command

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from ingesters.claude_code_parents import session_folder
 from ingesters.verdicts import NAMES
 
 
@@ -28,7 +29,6 @@ def beside(path: Path, dialect: str | None) -> str:
 def _files(path: Path, dialect: str | None) -> Iterator[Path]:
     if dialect in ("swe_agent", "mini_swe_agent"):
         yield from (folder / name for folder in (path.parent, path.parent.parent) for name in NAMES)
-    elif dialect == "claude_code" and path.parent.name == "subagents":
-        above = path.parent.parent
+    elif dialect == "claude_code" and (above := session_folder(path)) is not None:
         yield from (above.with_name(f"{above.name}{suffix}") for suffix in (".jsonl", ".jsonl.gz"))
         yield path.with_name(f"{path.name.partition('.')[0]}.meta.json")

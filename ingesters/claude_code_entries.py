@@ -96,13 +96,13 @@ class _Reader:
         """Enters a tree record with its parent; None, counted, where its uuid was there before."""
         session = self.session
         uuid = record.get("uuid")
-        if not isinstance(uuid, str):
+        if not isinstance(uuid, str) or not uuid:
             uuid = f"line-{number}"
         if uuid in session.parents:
             self.report.skipped["repeated uuid"] += 1
             return None
         parent = record.get("parentUuid")
-        session.parents[uuid] = parent if isinstance(parent, str) else None
+        session.parents[uuid] = parent if isinstance(parent, str) and parent else None
         side = record.get("isSidechain") is True
         if side:
             session.side_uuids.add(uuid)
@@ -122,14 +122,14 @@ class _Reader:
         self._known = all(found)
 
     def _entry(self, number: int, uuid: str, record: dict[str, Any], kind: Kind) -> Entry:
-        session = self.session
-        agent, cwd, stamp = record.get("agentId"), record.get("cwd"), record.get("timestamp")
+        get = record.get
+        agent, cwd, stamp = get("agentId"), get("cwd"), get("timestamp")
         return Entry(
             number,
             uuid,
-            session.parents[uuid],
+            self.session.parents[uuid],
             kind,
-            record.get("isSidechain") is True,
+            get("isSidechain") is True,
             agent if isinstance(agent, str) else None,
             cwd if isinstance(cwd, str) and cwd else None,
             stamp if isinstance(stamp, str) and stamp else None,
@@ -141,27 +141,32 @@ class _Reader:
             self.report.skipped["message without content"] += 1
             return
         entry = self._entry(number, uuid, record, "assistant")
-        report, names = self.report, self.session.names
-        entry.message_id = text_at(message, "id") or uuid
-        entry.model = text_at(message, "model") or None
+        native, model = message.get("id"), message.get("model")
+        entry.message_id = native if isinstance(native, str) and native else uuid
+        entry.model = model if isinstance(model, str) and model else None
         entry.text, entry.reasoning, entry.calls, entry.results = said(message.get("content"))
         if entry.calls:
-            if entry.side:
-                report.flags["tool calls of subagents"] += len(entry.calls)
-            else:
-                report.tool_calls += len(entry.calls)
-            for call in entry.calls:
-                names[call.id] = call.name
+            self._calls(entry)
         (self._side if entry.side else self._main).add(entry.message_id)
         if entry.parent is not None:
             self._children.append(entry.parent)
-        if entry.model == SYNTHETIC or record.get("isApiErrorMessage") is True:
+        if model == SYNTHETIC or record.get("isApiErrorMessage") is True:
             self._not_of_a_model(entry, record)
             return
         entry.stopped = bool(message.get("stop_reason"))
         entry.cut_off = record.get("isAbortedMidStream") is True
         entry.usage = _usage(record, message, entry.stopped)
         self.session.entries.append(entry)
+
+    def _calls(self, entry: Entry) -> None:
+        """What the calls of a response are named, and how many there are."""
+        report, names = self.report, self.session.names
+        if entry.side:
+            report.flags["tool calls of subagents"] += len(entry.calls)
+        else:
+            report.tool_calls += len(entry.calls)
+        for call in entry.calls:
+            names[call.id] = call.name
 
     def _not_of_a_model(self, entry: Entry, record: dict[str, Any]) -> None:
         """A message the harness wrote in the model's place: no action, in no prefix."""
@@ -191,12 +196,14 @@ class _Reader:
 
     def _results(self, entry: Entry, record: dict[str, Any]) -> None:
         """What a result tells beside its text: the agent it ran, the tools it loaded."""
-        self.report.tool_errors += sum(1 for result in entry.results if result.is_error)
-        session = self.session
+        session, twin = self.session, record.get("toolUseResult")
         for result in entry.results:
-            if agent := started_agent(result, record.get("toolUseResult")):
+            if result.is_error:
+                self.report.tool_errors += 1
+            if agent := started_agent(result, twin):
                 session.agent_calls.setdefault(agent, result.tool_call_id or "")
-            session.seen_tools.update(dict.fromkeys(tools_loaded(result)))
+            if tools := tools_loaded(result):
+                session.seen_tools.update(dict.fromkeys(tools))
 
     def _attachment(self, number: int, uuid: str, record: dict[str, Any]) -> None:
         attachment = record.get("attachment")
@@ -252,9 +259,13 @@ def _usage(record: dict[str, Any], message: dict[str, Any], stopped: bool) -> Us
         return None if cost_usd is None else Usage(cost_usd=cost_usd)
     fresh, written = usage.get("input_tokens"), usage.get("cache_creation_input_tokens")
     cached, output = usage.get("cache_read_input_tokens"), usage.get("output_tokens")
-    known = [count for count in (fresh, written, cached) if type(count) is int]
+    if type(fresh) is int and type(written) is int and type(cached) is int:
+        prompt = fresh + written + cached
+    else:
+        known = [count for count in (fresh, written, cached) if type(count) is int]
+        prompt = sum(known) if known else None
     return Usage(
-        sum(known) if known else None,
+        prompt,
         output if stopped and type(output) is int else None,
         cached if type(cached) is int else None,
         cost_usd,

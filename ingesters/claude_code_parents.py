@@ -1,7 +1,8 @@
 """The parent of a subagent that has a file of its own, read from the files beside it.
 
 The session's own file lies beside the session's folder (2.1.x: `<session>.jsonl` beside
-`<session>/subagents/agent-<id>.jsonl`) or beside the agent's. A subagent of a subagent is told by the
+`<session>/subagents/agent-<id>.jsonl`, or `<session>/subagents/workflows/<run>/agent-<id>.jsonl` for the
+agents that a workflow starts) or beside the agent's. A subagent of a subagent is told by the
 `agent-<id>.meta.json` beside it, and its call stands in another agent's file. Agent ids repeat from
 session to session, so that only files of the same session are asked.
 """
@@ -31,7 +32,7 @@ def parent_outside(path: Path, session: Session, chain: Chain) -> Parent:
     main = next((file for file in _main_files(path, session.session_id) if file.is_file()), None)
     if chain.agent.startswith(SUMMARISER):
         return _scan(main, "", "", session.session_id) if main else Parent()
-    found = _scan(main, agent, chain.prompt, session.session_id) if main else Parent()
+    found = _scan(main, agent, chain.prompt, session.session_id, _run_of(path)) if main else Parent()
     if found.call_id is None and _depth(path, agent) > 1:
         for sibling in sorted(path.parent.glob("agent-*.jsonl*")):
             if sibling != path:
@@ -41,11 +42,24 @@ def parent_outside(path: Path, session: Session, chain: Chain) -> Parent:
     return found
 
 
+def session_folder(path: Path) -> Path | None:
+    """The folder of the session that the agent of a file belongs to; its own file lies beside it under
+    the same name. None where the path names none."""
+    folder = path.parent.parent.parent if _run_of(path) else path.parent
+    return folder.parent if folder.name == "subagents" else None
+
+
+def _run_of(path: Path) -> str:
+    """The run of the workflow that started the agent of a file; "" where none did."""
+    return path.parent.name if path.parent.parent.name == "workflows" else ""
+
+
 def _main_files(path: Path, session_id: str) -> Iterator[Path]:
     """Where the session's own file may lie."""
+    folder = session_folder(path)
     for suffix in _SUFFIXES:
-        if path.parent.name == "subagents":
-            yield path.parent.parent.parent / f"{path.parent.parent.name}{suffix}"
+        if folder is not None:
+            yield folder.with_name(f"{folder.name}{suffix}")
         if session_id and Path(session_id).name == session_id:
             yield path.parent / f"{session_id}{suffix}"
 
@@ -59,21 +73,22 @@ def _depth(path: Path, agent: str) -> int:
     return depth if isinstance(depth, int) else 1
 
 
-def _scan(path: Path, agent: str, prompt: str, session_id: str) -> Parent:
-    """The identity of the trace in a file, and the call in it that started the agent."""
+def _scan(path: Path, agent: str, prompt: str, session_id: str, run: str = "") -> Parent:
+    """The identity of the trace in a file, and the call in it that started the agent, or the workflow
+    run that did."""
     trace_id: str | None = None
     call_id: str | None = None
     by_prompt: set[str] = set()
-    needle, side_file = agent.encode(), path.name.startswith("agent-")
+    needle, side_file = (run or agent).encode(), path.name.startswith("agent-")
     try:
         for line in _lines(path):
-            named, calls = bool(agent) and needle in line, b'"prompt"' in line
+            named, calls = bool(needle) and needle in line, b'"prompt"' in line
             if trace_id is not None and not (named or calls):
                 continue
             record = _record(line)
             trace_id = trace_id or _identity(record, session_id, side_file)
             by_prompt.update(_calls_with(record, prompt) if calls and prompt else ())
-            call_id = _starter(record, agent) if named else None
+            call_id = (_launcher(record, run) if run else _starter(record, agent)) if named else None
             if trace_id is not None and (call_id is not None or not (agent or prompt)):
                 break
     except (OSError, EOFError, zlib.error):
@@ -120,6 +135,14 @@ def _starter(record: dict[str, Any], agent: str) -> str | None:
         if isinstance(call, str) and (same or f"agentId: {agent}" in flat_text(block.get("content"))):
             return call
     return None
+
+
+def _launcher(record: dict[str, Any], run: str) -> str | None:
+    """The call that launched a run of a workflow, as its result tells."""
+    twin = record.get("toolUseResult")
+    same = isinstance(twin, dict) and twin.get("runId") == run
+    calls = (block.get("tool_use_id") for block in _blocks(record)) if same else ()
+    return next((call for call in calls if isinstance(call, str)), None)
 
 
 def _calls_with(record: dict[str, Any], prompt: str) -> Iterator[str]:

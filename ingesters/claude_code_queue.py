@@ -6,14 +6,16 @@ turn is recorded as a `queued_command` attachment by 2.1.91 and later. Before, a
 no other record holds it: the queue alone tells what the user said.
 """
 
-from bisect import insort
+from bisect import bisect_right, insort
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ingesters.claude_code_fields import text_at
 from ingesters.claude_code_session import Entry, Session
 
 _INTO_THE_TURN = ("", "absorbed_mid_turn")
+_REMINDER = "<system-reminder>"
 _NOTICES = ("<task-notification>", "<agent-notification>")
 
 
@@ -69,8 +71,11 @@ def restore_absorbed(session: Session, absorbed: Iterable[Absorbed]) -> int:
     their number."""
     restored = 0
     taken: set[int] = set()
+    holders: list[Entry] | None = None
     for prompt in absorbed:
-        found = _recorded(session.entries, prompt, taken)
+        if holders is None:
+            holders = [entry for entry in session.entries if _may_hold(entry)]
+        found = _recorded(holders, prompt, taken)
         if found is not None:
             taken.add(found)
         else:
@@ -80,18 +85,23 @@ def restore_absorbed(session: Session, absorbed: Iterable[Absorbed]) -> int:
     return restored
 
 
-def _recorded(entries: list[Entry], prompt: Absorbed, taken: set[int]) -> int | None:
+def _recorded(holders: list[Entry], prompt: Absorbed, taken: set[int]) -> int | None:
     """The line of the entry that holds the prompt: one after it was typed, not taken for another."""
-    for entry in entries:
-        if entry.order > prompt.typed and entry.order not in taken and _holds(entry, prompt.text):
+    after = bisect_right(holders, prompt.typed, key=lambda entry: entry.order)
+    for entry in islice(holders, after, None):
+        if entry.order not in taken and _holds(entry, prompt.text):
             return entry.order
     return None
+
+
+def _may_hold(entry: Entry) -> bool:
+    return entry.kind == "reminder" or any(_REMINDER in result.content for result in entry.results)
 
 
 def _holds(entry: Entry, text: str) -> bool:
     if entry.kind == "reminder":
         return entry.text.strip() == text
-    return any("<system-reminder>" in r.content and text in r.content for r in entry.results)
+    return any(_REMINDER in result.content and text in result.content for result in entry.results)
 
 
 def _fits_a_turn(text: str) -> bool:

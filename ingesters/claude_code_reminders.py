@@ -21,6 +21,7 @@ NOT_SHOWN = frozenset(
         "hook_non_blocking_error",
         "hook_error_during_execution",
         "command_permissions",
+        "structured_output",
     )
 )
 
@@ -215,6 +216,7 @@ _RENDER: dict[str, Callable[[dict[str, Any]], str]] = {
     "goal_status": _named("The goal of this session:", "condition"),
     "ultra_effort_enter": _fixed("The user asks for the greatest effort."),
     "critical_system_reminder": _named("", "content"),
+    "read_truncation_notice": _named("Of the file that was read, only a part was shown:", "banner"),
 }
 _BY_END: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("_delta", _named("News:", "addedLines", "addedBlocks", "addedNames")),

@@ -42,8 +42,12 @@ def said(content: Any) -> Said:
     if isinstance(content, str):
         return Said(content if content.strip() else "", "", (), ())
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    if len(blocks) == 1 and blocks[0].get("type") == "tool_use":  # most records hold one block
-        return Said("", "", (_call(blocks[0]),), ())
+    if len(blocks) == 1:  # as most records have it
+        kind = blocks[0].get("type")
+        if kind == "tool_use":
+            return Said("", "", (_call(blocks[0]),), ())
+        if kind == "thinking":
+            return Said("", text_at(blocks[0], "thinking"), (), ())
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[ToolCall] = []
@@ -88,9 +92,9 @@ def told(content: Any, names: dict[str, str], version: str, denial: Any) -> Told
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict) and block.get("type") == "tool_result":
             results.append(tool_result(block, names.get(text_at(block, "tool_use_id")), version, denial))
-        else:
-            texts.append(block_text(block))
-    return Told("\n".join(filter(None, texts)), tuple(results))
+        elif text := block_text(block):
+            texts.append(text)
+    return Told("\n".join(texts) if texts else "", tuple(results))
 
 
 def tool_result(block: dict[str, Any], name: str | None, version: str, denial: Any) -> Message:
@@ -107,7 +111,8 @@ def flat_text(content: Any, depth: int = 0) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        return "\n".join(filter(None, (block_text(block, depth) for block in content)))
+        texts = [text for block in content if (text := block_text(block, depth))]
+        return texts[0] if len(texts) == 1 else "\n".join(texts)
     return "" if content is None else block_text(content, depth)
 
 

@@ -22,6 +22,7 @@ SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 """The suffixes compressed files usually bear."""
 
 _BUFFER = 1 << 20
+_GLANCE = 1 << 15
 _CHUNK = 1 << 16
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
@@ -31,17 +32,18 @@ class DamagedData(EOFError):
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """A file opened for reading its plain bytes.
+def open_bytes(path: Path, glance: bool = False) -> Iterator[IO[bytes]]:
+    """A file opened for reading its plain bytes; `glance` where only its beginning is wanted.
 
     Raises OSError where it cannot be opened. Reading raises DamagedData where compressed data is broken.
     """
-    with io.BufferedReader(path.open("rb", buffering=0), _BUFFER) as raw:
+    size = _GLANCE if glance else _BUFFER
+    with io.BufferedReader(io.FileIO(path), size) as raw:
         unpack = _unpacker(raw.peek(6))
         if unpack is None:
             yield raw
         else:
-            with io.BufferedReader(_Unpacked(raw, unpack), _BUFFER) as stream:
+            with io.BufferedReader(_Unpacked(raw, unpack), size) as stream:
                 yield stream
 
 

@@ -1,9 +1,29 @@
 """The counts of a report that follow from the traces themselves."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
+from records.errors import TracemillError
 from records.skip import IngestReport
 from records.state import Trace
+
+_Row = TypeVar("_Row")
+
+
+def traces_of_each(
+    rows: Iterable[_Row], read: Callable[[_Row], Iterable[Trace | None]], report: IngestReport
+) -> Iterator[Trace | None]:
+    """What `read` makes of each row; one that defeats it is counted by the fault's type and stops no
+    other. Raises what `rows` raises, and errors of ours."""
+    for row in rows:
+        try:
+            traces = list(read(row))
+        except TracemillError:
+            raise
+        except Exception as error:
+            report.skipped[f"row that cannot be read: {type(error).__name__}"] += 1
+        else:
+            yield from traces
 
 
 def counted(traces: Iterable[Trace | None], report: IngestReport) -> Iterator[Trace]:

@@ -11,6 +11,7 @@
 | `swe_agent` | `trajectory` of steps with `action` and `observation`, or `history` of an agent |
 | `mini_swe_agent` | `messages` with `trajectory_format` or `info`; a bare list of messages |
 | `swe_gym` | rows with `messages` or `trajectory` of chat messages |
+| `zip archive` | no session: it is not unpacked |
 | `evaluation` | no session: verdicts or patches by instance, read with the runs they lie beside |
 """
 
@@ -26,6 +27,7 @@ from ingesters.reading import open_bytes, read_json
 from records.errors import SourceError
 
 EVALUATION = "evaluation"
+ARCHIVE = "zip archive"
 DIALECTS = (
     "claude_code",
     "openhands_eval_v0",
@@ -45,6 +47,7 @@ _LOOKED_AT_TEXT = 100_000
 _LONGEST_LINE = 1 << 28
 _V0_EVENT_FILE = re.compile(r"\d+(?:-\d+)?\.json")
 _PARQUET = b"PAR1"
+_ZIP = b"PK\x03\x04"
 _TRAJ_HEAD = re.compile(
     rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
 )  # enough to know a .traj, also a cut one, without reading what may be many MB
@@ -63,9 +66,12 @@ def detect(path: Path) -> str | None:
     try:
         if path.is_dir():
             return _folder(path)
-        with open_bytes(path) as stream:
-            if stream.read(4) == _PARQUET:
-                return _parquet(path)
+        with open_bytes(path, glance=True) as stream:
+            head = stream.read(4)
+        if head == _PARQUET:
+            return _parquet(path)
+        if head == _ZIP:
+            return ARCHIVE
         return _lines(path) or _whole(path)
     except (OSError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
@@ -98,7 +104,7 @@ def _lines(path: Path) -> str | None:
 
 def _first_objects(path: Path) -> Iterator[dict[str, Any]]:
     """Objects among the first lines; a single line may hold a list of them."""
-    with open_bytes(path) as stream:
+    with open_bytes(path, glance=True) as stream:
         left = _LOOKED_AT
         while left and (line := stream.readline(_LONGEST_LINE)):
             line = line.strip().removeprefix(b"\xef\xbb\xbf")
@@ -119,7 +125,7 @@ def _first_objects(path: Path) -> Iterator[dict[str, Any]]:
 
 def _whole(path: Path) -> str | None:
     """The dialect of a file that is one JSON value over many lines, or a list."""
-    with open_bytes(path) as stream:
+    with open_bytes(path, glance=True) as stream:
         head = stream.read(1024).lstrip(b"\xef\xbb\xbf \t\r\n")
     if head[:1] not in (b"[", b"{"):
         return None

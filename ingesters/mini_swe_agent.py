@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ingesters.chat_messages import PairedMessages
-from ingesters.counting import counted
+from ingesters.counting import counted, traces_of_each
 from ingesters.instances import base_instance, repository_of
 from ingesters.mini_swe_agent_messages import is_exit, plain_message, returned
 from ingesters.reading import new_report, read_json
@@ -52,7 +52,8 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         return
     verdicts = Verdicts()
     runs = ((run, path if alone else None) for run, alone in _runs(path, report))
-    yield from counted((trace_of_run(run, at, path.name, report, verdicts) for run, at in runs), report)
+    traces = traces_of_each(runs, lambda run: (trace_of_run(*run, path.name, report, verdicts),), report)
+    yield from counted(traces, report)
 
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:

@@ -2,12 +2,17 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import orjson
+
+from ingesters.counting import traces_of_each
 from ingesters.openhands_completion import trace_of_completion
 from ingesters.openhands_logs import logs_below, logs_beside, logs_of_row, read_logs
-from ingesters.openhands_v0_rows import V0Source, trace_of_events, trace_of_row
+from ingesters.openhands_v0_rows import V0Source, traces_of_events, traces_of_row
 from ingesters.openhands_v1_rows import V1Source, trace_of_v1_events, traces_of_folder
 from ingesters.parquet_rows import table_rows
 from ingesters.reading import iter_json_lines, read_json
@@ -17,37 +22,51 @@ from records.skip import IngestReport
 from records.state import Trace
 
 _NUMBERED = re.compile(r"(\d+)\.json")
+_NESTED = ("history", "metadata", "metrics", "test_result", "instance", "issue")
 _PAGE = re.compile(r"(\d+)-(\d+)\.json")
 
 
 def rows_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """Evaluation and resolver outputs: one row a run."""
-    for row in table_rows(path) if is_table(path) else _values(path, report):
-        if row is not None:
-            yield trace_of_any_row(row, dialect, path.name, report, path)
+    rows = table_rows(path) if is_table(path) else _values(path, report)
+    read = partial(traces_of_any_row, dialect=dialect, origin=path.name, report=report, beside=path)
+    yield from traces_of_each((row for row in rows if row is not None), read, report)
 
 
-def trace_of_any_row(
+def traces_of_any_row(
     row: Any, dialect: str, origin: str, report: IngestReport, beside: Path | None = None
-) -> Trace | None:
-    """The trace of a row with events of either version, under the prompts of the completion logs next to
-    the file `beside`; None, and counted, where it gives none."""
+) -> Iterator[Trace | None]:
+    """The traces of a row with events of either version, the main one first, under the prompts of the
+    completion logs next to the file `beside`; what gives none is counted."""
     if not isinstance(row, dict):
         report.skipped["row is no object"] += 1
-        return None
+        return
+    row = _unpacked(row)
     logs = logs_of_row(beside, row.get("instance_id"), report) if beside is not None else []
     calls = read_logs(logs, report)
     if _is_v1(row.get("history")):
-        return trace_of_v1_events(row["history"], V1Source(origin, {}, row, calls, dialect), report)
-    return trace_of_row(V0Source(origin, dialect, row, {}, calls), report)
+        yield trace_of_v1_events(row["history"], V1Source(origin, {}, row, calls, dialect), report)
+    else:
+        yield from traces_of_row(V0Source(origin, dialect, row, {}, calls), report)
+
+
+def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with its columns that hold JSON text decoded, as tables store what has no fixed columns."""
+    found: dict[str, Any] = {}
+    for key in _NESTED:
+        value = row.get(key)
+        if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
+            with suppress(orjson.JSONDecodeError):
+                found[key] = orjson.loads(value)
+    return row | found if found else row
 
 
 def v0_events_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """A GUI export, a file of events by line, or a folder with one file an event."""
     if path.is_dir():
-        yield _v0_folder(path, dialect, report)
+        yield from _v0_folder(path, dialect, report)
     else:
-        yield trace_of_events(_event_list(path, report), V0Source(path.name, dialect), report)
+        yield from traces_of_events(_event_list(path, report), V0Source(path.name, dialect), report)
 
 
 def v1_events_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
@@ -113,14 +132,14 @@ def _wrapped(value: Any) -> list[Any] | None:
     return next((value[key] for key in keys if isinstance(value.get(key), list)), None)
 
 
-def _v0_folder(path: Path, dialect: str, report: IngestReport) -> Trace | None:
+def _v0_folder(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
     """A session folder: `events/<id>.json`, with `metadata.json` and completion logs where there are."""
     root = path.parent if path.name == "events" else path
     events = _event_folder(path, report)
     responses: set[str | None] = {_response_of(event) for event in events} - {None}
     calls = read_logs(logs_below(root, report) or logs_beside(root, responses), report)
     source = V0Source(root.name, dialect, {}, _session(root), calls)
-    return trace_of_events(events, source, report)
+    return traces_of_events(events, source, report)
 
 
 def _session(root: Path) -> Mapping[str, Any]:

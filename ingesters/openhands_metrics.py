@@ -15,4 +15,4 @@ def usage_items(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, 
 
 def cost_note(cost_usd: float) -> dict[str, int]:
     """What a run reports to have cost, as a note of its trace in millionths of a dollar."""
-    return {"reported_cost_micro_usd": round(cost_usd * 1e6)} if 0 < cost_usd < inf else {}
+    return {"reported_cost_micro_usd": round(cost_usd * 1e6)} if 0 < cost_usd * 1e6 < inf else {}

@@ -24,7 +24,7 @@ LOST_STEP = "step lost: the response was malformed and is not recorded"
 
 
 class V0History:
-    """Folds the events of one session into contexts."""
+    """Folds the events of one agent, without those of its delegates, into contexts."""
 
     def __init__(self, settings: V0Settings, report: IngestReport) -> None:
         self.contexts: list[Context] = []
@@ -44,7 +44,6 @@ class V0History:
         self._responses: set[str] = set()
         self._knowledge: set[str] = set()
         self._recalled: set[str] = set()
-        self._delegate = False
         self._model = settings.model
         self._cwd: str | None = None
 
@@ -65,19 +64,9 @@ class V0History:
 
     def _is_silent(self, event: V0Event) -> bool:
         """Whether the model never sees the event, nor did it."""
-        if self._in_delegate(event):
-            self._report.flags["event inside a delegate"] += 1
-            return True
         # recall actions stay: they count where a condensation says at which place its summary goes
         silent = SILENT_ACTIONS - {"recall"} if event.is_action else SILENT_OBSERVATIONS
         return event.name in silent
-
-    def _in_delegate(self, event: V0Event) -> bool:
-        """Between a delegation and its result everything is another agent's."""
-        ends = event.name == "delegate" and not event.is_action
-        inside, begins = self._delegate, event.name == "delegate" and event.is_action
-        self._delegate = (inside or begins) and not ends
-        return inside and not ends
 
     def _take(self, event: V0Event) -> None:
         """One event onto the growing context."""

@@ -1,12 +1,12 @@
-"""OpenHands V0 traces: a history with what stands around it, made one Trace.
+"""OpenHands V0 traces: a history with what stands around it, made one Trace, and one for each delegate.
 
 Rows of evaluation outputs and of the issue resolver, and bare lists of events (GUI exports, event
 folders).
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harnesses.harness import harness_for
@@ -16,6 +16,7 @@ from ingesters.openhands_exact import FOUND, with_prompts
 from ingesters.openhands_metrics import cost_note, usage_items
 from ingesters.openhands_v0 import LOST_STEP, V0History
 from ingesters.openhands_v0_actions import SILENT_ACTIONS
+from ingesters.openhands_v0_delegates import Delegation, delegations_of
 from ingesters.openhands_v0_events import V0Event, v0_events
 from ingesters.openhands_v0_shown import V0Settings, is_agents
 from ingesters.openhands_v0_text import MAX_MESSAGE_CHARS, SILENT_OBSERVATIONS
@@ -39,33 +40,35 @@ class V0Source:
     calls: Sequence[LoggedCall] = ()
 
 
-def trace_of_row(source: V0Source, report: IngestReport) -> Trace | None:
-    """The trace of an evaluation or resolver row; None, and counted, where it has no usable history."""
+def traces_of_row(source: V0Source, report: IngestReport) -> Iterator[Trace]:
+    """The traces of an evaluation or resolver row; none, and counted, where it has no usable history."""
     history = source.row.get("history")
     if not isinstance(history, list) or not history:
         report.skipped["row without a history"] += 1
-        return None
+        return
     if source.row.get("error"):
         report.flags["run ended with an error"] += 1
-    return trace_of_events(history, source, report)
+    yield from traces_of_events(history, source, report)
 
 
-def trace_of_events(history: list[Any], source: V0Source, report: IngestReport) -> Trace | None:
-    """The trace of a list of events, None among them for what could not be read; None, and counted, where
-    it holds no step."""
+def traces_of_events(history: list[Any], source: V0Source, report: IngestReport) -> Iterator[Trace]:
+    """The trace of a list of events, None among them for what could not be read, then a side trace for
+    each delegate; none, and counted, where it holds no step."""
     row = source.row
     events, lost = v0_events(history, report)
     settings = _settings(source, lost)
+    own, delegations = delegations_of(events)
     folded = V0History(settings, report)
-    contexts = folded.fold(events)
+    contexts = folded.fold(own)
     if not contexts:
         report.skipped["session without a step"] += 1
-        return None
+        return
     version = folded.version or _run_version(row)
-    contexts = _exact(contexts, folded, version, source, report)
-    _say_what_lacks(contexts, settings, row, report)
+    inner = _responses(event for delegation in delegations for event in delegation.events)
+    calls = [call for call in source.calls if call.response_id not in inner]
+    contexts = _exact(contexts, folded, version, calls, report)
     instance = _instance(row)
-    return Trace(
+    trace = Trace(
         trace_id=make_trace_id("openhands", *_native_ids(row, instance, events)),
         source="openhands",
         dialect=source.dialect,
@@ -79,18 +82,60 @@ def trace_of_events(history: list[Any], source: V0Source, report: IngestReport) 
         origin=source.origin,
         notes=cost_note(_cost_usd(source, history)),
     )
+    sides = list(_delegates(trace, delegations, settings, source.calls, report))
+    _say_what_lacks([c for each in (trace, *sides) for c in each.contexts], settings, row, report)
+    yield trace
+    yield from sides
+
+
+def _delegates(
+    above: Trace,
+    delegations: Iterable[Delegation],
+    settings: V0Settings,
+    calls: Sequence[LoggedCall],
+    report: IngestReport,
+) -> Iterator[Trace]:
+    """The side traces of an agent's delegates, each with those of its own behind it."""
+    for number, delegation in enumerate(delegations):
+        own, below = delegations_of(delegation.events)
+        folded = V0History(replace(settings, lost=settings.lost or not delegation.is_rebuilt), report)
+        contexts = folded.fold(own)
+        if not contexts:
+            report.flags["delegate without a step"] += 1
+            continue
+        made = _responses(own)
+        fitting = [call for call in calls if call.response_id in made]
+        trace = replace(
+            above,
+            trace_id=make_trace_id("openhands", above.trace_id, "delegate", str(number)),
+            kind="side",
+            parent_trace_id=above.trace_id,
+            parent_call_id=delegation.call_id,
+            contexts=tuple(_exact(contexts, folded, above.harness_version, fitting, report)),
+            outcome="unknown",
+            started_at=next((e.timestamp for e in own if e.timestamp), None),
+            notes={},
+        )
+        yield trace
+        yield from _delegates(trace, below, settings, calls, report)
+
+
+def _responses(events: Iterable[V0Event]) -> set[str | None]:
+    """The ids of the responses behind actions."""
+    found = (_mapping(_mapping(event.call).get("model_response")).get("id") for event in events)
+    return {native for native in found if isinstance(native, str)}
 
 
 def _exact(
     contexts: list[Context],
     folded: V0History,
     version: str | None,
-    source: V0Source,
+    calls: Sequence[LoggedCall],
     report: IngestReport,
 ) -> list[Context]:
     """The contexts under their logged prompts; what stays lost of steps is counted."""
     harness, before = harness_for("openhands", version), report.flags[FOUND]
-    contexts = with_prompts(contexts, source.calls, harness, report, folded.lost_steps)
+    contexts = with_prompts(contexts, calls, harness, report, folded.lost_steps)
     found = report.flags[FOUND] - before
     if not report.flags[FOUND]:
         del report.flags[FOUND]

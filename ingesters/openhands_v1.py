@@ -79,6 +79,7 @@ class V1History:
         self._batches: dict[str, list[Event]] = {}
         self._responses: set[str] = set()
         self._calls: set[str] = set()
+        self._ahead: set[str] = set()  # calls of events still to come
         self._told: set[str] = set()
         self._verdicts: dict[str, Message] = {}
         self._parents: dict[str, str | None] = {}
@@ -95,6 +96,7 @@ class V1History:
         """The contexts of the events, in order."""
         self._batches = batches(events)
         self._told = told(events)
+        self._ahead = {call_id_of(event) for event in events if kind_of(event) == "ActionEvent"}
         for event in events:
             self._take(event, kind_of(event))
         if self._stale is None:
@@ -111,7 +113,11 @@ class V1History:
         if parent is not None and parent != self._last and self._last is not None:
             self._rewind(parent)
         self._remember(event, kind, parent)
-        if kind in SHOWN_KINDS and kind not in SYSTEM_KINDS:
+        if kind in RESULT_KINDS and text_field(event, "tool_call_id") in self._ahead:
+            self._report.flags["result before its call"] += 1
+            self._report.tool_errors += result_message(event).is_error is True
+            self._gap = True
+        elif kind in SHOWN_KINDS and kind not in SYSTEM_KINDS:
             self._show(event, kind)
             self._view.append(event)
         elif kind == _UPDATE:
@@ -129,6 +135,7 @@ class V1History:
     def _show(self, event: Event, kind: str) -> None:
         """One event of the prompt."""
         if kind == "ActionEvent":
+            self._ahead.discard(call_id_of(event))
             self._act(event)
         elif kind in RESULT_KINDS:
             self._answer(event)
@@ -138,6 +145,7 @@ class V1History:
             message = said_message(event)
             if message.role == "assistant":
                 self._calls.update(call.id for call in message.tool_calls)
+                self._ahead -= self._calls
                 self._step(message, event)
             elif message.role == "tool":
                 self._tell(message)

@@ -5,7 +5,6 @@ The Hub's own library finds the token and retries; neither the token nor the que
 hold one, is ever part of a name or message.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -153,7 +152,7 @@ def _may_pass(error: BaseException) -> bool:
         return error.status in _RETRIED
     if isinstance(error, ClientConnectorDNSError):
         return False
-    return isinstance(error, ClientError | ConnectionError | TimeoutError | asyncio.TimeoutError)
+    return isinstance(error, ClientError | ConnectionError | TimeoutError)
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -205,7 +204,7 @@ def _said(name: str, error: BaseException) -> BaseException:
         return SourceError(
             f"{name} answers {status}", "a file that can be read", "check access, or try later"
         )
-    if isinstance(error, ClientError | httpx.HTTPError | OSError | TimeoutError | asyncio.TimeoutError):
+    if isinstance(error, ClientError | httpx.HTTPError | OSError | TimeoutError):
         return SourceError(f"{name} cannot be reached: {type(error).__name__}", "the network", "try later")
     return error
 

@@ -81,7 +81,11 @@ def _by_marker(head: str, tail: str) -> ErrorKind | None:
     if _CANCELLED.match(head):
         return ErrorKind.CANCELLED
     code = _exit_code(head, tail)
-    if code == _STILL_RUNNING or _TIMEOUT_START.match(head) or (not code and _TIMEOUT_END.search(tail)):
+    if (
+        code == _STILL_RUNNING
+        or _TIMEOUT_START.match(head)
+        or (not code and "[" in tail and _TIMEOUT_END.search(tail))
+    ):
         return ErrorKind.TIMEOUT
     if code:
         return ErrorKind.EXIT_CODE
@@ -106,7 +110,7 @@ def _exit_code(head: str, tail: str) -> int | None:
     found = _EXIT_START.match(head)
     if found:
         return int(found.group(1))
-    codes = _EXIT_END.findall(tail)
+    codes = _EXIT_END.findall(tail) if " with exit code " in tail else None
     return int(codes[-1]) if codes else None
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from ingesters.counting import counted
+from ingesters.counting import counted, traces_of_each
 from ingesters.row_files import Part, part_rows
 from records.skip import IngestReport
 from records.state import Trace
@@ -29,9 +29,9 @@ def row_reader(dialect: str | None) -> RowReader | None:
 
         return lambda row, origin, report, _: (trace_of_run(row, None, origin, report),)
     if dialect in ("openhands_eval_v0", "openhands_resolver_v0"):
-        from ingesters.openhands_files import trace_of_any_row
+        from ingesters.openhands_files import traces_of_any_row
 
-        return lambda row, origin, report, path: (trace_of_any_row(row, dialect, origin, report, path),)
+        return lambda row, origin, report, path: traces_of_any_row(row, dialect, origin, report, path)
     return None
 
 
@@ -44,4 +44,5 @@ def part_traces(
     assert read is not None, dialect
     beside = path if here else None
     rows = part_rows(path, part, report)
-    yield from counted((trace for row in rows for trace in read(row, origin, report, beside)), report)
+    traces = traces_of_each(rows, lambda row: read(row, origin, report, beside), report)
+    yield from counted(traces, report)

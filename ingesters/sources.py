@@ -15,13 +15,15 @@ from ingesters.remote import fetch, shown
 from ingesters.row_dialects import part_traces
 from ingesters.row_files import Part
 from records.errors import SourceError, TracemillError
+from records.marker import is_workspace
 from records.skip import IngestReport
 from records.state import Trace
 
 UNREADABLE = "unreadable"
 LINKED_FOLDER = "linked folder"
+WORKSPACE = "workspace"
 FETCHED = "fetched when it is read"
-_SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", *SUFFIXES))
+_SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", *SUFFIXES))
 
 
 class Stamp(NamedTuple):
@@ -206,6 +208,9 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
     if dialect is not None:
         yield SourceFile(folder, dialect, stamp.bytes, stamp)
         return
+    if is_workspace(folder):  # it may lie among the sessions it was made of
+        yield SourceFile(folder, WORKSPACE, 0)
+        return
     for child in children:
         if child.name.startswith("."):
             continue
@@ -232,8 +237,9 @@ def _source(path: Path, recall: Recall) -> SourceFile:
 
 
 def resolved(path: Path) -> str:
-    """The absolute path of a file without links; folders are looked up once."""
-    return str(path.resolve()) if path.is_symlink() else f"{_folder(str(path.parent))}/{path.name}"
+    """The absolute path of a file without links, of a link in a circle its own; folders are looked up
+    once."""
+    return os.path.realpath(path) if path.is_symlink() else f"{_folder(str(path.parent))}/{path.name}"
 
 
 @lru_cache(maxsize=1 << 14)

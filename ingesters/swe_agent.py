@@ -10,7 +10,7 @@ from typing import Any
 
 from harnesses.tool_specs import wire_name
 from ingesters.chat_messages import message_of, observed
-from ingesters.counting import counted
+from ingesters.counting import counted, traces_of_each
 from ingesters.prompt_contexts import PromptContexts
 from ingesters.reading import new_report, read_json
 from ingesters.row_files import holds_rows, iter_rows
@@ -46,12 +46,10 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         report.skipped["empty file"] += 1
         return
     verdicts = Verdicts()
-    runs = (
-        trace
-        for run, at in _runs(path, report)
-        for trace in traces_of_run(run, at, path.name, report, verdicts)
+    traces = traces_of_each(
+        _runs(path, report), lambda run: traces_of_run(*run, path.name, report, verdicts), report
     )
-    yield from counted(runs, report)
+    yield from counted(traces, report)
 
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]:

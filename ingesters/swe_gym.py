@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ingesters.compressed import plain_name
-from ingesters.counting import counted
+from ingesters.counting import counted, traces_of_each
 from ingesters.reading import new_report
 from ingesters.row_files import iter_rows
 from ingesters.swe_gym_rows import trace_of_row
@@ -61,7 +61,9 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
     if not report.bytes:
         report.skipped["empty file"] += 1
         return
-    yield from counted((trace_of_row(row, path.name, report) for row in iter_rows(path, report)), report)
+    rows = iter_rows(path, report)
+    traces = traces_of_each(rows, lambda row: (trace_of_row(row, path.name, report),), report)
+    yield from counted(traces, report)
 
 
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:

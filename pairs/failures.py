@@ -23,6 +23,7 @@ class Fault(StrEnum):
     ARGUMENTS = "the arguments are not valid"
     COMMAND = "the command is not valid here"
     PATTERN = "the pattern found nothing"
+    SYNTAX = "the edit would break the syntax"
 
 
 NOT_TO_BLAME: dict[str | None, str] = {
@@ -35,6 +36,7 @@ NOT_TO_BLAME: dict[str | None, str] = {
 
 _TOOL_FAULTS = (
     (Fault.UNREAD, r"has not been read yet"),
+    (Fault.SYNTAX, r"proposed edit has introduced new syntax error"),
     (
         Fault.TEXT_ABSENT,
         r"String to replace not found|did not appear verbatim|Multiple occurrences of old_str",
@@ -67,13 +69,14 @@ _SHELL_MISTAKE = re.compile(
 _IS_FOLDER = re.compile(r": Is a directory\s*(?:$|\n\[)", re.MULTILINE)
 _NOTHING_FOUND = re.compile(r"\s*(?:No matches found|No files found|Exit code 1)\s*(?:$|\n\n?\[)")
 _SHORT = 600
-_HEADER = re.compile(r"^OBSERVATION:\n|^Exit code \d+\n")
+_HEADER = re.compile(r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n")
+_FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</output>\s*)?)?$", re.DOTALL)
 
 
 def fault_of(call: ToolCall, result: Message, operation: Operation, harness: Harness) -> Fault | None:
     """What was wrong with a call that came back with this result; None where nothing can be said."""
     rule = rule_for(harness, call.name)
-    text = result.content[:4000]
+    text = _output_of(result.content[:4000])
     failed = bool(result.is_error or result.error_kind)
     if operation == Operation.SEARCH and _NOTHING_FOUND.match(_HEADER.sub("", text) or text):
         return Fault.PATTERN
@@ -82,6 +85,15 @@ def fault_of(call: ToolCall, result: Message, operation: Operation, harness: Har
     if not failed:
         return None
     return next((fault for fault, pattern in _TOOL_PATTERNS if pattern.search(text)), None)
+
+
+def _output_of(text: str) -> str:
+    """A result as shells and tools write it, without the frame of mini-swe-agent around it."""
+    found = _FRAME.match(text)
+    if found is None:
+        return text
+    code, output = found.group(1), found.group(2) or ""
+    return output if code == "0" else f"Exit code {code}\n{output}"
 
 
 def _shell_fault(text: str, failed: bool, operation: Operation) -> Fault | None:

@@ -1,8 +1,10 @@
 """Hindsight pairs: a call that failed, and the accepted call that mended it a few steps later.
 
 Both sides keep the text the agent wrote at the step; the chosen side has the failed call replaced by the
-one that mended it, so that a pair differs in the decision alone. A pair is made only where the call was
-to blame for its failure, and where all the better call needs had been shown before the step.
+one that mended it, so that a pair differs in the decision alone. Where agents write their calls in their
+text, one a step, the call written there is replaced, and the user's text behind it is its result. A pair
+is made only where the call was to blame for its failure, and where all the better call needs had been
+shown before the step.
 """
 
 from collections import Counter
@@ -14,6 +16,7 @@ from agreement.shown import ShownText
 from harnesses.harness import Harness, harness_for
 from harnesses.operations import operation_of
 from harnesses.present import Presentation, present
+from harnesses.text_calls import calls_in_text, with_call_of
 from harnesses.vocabulary import Operation
 from pairs.failures import NOT_TO_BLAME, Fault, fault_of
 from pairs.mends import Attempt, is_mend, was_possible
@@ -28,16 +31,20 @@ NO_FAULT = "the call is not to blame"
 NOT_MENDED = f"not mended within {WINDOW} steps"
 NOT_POSSIBLE = "the mend was not possible yet"
 UNCHANGED = "succeeded unchanged"
+_TEXT_ACTING = ("swe_agent", "mini_swe_agent")
+_ANSWERS = ("EXECUTION RESULT of [", "OBSERVATION:")
 
 
 @dataclass(frozen=True, slots=True)
 class _Mend:
-    """The call that mended one failed call, and how many steps later it came."""
+    """The call that mended one failed call, and how many steps later it came; `text` is what the agent
+    would have written with it, where calls are written."""
 
     failed: ToolCall
     fault: Fault
     call: ToolCall
     distance: int
+    text: str = ""
 
 
 @dataclass(slots=True)
@@ -74,11 +81,9 @@ def hindsight_report(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
 
 def _look_at(walk: _Walk, state: TraceState) -> list[_Mend] | str:
     """What mended the failed calls of a step, all of them; else why there is no pair. Empty: none failed."""
-    results = {result.tool_call_id: result for result in state.results}
     mends: list[_Mend] = []
-    for call in state.student_action.tool_calls:
-        result = results.get(call.id)
-        if result is None or result.error_kind == ErrorKind.CANCELLED:
+    for call, result in _answered(state):
+        if result.error_kind == ErrorKind.CANCELLED:
             continue
         found = _mend_of(walk, state.step, call, result)
         if isinstance(found, _Mend):
@@ -99,33 +104,57 @@ def _mend_of(walk: _Walk, step: Step, call: ToolCall, result: Message) -> _Mend 
 def _find_mend(walk: _Walk, step: Step, failed: Attempt, fault: Fault) -> _Mend | str:
     key = _key(walk, step, failed.call)
     reason = NOT_MENDED
-    for distance, later_step, call, result in _calls_after(walk, step):
+    for distance, state, call, result in _calls_after(walk, step):
         later = Attempt.of(call, walk.trace.harness)
         accepted = _accepted(call, result, later, walk.harness)
-        if accepted and _key(walk, later_step, call) == key:
+        if accepted and _key(walk, state.step, call) == key and not _differs_in_space(fault, failed, later):
             return UNCHANGED
         if accepted and is_mend(fault, failed, later):
-            if was_possible(failed, later, walk.shown, step.cut):
-                return _Mend(failed.call, fault, call, distance)
+            text = _written(TraceState(walk.trace, walk.context, step), state)
+            if text is not None and was_possible(failed, later, walk.shown, step.cut):
+                return _Mend(failed.call, fault, call, distance, text)
             reason = NOT_POSSIBLE
-        if fault == Fault.COMMAND and accepted and _changes_files(later):
+        if fault in (Fault.COMMAND, Fault.SYNTAX) and accepted and _changes_files(later):
+            return reason
+        if fault == Fault.SYNTAX and call.name == "open":  # what is edited next is another file, or place
             return reason
     return reason
 
 
-def _calls_after(walk: _Walk, step: Step) -> Iterator[tuple[int, Step, ToolCall, Message]]:
+def _calls_after(walk: _Walk, step: Step) -> Iterator[tuple[int, TraceState, ToolCall, Message]]:
     """Calls of the next steps with their results, up to the window or to what the user says next."""
     messages, steps = walk.context.messages, walk.context.steps
-    position = step.cut + 1
+    before = TraceState(walk.trace, walk.context, step)
     for distance, later in enumerate(steps[step.index + 1 : step.index + 1 + WINDOW], start=1):
-        if any(_is_said_by_user(message) for message in messages[position : later.cut]):
+        behind = before.step.cut + 1 + (not before.student_action.tool_calls and bool(_answered(before)))
+        if any(_is_said_by_user(message) for message in messages[behind : later.cut]):
             return
-        position = later.cut
-        state = TraceState(walk.trace, walk.context, later)
+        before = TraceState(walk.trace, walk.context, later)
+        for call, result in _answered(before):
+            yield distance, before, call, result
+
+
+def _written(state: TraceState, later: TraceState) -> str | None:
+    """The text of a step with the call of a later one written in it; empty where both act by tool calls,
+    None where they act in different ways."""
+    action, better = state.student_action, later.student_action
+    if action.tool_calls or better.tool_calls:
+        return "" if action.tool_calls and better.tool_calls else None
+    return with_call_of(action.text, better.text, state.trace.harness)
+
+
+def _answered(state: TraceState) -> list[tuple[ToolCall, Message]]:
+    """The calls of a step that came back, with their results."""
+    action, harness = state.student_action, state.trace.harness
+    if action.tool_calls:
         results = {result.tool_call_id: result for result in state.results}
-        for call in state.student_action.tool_calls:
-            if call.id in results:
-                yield distance, later, call, results[call.id]
+        return [(call, results[call.id]) for call in action.tool_calls if call.id in results]
+    calls, behind = calls_in_text(action.text, harness), state.step.cut + 1
+    if len(calls) != 1 or behind >= len(state.context.messages):
+        return []
+    result = state.context.messages[behind]
+    answers = harness.startswith(_TEXT_ACTING) or result.content.startswith(_ANSWERS)
+    return [(calls[0], result)] if result.role == "user" and answers else []
 
 
 def _is_said_by_user(message: Message) -> bool:
@@ -136,6 +165,12 @@ def _accepted(call: ToolCall, result: Message, attempt: Attempt, harness: Harnes
     if result.is_error or result.error_kind:
         return False
     return fault_of(call, result, attempt.effect.operation, harness) is None
+
+
+def _differs_in_space(fault: Fault, failed: Attempt, later: Attempt) -> bool:
+    """Whether an edit that broke the syntax was made again with other arguments, be it other indents, which
+    are none to the key."""
+    return fault == Fault.SYNTAX and failed.arguments != later.arguments
 
 
 def _changes_files(attempt: Attempt) -> bool:
@@ -150,8 +185,7 @@ def _pair(walk: _Walk, state: TraceState, mends: list[_Mend]) -> DPOPair:
     presentation = walk.presentation or present(walk.trace, walk.context)
     walk.presentation = presentation
     trace, action = state.trace, state.student_action
-    better = {mend.failed: mend.call for mend in mends}
-    chosen = Action(action.text, tuple(better.get(call, call) for call in action.tool_calls))
+    chosen = _mended(action, mends)
     return DPOPair(
         step_id=str(state.step_id),
         label_source="hindsight",
@@ -175,6 +209,14 @@ def _pair(walk: _Walk, state: TraceState, mends: list[_Mend]) -> DPOPair:
         licence=trace.licence,
         outcome=trace.outcome,
     )
+
+
+def _mended(action: Action, mends: list[_Mend]) -> Action:
+    """The action with the failed calls replaced by those that mended them."""
+    if not action.tool_calls:
+        return Action(mends[0].text)
+    better = {mend.failed: mend.call for mend in mends}
+    return Action(action.text, tuple(better.get(call, call) for call in action.tool_calls))
 
 
 def _operation(call: ToolCall, trace: Trace) -> Operation:

@@ -16,7 +16,7 @@ from records.message import ToolCall
 
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 _PATH_WORD = re.compile(r"^[\w.@~+/${}-]*(?:/|\.\w{1,8}$)[\w.@~+/${}-]*$")
-_NEW_TEXT = ("new_string", "new_str", "content", "file_text")
+_NEW_TEXT = ("new_string", "new_str", "content", "file_text", "replacement_text")
 _OLD_TEXT = ("old_string", "old_str")
 _RELATED = 0.5
 _SAME_WORDS = 0.4
@@ -53,7 +53,7 @@ def is_mend(fault: Fault, failed: Attempt, later: Attempt) -> bool:
         return same and other.operation in (Operation.LIST, Operation.READ)
     if fault == Fault.TOO_LARGE:
         return _reads_part(failed, later)
-    if fault in (Fault.TEXT_ABSENT, Fault.ARGUMENTS):
+    if fault in (Fault.TEXT_ABSENT, Fault.ARGUMENTS, Fault.SYNTAX):
         return same_target and _same_tool(failed, later) and _same_new_text(failed, later)
     if fault == Fault.PATH:
         return one.operation == other.operation and _path_put_right(failed, later)
@@ -65,8 +65,12 @@ def is_mend(fault: Fault, failed: Attempt, later: Attempt) -> bool:
 def was_possible(failed: Attempt, later: Attempt, shown: ShownText, cut: int) -> bool:
     """True where all that `later` needs to know was shown in the first `cut` messages.
 
-    Of an edit: the text it replaces. Of any call: the paths that the failed call does not name.
+    Of an edit: the text it replaces, or that it replaces lines among those of the failed one. Of any call:
+    the paths that the failed call does not name.
     """
+    if (lines := _lines_of(later)) is not None:
+        failed_lines = _lines_of(failed)
+        return failed_lines is not None and lines[0] <= failed_lines[1] and failed_lines[0] <= lines[1]
     if later.effect.operation == Operation.EDIT and not later.command:
         olds = _old_texts(later)
         return bool(olds) and all(shown.holds(old, cut) for old in olds)
@@ -94,6 +98,12 @@ def _new_text(attempt: Attempt) -> str:
     parts = [str(attempt.arguments[name]) for name in _NEW_TEXT if attempt.arguments.get(name)]
     parts += [str(edit.get("new_string", "")) for edit in _edits(attempt)]
     return "\n".join(parts)
+
+
+def _lines_of(attempt: Attempt) -> tuple[int, int] | None:
+    """First and last line of an edit that names lines, and no text, to be replaced."""
+    first, last = attempt.arguments.get("start_line"), attempt.arguments.get("end_line")
+    return (first, last) if isinstance(first, int) and isinstance(last, int) else None
 
 
 def _old_texts(attempt: Attempt) -> list[str]:

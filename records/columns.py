@@ -88,6 +88,7 @@ DECISIONS = pa.schema(
         ("gate", pa.string()),
         ("probability", pa.float64()),
         ("coin", pa.float64()),
+        ("outcome", pa.string()),
     ]
 )
 REPLIES = pa.schema(
@@ -167,7 +168,7 @@ PAIRS = pa.schema(
 
 SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "traces": (3, TRACES),
-    "decisions": (1, DECISIONS),
+    "decisions": (2, DECISIONS),
     "replies": (1, REPLIES),
     "votes": (1, VOTES),
     "pairs": (1, PAIRS),

@@ -8,19 +8,22 @@ https://arrow.apache.org/docs/format/Columnar.html
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 _CODES = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}
+_DIGITS = b"01" + bytes(254)
 _AT_ONCE = 1 << 22  # characters that may lie in memory three times over
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
     """A string array; half a surrogate pair, which UTF-8 cannot hold, becomes `?`."""
-    if not any(values) and "" not in values:
-        return pa.nulls(len(values), pa.string())
-    given = [value or "" for value in values]
+    given: Sequence[Any] = values
+    if None in values:
+        if not any(values) and "" not in values:
+            return pa.nulls(len(values), pa.string())
+        given = [value or "" for value in values]
     try:
         data, ends = _encoded(given)
     except UnicodeEncodeError:
@@ -29,10 +32,13 @@ def strings(values: Sequence[str | None]) -> pa.Array:
     return pa.Array.from_buffers(pa.string(), len(given), buffers)
 
 
-def _encoded(values: list[str]) -> tuple[bytes | bytearray, "array[int]"]:
+def _encoded(values: Sequence[str]) -> tuple[bytes | bytearray, "array[int]"]:
     """The texts behind one another in UTF-8, and where each ends."""
-    if all(map(str.isascii, values)) and sum(map(len, values)) < _AT_ONCE:
-        return "".join(values).encode(), _ends(map(len, values))
+    if sum(map(len, values)) < _AT_ONCE:
+        if all(map(str.isascii, values)):
+            return "".join(values).encode(), _ends(map(len, values))
+        pieces = [value.encode() for value in values]
+        return b"".join(pieces), _ends(map(len, pieces))
     data, ends = bytearray(), array("i", (0,))
     for value in values:
         data += value.encode()
@@ -86,4 +92,6 @@ def _validity(values: Sequence[object]) -> pa.Buffer | None:
 
 
 def _bits(values: list[bool]) -> pa.Buffer:
-    return pa.py_buffer(np.packbits(np.frombuffer(bytes(values), np.uint8), bitorder="little"))
+    """One bit a value, the first one the lowest."""
+    digits = bytes(values)[::-1].translate(_DIGITS) or b"0"
+    return pa.py_buffer(int(digits, 2).to_bytes((len(values) + 7) // 8, "little"))

@@ -41,6 +41,16 @@ def check_marker(marker: Path, text: Text) -> None:
     )
 
 
+def is_workspace(folder: Path) -> bool:
+    """Whether a folder bears the marker of a workspace, of any layout."""
+    marker = folder / MARKER
+    try:
+        value = read_json_file(marker) if marker.is_file() else None
+    except WorkspaceError:
+        return False
+    return isinstance(value, dict) and {"layout", "text"} <= value.keys()
+
+
 def is_redacted(marker: Path) -> bool:
     """Whether the workspace holds redacted text alone, as far as its marker says so."""
     value = read_json_file(marker)

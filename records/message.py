@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Literal
 
+from records.quick_init import quick_init
+
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -27,6 +29,7 @@ class ErrorKind(StrEnum):
     UNKNOWN = "unknown"  # flagged as failed, and nothing says why
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool. `arguments` is the exact string the model emitted, valid JSON or not."""
@@ -69,6 +72,7 @@ class ToolSpec:
         }
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation.

@@ -31,3 +31,8 @@ def _shown(sign: str) -> str:
     if sign.isprintable() and sign not in _BLANK:
         return sign
     return sign.encode("unicode_escape").decode("ascii")
+
+
+def so_many(count: int, noun: str) -> str:
+    """`1 session`, `2,000 sessions`."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -21,6 +21,7 @@ class FailureKind(StrEnum):
     CONTEXT_TOO_LONG = "context_too_long"
     REDIRECTED = "redirected"  # 3xx: the server sends us elsewhere, which is not followed
     BAD_REQUEST = "bad_request"  # any other 4xx
+    NOT_RECORDED = "not_recorded"  # a recorded teacher has no answer at this state
     NO_CREDIT = "no_credit"  # 402 or 403: nothing more can be bought
 
 
@@ -69,7 +70,9 @@ class TeacherReply:
 class Decision:
     """Whether a teacher is asked at a step; written before any money is spent and replayed on a rerun.
 
-    `coin` in [0, 1) is a hash of seed and step; it is asked where `coin < probability`.
+    `coin` in [0, 1) is a hash of seed and step; it is asked where `coin < probability`. `outcome` is added
+    to those that were to be asked once the replay is over: `asked`, or why it was not (the label of the
+    step was certain without it, a cap or the deadline was met): such an answer is censored, not missing.
     """
 
     step_id: str
@@ -79,3 +82,4 @@ class Decision:
     gate: str
     probability: float
     coin: float
+    outcome: str = ""

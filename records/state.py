@@ -12,6 +12,7 @@ from typing import Literal, overload
 from records.identity import StepId
 from records.message import Action, Message, ToolSpec
 from records.project import Project
+from records.quick_init import quick_init
 
 Outcome = Literal["resolved", "not_resolved", "unknown"]
 Source = Literal["claude_code", "swe_gym", "openhands", "swe_agent", "mini_swe_agent"]
@@ -21,6 +22,7 @@ ContextStart = Literal[
 """Why a context begins. `rewritten`: from here on the harness shows its past in another form."""
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens and cost as the source reported them; None where it did not. `prompt_tokens` includes cached."""
@@ -31,6 +33,7 @@ class Usage:
     cost_usd: float | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Step:
     """One action of the agent: it saw `context.messages[:cut]` and did `context.messages[cut]`.
@@ -141,6 +144,11 @@ class MessageView(Sequence[Message]):
             raise IndexError(f"cut {cut} outside 0..{len(messages)}")
         self._messages = messages
         self._cut = cut
+
+    @property
+    def whole(self) -> tuple[Message, ...]:
+        """The messages this is the beginning of."""
+        return self._messages
 
     def __len__(self) -> int:
         return self._cut

@@ -120,6 +120,13 @@ def _step_array(steps: Sequence[Step]) -> pa.StructArray:
     )
 
 
+def _tools_of(contexts: Sequence[Context]) -> list[str]:
+    """The tools of each as JSON; those that several share are written once."""
+    known = {id(c.tools): c.tools for c in contexts}
+    written = {key: tools_to_json(tools) for key, tools in known.items()}
+    return [written[id(c.tools)] for c in contexts]
+
+
 def _context_array(contexts: Sequence[Context]) -> pa.StructArray:
     messages = [m for c in contexts for m in c.messages]
     steps = [s for c in contexts for s in c.steps]
@@ -132,7 +139,7 @@ def _context_array(contexts: Sequence[Context]) -> pa.StructArray:
             strings([c.fidelity.tools for c in contexts]),
             strings([c.fidelity.context for c in contexts]),
             numbers([c.lost_from for c in contexts], pa.int32()),
-            strings([tools_to_json(c.tools) for c in contexts]),
+            strings(_tools_of(contexts)),
             lists((len(c.messages) for c in contexts), _message_array(messages)),
             lists((len(c.steps) for c in contexts), _step_array(steps)),
         ],

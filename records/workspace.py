@@ -73,6 +73,11 @@ class Workspace:
         return self.root / "releases"
 
     @property
+    def dry_run_path(self) -> Path:
+        """The requests a dry run wrote."""
+        return self.root / "dry-run.jsonl"
+
+    @property
     def ledger_path(self) -> Path:
         """The default ledger: a SQLite file in the workspace."""
         return self.root.resolve() / "ledger.sqlite"

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from claude_code_records import SESSION, answer, attachment, ingest, line, says, texts, user, write
 
+from ingesters.beside import beside
 from ingesters.claude_code import ClaudeCodeIngester, ingest_file
 from records.identity import make_trace_id
 from records.state import Trace
@@ -137,6 +138,24 @@ def test_an_agent_of_its_own_file_is_linked_to_the_session_beside_it(
     assert trace.parent_trace_id == MAIN_ID
     assert trace.parent_call_id == (None if link == "none" else "t1")
     assert (trace.kind, report.steps_main, report.steps_side) == ("side", 0, 1)
+
+
+def test_an_agent_of_a_workflow_is_linked_to_the_call_that_launched_its_run(tmp_path: Path) -> None:
+    records = [user("1", None, "go")]
+    for number, run in enumerate(("wf_0", "wf_1", "wf_11")):
+        call, twin = f"t{number}", {"status": "async_launched", "runId": run}
+        records.append(says(f"a{number}", records[-1]["uuid"], f"m{number}", (call, "Workflow")))
+        records.append(answer(f"r{number}", f"a{number}", call, f"Run ID: {run}", toolUseResult=twin))
+    main = write(tmp_path / f"{SESSION}.jsonl", *records)
+    path = write_agent(tmp_path / SESSION / "subagents" / "workflows" / "wf_1")
+    (trace,), _ = ingest_file(path)
+    assert (trace.kind, trace.parent_trace_id, trace.parent_call_id) == ("side", MAIN_ID, "t1")
+    before = beside(path, "claude_code")
+    write(main, *records, user("9", "r2", "more"))
+    assert beside(path, "claude_code") != before
+    main.unlink()
+    (alone,), _ = ingest_file(path)
+    assert (alone.trace_id, alone.parent_trace_id, alone.parent_call_id) == (trace.trace_id, None, None)
 
 
 def test_a_prompt_that_two_calls_gave_tells_nothing(tmp_path: Path) -> None:

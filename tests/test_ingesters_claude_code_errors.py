@@ -114,6 +114,12 @@ def test_a_message_that_is_a_plain_string_is_its_text(tmp_path: Path) -> None:
     assert dict(report.skipped) == {}
 
 
+def test_records_with_empty_ids_are_records_without_ids(tmp_path: Path) -> None:
+    traces, report = ingest(tmp_path, user("", "", "go"), says("", "", "m1", "hi"), says("", "", "m2", "bye"))
+    assert prefixes(traces) == [["user:go"], ["user:go", "assistant:hi"]]
+    assert (report.steps_main, dict(report.skipped), dict(report.flags)) == (2, {}, {})
+
+
 def test_bytes_that_are_no_text_cost_no_record(tmp_path: Path) -> None:
     path = write(tmp_path / "s.jsonl", user("1", None, "go ?"), says("2", "1", "m1", "hi"))
     path.write_bytes(path.read_bytes().replace(b"go ?", b"go \xff"))

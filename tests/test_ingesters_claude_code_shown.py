@@ -61,6 +61,7 @@ SHOWN: list[tuple[dict[str, Any], list[str]]] = [
     ({"type": "auto_mode_exit"}, ["Auto mode is off"]),
     ({"type": "total_tokens_reminder", "used": 5, "total": 9}, ["used 5, total 9"]),
     ({"type": "goal_status", "condition": "tests pass"}, ["tests pass"]),
+    ({"type": "read_truncation_notice", "banner": "lines 1-9 of 20"}, ["only a part", "lines 1-9 of 20"]),
 ]
 UNSHOWN: list[dict[str, Any]] = [
     {"type": "hook_system_message", "content": "for the user alone"},
@@ -80,6 +81,7 @@ UNSHOWN: list[dict[str, Any]] = [
     {"type": "hook_cancelled", "hookName": "Stop"},
     {"type": "hook_non_blocking_error", "hookName": "Stop", "stderr": "boom"},
     {"type": "command_permissions", "allowedTools": ["Bash(ls)"]},
+    {"type": "structured_output", "data": {"findings": []}},
 ]
 
 

@@ -1,6 +1,8 @@
 """Dialects told by content, and folders walked without losing a file."""
 
 import json
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +11,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingesters.detect import detect
+from ingesters.row_files import LineSpan
 from ingesters.sources import SourceFile, discover, ingest_source
 from records.errors import SourceError
+from records.workspace import Workspace
 
 CLAUDE = {"type": "user", "uuid": "1", "parentUuid": None, "sessionId": "s", "message": {"content": "go"}}
 REPLY = {"type": "assistant", "uuid": "2", "parentUuid": "1", "sessionId": "s"} | {
     "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "hi"}]}
 }
+CALL = '{"function": {"name": "f", "arguments": "{}"}}'
 ACTION = {"id": 1, "source": "agent", "action": "run", "args": {"command": "ls"}}
 EVENT = {"id": "x", "source": "user", "kind": "MessageEvent", "timestamp": "2026-01-01"}
 ROW = {"instance_id": "a__b-1", "messages": []}
@@ -111,6 +116,19 @@ def test_a_folder_gives_every_source_once_in_order(tmp_path: Path) -> None:
     assert found[1].bytes > 0
 
 
+def test_archives_and_workspaces_among_sessions_are_told_apart(tmp_path: Path) -> None:
+    _tree(tmp_path)
+    with zipfile.ZipFile(tmp_path / "z" / "export.zip", "w") as archive:  # stored, so its lines can be seen
+        archive.writestr("session.jsonl", json.dumps(CLAUDE))
+    Workspace.open(tmp_path / "made")
+    (tmp_path / "made" / "shard.parquet").write_bytes(b"PAR1")
+    found = {source.path.name: source.dialect for source in discover([tmp_path])}
+    assert (found["export.zip"], found["made"]) == ("zip archive", "workspace")
+    assert "shard.parquet" not in found
+    (tmp_path / "made" / "workspace.json").write_text('{"folders": []}')  # of another program
+    assert "shard.parquet" in {source.path.name for source in discover([tmp_path])}
+
+
 def test_what_cannot_be_read_is_a_report_and_never_an_exception(tmp_path: Path) -> None:
     _tree(tmp_path)
     (tmp_path / "gone.jsonl").write_text(json.dumps(CLAUDE))
@@ -143,11 +161,15 @@ def test_a_dialect_that_does_not_fit_the_file_is_a_report(tmp_path: Path) -> Non
     assert "holds no Claude Code record" in str(report.error)
 
 
-def test_a_source_that_defeats_its_reader_is_named(tmp_path: Path) -> None:
+def test_a_row_that_defeats_its_reader_is_counted_and_stops_no_other(tmp_path: Path) -> None:
     path = tmp_path / "deep.jsonl"
-    call = '{"function": {"name": "f", "arguments": %s}}' % ('{"a": ' * 990 + "1" + "}" * 990)
-    row = '{"instance_id": "a__b-1", "messages": [{"role": "assistant", "tool_calls": [%s]}]}'
-    path.write_text(row % call + "\n")
-    traces, report = ingest_source(discover([path])[0])
-    assert traces == []
-    assert str(report.error).endswith("cannot be read: RecursionError in its swe_gym reader")
+    deep = '{"function": {"name": "f", "arguments": %s}}' % ('{"a": ' * 990 + "1" + "}" * 990)
+    row = '{"instance_id": "a__b-%d", "messages": [{"role": "assistant", "content": "", "tool_calls": [%s]}]}'
+    path.write_text("".join(row % (at, call) + "\n" for at, call in enumerate((CALL, deep, CALL))))
+    (source,) = discover([path])
+    traces, report = ingest_source(source)
+    assert [trace.instance_id for trace in traces] == ["a__b-0", "a__b-2"]
+    assert (report.error, report.skipped) == (None, {"row that cannot be read: RecursionError": 1})
+    part = LineSpan(0, source.bytes)
+    parts, report = ingest_source(replace(source, part=part))
+    assert (parts, report.skipped["row that cannot be read: RecursionError"]) == (traces, 1)

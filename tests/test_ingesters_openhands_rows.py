@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ingesters.detect import detect
@@ -218,10 +220,27 @@ def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
 def test_a_cost_that_is_no_number_is_no_cost(tmp_path: Path) -> None:
     rows = [
         _row(instance_id=f"a__b-{n}", metrics={"accumulated_cost": c})
-        for n, c in enumerate((float("inf"), float("nan"), -1, "x"))
+        for n, c in enumerate((float("inf"), float("nan"), 1e308, -1, "x"))
     ]
     traces, _ = ingest_file(_write(tmp_path / "o.jsonl", *rows), "openhands_eval_v0")
-    assert [trace.notes for trace in traces] == [{}] * 4
+    assert [trace.notes for trace in traces] == [{}] * 5
+
+
+def test_columns_of_json_text_are_what_they_hold(tmp_path: Path) -> None:
+    (whole,), _ = ingest_file(_write(tmp_path / "o.jsonl", _row()), "openhands_eval_v0")
+    packed = {key: value if isinstance(value, str) else json.dumps(value) for key, value in _row().items()}
+    cut = packed | {"history": packed["history"][:-1]}
+    table = tmp_path / "o.parquet"
+    pq.write_table(pa.Table.from_pylist([packed, cut]), table)
+    assert detect(table) == "openhands_eval_v0"
+    (trace,), report = ingest_file(table, "openhands_eval_v0")
+    assert (trace.contexts, trace.outcome, trace.repository) == (
+        whole.contexts,
+        "resolved",
+        "orchard/seedbank",
+    )
+    assert trace.trace_id == whole.trace_id
+    assert dict(report.skipped) == {"row without a history": 1}
 
 
 def test_recalled_context_tells_the_workspace_and_each_knowledge_once(tmp_path: Path) -> None:

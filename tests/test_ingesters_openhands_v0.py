@@ -304,29 +304,47 @@ def _forget(first: int, last: int, summary: str, offset: int) -> dict[str, Any]:
     }
 
 
-def test_events_of_a_delegate_are_left_out_and_counted(tmp_path: Path) -> None:
-    meta = _call("rd", [("cd", "delegate", {"agent": "browsing"})], 0)
+def _delegation(number: int, agent: str, *inner: dict[str, Any]) -> list[dict[str, Any]]:
+    """A delegation, the delegate's events, and its result."""
+    meta = _call(f"rd{number}", [(f"cd{number}", "delegate", {"agent": agent})], 0)
+    outputs = {"outputs": {"content": f"found {number}"}}
+    begin = _event(number, "agent", action="delegate", args={"agent": agent}, tool_call_metadata=meta)
+    end = {"observation": "delegate", "content": "", "extras": outputs, "tool_call_metadata": meta}
+    return [begin, *inner, _event(inner[-1]["id"] + 1, "agent", **end)]
+
+
+def test_a_delegate_is_a_side_trace_of_the_call_that_delegated(tmp_path: Path) -> None:
+    nested = _delegation(14, "CodeActAgent", _user(15, "deeper"), *_run(16, "innermost", "z"))
     events = [
         _user(0, "go"),
-        _event(1, "agent", action="delegate", args={"agent": "browsing"}, tool_call_metadata=meta),
-        *_run(2, "inner", "x"),
-        _event(
-            4,
-            "agent",
-            observation="delegate",
-            content="",
-            tool_call_metadata=meta,
-            extras={"outputs": {"content": "found"}},
-        ),
-        *_run(5, "outer", "y"),
+        *_delegation(1, "CodeActAgent", _user(2, "look"), *_run(3, "inner", "x")),
+        *_delegation(11, "BrowsingAgent", _user(12, "browse"), *nested, *_run(20, "last", "w")),
+        *_run(30, "outer", "y"),
     ]
-    trace, report = _trace(tmp_path, events)
-    assert report.steps_main == 2
-    assert report.flags["event inside a delegate"] == 2
-    assert [m.content.split("\n")[0] for m in trace.contexts[0].messages if m.role == "tool"] == [
-        "found",
-        "y",
-    ]
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps(events))
+    (main, first, second, third), report = ingest_file(path, "openhands_events_v0")
+    shown = [[m.content.split("\n")[0] for m in t.contexts[0].messages if m.content] for t in (main, first)]
+    assert shown == [["go", "found 1", "found 11", "y"], ["look", "x"]]
+    assert [t.kind for t in (main, first, second, third)] == ["main", "side", "side", "side"]
+    assert (first.parent_trace_id, first.parent_call_id) == (main.trace_id, "cd1")
+    assert (second.parent_trace_id, second.parent_call_id) == (main.trace_id, "cd11")
+    assert (third.parent_trace_id, third.parent_call_id) == (second.trace_id, "cd14")
+    kept = [t.contexts[0].fidelity.context for t in (main, first, second, third)]
+    assert kept == ["complete", "complete", "lost", "complete"]  # a browser agent makes its own prompts
+    assert (report.traces, report.steps_main, report.steps_side, report.tool_calls) == (4, 3, 4, 7)
+
+
+def test_a_delegate_still_at_work_reaches_to_the_end(tmp_path: Path) -> None:
+    begun = _delegation(1, "CodeActAgent", _user(2, "look"), *_run(3, "inner", "x"))[:-1]
+    idle = _delegation(1, "CodeActAgent", _user(2, "look"))[:-1]
+    path = tmp_path / "events.json"
+    path.write_text(json.dumps([_user(0, "go"), *begun]))
+    (main, side), _ = ingest_file(path, "openhands_events_v0")
+    path.write_text(json.dumps([_user(0, "go"), *idle]))
+    (alone,), report = ingest_file(path, "openhands_events_v0")
+    assert alone.trace_id == main.trace_id
+    assert (side.kind, side.step_count, report.flags["delegate without a step"]) == ("side", 1, 1)
 
 
 def test_the_task_stays_though_a_condensation_forgets_it(tmp_path: Path) -> None:

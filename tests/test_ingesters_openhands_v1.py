@@ -223,6 +223,25 @@ def test_a_slice_of_a_session_says_what_is_lost(tmp_path: Path) -> None:
     assert report.flags["result without its call"] == 1
 
 
+def test_a_result_that_stands_before_its_call_is_shown_to_no_step(tmp_path: Path) -> None:
+    events = [
+        _said("u", "user", "go"),
+        _act("a", "r1", "one"),
+        _saw("ob", "b", "told too early", is_error=True),
+        _saw("oa", "a", "1"),
+        _act("b", "r2", "two"),
+        _act("c", "r3", "three"),
+        _saw("oc", "c", "3"),
+        _said("m", "agent", "done", llm_response_id="r4"),
+    ]
+    trace, report = _folder(tmp_path, events, id="conv")
+    shown = [message.content for state in trace.states() for message in state.messages]
+    assert "told too early" not in shown
+    assert [state.fidelity.context for state in trace.states()] == ["lost"] * len(list(trace.states()))
+    assert (report.steps_main, report.tool_calls, report.tool_errors) == (4, 3, 1)
+    assert report.flags["result before its call"] == 1
+
+
 def test_rows_of_an_evaluation_may_hold_v1_events(tmp_path: Path) -> None:
     row = {
         "instance_id": "orchard__seedbank-7",

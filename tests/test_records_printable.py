@@ -65,12 +65,12 @@ def test_the_statement_of_a_consent_keeps_its_lines(capsys: pytest.CaptureFixtur
     project = Project("d" * 32, HOSTILE, f"/work/{HOSTILE}")
     request = Request(
         {project: amount}, amount, (Destination("https://x.example", HOSTILE, HOSTILE),), {HOSTILE: 1}, "",
-        (f"nothing matches projects = {HOSTILE}",),
+        {}, False, (f"nothing matches projects = {HOSTILE}",),
     )  # fmt: skip
     say_request(request, Path("/w/runs/r/consent.json"))
     said = _clean(capsys.readouterr().err)
     assert len(said.splitlines()) == 7
-    assert f"\n  {SHOWN} (/work/{SHOWN}): 1 sessions, 2 steps, 0.50 MB\n" in said
+    assert f"\n  {SHOWN} (/work/{SHOWN}): 1 session, 2 steps, 0.50 MB\n" in said
     assert "\n" not in _clean(request.in_short())
     assert SHOWN[:37] in request.in_short()
     say_lines([HOSTILE])
@@ -128,5 +128,5 @@ def test_the_doctor_says_a_line_a_check(tmp_path: Path, capsys: pytest.CaptureFi
     settings = RunSettings.model_validate({"workspace": tmp_path / "w", "sources": sources})
     assert examine(settings) == 2
     said = _clean(capsys.readouterr().out)
-    assert len(said.splitlines()) == 7
+    assert len(said.splitlines()) == 8
     assert r"gone\x1b[2J\nok    sources: fine" in said
