@@ -5,17 +5,20 @@ from collections.abc import Callable, Mapping, Sequence
 from records.errors import ConfigError
 from teachers.catalogue import Catalogue
 from teachers.chat import ChatTeacher
+from teachers.price_book import PriceBook
+from teachers.recorded import RecordedTeacher
 from teachers.settings import (
     OPENROUTER_URL,
     OPENROUTER_URL_VARIABLE,
     CompatibleSettings,
     OpenRouterSettings,
+    RecordedSettings,
     SimulatedSettings,
     TeacherSettings,
 )
 from teachers.simulated import SimulatedTeacher
 from teachers.teacher import Teacher
-from teachers.transport import Transport
+from teachers.transport import NO_KEY, Transport
 
 TITLE = "tracemill"
 
@@ -43,19 +46,27 @@ def build_teachers(
     settings: Sequence[TeacherSettings],
     environ: Mapping[str, str],
     redact: Callable[[str], str] = str,
+    book: PriceBook | None = None,
+    to_ask: bool = True,
 ) -> list[Teacher]:
     """One teacher for each of the settings, in their order; nothing is sent yet.
 
-    Teachers of one server and key share connections and catalogue. Raises ConfigError where a key is
-    missing.
+    Teachers of one server and key share connections and catalogue; `book` keeps what they cost. Where they
+    are not `to_ask`, keys are not needed. Raises ConfigError where a key is missing.
     """
     shared: dict[tuple, tuple[Transport, Catalogue]] = {}
+    book = book or PriceBook()
+    if not to_ask:
+        keys = {name: NO_KEY for one in settings if (name := getattr(one, "api_key_env", None))}
+        environ = keys | dict(environ)
     teachers: list[Teacher] = []
     for one in settings:
         if isinstance(one, SimulatedSettings):
             teachers.append(SimulatedTeacher(one))
+        elif isinstance(one, RecordedSettings):
+            teachers.append(RecordedTeacher(one, redact))
         else:
-            teachers.append(_chat_teacher(one, environ, redact, shared))
+            teachers.append(_chat_teacher(one, environ, redact, shared, book))
     return teachers
 
 
@@ -64,6 +75,7 @@ def _chat_teacher(
     environ: Mapping[str, str],
     redact: Callable[[str], str],
     shared: "dict[tuple, tuple[Transport, Catalogue]]",
+    book: PriceBook,
 ) -> Teacher:
     key = api_key(settings, environ)
     if isinstance(settings, OpenRouterSettings):
@@ -73,8 +85,8 @@ def _chat_teacher(
     place = (url, key, tuple(headers.items()))
     if place not in shared:
         transport = Transport(url, key, headers)
-        shared[place] = (transport, Catalogue(transport, key_page=isinstance(settings, OpenRouterSettings)))
-    return ChatTeacher(settings, *shared[place], redact)
+        shared[place] = (transport, Catalogue(transport, isinstance(settings, OpenRouterSettings), book))
+    return ChatTeacher(settings, *shared[place], redact, book)
 
 
 def _attribution(settings: OpenRouterSettings) -> dict[str, str]:

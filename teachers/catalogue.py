@@ -6,6 +6,7 @@ from typing import Any
 
 from records.errors import TeacherError
 from teachers.completion import parse_json
+from teachers.price_book import PriceBook
 from teachers.transport import Received, Transport, TransportFault
 
 _PAGE = 1000
@@ -13,24 +14,49 @@ _MAX_PAGES = 50
 
 
 class Catalogue:
-    """The model list of one server, read once; shared by the teachers that ask there."""
+    """The model list of one server; shared by the teachers that ask there."""
 
-    def __init__(self, transport: Transport, key_page: bool) -> None:
-        """`key_page` is True for servers that have `GET /key`."""
+    def __init__(self, transport: Transport, key_page: bool, book: PriceBook) -> None:
+        """`key_page` is True for servers that have `GET /key`; `book` remembers what was read lately."""
         self._transport = transport
         self._key_page = key_page
-        self._models: dict[str, Mapping[str, Any]] | None = None
+        self._book = book
         self._lock = asyncio.Lock()
 
     async def models(self) -> Mapping[str, Mapping[str, Any]]:
-        """Entries by model id, read at the first call. Raises TeacherError where there is no network,
-        the key is refused, or nothing is left on it."""
+        """Entries by model id. Raises TeacherError where there is no network, the key is refused, or nothing
+        is left on it."""
         async with self._lock:
-            if self._models is None:
+            place = (self._transport.account, "models")
+            found = self._book.recent(place)
+            if found is None:
                 if self._key_page:
                     await self._check_key()
-                self._models = await self._read_models()
-            return self._models
+                found = await self._read_models()
+                self._book.just_read(place, found)
+            return found
+
+    async def endpoints(self, model: str) -> list[Mapping[str, Any]]:
+        """The endpoints that serve a model; none where the server has no such page. Raises TeacherError
+        where there is no network."""
+        if not self._key_page:
+            return []
+        async with self._lock:
+            place = (self._transport.account, "endpoints", model)
+            found = self._book.recent(place)
+            if found is None:
+                found = await self._read_endpoints(model)
+                self._book.just_read(place, found)
+            return found
+
+    async def _read_endpoints(self, model: str) -> list[Mapping[str, Any]]:
+        try:
+            received = await self._transport.endpoints(model)
+        except TransportFault as fault:
+            raise self._no_network(fault) from None
+        data = _data(received) if received.status == 200 else None
+        found = data.get("endpoints") if isinstance(data, dict) else None
+        return [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
 
     def _require_no_redirect(self, received: Received) -> None:
         if received.redirected:

@@ -1,26 +1,30 @@
 """Teachers behind the chat-completions wire: OpenRouter and any OpenAI-compatible server."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-import orjson
-
-from records.errors import TeacherError
 from records.identity import request_key
 from records.reply import FailureKind, TeacherReply
 from teachers.catalogue import Catalogue
+from teachers.chain import ChainMemory
 from teachers.completion import Completion, parse_json, raw_of, read_completion
 from teachers.faults import Fault, fault_of_status
-from teachers.presets import OFFLINE_PRICES
-from teachers.prices import Price, nusd_to_usd, price_of, price_of_catalogue
+from teachers.model_card import ModelCard
+from teachers.offline_prices import OFFLINE_DAY, offline_price
+from teachers.price_book import PriceBook
+from teachers.prices import Price, nusd_to_usd, price_of
 from teachers.question import Question, require_redacted
+from teachers.request_body import message_bytes, request_body
 from teachers.settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
 from teachers.teacher import Asked
 from teachers.transport import Received, Transport, TransportFault
+from teachers.usable import card_found, entry_of, require_usable
 
 SIMULATED_HEADER = "x-tracemill-simulated"
+UNKNOWN_PRICE = "nowhere: counted as free"
 
 
 class ChatTeacher:
@@ -32,8 +36,10 @@ class ChatTeacher:
         transport: Transport,
         catalogue: Catalogue,
         redact: Callable[[str], str] = str,
+        book: PriceBook | None = None,
     ) -> None:
-        """`redact` is applied to every text a server answers before it is kept anywhere."""
+        """`redact` is applied to every text a server answers before it is kept anywhere; `book` keeps
+        what the catalogue said."""
         self.name = settings.name
         self.family = settings.family
         self.model = settings.model
@@ -42,7 +48,10 @@ class ChatTeacher:
         self._transport = transport
         self._catalogue = catalogue
         self._redact = redact
-        self._price = _offline_price(settings)
+        self._book = book or PriceBook()
+        self._card, self.price_from = _known_card(settings, self._book, transport.base_url)
+        self._chain = ChainMemory()
+        self._too_long: dict[str, int] = {}
 
     def _route(self) -> str | None:
         """The pinned provider; of a server other than OpenRouter also which one it is, so that what
@@ -68,69 +77,113 @@ class ChatTeacher:
 
     async def check(self) -> None:
         """Reads the server's catalogue once. Raises TeacherError: no network, wrong key, unknown model,
-        a model without tool calling, prices that cannot be read."""
+        a model without tool calling, or one that the settings do not fit; prices that cannot be read."""
         models = await self._catalogue.models()
-        entry = models.get(self.model)
-        if entry is None and (models or isinstance(self._settings, OpenRouterSettings)):
-            raise TeacherError(
-                f"{self._transport.base_url} has no model {self.model!r}",
-                "a model id from its list",
-                "correct `model` of the teacher",
-            )
-        if entry is None or isinstance(self._settings, CompatibleSettings):
-            return
-        try:
-            listed = price_of_catalogue(entry)
-        except ValueError:
-            raise TeacherError(
-                f"the prices of {self.model!r} cannot be read", "a price per token", "set `prices`"
-            ) from None
-        if listed.tools is False:
-            raise TeacherError(
-                f"{self.model!r} cannot call tools", "a model that can", "choose another teacher"
-            )
-        if self._settings.prices is None:
-            self._price = listed
+        settings, server = self._settings, self._transport.base_url
+        if models or isinstance(settings, OpenRouterSettings):
+            entry = entry_of(models, self.model, server)
+            if isinstance(settings, OpenRouterSettings):
+                await self._read_card(entry, settings)
+
+    async def _read_card(self, entry: Mapping[str, Any], settings: OpenRouterSettings) -> None:
+        endpoints = await self._catalogue.endpoints(self.model)
+        card = card_found(entry, endpoints, settings)
+        require_usable(card, settings)
+        self._book.remember(self._transport.base_url, self.model, entry, endpoints)
+        self._card = replace(card, price=self._card.price) if settings.prices is not None else card
+
+    @property
+    def price(self) -> Price:
+        """The price list calls are bounded by."""
+        return self._card.price
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The longest prompt and answer together, None where nobody said."""
+        return self._card.context_tokens
+
+    @property
+    def url(self) -> str:
+        """Where its requests go."""
+        return f"{self._transport.base_url}/chat/completions"
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """What goes with its requests beside the key."""
+        return self._transport.headers
 
     def body(self, question: Question, sample: int) -> bytes:
         """The request as it goes over the wire."""
-        settings = self._settings
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": question.wire_messages(),
-            "max_tokens": settings.max_tokens,
-        }
-        if question.tools:
-            body |= {"tools": question.wire_tools(), "tool_choice": "auto"}
-        if settings.temperature is not None:
-            body["temperature"] = settings.temperature
-        if isinstance(settings, OpenRouterSettings):
-            body |= _openrouter_body(settings, question, sample)
-        return orjson.dumps(body)
+        return request_body(self._settings, question, sample, self._card, self._chain.before(question))
+
+    def recall(self, question: Question, reply: TeacherReply) -> None:
+        """An answer bought before: later steps of its context are bound by what was counted for it."""
+        if reply.usage.prompt_tokens:
+            self._chain.answered(question, reply.usage.prompt_tokens)
+
+    def follow(self, question: Question) -> None:
+        """Goes on as if the question had been answered: the next one of its context is put like one that
+        comes after it."""
+        self._chain.answered(question, 0)
 
     def bound_nusd(self, question: Question) -> int:
-        """The most one attempt can cost: every byte of the request a token, at the dearest price."""
-        return self._price.bound_nusd(len(self.body(question, 0)), self._settings.max_tokens)
+        """The most one attempt can cost, at the dearest price: the tokens the teacher counted at an
+        earlier step of the context and every byte of what is new, a token each; bytes alone where there is
+        none. A model takes no prompt that is longer than its context."""
+        before = self._chain.before(question)
+        if before is not None and before.tokens:
+            tokens = before.tokens + message_bytes(question.messages[before.messages :])
+        else:
+            tokens = len(self.body(question, 0))
+        longest = self._card.context_tokens
+        return self._card.price.bound_nusd(
+            tokens if longest is None else min(tokens, longest), self._settings.max_tokens
+        )
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """One attempt. Raises PrivacyError where the question was never redacted."""
         require_redacted([question])
+        if self._is_too_long(question):
+            return self._asked(question, sample, Completion(fault=Fault(FailureKind.CONTEXT_TOO_LONG)), 0.0)
         body = self.body(question, sample)
         started = time.perf_counter()
         try:
             received = await self._transport.complete(body)
         except TransportFault as fault:
             kind = FailureKind.TIMEOUT if fault.timed_out else FailureKind.NETWORK
-            completion = Completion(fault=Fault(kind, retry=True, billed=fault.sent), raw=fault.kind)
+            broken = "broke off" if fault.sent else "cannot be reached"
+            why = "gave no answer in time" if fault.timed_out else f"{broken} ({fault.kind})"
+            found = Fault(kind, retry=True, billed=fault.sent, why=why)
+            completion = Completion(fault=found, raw=fault.kind)
             return self._asked(question, sample, completion, time.perf_counter() - started)
         latency_s = time.perf_counter() - started
-        return self._asked(question, sample, self._read(received), latency_s, received)
+        completion = self._read(received)
+        self._learn(question, completion)
+        return self._asked(question, sample, completion, latency_s, received)
+
+    def _is_too_long(self, question: Question) -> bool:
+        """Whether the model has refused a beginning of this prompt as too long, or counted one that fills
+        its context."""
+        before, longest = self._chain.before(question), self._card.context_tokens
+        full = before is not None and longest is not None and before.tokens >= longest
+        context = question.step_id.rpartition(":")[0]
+        return full or len(question.messages) >= self._too_long.get(context, len(question.messages) + 1)
+
+    def _learn(self, question: Question, completion: Completion) -> None:
+        counted = completion.usage.prompt_tokens
+        if counted or completion.action is not None:
+            self._chain.answered(question, counted)
+        fault = completion.fault
+        if fault is not None and fault.kind is FailureKind.CONTEXT_TOO_LONG:
+            context, size = question.step_id.rpartition(":")[0], len(question.messages)
+            self._too_long[context] = min(size, self._too_long.get(context, size))
 
     def _read(self, received: Received) -> Completion:
         if received.status == 200:
-            return read_completion(received.text, received.headers, self._price, self._redact)
+            return read_completion(received.text, received.headers, self._card.price, self._redact)
         body = parse_json(received.text)
         fault = fault_of_status(received.status, body, received.headers)
+        fault = replace(fault, why=fault.why or f"answers {received.status}")
         return Completion(fault=fault, raw=raw_of(body, received.text, self._redact))
 
     def _asked(
@@ -168,33 +221,24 @@ class ChatTeacher:
         )
         if fault is None:
             return Asked(reply, cost)
-        return Asked(reply, cost, fault.retry, fault.retry_after_s, fault.halt, fault.why)
+        why = fault.why or f"answers with a fault ({fault.kind})"
+        return Asked(reply, cost, fault.retry, fault.retry_after_s, fault.halt, why, fault.account)
 
     async def close(self) -> None:
         """Closes the connections to the server; teachers that share them open new ones."""
         await self._transport.close()
 
 
-def _offline_price(settings: OpenRouterSettings | CompatibleSettings) -> Price:
+def _known_card(
+    settings: OpenRouterSettings | CompatibleSettings, book: PriceBook, server: str
+) -> tuple[ModelCard, str]:
+    """What is known without a network, and from where: the prices of the settings, else those read last,
+    else the table that ships."""
     if settings.prices is not None:
-        return price_of(settings.prices)
-    known = OFFLINE_PRICES.get(settings.model) if isinstance(settings, OpenRouterSettings) else None
-    return price_of(known) if known else Price()
-
-
-def _openrouter_body(settings: OpenRouterSettings, question: Question, sample: int) -> dict[str, Any]:
-    """OpenRouter's own fields: routing and data policy, reasoning, and the trace as its session."""
-    provider: dict[str, Any] = {
-        "data_collection": settings.data_collection,
-        "require_parameters": settings.require_parameters,
-    }
-    if settings.provider:
-        provider["only"] = [settings.provider]
-    if settings.enforce_distillable_text:
-        provider["enforce_distillable_text"] = True
-    extra: dict[str, Any] = {"provider": provider, "session_id": question.trace_id[:256]}
-    if settings.reasoning.to_wire():
-        extra["reasoning"] = settings.reasoning.to_wire()
-    if sample:
-        extra["metadata"] = {"sample": str(sample)}
-    return extra
+        return ModelCard(price_of(settings.prices)), "the configuration"
+    if isinstance(settings, CompatibleSettings):
+        return ModelCard(Price()), "free: a server of one's own"
+    if (kept := book.card(server, settings.model, settings.provider)) is not None:
+        return kept[0], f"the server on {kept[1]}"
+    known = offline_price(settings.model)
+    return ModelCard(known or Price()), f"the table of {OFFLINE_DAY}" if known else UNKNOWN_PRICE

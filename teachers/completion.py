@@ -118,14 +118,25 @@ def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     return tuple(found)
 
 
-def _judge(body: Mapping[str, Any]) -> Action | Fault:
-    """The action of a body without a top-level error, or the fault it is."""
+def _first(body: Mapping[str, Any]) -> Any:
+    """The first choice of a body, an empty one where there is none."""
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else {}
+
+
+def _judge(body: Mapping[str, Any], headers: Mapping[str, str]) -> Action | Fault:
+    """The action of a body, or the fault it is."""
+    if body.get("error"):
+        return fault_in_body(body["error"], headers)
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
         return Fault(FailureKind.EMPTY, retry=True, billed=True)
     choice = _dict(choices[0])
     finish, message = choice.get("finish_reason"), _dict(choice.get("message"))
-    if finish == "error" or choice.get("error"):
+    if choice.get("error"):
+        return fault_in_body(choice["error"], headers)
+    if finish == "error":
         return Fault(FailureKind.PROVIDER_ERROR, retry=True, billed=True)
     if finish == "length":
         return Fault(FailureKind.TRUNCATED, billed=True)
@@ -144,21 +155,23 @@ def _judge(body: Mapping[str, Any]) -> Action | Fault:
 def read_completion(
     text: str, headers: Mapping[str, str], price: Price, redact: Callable[[str], str]
 ) -> Completion:
-    """Reads a body of HTTP 200; every text in it is redacted before anything else is done with it."""
-    parsed = parse_json(text)
+    """Reads a body of HTTP 200; every text in it is redacted before anything else is done with it. The
+    generation's id is in a header too, also of answers that are of no use: their cost can be looked up."""
+    parsed, named = parse_json(text), headers.get("x-generation-id")
     if not isinstance(parsed, dict):
         fault = Fault(FailureKind.MALFORMED, retry=True, billed=True)
-        return Completion(fault=fault, raw=raw_of(None, text, redact))
+        return Completion(fault=fault, generation_id=named, raw=raw_of(None, text, redact))
     body: dict[str, Any] = redact_leaves(parsed, redact)
-    judged = fault_in_body(body["error"], headers) if body.get("error") else _judge(body)
-    choices = body.get("choices")
-    choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}
+    judged = _judge(body, headers)
+    choice = _first(body)
+    if choice.get("logprobs") and choice.get("message") != _first(parsed).get("message"):
+        choice["logprobs"] = None  # token by token it spells out what redaction took out of the message
     return Completion(
         action=judged if isinstance(judged, Action) else None,
         fault=judged if isinstance(judged, Fault) else None,
         model=_text(parsed.get("model")),
         provider=_text(parsed.get("provider")),
-        generation_id=_text(parsed.get("id")),
+        generation_id=_text(parsed.get("id")) or named,
         finish_reason=_text(choice.get("finish_reason")),
         usage=usage_of(body),
         cost_nusd=cost_nusd(body, price),

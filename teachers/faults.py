@@ -6,8 +6,10 @@ error is in the body. Which of the two it was decides whether a call may have be
 """
 
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from records.reply import FailureKind
@@ -18,11 +20,24 @@ _TOO_LONG = frozenset(
 _REFUSED = frozenset({"content_policy_violation", "refusal", "moderation"})
 _MODERATION_KEYS = ("patterns", "reasons", "flagged_input")
 _TIMEOUTS = frozenset({408, 504, 524})
+_RESET = "x-ratelimit-reset"
+_UNAVAILABLE = {
+    "model_not_found": "the server no longer has the model",
+    "model_deprecated": "the model was withdrawn",
+    "model_unavailable_upstream": "no provider has the model any more",
+    "free_variant_ended": "the free variant of the model has ended",
+    "region_restricted": "the model is not served in this region",
+    "privacy_restricted": "no provider of the model meets the data policy asked of it",
+    "constraint_filtered": "no provider of the model meets what the request asks for",
+    "wrong_endpoint": "the model does not answer chat completions",
+}
+"""Codes of `error.availability` in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a call failed. `billed` is True where it may have cost something nobody states."""
+    """Why a call failed. `billed` is True where it may have cost something nobody states; `account` where
+    the limit met is that of the account: the wait holds for all of its calls."""
 
     kind: FailureKind
     retry: bool = False
@@ -30,6 +45,7 @@ class Fault:
     retry_after_s: float | None = None
     halt: Literal["", "teacher", "run"] = ""
     why: str = ""
+    account: bool = False
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
@@ -37,22 +53,47 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
-    """Seconds the server asks to wait: `retry-after-ms`, `Retry-After` in seconds, or the error body."""
-    availability = _mapping(error.get("availability"))
+    """Seconds the server asks to wait: `retry-after-ms`; `Retry-After` in seconds or as a date (RFC 9110,
+    section 10.2.3); the error body; the moment of `X-RateLimit-Reset` in milliseconds since 1970."""
+    availability, metadata = _mapping(error.get("availability")), _mapping(error.get("metadata"))
+    limits = {str(name).lower(): value for name, value in _mapping(metadata.get("headers")).items()}
+    reset = headers.get(_RESET) or limits.get(_RESET)
+    now = time.time()
     candidates = (
-        (headers.get("retry-after-ms"), 1000.0),
-        (headers.get("retry-after"), 1.0),
-        (availability.get("retry_after"), 1.0),
-        (_mapping(error.get("metadata")).get("retry_after"), 1.0),
+        _scaled(headers.get("retry-after-ms"), 0.001),
+        _scaled(headers.get("retry-after"), 1.0),
+        _until(headers.get("retry-after"), now),
+        _scaled(availability.get("retry_after"), 1.0),
+        _scaled(metadata.get("retry_after"), 1.0),
+        _scaled(reset, 0.001, now),
     )
-    for value, unit in candidates:
-        try:
-            seconds = float(value) / unit if value is not None else -1.0
-        except (TypeError, ValueError):
-            continue
-        if math.isfinite(seconds) and seconds >= 0:
-            return seconds
-    return None
+    return next((wait for wait in candidates if wait is not None), None)
+
+
+def _scaled(value: object, unit: float, since: float = 0.0) -> float | None:
+    """`value` times `unit`, less `since`; None where it is no number, 0 where it is past."""
+    try:
+        seconds = float(str(value)) * unit
+    except ValueError:
+        return None
+    if not math.isfinite(seconds) or seconds < 0:
+        return None
+    return max(seconds - since, 0.0)
+
+
+def _until(value: str | None, now: float) -> float | None:
+    """Seconds until an HTTP date; None where it is none."""
+    try:
+        return max(parsedate_to_datetime(value or "").timestamp() - now, 0.0)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _of_account(headers: Mapping[str, str], error: Mapping[str, Any]) -> bool:
+    """Whether a rate limit is OpenRouter's own and not one of a provider behind it: its own alone come
+    with X-RateLimit fields."""
+    limits = _mapping(_mapping(error.get("metadata")).get("headers"))
+    return _RESET in headers or any(str(name).lower() == _RESET for name in limits)
 
 
 def _error_type(error: Mapping[str, Any]) -> str:
@@ -76,10 +117,22 @@ def _bad_request(error: Mapping[str, Any]) -> Fault:
 def _payment(error: Mapping[str, Any]) -> Fault:
     """402 by its kind: a hold on what is in flight passes, spent credit does not."""
     metadata = _mapping(error.get("metadata"))
-    source = f"{metadata.get('limit_source', '')} {metadata.get('reason', '')}"
-    if "in_flight" in source:
-        return Fault(FailureKind.RATE_LIMITED, retry=True)
-    return Fault(FailureKind.NO_CREDIT, halt="run", why="the account or key has no credit left")
+    source, reason = str(metadata.get("limit_source", "")), str(metadata.get("reason", ""))
+    if "in_flight" in source or "in_flight" in reason:
+        return Fault(FailureKind.RATE_LIMITED, retry=True, account=True)
+    if "weight_exceeds_budget" in reason:
+        why = "the credit left does not cover an answer of `max_tokens`: add credit, or lower `max_tokens`"
+    elif "key_limit" in source:
+        why = "the spending limit of the API key is reached"
+    else:
+        why = "the account or key has no credit left"
+    return Fault(FailureKind.NO_CREDIT, halt="run", why=why)
+
+
+def _not_found(error: Mapping[str, Any]) -> Fault:
+    code = str(_mapping(error.get("availability")).get("code", ""))
+    why = _UNAVAILABLE.get(code, "no endpoint serves the model as asked")
+    return Fault(FailureKind.BAD_REQUEST, halt="teacher", why=why)
 
 
 def _forbidden(error: Mapping[str, Any]) -> Fault:
@@ -100,7 +153,7 @@ def _by_status(status: int, error: Mapping[str, Any]) -> Fault:
     if status == 403:
         return _forbidden(error)
     if status == 404:
-        return Fault(FailureKind.BAD_REQUEST, halt="teacher", why="no endpoint serves the model as asked")
+        return _not_found(error)
     if status == 413:
         return Fault(FailureKind.CONTEXT_TOO_LONG)
     if status in _TIMEOUTS:
@@ -132,7 +185,12 @@ def fault_of_status(status: int, body: object, headers: Mapping[str, str]) -> Fa
     elif availability.get("retryable") is False:
         fault = replace(fault, retry=False)
     own = str(error.get("code")) == str(status) or (400 <= status < 500 and status != 408)
-    return replace(fault, billed=not own, retry_after_s=retry_after_s(headers, error))
+    return _with_wait(replace(fault, billed=not own), headers, error)
+
+
+def _with_wait(fault: Fault, headers: Mapping[str, str], error: Mapping[str, Any]) -> Fault:
+    limited = fault.kind is FailureKind.RATE_LIMITED and _of_account(headers, error)
+    return replace(fault, retry_after_s=retry_after_s(headers, error), account=fault.account or limited)
 
 
 def fault_in_body(error: object, headers: Mapping[str, str]) -> Fault:
@@ -143,4 +201,4 @@ def fault_in_body(error: object, headers: Mapping[str, str]) -> Fault:
     except (TypeError, ValueError):
         status = 500
     fault = _by_status(status if status >= 400 else 500, details)
-    return replace(fault, billed=True, retry_after_s=retry_after_s(headers, details))
+    return _with_wait(replace(fault, billed=True), headers, details)

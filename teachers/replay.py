@@ -1,6 +1,6 @@
 """Questions out, replies in, under a hard cap, and no answer paid for twice.
 
-Chains of (trace, teacher) go out in order, `concurrency` of them at a time. Answers the ledger has are
+The schedule says what goes out next, `concurrency` questions at a time. Answers the ledger has are
 returned without a call. Every attempt reserves its worst case first and is settled at what it cost.
 The failure of one call is a row and cancels nothing.
 """
@@ -10,17 +10,25 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from agreement.settling import Referee
 from records.reply import Decision, TeacherReply
+from teachers.caching import cache_rule
+from teachers.flight import LEAD, Flight
+from teachers.hearing import Hearing
 from teachers.ledger import Ledger
+from teachers.pace import Pace
 from teachers.question import Question, require_redacted
-from teachers.replay_calls import Caller
-from teachers.replay_plan import Chain, Item, chains_of, plan_items
+from teachers.replay_calls import Caller, OnWait, Outcome
+from teachers.replay_plan import LATENCY_S, Item, cheapest_first, plan_items, strands_of
 from teachers.reply_json import reply_for
+from teachers.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
 from teachers.settings import ReplaySettings
+from teachers.strand import Call
 from teachers.teacher import Teacher
 
 OnReply = Callable[[TeacherReply, bool], None]
 INTERRUPTED = "interrupted"
+TIME_UP = "the deadline is over: the same command asks the rest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +37,14 @@ class ReplayResult:
 
     `stopped` is the one line that says why the run ended early, None where it did not: a rerun goes on
     from there. `counters`: `wanted`, `cached`, `asked` (answers that needed a call), `attempts`,
-    `retries`, `answered`, `failed:<kind>`, `not_asked:<why>`, `most_in_flight`.
+    `retries`, `answered`, `failed:<kind>`, `not_asked:<why>`, `most_in_flight`. `not_asked` has the reason
+    by step and teacher; the label of a step is certain where it begins with `NOT_NEEDED`.
     """
 
     replies: list[TeacherReply]
     stopped: str | None
     counters: Counter[str] = field(default_factory=Counter)
+    not_asked: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
 
 
 async def replay(
@@ -45,21 +55,30 @@ async def replay(
     run_id: str,
     settings: ReplaySettings | None = None,
     on_reply: OnReply | None = None,
+    *,
+    on_wait: OnWait | None = None,
+    on_spared: Callable[[], None] | None = None,
     interrupted: asyncio.Event | None = None,
+    referee: Referee | None = None,
+    time_left_s: float | None = None,
 ) -> ReplayResult:
     """Asks what was decided, in the run `run_id` that was opened in the ledger.
 
-    `on_reply` gets every reply with True where it came from the ledger. Once `interrupted` is set nothing
-    more goes out, and the result has what was in flight by then. Raises PrivacyError before
-    anything where a question was not redacted, TeacherError before any money where a teacher that is
-    needed cannot answer, LedgerError where the ledger fails.
+    `on_reply` gets every reply with True where it came from the ledger, `on_wait` every wait before
+    another attempt, `on_spared` a call for every answer that is not needed any more. Once `interrupted` is
+    set nothing more goes out, and the result has what was in flight by then; nor does anything once
+    `time_left_s` is over. Steps that the `referee` calls settled are not asked further; without one all is
+    asked. Raises PrivacyError before anything where a question was not redacted, TeacherError before any
+    money where a teacher that is needed cannot answer, LedgerError where the ledger fails.
     """
     require_redacted(questions)
-    settings = settings or ReplaySettings()
-    run = _Replay(ledger, run_id, settings, on_reply)
+    settings, decisions = settings or ReplaySettings(), list(decisions)
+    hearing = Hearing(referee, decisions, {teacher.name: teacher.family for teacher in teachers})
+    caller = Caller(ledger, run_id, settings, Counter(), on_wait)
+    run = _Replay(caller, settings, hearing, on_reply, on_spared)
     watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
     try:
-        return await run.run(plan_items(questions, decisions, teachers, settings.samples))
+        return await run.run(plan_items(questions, decisions, teachers, settings.samples), time_left_s)
     finally:
         watching.cancel()
         for teacher in teachers:
@@ -68,17 +87,25 @@ async def replay(
 
 
 class _Replay:
-    """One replay: the chains still to walk, and what came of them."""
+    """One replay: what is on its way, and what came of the rest."""
 
     def __init__(
-        self, ledger: Ledger, run_id: str, settings: ReplaySettings, on_reply: OnReply | None
+        self,
+        caller: Caller,
+        settings: ReplaySettings,
+        hearing: Hearing,
+        on_reply: OnReply | None,
+        on_spared: Callable[[], None] | None,
     ) -> None:
-        self.counters: Counter[str] = Counter()
+        self.counters = caller.counters
+        self.purse = caller.purse
+        self._caller = caller
         self._settings = settings
+        self._hearing = hearing
         self._on_reply = on_reply
+        self._on_spared = on_spared
         self._replies: dict[int, TeacherReply] = {}
-        self._caller = Caller(ledger, run_id, settings, self.counters)
-        self.purse = self._caller.purse
+        self._not_asked: dict[tuple[str, str], str] = {}
         self._buying: dict[str, asyncio.Event] = {}
 
     async def stop_at(self, interrupted: asyncio.Event) -> None:
@@ -86,18 +113,17 @@ class _Replay:
         await interrupted.wait()
         await self._caller.stop(INTERRUPTED)
 
-    async def run(self, items: Sequence[Item]) -> ReplayResult:
+    async def run(self, items: Sequence[Item], time_left_s: float | None) -> ReplayResult:
         await self.purse.book(self.purse.ledger.write_off_stale, self._settings.write_off_after_s)
         self.counters["wanted"] = len(items)
-        rest = await self._from_ledger(items)
-        await _check([*{id(item.teacher): item.teacher for item in rest}.values()])
-        chains = chains_of(rest)
-        waiting = iter(chains)
-        workers = [self._work(waiting) for _ in range(min(self._settings.concurrency, len(chains)))]
-        _raise_first(await asyncio.gather(*workers, return_exceptions=True))
+        rest = self._unsettled(await self._from_ledger(items))
+        if rest:
+            await _check([*{id(item.teacher): item.teacher for item in rest}.values()])
+            await self._ask(rest, time_left_s)
         self.counters["most_in_flight"] = self.purse.most_in_flight
         replies = [self._replies[index] for index in sorted(self._replies)]
-        return ReplayResult(replies, self._caller.why_ended(), self.counters)
+        late = TIME_UP if self.counters[f"not_asked:{DEADLINE}"] else None
+        return ReplayResult(replies, self._caller.why_ended() or late, self.counters, self._not_asked)
 
     async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
         """Records what was bought before; gives what was not."""
@@ -108,46 +134,60 @@ class _Replay:
                 self._record_stored(item, found[item.key])
         return [item for item in items if item.key not in found]
 
+    def _unsettled(self, items: Sequence[Item]) -> list[Item]:
+        """The items of steps that what was bought before does not settle."""
+        if not self._hearing.stops:
+            return list(items)
+        waiting: dict[str, dict[str, None]] = {}
+        for item in items:
+            waiting.setdefault(item.question.step_id, {})[item.teacher.name] = None
+        settled = {step: self._hearing.stand(step, list(names)).settled for step, names in waiting.items()}
+        for item in items:
+            if why := settled[item.question.step_id]:
+                self._leave(item.call, f"{NOT_NEEDED}: {why}")
+        return [item for item in items if not settled[item.question.step_id]]
+
+    async def _ask(self, items: Sequence[Item], time_left_s: float | None) -> None:
+        """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""
+        width, order = self._settings.concurrency, cheapest_first(items)
+        now = asyncio.get_running_loop().time()
+        deadline = None if time_left_s is None else now + time_left_s
+        schedule = Schedule(
+            strands_of(items, order, width, time_left_s),
+            [teacher.name for teacher in order],
+            Rules(LEAD if self._hearing.stops else None, deadline, width),
+            self._hearing.stand,
+            Pace({teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S),
+            self._leave,
+        )
+        await Flight(schedule, {item.call: item for item in items}, self._caller, self._answer, width).land()
+
+    def _leave(self, call: Call, reason: str) -> None:
+        self.counters[f"not_asked:{reason}"] += 1
+        self._not_asked[call.step_id, call.teacher] = reason
+        if self._on_spared is not None and reason.startswith(NOT_NEEDED):
+            self._on_spared()
+
     def _record_stored(self, item: Item, text: str) -> None:
         self.counters["cached"] += 1
-        self._record(item, reply_for(text, item.question.step_id, item.teacher.name, item.order), True)
+        reply = reply_for(text, item.question.step_id, item.teacher.name)
+        item.teacher.recall(item.question, reply)
+        self._record(item, reply, True)
 
     def _record(self, item: Item, reply: TeacherReply, stored: bool) -> None:
         self._replies[item.index] = reply
+        self._hearing.hear(reply)
         self.counters["answered" if reply.failure is None else f"failed:{reply.failure}"] += 1
         if self._on_reply is not None:
             self._on_reply(reply, stored)
 
-    async def _work(self, chains: Iterable[Chain]) -> None:
-        """Walks one chain after the other; a fault of our own stops the whole replay."""
-        try:
-            for chain in chains:
-                await self._walk(chain)
-        except Exception as error:
-            await self._caller.stop(f"the replay failed ({type(error).__name__})")
-            raise
-
-    async def _walk(self, chain: Chain) -> None:
-        """Asks one teacher along one trace, until the end or until nothing more can be asked."""
-        why = ""
-        while chain and not why:
-            why = self._caller.closed(chain[0].teacher.name)
-            if not why:
-                item = chain.popleft()
-                why = await self._answer(item)
-                if why and item.index not in self._replies:
-                    self.counters[f"not_asked:{why}"] += 1
-        if chain:
-            self.counters[f"not_asked:{why}"] += len(chain)
-
-    async def _answer(self, item: Item) -> str:
-        """Gets one answer; gives why the chain ends here, "" where it goes on. An answer that another
-        step is buying at the moment is waited for."""
+    async def _answer(self, item: Item, order: int) -> Outcome:
+        """Gets one answer. One that another step is buying at the moment is waited for."""
         while item.key in self._buying:
             await self._buying[item.key].wait()
         done = self._buying[item.key] = asyncio.Event()
         try:
-            outcome = await self._caller.buy(item)
+            outcome = await self._caller.buy(item, order)
         finally:
             del self._buying[item.key]
             done.set()
@@ -155,7 +195,9 @@ class _Replay:
             self._record_stored(item, outcome.stored)
         elif outcome.reply is not None:
             self._record(item, outcome.reply, False)
-        return outcome.ends
+        elif outcome.ends:
+            self._leave(item.call, outcome.ends)
+        return outcome
 
 
 async def _check(teachers: Sequence[Teacher]) -> None:

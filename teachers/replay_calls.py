@@ -3,9 +3,12 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
 from records.errors import TracemillError
 from records.reply import FailureKind, TeacherReply
@@ -21,6 +24,10 @@ from teachers.teacher import Asked
 BUDGET = "budget"
 STOPPED = "stopped"
 TEACHER_OUT = "teacher out"
+ACCOUNT = ""
+"""In place of a teacher's name: the account they all share."""
+
+_HELD_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +40,39 @@ class Outcome:
     ends: str = ""
     retry: bool = False
     retry_after_s: float | None = None
+    why: str = ""
+
+
+class Wait(NamedTuple):
+    """A teacher is asked again in so many seconds; `why` says what it did: `answers 503`."""
+
+    teacher: str
+    why: str
+    seconds: float
+
+
+OnWait = Callable[[Wait], None]
 
 
 class Caller:
     """Buys answers for one replay; knows what has stopped."""
 
-    def __init__(self, ledger: Ledger, run_id: str, settings: ReplaySettings, counters: Counter[str]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        run_id: str,
+        settings: ReplaySettings,
+        counters: Counter[str],
+        on_wait: OnWait | None = None,
+    ) -> None:
         self.stopped: str | None = None
         self.dry: str | None = None
+        self.in_flight = 0
         self.purse = Purse(ledger)
         self._run_id = run_id
         self._settings = settings
-        self._counters = counters
+        self.counters = counters
+        self._on_wait = on_wait
         self._stop = asyncio.Event()
         self._out: dict[str, str] = {}
         self._resume_at: dict[str, float] = {}
@@ -64,15 +92,20 @@ class Caller:
         """Why nothing more is asked of a teacher; "" where it is."""
         return STOPPED if self.stopped else TEACHER_OUT if teacher in self._out else ""
 
-    async def buy(self, item: Item) -> Outcome:
-        """One answer, by as many attempts as the settings allow. Costs of useless attempts are part of
-        the reply's cost."""
-        purchase = _Purchase(self, item)
+    def out(self) -> set[str]:
+        """The teachers of whom nothing more can be had."""
+        return set(self._out)
+
+    async def buy(self, item: Item, order: int) -> Outcome:
+        """One answer, by as many attempts as the settings allow; `order` is its place among those asked at
+        its step. Costs of useless attempts are part of the reply's cost."""
+        purchase = _Purchase(self, item, order)
         retrying = AsyncRetrying(
-            stop=stop_after_attempt(self._settings.max_attempts),
+            stop=lambda state: purchase.attempts >= self._settings.max_attempts,
             wait=self._wait_s,
             retry=retry_if_result(lambda outcome: outcome.retry and not self.closed(item.teacher.name)),
             sleep=self._nap,
+            before_sleep=partial(self._tell, item.teacher.name),
             retry_error_callback=_last,
         )
         return await retrying(purchase.attempt)
@@ -87,6 +120,10 @@ class Caller:
         )
         return ceiling * (0.5 + random.random() / 2)
 
+    def _tell(self, teacher: str, state: RetryCallState) -> None:
+        if self._on_wait is not None:
+            self._on_wait(Wait(teacher, _last(state).why, state.upcoming_sleep))
+
     async def _nap(self, seconds: float) -> None:
         """Sleeps, unless everything stops."""
         try:
@@ -96,13 +133,19 @@ class Caller:
             return
 
     def pause(self, teacher: str, seconds: float) -> None:
-        """Holds all calls of a teacher back: one burst of 429 costs one Retry-After."""
+        """Holds all calls of a teacher back, or of all where it is `ACCOUNT`: one burst of 429 costs one
+        Retry-After."""
         until = asyncio.get_running_loop().time() + seconds
         self._resume_at[teacher] = max(until, self._resume_at.get(teacher, 0.0))
 
+    def pause_left_s(self, teacher: str) -> float:
+        """Seconds until the next call of a teacher may go out."""
+        until = max(self._resume_at.get(teacher, 0.0), self._resume_at.get(ACCOUNT, 0.0))
+        return max(until - asyncio.get_running_loop().time(), 0.0)
+
     async def _pass_pause(self, teacher: str) -> None:
         while not self.stopped:
-            left = self._resume_at.get(teacher, 0.0) - asyncio.get_running_loop().time()
+            left = self.pause_left_s(teacher)
             if left <= 0:
                 return
             await self._nap(left)
@@ -134,17 +177,21 @@ class Caller:
 
     async def ask(self, item: Item, again: bool) -> Asked:
         """One attempt, cut off after `attempt_timeout_s`; what a teacher raises is a failed call."""
-        self._counters["attempts"] += 1
-        self._counters["retries" if again else "asked"] += 1
+        self.counters["attempts"] += 1
+        self.counters["retries" if again else "asked"] += 1
+        self.in_flight += 1
         try:
             async with asyncio.timeout(self._settings.attempt_timeout_s):
                 return await item.teacher.ask(item.question, item.sample)
         except TimeoutError:
-            return _failed(item, FailureKind.TIMEOUT)
+            why = f"gave no answer in {self._settings.attempt_timeout_s:g} s"
+            return _failed(item, FailureKind.TIMEOUT, why)
         except TracemillError:
             raise
-        except Exception:
-            return _failed(item, FailureKind.PROVIDER_ERROR)
+        except Exception as error:
+            return _failed(item, FailureKind.PROVIDER_ERROR, f"failed by itself ({type(error).__name__})")
+        finally:
+            self.in_flight -= 1
 
     async def close_call(
         self, item: Item, reservation: Reservation, asked: Asked, reply: TeacherReply
@@ -161,9 +208,9 @@ class Caller:
             await self.stop(asked.why)
         elif asked.halt == "teacher":
             self._out[item.teacher.name] = asked.why
-            self._counters[f"teacher_out:{item.teacher.name}: {asked.why}"] += 1
+            self.counters[f"teacher_out:{item.teacher.name}: {asked.why}"] += 1
         if asked.retry_after_s is not None and self.worth_waiting(asked):
-            self.pause(item.teacher.name, asked.retry_after_s)
+            self.pause(ACCOUNT if asked.account else item.teacher.name, asked.retry_after_s)
 
     def worth_waiting(self, asked: Asked) -> bool:
         """Whether another attempt is made after this one."""
@@ -171,11 +218,14 @@ class Caller:
 
 
 class _Purchase:
-    """The attempts at one answer, and what they cost together."""
+    """The attempts at one answer, and what they cost together. One that found the account's limit met
+    while other calls of ours were in flight counts a tenth: their end frees it."""
 
-    def __init__(self, caller: Caller, item: Item) -> None:
+    def __init__(self, caller: Caller, item: Item, order: int) -> None:
+        self.attempts = 0.0
         self._caller = caller
         self._item = item
+        self._order = order
         self._spent_nusd = 0
         self._last: TeacherReply | None = None
 
@@ -194,11 +244,13 @@ class _Purchase:
             return Outcome(reply=self._last, ends=STOPPED)
         asked = await caller.ask(item, again=self._last is not None)
         self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
-        reply = replace(asked.reply, order=item.order, cost_usd=nusd_to_usd(self._spent_nusd))
+        reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply
         await caller.close_call(item, grant, asked, reply)
+        held = asked.account and asked.retry and caller.in_flight > 0
+        self.attempts += _HELD_SHARE if held else 1.0
         retry = caller.worth_waiting(asked)
-        return Outcome(reply=reply, retry=retry, retry_after_s=asked.retry_after_s)
+        return Outcome(reply=reply, retry=retry, retry_after_s=asked.retry_after_s, why=asked.why)
 
 
 def _last(state: RetryCallState) -> Outcome:
@@ -207,7 +259,7 @@ def _last(state: RetryCallState) -> Outcome:
     return state.outcome.result()
 
 
-def _failed(item: Item, kind: FailureKind) -> Asked:
+def _failed(item: Item, kind: FailureKind, why: str) -> Asked:
     """A call that may have been billed and gave nothing."""
     reply = TeacherReply(
         step_id=item.question.step_id,
@@ -215,10 +267,10 @@ def _failed(item: Item, kind: FailureKind) -> Asked:
         teacher=item.teacher.name,
         family=item.teacher.family,
         sample=item.sample,
-        order=item.order,
+        order=0,
         failure=kind.value,
         presentation=item.question.presentation,
         prompt_id=item.question.prompt_id,
         simulated=item.teacher.simulated,
     )
-    return Asked(reply, cost_nusd=None, retry=True)
+    return Asked(reply, cost_nusd=None, retry=True, why=why)

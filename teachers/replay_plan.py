@@ -1,27 +1,43 @@
-"""What is to be asked, and in which order."""
+"""What is to be asked, along which strands, and in which order of teachers."""
 
-from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from records.reply import Decision
+from records.state import MessageView
+from teachers.cache_model import TokenCosts
 from teachers.question import Question
+from teachers.segments import Length, Worth, cuts_of
+from teachers.strand import Call, StepWork
 from teachers.teacher import Teacher
+
+ANSWER_TOKENS = 600
+"""Tokens an answer is taken to have, reasoning included, where the cost of a call is estimated."""
+LATENCY_S = 8.0
+"""Seconds an answer is taken to take."""
+CUT_SHARE = 0.05
+"""What cutting a strand may add to its cost where only the other strands wait for it."""
+HASTE_SHARE = 1.0
+"""The same where it would not be through by the deadline."""
+_BYTES_A_TOKEN = 4
+_MESSAGE_BYTES = 32
+_CACHED_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One answer wanted. `index` is its place in the result, `order` that among those of its step."""
+    """One answer wanted. `index` is its place in the result."""
 
     index: int
     question: Question
     teacher: Teacher
     sample: int
-    order: int
     key: str
 
-
-Chain = deque[Item]
+    @property
+    def call(self) -> Call:
+        """The item as the schedule knows it."""
+        return Call(self.question.step_id, self.teacher.name, self.sample)
 
 
 def plan_items(
@@ -32,18 +48,96 @@ def plan_items(
     items: list[Item] = []
     for question in questions:
         wanted = [t for t in teachers if (question.step_id, t.name) in asked]
-        pairs = [(teacher, sample) for teacher in wanted for sample in range(samples)]
-        for order, (teacher, sample) in enumerate(pairs):
+        for teacher, sample in ((teacher, sample) for teacher in wanted for sample in range(samples)):
             key = teacher.request_key(question, sample)
-            items.append(Item(len(items), question, teacher, sample, order, key))
+            items.append(Item(len(items), question, teacher, sample, key))
     return items
 
 
-def chains_of(items: Iterable[Item]) -> deque[Chain]:
-    """The items by trace and teacher, each chain in the order of its steps, so that a step is asked
-    after the one whose prompt it extends. Chains of one trace stand together."""
-    chains: dict[tuple[str, str], Chain] = {}
+def cheapest_first(items: Sequence[Item]) -> list[Teacher]:
+    """The teachers of the items by what a call to them costs on average, cache included; of two that cost
+    the same, the one that is named first."""
+    teachers = {id(item.teacher): item.teacher for item in items}.values()
+    some = items[:: max(len(items) // 50, 1)]
+    tokens = sum(_tokens(item.question) for item in some) // max(len(some), 1)
+
+    def usd(teacher: Teacher) -> float:
+        costs = TokenCosts.of(teacher.price)
+        return costs.call_usd(tokens, round(tokens * _CACHED_SHARE), ANSWER_TOKENS)
+
+    return sorted(teachers, key=usd)
+
+
+def strands_of(
+    items: Sequence[Item], teachers: Sequence[Teacher], width: int, time_left_s: float | None
+) -> list[tuple[str, list[StepWork]]]:
+    """The steps of the items as strands, one a trace, or several where it is worth cutting it: where it
+    would take longer than all the work at `width` calls at once, or than there is time."""
+    traces: dict[str, list[Question]] = {}
+    wanted: dict[str, dict[str, list[int]]] = {}
     for item in items:
-        chains.setdefault((item.question.trace_id, item.teacher.name), deque()).append(item)
-    first_seen = {trace: place for place, (trace, _) in reversed(list(enumerate(chains)))}
-    return deque(sorted(chains.values(), key=lambda chain: first_seen[chain[0].question.trace_id]))
+        step_id = item.question.step_id
+        if step_id not in wanted:
+            traces.setdefault(item.question.trace_id, []).append(item.question)
+        wanted.setdefault(step_id, {}).setdefault(item.teacher.name, []).append(item.sample)
+    worth = Worth(len(items) / width * LATENCY_S, LATENCY_S, CUT_SHARE)
+    costs = [TokenCosts.of(teacher.price) for teacher in teachers]
+    strands: list[tuple[str, list[StepWork]]] = []
+    for trace_id, questions in traces.items():
+        works = [StepWork(question.step_id, wanted[question.step_id]) for question in questions]
+        strands += [(trace_id, part) for part in _parts(works, questions, costs, worth, time_left_s)]
+    return strands
+
+
+def _parts(
+    works: list[StepWork],
+    questions: Sequence[Question],
+    costs: Sequence[TokenCosts],
+    worth: Worth,
+    time_left_s: float | None,
+) -> list[list[StepWork]]:
+    takes_s = len(works) * worth.step_s
+    late = time_left_s is not None and takes_s > time_left_s
+    if late and time_left_s is not None:
+        worth = Worth(max(time_left_s, worth.step_s), worth.step_s, HASTE_SHARE)
+    if takes_s <= worth.target_s:
+        return [works]
+    starts = cuts_of(lengths_of(questions), costs, ANSWER_TOKENS, worth)
+    return [works[a:b] for a, b in zip(starts, [*starts[1:], len(works)], strict=True)]
+
+
+def lengths_of(questions: Sequence[Question]) -> list[Length]:
+    """How long each prompt is, in tokens of four bytes, and how much of it the one before has too."""
+    lengths: list[Length] = []
+    before: Sequence[object] = ()
+    tokens = 0
+    for question in questions:
+        messages = question.messages
+        if _extends(messages, before):
+            shared, alike = tokens, len(before)
+        else:
+            alike = next(
+                (n for n, (a, b) in enumerate(zip(messages, before, strict=False)) if a != b),
+                min(len(messages), len(before)),
+            )
+            shared = _tokens(question, 0, alike)
+        tokens = shared + _tokens(question, alike)
+        lengths.append(Length(tokens, shared))
+        before = messages
+    return lengths
+
+
+def _extends(messages: Sequence[object], before: Sequence[object]) -> bool:
+    """Whether a prompt surely begins with the one before: both are views of one context."""
+    if isinstance(messages, MessageView) and isinstance(before, MessageView):
+        return messages.whole is before.whole and len(before) <= len(messages)
+    return False
+
+
+def _tokens(question: Question, start: int = 0, end: int | None = None) -> int:
+    messages = question.messages[start:end]
+    size = sum(
+        _MESSAGE_BYTES + len(m.content) + sum(len(call.arguments) + len(call.name) for call in m.tool_calls)
+        for m in messages
+    )
+    return size // _BYTES_A_TOKEN

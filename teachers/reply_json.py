@@ -28,9 +28,9 @@ def load_reply(text: str) -> TeacherReply:
         raise LedgerError("an answer in the ledger is no reply", "one written by this version") from None
 
 
-def reply_for(text: str, step_id: str, teacher: str, order: int) -> TeacherReply:
+def reply_for(text: str, step_id: str, teacher: str) -> TeacherReply:
     """A stored reply as the answer to one question. Where another step bought it, it costs nothing here."""
     stored = load_reply(text)
     if stored.step_id == step_id and stored.teacher == teacher:
-        return replace(stored, order=order)
-    return replace(stored, step_id=step_id, teacher=teacher, order=order, cost_usd=0.0)
+        return stored
+    return replace(stored, step_id=step_id, teacher=teacher, cost_usd=0.0)

@@ -1,7 +1,8 @@
 """Configuration of teachers, money and the replay; light to import, unknown keys refused."""
 
 from decimal import Decimal
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,6 +16,17 @@ class _Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class PriceTierSettings(_Settings):
+    """Prices in place of the base ones for every token of a prompt longer than `above_tokens`; what is not
+    given stays."""
+
+    above_tokens: int = Field(ge=0, description="prompts of more tokens than this")
+    prompt_usd: Decimal | None = Field(default=None, ge=0)
+    completion_usd: Decimal | None = Field(default=None, ge=0)
+    cache_read_usd: Decimal | None = Field(default=None, ge=0)
+    cache_write_usd: Decimal | None = Field(default=None, ge=0)
+
+
 class PriceSettings(_Settings):
     """Prices of a model in USD per million tokens; cache prices default to the prompt price."""
 
@@ -23,6 +35,7 @@ class PriceSettings(_Settings):
     cache_read_usd: Decimal | None = Field(default=None, ge=0, description="USD per million tokens read")
     cache_write_usd: Decimal | None = Field(default=None, ge=0, description="USD per million tokens written")
     request_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per call")
+    tiers: tuple[PriceTierSettings, ...] = Field(default=(), description="other prices of long prompts")
 
 
 class ReasoningSettings(_Settings):
@@ -47,6 +60,9 @@ class _Teacher(_Settings):
     max_tokens: int = Field(default=4096, ge=1, description="most tokens of an answer, reasoning included")
     temperature: float | None = Field(default=None, ge=0, le=2, description="unset: the model's default")
     reasoning: ReasoningSettings = ReasoningSettings()
+    logprobs: int | None = Field(
+        default=None, ge=0, le=20, description="alternatives a token whose log probabilities are kept"
+    )
     prices: PriceSettings | None = Field(default=None, description="in place of the provider's own list")
 
     @model_validator(mode="before")
@@ -57,6 +73,14 @@ class _Teacher(_Settings):
             data["name"] = data.get("name") or data["model"]
             data["family"] = data.get("family") or family_of(data["model"])
         return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.reasoning.max_tokens or 0) >= self.max_tokens:
+            raise ValueError("reasoning.max_tokens is part of max_tokens and must leave room for the answer")
+        if self.model.startswith("~"):
+            raise ValueError("model is an alias that floats: give the id it stands for")
+        return self
 
 
 class OpenRouterSettings(_Teacher):
@@ -88,8 +112,16 @@ class SimulatedSettings(_Teacher):
     latency_s: float = Field(default=0.0, ge=0, description="seconds every answer takes")
 
 
+class RecordedSettings(_Teacher):
+    """A model of a table of recorded answers; sends nothing, and costs nothing unless `prices` are given."""
+
+    type: Literal["recorded"] = "recorded"
+    path: Path = Field(description="table of recorded answers (JSONL, also gzipped)")
+
+
 TeacherSettings = Annotated[
-    OpenRouterSettings | CompatibleSettings | SimulatedSettings, Field(discriminator="type")
+    OpenRouterSettings | CompatibleSettings | SimulatedSettings | RecordedSettings,
+    Field(discriminator="type"),
 ]
 
 
@@ -120,6 +152,12 @@ class ReplaySettings(_Settings):
     write_off_after_s: float = Field(
         default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
     )
+    stop: Literal["off", "lossless", "tiered"] = Field(
+        default="lossless", description="when nobody else is asked at a step: its label is certain"
+    )
+    deadline_minutes: float | None = Field(
+        default=None, gt=0, description="minutes after which nothing more goes out"
+    )
 
 
 class GateSettings(_Settings):
@@ -127,4 +165,7 @@ class GateSettings(_Settings):
 
     fraction: float = Field(default=1.0, ge=0, le=1, description="share of the steps asked, drawn by coin")
     seed: int = Field(default=0, description="seed of the coins")
+    explore: float = Field(
+        default=0.05, ge=0, le=1, description="share of the asked steps at which all teachers are asked"
+    )
     skip_student_family: bool = Field(default=True, description="do not pay teachers that may not vote")

@@ -13,7 +13,7 @@ from typing import Any
 
 from teachers.sim_text import PLAIN, style_of, toolbox_for, written
 from teachers.sim_tools import Toolbox
-from teachers.sim_view import View, look_at, text_hash
+from teachers.sim_view import View, look_at, text_hash, text_of
 
 _INVALID_SHARE = 0.02
 _SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
@@ -143,13 +143,17 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
-def _prompt_tokens(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> int:
-    total = sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
-    for message in messages:
-        total += 4 + estimate_tokens(str(message.get("content") or ""))
-        for call in message.get("tool_calls") or ():
-            function = call.get("function") or {}
-            total += estimate_tokens(f"{function.get('name')}{function.get('arguments')}")
+def tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
+    """Tokens of the tools offered."""
+    return sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
+
+
+def message_tokens(message: Mapping[str, Any]) -> int:
+    """Tokens of one message in the OpenAI shape."""
+    total = 4 + estimate_tokens(text_of(message))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        total += estimate_tokens(f"{function.get('name')}{function.get('arguments')}")
     return total
 
 
@@ -183,6 +187,6 @@ def answer(
         text=move.text,
         calls=calls,
         call_id=hashlib.blake2b(f"{seed}{state}{model}{sample}".encode(), digest_size=6).hexdigest(),
-        prompt_tokens=_prompt_tokens(messages, tools),
+        prompt_tokens=tools_tokens(tools) + sum(map(message_tokens, messages)),
         completion_tokens=estimate_tokens(said) + 8,
     )

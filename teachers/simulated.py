@@ -7,7 +7,7 @@ import time
 from records.identity import request_key
 from records.message import Action, ToolCall
 from records.reply import TeacherReply, TeacherUsage
-from teachers.presets import OFFLINE_PRICES
+from teachers.offline_prices import OFFLINE_PRICES
 from teachers.prices import Price, nusd_to_usd, price_of
 from teachers.question import Question
 from teachers.settings import SimulatedSettings
@@ -29,6 +29,11 @@ class SimulatedTeacher:
         self._settings = settings
         prices = settings.prices or OFFLINE_PRICES.get(settings.model)
         self._price = price_of(prices) if prices else Price()
+
+    @property
+    def price(self) -> Price:
+        """What its price list says."""
+        return self._price
 
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is bought under."""
@@ -55,6 +60,9 @@ class SimulatedTeacher:
         body = {"messages": question.wire_messages(), "tools": question.wire_tools()}
         size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return self._price.bound_nusd(size, self._settings.max_tokens)
+
+    def recall(self, question: Question, reply: TeacherReply) -> None:
+        """Nothing: its bounds are bytes."""
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """One answer, after `latency_s` seconds."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from records.reply import TeacherReply
+from teachers.prices import Price
 from teachers.question import Question
 
 FINAL_FAILURES = frozenset({"truncated", "refused", "context_too_long"})
@@ -16,8 +17,9 @@ class Asked:
 
     `cost_nusd` is what it cost, 0 where nothing can have been billed, None where it may have been and
     nobody says how much: then the whole reservation counts. `retry` is True for a fault that may pass;
-    `retry_after_s` is the server's own wish. `halt` says that no further call of this teacher, or of
-    the whole run, can succeed; `why` is the one line for the user.
+    `retry_after_s` is the server's own wish, `account` that it holds for every call of the run: the limit
+    met is that of the account. `halt` says that no further call of this teacher, or of the whole run, can
+    succeed. `why` is what the user is told of the fault: `answers 503`.
     """
 
     reply: TeacherReply
@@ -26,6 +28,7 @@ class Asked:
     retry_after_s: float | None = None
     halt: Literal["", "teacher", "run"] = ""
     why: str = ""
+    account: bool = False
 
     @property
     def final(self) -> bool:
@@ -60,6 +63,11 @@ class Teacher(Protocol):
         """True where no model answers."""
         ...
 
+    @property
+    def price(self) -> Price:
+        """What its tokens cost."""
+        ...
+
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is bought under; needs no network."""
         ...
@@ -70,6 +78,10 @@ class Teacher(Protocol):
 
     def bound_nusd(self, question: Question) -> int:
         """The most one attempt can cost, in nano-USD; `check` has been called."""
+        ...
+
+    def recall(self, question: Question, reply: TeacherReply) -> None:
+        """An answer of this teacher that was bought before: what it counted bounds the steps that follow."""
         ...
 
     async def ask(self, question: Question, sample: int) -> Asked:

@@ -7,6 +7,7 @@ the environment carry every request alike, but none to this machine.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from teachers.origins import is_loopback
 
@@ -77,8 +78,13 @@ class Transport:
     def __init__(self, base_url: str, api_key: str | None, headers: Mapping[str, str] | None = None) -> None:
         self.base_url = base_url.rstrip("/")
         self._api_key = api_key
-        self._headers = dict(headers or {})
+        self.headers = dict(headers or {})
         self._client: AsyncOpenAI | None = None
+
+    @property
+    def account(self) -> tuple[str, str | None]:
+        """Server and key: what pages are read for."""
+        return self.base_url, self._api_key
 
     def scrub(self, text: str) -> str:
         """The text without the API key, should a server echo it."""
@@ -93,7 +99,7 @@ class Transport:
                 api_key=self._api_key or NO_KEY,
                 max_retries=0,
                 timeout=Timeout(None, connect=CONNECT_TIMEOUT_S),
-                default_headers=self._headers,
+                default_headers=self.headers,
                 http_client=DefaultAioHttpClient(
                     follow_redirects=False, mounts=_NO_PROXY if is_loopback(self.base_url) else None
                 ),
@@ -111,6 +117,11 @@ class Transport:
     async def models(self, query: dict[str, object]) -> Received:
         """GET /models."""
         return await self._received(self._open().models.with_raw_response.list(extra_query=query))
+
+    async def endpoints(self, model: str) -> Received:
+        """GET /models/{author}/{slug}/endpoints, OpenRouter's page on who serves a model."""
+        place = f"/models/{quote(model, safe='/:')}/endpoints"
+        return await self._received(self._open().get(place, cast_to=object, options=_RAW))
 
     async def key(self) -> Received:
         """GET /key, OpenRouter's page on the key itself."""

@@ -4,12 +4,15 @@ import hashlib
 import math
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import NormalDist
 from typing import Any
 
 from teachers.prices import nusd_to_usd, usd_down
 from teachers.sim_policy import share
-from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
+from teachers.wire_cache import Found
+from teachers.wire_settings import FaultSettings, WireSettings
 
 
 class Account:
@@ -28,6 +31,9 @@ class Account:
         self._paid: Counter[str] = Counter()
         self._faults: Counter[str] = Counter()
         self._by_model: Counter[str] = Counter()
+        self._cached_tokens = 0
+        self._written_tokens = 0
+        self._held_nusd = 0
 
     def arrive(self, body: bytes) -> tuple[str, int]:
         """Counts a request; gives its hash and which attempt at it this is, from 0."""
@@ -66,8 +72,22 @@ class Account:
         credit = self.settings.credit_usd
         return credit is None or self.charged_nusd + nusd <= usd_down(credit)
 
-    def charge(self, key: str, model: str, nusd: int) -> None:
+    @contextmanager
+    def hold(self, nusd: int) -> Iterator[bool]:
+        """Counts a call as in flight while the block runs; False where the account may not have it so."""
+        most = self.settings.in_flight_usd
+        fits = most is None or not self._held_nusd or self._held_nusd + nusd <= usd_down(most)
+        held = nusd if fits else 0
+        self._held_nusd += held
+        try:
+            yield fits
+        finally:
+            self._held_nusd -= held
+
+    def charge(self, key: str, model: str, nusd: int, found: Found) -> None:
         """Takes money for an answer."""
+        self._cached_tokens += found.cached_tokens
+        self._written_tokens += found.written_tokens
         self.charged_nusd += nusd
         self._paid[key] += 1
         self._by_model[model] += 1
@@ -108,22 +128,10 @@ class Account:
             "most_in_flight": self.most_in_flight,
             "charged_nusd": self.charged_nusd,
             "charged_usd": nusd_to_usd(self.charged_nusd),
+            "cached_tokens": self._cached_tokens,
+            "cache_write_tokens": self._written_tokens,
             "by_model": dict(self._by_model),
             "faults": dict(self._faults),
             "shortest_gap_s": min(self._gaps_s, default=None),
             "longest_gap_s": max(self._gaps_s, default=None),
         }
-
-
-BILLED = frozenset(
-    {
-        FaultKind.HANG,
-        FaultKind.RESET,
-        FaultKind.BAD_JSON,
-        FaultKind.ERROR_IN_200,
-        FaultKind.EMPTY_CHOICES,
-        FaultKind.LENGTH,
-        FaultKind.PROXY_PAGE,
-    }
-)
-"""Faults that come after the money was taken."""

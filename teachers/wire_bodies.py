@@ -5,39 +5,31 @@ from decimal import Decimal
 from typing import Any
 
 from teachers.prices import MILLION, nusd_to_usd
-from teachers.settings import PriceSettings
+from teachers.settings import PriceSettings, PriceTierSettings
 from teachers.sim_policy import Answer
-from teachers.wire_settings import FaultKind
+from teachers.wire_cache import Found
+from teachers.wire_settings import WireSettings
 
-ERROR_TYPES = {
-    400: "invalid_request",
-    401: "authentication",
-    402: "payment_required",
-    403: "permission_denied",
-    404: "not_found",
-    429: "rate_limit_exceeded",
-    500: "server",
-    502: "provider_unavailable",
-    503: "provider_overloaded",
-}
+PROVIDER = "simulated"
+"""Tag of the provider that serves a model where no other is configured."""
+
+CONTEXT_TOKENS = 1_000_000
 
 
-def error_body(code: int, message: str, **metadata: Any) -> dict[str, Any]:
-    """An error as OpenRouter writes it."""
-    return {
-        "error": {"code": code, "message": message, "metadata": {"error_type": ERROR_TYPES[code], **metadata}}
-    }
-
-
-def completion_body(model: str, given: Answer, cost_nusd: int, created: int) -> dict[str, Any]:
+def completion_body(
+    model: str, given: Answer, found: Found, cost_nusd: int, provider: str, created: int
+) -> dict[str, Any]:
     """A chat completion with its usage and what it cost."""
     cost = nusd_to_usd(cost_nusd)
+    cached: dict[str, int] = {"cached_tokens": found.cached_tokens}
+    if found.written_tokens:
+        cached["cache_write_tokens"] = found.written_tokens
     return {
         "id": f"gen-{created}-{given.call_id}",
         "object": "chat.completion",
         "created": created,
         "model": model,
-        "provider": "simulated",
+        "provider": provider,
         "choices": [
             {
                 "index": 0,
@@ -54,51 +46,81 @@ def completion_body(model: str, given: Answer, cost_nusd: int, created: int) -> 
             "cost": cost,
             "is_byok": False,
             "cost_details": {"upstream_inference_cost": cost},
-            "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "prompt_tokens_details": cached,
             "completion_tokens_details": {"reasoning_tokens": 0},
         },
     }
-
-
-def spoiled(kind: FaultKind, body: dict[str, Any]) -> dict[str, Any]:
-    """A completion turned into one of the useless answers that come with HTTP 200."""
-    if kind is FaultKind.ERROR_IN_200:
-        return {"id": body["id"], **error_body(502, "Provider returned error")}
-    if kind is FaultKind.EMPTY_CHOICES:
-        return {**body, "choices": []}
-    choice = dict(body["choices"][0])
-    if kind is FaultKind.LENGTH:
-        choice["finish_reason"] = "length"
-    if kind is FaultKind.FINISH_ERROR:
-        choice["finish_reason"] = "error"
-        return {**body, "choices": [choice], "usage": {**body["usage"], "cost": 0}}
-    return {**body, "choices": [choice]}
 
 
 def _per_token(usd_per_million: Decimal | None) -> str | None:
     return None if usd_per_million is None else format(usd_per_million / MILLION, "f")
 
 
-def models_body(models: Mapping[str, PriceSettings], without_tools: tuple[str, ...]) -> dict[str, Any]:
+_HEEDED = ("max_tokens", "temperature", "reasoning", "logprobs", "top_logprobs", "tools", "tool_choice")
+
+
+def unheeded(settings: WireSettings, model: str) -> set[str]:
+    """The request fields a model does not heed."""
+    tools = ("tools", "tool_choice") if model in settings.without_tools else ()
+    return {*settings.unlisted.get(model, ()), *tools}
+
+
+def models_body(settings: WireSettings) -> dict[str, Any]:
     """`GET /models`."""
-    data = [_model_entry(name, price, name not in without_tools) for name, price in models.items()]
+    data = [_model_entry(settings, model) for model in settings.models]
     return {"data": data, "total_count": len(data), "links": {"next": None}}
 
 
-def _model_entry(name: str, price: PriceSettings, tools: bool) -> dict[str, Any]:
-    pricing = {
+def _model_entry(settings: WireSettings, model: str) -> dict[str, Any]:
+    without = unheeded(settings, model)
+    return {
+        "id": model,
+        "canonical_slug": model,
+        "name": model,
+        "context_length": CONTEXT_TOKENS,
+        "pricing": _pricing(settings.models[model]),
+        "supported_parameters": [name for name in _HEEDED if name not in without],
+        "top_provider": {"max_completion_tokens": 64_000},
+    }
+
+
+def _pricing(price: PriceSettings) -> dict[str, Any]:
+    """Prices as the catalogue writes them: strings of USD a token; other prices of long prompts as
+    overrides."""
+    overrides = [_given(tier) | {"min_prompt_tokens": tier.above_tokens} for tier in price.tiers]
+    base = _given(price) | {"request": format(price.request_usd, "f")}
+    return base | ({"overrides": overrides} if overrides else {})
+
+
+def _given(price: PriceSettings | PriceTierSettings) -> dict[str, Any]:
+    found = {
         "prompt": _per_token(price.prompt_usd),
         "completion": _per_token(price.completion_usd),
-        "request": format(price.request_usd, "f"),
         "input_cache_read": _per_token(price.cache_read_usd),
         "input_cache_write": _per_token(price.cache_write_usd),
     }
-    parameters = ["max_tokens", "temperature", "reasoning", *(["tools", "tool_choice"] if tools else [])]
-    return {
-        "id": name,
-        "name": name,
-        "context_length": 1_000_000,
-        "pricing": {key: value for key, value in pricing.items() if value is not None},
-        "supported_parameters": parameters,
-        "top_provider": {"max_completion_tokens": 64_000},
-    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def endpoints_body(settings: WireSettings, model: str) -> dict[str, Any]:
+    """`GET /models/{author}/{slug}/endpoints`: the providers configured, else one that is as listed."""
+    entry = _model_entry(settings, model)
+    endpoints = [
+        {
+            "name": f"{tag} | {model}",
+            "tag": tag,
+            "provider_name": tag.partition("/")[0],
+            "context_length": entry["context_length"],
+            "max_completion_tokens": entry["top_provider"]["max_completion_tokens"],
+            "supported_parameters": entry["supported_parameters"],
+            "supports_implicit_caching": True,
+            "pricing": _pricing(prices),
+        }
+        for tag, prices in served(settings, model).items()
+    ]
+    return {"data": {"id": model, "name": model, "endpoints": endpoints}}
+
+
+def served(settings: WireSettings, model: str) -> Mapping[str, PriceSettings]:
+    """Who serves a model, by tag, and at which prices."""
+    return settings.endpoints.get(model) or {PROVIDER: settings.models[model]}

@@ -3,7 +3,8 @@
 It charges an account, counts what it was asked, and misbehaves as configured. Every answer carries the
 header `X-Tracemill-Simulated`, so that no row ever passes for a model's.
 
-    POST /api/v1/chat/completions    GET /api/v1/models    GET /api/v1/key    GET /__stats
+    POST /api/v1/chat/completions    GET /api/v1/models    GET /api/v1/models/{id}/endpoints
+    GET /api/v1/key                  GET /__stats
 """
 
 import asyncio
@@ -19,28 +20,23 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from records.errors import ConfigError
+from records.families import family_of
+from teachers.caching import cache_rule
 from teachers.chat import SIMULATED_HEADER
-from teachers.prices import price_of
+from teachers.prices import Price, price_of
+from teachers.settings import PriceSettings
 from teachers.sim_policy import Answer, answer
-from teachers.wire_account import BILLED, Account
-from teachers.wire_bodies import completion_body, error_body, models_body, spoiled
+from teachers.wire_account import Account
+from teachers.wire_bodies import completion_body, endpoints_body, models_body, served, unheeded
+from teachers.wire_cache import Found, Prompt, PromptCache, cut
+from teachers.wire_faults import UNBILLED, error_body, refusal, spoiled
+from teachers.wire_quirks import complaint
 from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
 
 _MARK = {SIMULATED_HEADER: "1"}
 _MAX_BODY_BYTES = 256 * 2**20
-_REFUSALS = {
-    FaultKind.RATE_LIMIT: (429, "Rate limit exceeded", {}),
-    FaultKind.SERVER_ERROR: (500, "Internal Server Error", {}),
-    FaultKind.OVERLOADED: (503, "Provider overloaded", {}),
-    FaultKind.NO_CREDIT: (402, "Insufficient credits", {"limit_source": "openrouter_credits"}),
-    FaultKind.IN_FLIGHT_HOLD: (
-        402,
-        "Too much in flight",
-        {"limit_source": "openrouter_in_flight_budget", "reason": "in_flight_budget_exhausted"},
-    ),
-    FaultKind.FORBIDDEN: (403, "Budget limit exceeded", {"limit_usd": 1, "spend_usd": 1}),
-}
-_WAITS = (FaultKind.RATE_LIMIT, FaultKind.OVERLOADED, FaultKind.IN_FLIGHT_HOLD)
+_HOLD_RETRY_S = 0.2
+_DEFAULT_MAX_TOKENS = 4096
 
 
 def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
@@ -51,19 +47,35 @@ def _error(code: int, message: str, **metadata: Any) -> web.Response:
     return _json(error_body(code, message, **metadata), code)
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request that can be answered."""
+
+    key: str
+    attempt: int
+    model: str
+    wanted: dict[str, Any]
+    provider: str
+    price: Price
+    writes_priced: bool
+
+
 class WireServer:
     """The application behind the socket."""
 
     def __init__(self, settings: WireSettings) -> None:
         self.account = Account(settings)
         self.bodies: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
         self._settings = settings
+        self._cache = PromptCache()
 
     def application(self) -> web.Application:
         """The routes."""
         app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._counted])
         app.router.add_post("/api/v1/chat/completions", self._complete)
         app.router.add_get("/api/v1/models", self._models)
+        app.router.add_get("/api/v1/models/{model:.+}/endpoints", self._endpoints)
         app.router.add_get("/api/v1/key", self._key)
         app.router.add_get("/__stats", self._stats)
         return app
@@ -78,7 +90,13 @@ class WireServer:
         return request.headers.get("Authorization") == f"Bearer {self._settings.api_key}"
 
     async def _models(self, request: web.Request) -> web.Response:
-        return _json(models_body(self._settings.models, self._settings.without_tools))
+        return _json(models_body(self._settings))
+
+    async def _endpoints(self, request: web.Request) -> web.Response:
+        model, settings = request.match_info["model"], self._settings
+        if model not in settings.models:
+            return _error(404, "No such model")
+        return _json(endpoints_body(settings, model))
 
     async def _key(self, request: web.Request) -> web.Response:
         if not self._authorized(request):
@@ -101,57 +119,113 @@ class WireServer:
         key, attempt = self.account.arrive(body)
         if self._settings.keep_bodies:
             self.bodies.append(body)
+            self.headers.append({name.lower(): value for name, value in request.headers.items()})
         if not self._authorized(request):
             return _error(401, "No auth credentials found")
         try:
             wanted = json.loads(body)
-            model, messages = str(wanted["model"]), list(wanted["messages"])
+            model, wanted["messages"] = str(wanted["model"]), list(wanted["messages"])
         except (ValueError, TypeError, KeyError):
             return _error(400, "model and messages are required")
-        if model not in self._settings.models:
+        offer = self._served(model, wanted)
+        if offer is None:
             return _error(404, f"No endpoints found for {model}")
+        if why := complaint(model, family_of(model), wanted):
+            return _error(400, why)
         fault = self.account.fault(key, attempt, model)
-        if fault is not None and fault.kind in _REFUSALS:
-            return _refusal(fault)
+        if fault is not None and (refused := refusal(fault)) is not None:
+            status, error, headers = refused
+            return _json(error, status, headers)
+        provider, prices = offer
+        priced = prices.cache_write_usd is not None and cache_rule(family_of(model)).pays_writes
+        asked = _Request(key, attempt, model, wanted, provider, price_of(prices), priced)
+        return await self._serve(request, asked, fault)
+
+    def _served(self, model: str, wanted: dict[str, Any]) -> tuple[str, PriceSettings] | None:
+        """The provider that answers, and its prices; None where none may."""
+        routing = wanted.get("provider") or {}
+        if model not in self._settings.models:
+            return None
+        if routing.get("require_parameters") and unheeded(self._settings, model) & wanted.keys():
+            return None
+        only = set(map(str, routing.get("only") or ()))
+        offers = served(self._settings, model).items()
+        return next(((t, p) for t, p in offers if not only or only & {t, t.partition("/")[0]}), None)
+
+    async def _serve(
+        self, request: web.Request, asked: _Request, fault: FaultSettings | None
+    ) -> web.StreamResponse:
+        wanted = asked.wanted
         given = answer(
-            model,
-            messages,
+            asked.model,
+            wanted["messages"],
             wanted.get("tools") or [],
             seed=self._settings.seed,
             sample=int((wanted.get("metadata") or {}).get("sample", 0)),
         )
-        await asyncio.sleep(self.account.latency_s(key, attempt))
-        return await self._bill(request, key, model, given, fault)
+        most = int(wanted.get("max_tokens") or _DEFAULT_MAX_TOKENS)
+        with self.account.hold(asked.price.charge_nusd(given.prompt_tokens, most, 0, 0)) as fits:
+            if not fits:
+                status, error, headers = _hold()
+                return _json(error, status, headers)
+            await asyncio.sleep(self.account.latency_s(asked.key, asked.attempt))
+            return await self._bill(request, asked, given, fault)
+
+    def _cut(self, asked: _Request) -> Prompt:
+        settings, wanted = self._settings, asked.wanted
+        family, name = family_of(asked.model), f"{asked.model} {asked.provider}"
+        return cut(name, family, wanted["messages"], wanted.get("tools") or [], settings.cache_lifetime_s)
 
     async def _bill(
-        self, request: web.Request, key: str, model: str, given: Answer, fault: FaultSettings | None
+        self, request: web.Request, asked: _Request, given: Answer, fault: FaultSettings | None
     ) -> web.StreamResponse:
-        price = price_of(self._settings.models[model])
-        cost = price.cost_nusd(given.prompt_tokens, given.completion_tokens)
+        found, now = Found(), time.monotonic()
+        if self._settings.prompt_cache:
+            prompt = self._cut(asked)
+            found = self._cache.look(prompt, now, asked.writes_priced)
+            self._cache.keep(prompt, now)
+        cost = asked.price.charge_nusd(
+            given.prompt_tokens, given.completion_tokens, found.cached_tokens, found.written_tokens
+        )
         if not self.account.covers(cost):
             return _error(402, "Insufficient credits", limit_source="openrouter_credits")
-        if fault is None or fault.kind in BILLED:
-            self.account.charge(key, model, cost)
-        body = completion_body(model, given, cost, int(time.time()))
-        return _json(body) if fault is None else await self._spoil(request, fault.kind, body)
+        if fault is None or fault.kind not in UNBILLED:
+            self.account.charge(asked.key, asked.model, cost, found)
+        body = completion_body(asked.model, given, found, cost, asked.provider, int(time.time()))
+        if fault is None:
+            return _json(body, headers={"X-Generation-Id": body["id"]})
+        return await self._spoil(request, fault.kind, body)
 
     async def _spoil(self, request: web.Request, kind: FaultKind, body: dict[str, Any]) -> web.StreamResponse:
         if kind is FaultKind.HANG:
             await asyncio.sleep(self._settings.hang_s)
         if kind is FaultKind.RESET and request.transport is not None:
             request.transport.abort()
+        if kind is FaultKind.CUT:
+            return await _cut_off(request, json.dumps(body).encode())
         if kind is FaultKind.PROXY_PAGE:
             return web.Response(status=502, text="<html>Bad gateway</html>", content_type="text/html")
         if kind is FaultKind.BAD_JSON:
             text = json.dumps(body)
-            return web.Response(text=text[: len(text) // 2], content_type="application/json", headers=_MARK)
+            half, headers = text[: len(text) // 2], {**_MARK, "X-Generation-Id": body["id"]}
+            return web.Response(text=half, content_type="application/json", headers=headers)
         return _json(spoiled(kind, body))
 
 
-def _refusal(fault: FaultSettings) -> web.Response:
-    code, message, metadata = _REFUSALS[fault.kind]
-    headers = {"Retry-After": f"{fault.retry_after_s:g}"} if fault.kind in _WAITS else {}
-    return _json(error_body(code, message, **metadata), code, headers)
+def _hold() -> tuple[int, dict[str, Any], dict[str, str]]:
+    found = refusal(FaultSettings(kind=FaultKind.IN_FLIGHT_HOLD, retry_after_s=_HOLD_RETRY_S))
+    assert found is not None
+    return found
+
+
+async def _cut_off(request: web.Request, body: bytes) -> web.StreamResponse:
+    """Half of a body whose length was stated, then nothing."""
+    response = web.StreamResponse(headers={**_MARK, "Content-Length": str(len(body))})
+    await response.prepare(request)
+    await response.write(body[: len(body) // 2])
+    if request.transport is not None:
+        request.transport.close()
+    return response
 
 
 async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunner, str]:

@@ -2,30 +2,51 @@
 
 from decimal import Decimal
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from teachers.presets import OFFLINE_PRICES
+from teachers.offline_prices import OFFLINE_PRICES
 from teachers.settings import PriceSettings
 
 
 class FaultKind(StrEnum):
-    """Ways to misbehave; the first seven bill nothing, the others bill what the answer costs."""
+    """Ways to misbehave. Those up to `finish-error` bill nothing, the others bill what the answer costs."""
 
-    RATE_LIMIT = "429"  # with Retry-After
-    SERVER_ERROR = "500"
-    OVERLOADED = "503"
-    NO_CREDIT = "402"
+    BAD_REQUEST = "400"
+    TOO_LONG = "400-context"  # the prompt is longer than the model's context
+    WRONG_KEY = "401"
+    NO_CREDIT = "402"  # the account is empty
+    KEY_LIMIT = "402-key"  # the key's own limit is reached
+    TOO_DEAR = "402-weight"  # the balance does not cover max_tokens
     IN_FLIGHT_HOLD = "402-hold"  # passes, with Retry-After
     FORBIDDEN = "403"  # the key's budget is spent
+    MODERATED = "403-moderation"
+    NO_ENDPOINT = "404"
+    FILTERED = "404-filtered"  # no provider meets what the request asks for
+    REQUEST_TIMEOUT = "408"
+    TOO_LARGE = "413"
+    UNPROCESSABLE = "422"
+    RATE_LIMIT = "429"  # with Retry-After
+    SERVER_ERROR = "500"
+    UNAVAILABLE = "502"
+    OVERLOADED = "503"  # with Retry-After
+    GATEWAY_TIMEOUT = "504"
+    EDGE_TIMEOUT = "524"
+    EDGE_OVERLOADED = "529"
+    REDIRECT = "307"
     FINISH_ERROR = "finish-error"  # 200, finish_reason "error": insured, not billed
     HANG = "hang"  # billed, never answered
     RESET = "reset"  # billed, then the connection is cut
+    CUT = "cut"  # billed, the connection ends in the middle of the body
     BAD_JSON = "bad-json"  # 200, the body cut in half
     ERROR_IN_200 = "err200"  # 200, an error body without usage
+    LIMIT_IN_200 = "err200-429"  # 200, the error body of a rate limit
     EMPTY_CHOICES = "empty"  # 200, no choices
+    EMPTY_MESSAGE = "empty-message"  # 200, neither text nor call
     LENGTH = "length"  # 200, finish_reason "length"
+    CONTENT_FILTER = "content-filter"  # 200, finish_reason "content_filter"
+    REFUSAL = "refusal"  # 200, a refusal in place of a text
     PROXY_PAGE = "proxy-page"  # 502 with a page of HTML after the answer was paid for
 
 
@@ -43,6 +64,9 @@ class FaultSettings(_Settings):
     after_requests: int = Field(default=0, ge=0, description="leaves so many requests alone first")
     model: str | None = Field(default=None, description="only this model")
     retry_after_s: float = Field(default=1.0, ge=0, description="Retry-After, in seconds")
+    retry_after_as: Literal["seconds", "date", "milliseconds", "reset", "body"] = Field(
+        default="seconds", description="where it stands: a header in one of its forms, or the error's body"
+    )
 
 
 class WireSettings(_Settings):
@@ -53,7 +77,20 @@ class WireSettings(_Settings):
         default_factory=lambda: dict(OFFLINE_PRICES), description="prices by model id"
     )
     without_tools: tuple[str, ...] = Field(default=(), description="models listed as unable to call tools")
+    unlisted: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="request fields a model does not heed, by model"
+    )
     credit_usd: Decimal | None = Field(default=None, ge=0, description="account balance; unset: no end")
+    endpoints: dict[str, dict[str, PriceSettings]] = Field(
+        default_factory=dict, description="providers that serve a model, by tag, where not one as listed"
+    )
+    in_flight_usd: Decimal | None = Field(
+        default=None, ge=0, description="most that calls in flight may come to; more is refused with 402"
+    )
+    prompt_cache: bool = Field(default=True, description="keep prompts and charge for what is read of them")
+    cache_lifetime_s: float | None = Field(
+        default=None, ge=0, description="seconds a prompt is kept, in place of its family's"
+    )
     latency_s: float = Field(default=0.0, ge=0, description="median seconds until an answer")
     latency_spread: float = Field(default=0.0, ge=0, le=3, description="sigma of a lognormal around it")
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")

@@ -2,8 +2,10 @@
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from teachers.ledger import Ledger
 from teachers.ledger_entries import Spent
 from teachers.question import Question
 from teachers.replay import ReplayResult, replay
+from teachers.replay_calls import ACCOUNT, Caller, Wait
 from teachers.settings import CompatibleSettings, GateSettings, OpenRouterSettings, ReplaySettings
 from teachers.wire_server import running
 from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
@@ -44,6 +47,7 @@ async def ask(
     questions: int = 1,
     settings: ReplaySettings = QUICK,
     key: str = "sk-or-simulated",
+    waits: list[Wait] | None = None,
 ) -> tuple[ReplayResult, Spent]:
     teachers = build_teachers(
         [OpenRouterSettings(model=MODEL, base_url=url, max_tokens=100)], {"OPENROUTER_API_KEY": key}
@@ -52,7 +56,8 @@ async def ask(
     with Ledger(f"sqlite:///{folder / 'ledger.db'}") as ledger:
         ledger.open_run("run", 10**9)
         decisions = decide(asked, teachers, 0, GateSettings())
-        result = await replay(asked, decisions, teachers, ledger, "run", settings)
+        told = [] if waits is None else waits
+        result = await replay(asked, decisions, teachers, ledger, "run", settings, on_wait=told.append)
         return result, ledger.spent("run")
 
 
@@ -76,7 +81,32 @@ ALWAYS = [
     (FaultKind.EMPTY_CHOICES, "empty", 2, False, "charged"),
     (FaultKind.LENGTH, "truncated", 1, False, "charged"),
     (FaultKind.PROXY_PAGE, "provider_error", 2, False, "worst"),
+    (FaultKind.BAD_REQUEST, "bad_request", 1, False, "nothing"),
+    (FaultKind.TOO_LONG, "context_too_long", 1, False, "nothing"),
+    (FaultKind.WRONG_KEY, "bad_request", 1, True, "nothing"),
+    (FaultKind.KEY_LIMIT, "no_credit", 1, True, "nothing"),
+    (FaultKind.TOO_DEAR, "no_credit", 1, True, "nothing"),
+    (FaultKind.MODERATED, "refused", 1, False, "nothing"),
+    (FaultKind.NO_ENDPOINT, "bad_request", 1, True, "nothing"),
+    (FaultKind.FILTERED, "bad_request", 1, True, "nothing"),
+    (FaultKind.REQUEST_TIMEOUT, "timeout", 2, False, "nothing"),
+    (FaultKind.TOO_LARGE, "context_too_long", 1, False, "nothing"),
+    (FaultKind.UNPROCESSABLE, "bad_request", 1, False, "nothing"),
+    (FaultKind.UNAVAILABLE, "provider_error", 2, False, "nothing"),
+    (FaultKind.GATEWAY_TIMEOUT, "timeout", 2, False, "nothing"),
+    (FaultKind.EDGE_TIMEOUT, "timeout", 2, False, "nothing"),
+    (FaultKind.EDGE_OVERLOADED, "provider_error", 2, False, "nothing"),
+    (FaultKind.REDIRECT, "redirected", 1, True, "nothing"),
+    (FaultKind.CUT, "network", 2, False, "worst"),
+    (FaultKind.LIMIT_IN_200, "rate_limited", 2, False, "worst"),
+    (FaultKind.EMPTY_MESSAGE, "empty", 2, False, "charged"),
+    (FaultKind.CONTENT_FILTER, "refused", 1, False, "charged"),
+    (FaultKind.REFUSAL, "refused", 1, False, "charged"),
 ]
+
+
+def test_every_way_to_misbehave_is_in_the_table() -> None:
+    assert {row[0] for row in ALWAYS} == set(FaultKind)
 
 
 @pytest.mark.parametrize(("kind", "failure", "attempts", "ends", "counted"), ALWAYS)
@@ -126,13 +156,73 @@ async def test_a_truncated_answer_is_not_paid_for_again(tmp_path: Path) -> None:
 
 async def test_retry_after_is_honoured_and_a_burst_costs_one(tmp_path: Path) -> None:
     with running(wire(FaultKind.RATE_LIMIT, first_requests=20, retry_after_s=1.5)) as server:
-        patient = ReplaySettings(attempt_timeout_s=5)
-        result, _ = await ask(server.url, tmp_path, questions=20, settings=patient)
+        patient, waits = ReplaySettings(attempt_timeout_s=30), list[Wait]()
+        result, _ = await ask(server.url, tmp_path, questions=20, settings=patient, waits=waits)
         stats = server.stats()
     assert stats["faults"] == {"429": 20}
     assert (result.counters["answered"], result.counters["retries"]) == (20, 20)
-    # 20 calls limited at once: each waits the 1.5 s it was told, and none of them a second time
-    assert 1.5 <= stats["shortest_gap_s"] <= stats["longest_gap_s"] < 2 * 1.5
+    # 20 calls limited at once: each waits the 1.5 s it was told to the letter, and none a second time
+    assert waits == [Wait(MODEL, "answers 429", 1.5)] * 20
+    assert stats["shortest_gap_s"] >= 1.5
+
+
+SAID = [
+    (FaultKind.OVERLOADED, "answers 503"),
+    (FaultKind.IN_FLIGHT_HOLD, "answers 402"),
+    (FaultKind.HANG, "gave no answer in 0.4 s"),
+    (FaultKind.RESET, "broke off (ServerDisconnectedError)"),
+    (FaultKind.BAD_JSON, "answers with a fault (malformed)"),
+    (FaultKind.PROXY_PAGE, "answers 502"),
+]
+
+
+@pytest.mark.parametrize(("kind", "why"), SAID)
+async def test_a_wait_says_what_the_provider_did(kind: FaultKind, why: str, tmp_path: Path) -> None:
+    waits: list[Wait] = []
+    with running(wire(kind, first_attempts=1, retry_after_s=0.05)) as server:
+        result, _ = await ask(server.url, tmp_path, waits=waits)
+    assert result.counters["answered"] == 1
+    assert [(wait.teacher, wait.why) for wait in waits] == [(MODEL, why)]
+    assert 0 < waits[0].seconds <= 0.05
+
+
+FORMS = ("seconds", "date", "milliseconds", "reset", "body")
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_wait_is_read_wherever_it_stands(form: str, tmp_path: Path) -> None:
+    fault = {"retry_after_as": form, "retry_after_s": 40, "first_attempts": 1}
+    with running(wire(FaultKind.RATE_LIMIT, **fault)) as server:
+        given = OpenRouterSettings(model=MODEL, base_url=server.url, max_tokens=100)
+        (teacher,) = build_teachers([given], {"OPENROUTER_API_KEY": "sk-or-simulated"})
+        asked = await teacher.ask(question(), 0)
+        await teacher.close()
+    assert asked.retry_after_s is not None
+    assert 36 < asked.retry_after_s < 41  # a date says whole seconds
+    assert asked.account is (form == "reset")
+
+
+async def test_a_limit_of_the_account_holds_all_teachers_back_and_one_of_a_provider_its_own(
+    tmp_path: Path,
+) -> None:
+    caller = Caller(Ledger("sqlite://"), "run", QUICK, Counter())
+    caller.pause("a", 40)
+    assert [round(caller.pause_left_s(name)) for name in ("a", "b")] == [40, 0]
+    caller.pause(ACCOUNT, 60)
+    assert [round(caller.pause_left_s(name)) for name in ("a", "b")] == [60, 60]
+    caller.purse.close()
+
+
+async def test_calls_wait_for_a_hold_that_our_own_calls_make(tmp_path: Path) -> None:
+    # 100 answer tokens at $0.84 per million reserve 84,000 nUSD: three fit into the budget at a time
+    settings = WireSettings(in_flight_usd=Decimal("0.0003"), latency_s=0.1)
+    patient = ReplaySettings(max_attempts=2, attempt_timeout_s=5)
+    with running(settings) as server:
+        result, spent = await ask(server.url, tmp_path, questions=12, settings=patient)
+        stats = server.stats()
+    assert (result.counters["answered"], result.stopped) == (12, None)
+    assert stats["paid"] == 12 < stats["received"]
+    assert spent.settled_nusd == stats["charged_nusd"]
 
 
 async def test_a_wait_longer_than_allowed_gives_the_call_up(tmp_path: Path) -> None:

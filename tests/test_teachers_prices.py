@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from teachers.completion import read_completion, stated_cost_nusd
-from teachers.presets import OFFLINE_PRICES, PRESETS
+from teachers.model_card import card_of
+from teachers.offline_prices import OFFLINE_PRICES
+from teachers.presets import PRESETS
 from teachers.prices import Price, price_of, price_of_catalogue, usd_down, usd_up
 from teachers.settings import PriceSettings
 from teachers.sim_policy import answer
@@ -65,8 +67,10 @@ ENTRY = {
 
 
 def test_a_catalogue_entry_with_tiers_bounds_at_the_tier_a_prompt_may_fall_into() -> None:
-    price = price_of_catalogue(ENTRY)
-    assert (price.prompt, price.cache_read, price.tools) == (Decimal("0.000002"), Decimal("2E-7"), True)
+    card = card_of(ENTRY)
+    price = card.price
+    assert (price.prompt, price.cache_read) == (Decimal("0.000002"), Decimal("2E-7"))
+    assert (card.context_tokens, card.heeds("tools"), card.heeds("temperature")) == (400_000, True, False)
     # short: base input price, and the dearest completion of any hour
     assert price.bound_nusd(0, 1000) == 1024 * 2000 + 1000 * 13_000
     # long: (300000 + 1024) * 4e-6 + 1000 * 18e-6
@@ -80,9 +84,10 @@ def test_a_price_that_is_no_price_is_an_error(value: str) -> None:
 
 
 def test_reasoning_counts_at_its_own_price_where_that_is_dearer() -> None:
-    price = price_of_catalogue({"pricing": {"completion": "1e-6", "internal_reasoning": "3e-6"}})
-    assert price.completion == Decimal("3e-6")
-    assert price.tools is None
+    card = card_of({"pricing": {"completion": "1e-6", "internal_reasoning": "3e-6"}})
+    assert card.price.completion == Decimal("3e-6")
+    assert card.parameters is None
+    assert card.heeds("tools")
 
 
 def body(**usage: object) -> dict[str, object]:

@@ -24,6 +24,7 @@ from teachers.gate import decide
 from teachers.ledger import Ledger
 from teachers.ledger_entries import Intent, Spent
 from teachers.presets import SIMULATED
+from teachers.prices import Price
 from teachers.question import Question
 from teachers.replay import ReplayResult, replay
 from teachers.settings import GateSettings, OpenRouterSettings, ReplaySettings
@@ -147,7 +148,8 @@ async def test_a_second_run_sends_nothing_and_gives_the_same_rows(tmp_path: Path
     assert [(r.step_id, r.teacher) for r in first.replies] == [
         (q.step_id, m) for q in questions for m in MODELS
     ]
-    assert [reply.order for reply in first.replies] == [0, 1, 2, 3] * 12
+    for step in range(0, 48, 4):
+        assert sorted(reply.order for reply in first.replies[step : step + 4]) == [0, 1, 2, 3]
     assert all(reply.simulated for reply in first.replies)
     assert sum(round(reply.cost_usd * 1e9) for reply in first.replies) == spent.settled_nusd
 
@@ -240,11 +242,12 @@ async def test_an_interrupt_sends_nothing_more_and_loses_nothing_that_is_in_flig
         ledger.open_run("run", 10**9)
         models = [OpenRouterSettings(model=model, base_url=server.url, max_tokens=200) for model in MODELS]
         decisions = decide(questions, build_teachers(models, KEY), 0, GateSettings())
+        built = [build_teachers(models, KEY) for _ in range(2)]
         first = await replay(
-            questions, decisions, build_teachers(models, KEY), ledger, "run", None, on_reply, interrupted
+            questions, decisions, built[0], ledger, "run", on_reply=on_reply, interrupted=interrupted
         )
         stats = server.stats()
-        again = await replay(questions, decisions, build_teachers(models, KEY), ledger, "run")
+        again = await replay(questions, decisions, built[1], ledger, "run")
         assert server.stats()["paid_twice"] == 0
         assert server.stats()["paid"] == len(questions) * len(MODELS)
         assert ledger.spent("run").settled_nusd == server.stats()["charged_nusd"]
@@ -278,13 +281,15 @@ async def test_an_account_that_runs_dry_stops_the_run(tmp_path: Path) -> None:
 class Careless:
     """A teacher of somebody else's: it breaks its own bound, or its own code."""
 
-    name, family, model, simulated = "careless", "qwen", "careless-1", True
+    name, family, model, simulated, price = "careless", "qwen", "careless-1", True, Price()
 
     def __init__(self, cost_nusd: int | None) -> None:
         self.cost_nusd = cost_nusd
 
     def request_key(self, question: Question, sample: int) -> str:
         return f"{question.prompt_id}-{sample}"
+
+    def recall(self, question: Question, reply: TeacherReply) -> None: ...
 
     async def check(self) -> None: ...
 

@@ -140,6 +140,7 @@ def test_what_changes_the_answer_changes_its_key(changed: dict[str, Any]) -> Non
         {"attribution_url": "https://example.org"},
         {"data_collection": "allow"},
         {"enforce_distillable_text": True},
+        {"logprobs": 5},
         {"require_parameters": False},
         {"base_url": "https://openrouter.ai/api/v1/"},
         {"question": replace(QUESTION, trace_id="u", step_id="u:0:0")},
@@ -148,6 +149,16 @@ def test_what_changes_the_answer_changes_its_key(changed: dict[str, Any]) -> Non
 )
 def test_what_does_not_change_the_answer_leaves_its_key(changed: dict[str, Any]) -> None:
     assert key_of(**changed) == key_of()
+
+
+def test_every_field_of_a_request_is_in_one_of_the_two_tables() -> None:
+    def fields(test: Any) -> set[str]:
+        return {name for changed in test.pytestmark[-1].args[1] for name in changed}
+
+    changing = fields(test_what_changes_the_answer_changes_its_key)
+    leaving = fields(test_what_does_not_change_the_answer_leaves_its_key)
+    assert (changing | leaving) - {"sample", "question"} == set(OpenRouterSettings.model_fields) - {"type"}
+    assert changing & leaving == {"base_url", "question"}
 
 
 def test_a_stand_in_server_has_one_key_whatever_its_port() -> None:
@@ -174,3 +185,16 @@ def test_a_fraction_draws_whole_steps_and_draws_the_same_ones_again() -> None:
     assert decisions != decide(steps, OPEN.teachers, 8, GateSettings(fraction=0.25))
     wider = decide(steps, OPEN.teachers, 7, GateSettings(fraction=0.5))
     assert all(w.verdict == "ask" for d, w in zip(decisions, wider, strict=True) if d.verdict == "ask")
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"model": "~anthropic/claude-opus-latest"}, "alias that floats"),
+        ({"model": "a/b", "max_tokens": 500, "reasoning": {"max_tokens": 500}}, "leave room"),
+        ({"model": "a/b", "logprobs": 21}, "less than or equal to 20"),
+    ],
+)
+def test_settings_that_contradict_themselves_are_refused(given: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValidationError, match=match):
+        OpenRouterSettings.model_validate(given)

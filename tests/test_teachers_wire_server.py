@@ -11,8 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from records.errors import ConfigError
-from teachers.presets import OFFLINE_PRICES
-from teachers.prices import price_of, price_of_catalogue
+from teachers.model_card import card_of
+from teachers.offline_prices import OFFLINE_PRICES
+from teachers.prices import price_of
 from teachers.wire_server import running, serve
 from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
 
@@ -49,12 +50,11 @@ def test_a_completion_states_what_it_charges() -> None:
 def test_the_model_list_gives_back_the_prices_it_was_made_from() -> None:
     with running(WireSettings(without_tools=("z-ai/glm-5.3",))) as server:
         _, page = call(f"{server.url}/models")
-    entries = {entry["id"]: price_of_catalogue(entry) for entry in page["data"]}
-    assert set(entries) == set(OFFLINE_PRICES)
+    cards = {entry["id"]: card_of(entry) for entry in page["data"]}
+    assert set(cards) == set(OFFLINE_PRICES)
     for model, prices in OFFLINE_PRICES.items():
-        assert entries[model].prompt == price_of(prices).prompt
-        assert entries[model].cache_write == price_of(prices).cache_write
-        assert entries[model].tools is (model != "z-ai/glm-5.3")
+        assert cards[model].price == price_of(prices)
+        assert cards[model].heeds("tools") is (model != "z-ai/glm-5.3")
 
 
 def test_what_it_refuses_it_does_not_charge() -> None:

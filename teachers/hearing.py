@@ -1,0 +1,37 @@
+"""What was heard at each step of a replay, and how the step stands by it."""
+
+from collections.abc import Iterable, Sequence
+
+from agreement.settling import Referee, Standing
+from records.reply import Decision, TeacherReply
+from teachers.gate import EXPLORED
+
+
+class Hearing:
+    """The replies so far. Steps of the explored slice, and all where there is no referee, are never
+    settled: every teacher is asked there."""
+
+    def __init__(
+        self, referee: Referee | None, decisions: Iterable[Decision], families: dict[str, str]
+    ) -> None:
+        """`families` has the vendor family of every teacher, by name."""
+        self._referee = referee
+        self._explored = {d.step_id for d in decisions if d.reason == EXPLORED}
+        self._families = families
+        self._heard: dict[str, list[TeacherReply]] = {}
+
+    @property
+    def stops(self) -> bool:
+        """Whether any step can be settled before all its teachers are asked."""
+        return self._referee is not None
+
+    def hear(self, reply: TeacherReply) -> None:
+        """One more answer, or failure."""
+        self._heard.setdefault(reply.step_id, []).append(reply)
+
+    def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
+        """How a step stands while teachers of these names may still be heard."""
+        if self._referee is None or step_id in self._explored:
+            return Standing("", len(waiting))
+        heard = [reply for reply in self._heard.get(step_id, ()) if reply.teacher not in waiting]
+        return self._referee.stand(step_id, heard, [self._families[name] for name in waiting])
