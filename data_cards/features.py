@@ -68,6 +68,22 @@ _DROPPED = {
 }
 
 
+def column_names() -> list[str]:
+    """Every column of every config."""
+    messages = (
+        "prompt",
+        "chosen",
+        "rejected",
+        "role",
+        "content",
+        "tool_calls",
+        "tool_call_id",
+        "name",
+        "tools",
+    )
+    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *messages, "families", "teachers"]
+
+
 def features_of(config: str) -> "Features":
     """The `datasets` features of a config; imports `datasets`."""
     from datasets import Features, Json, List, Value

@@ -2,13 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from agreement.settling import Referee
+from flows.consent_text import say_lines
 from flows.interrupts import on_press
+from flows.progress import Meter
 from flows.runs import utc_now
 from flows.settings import RunSettings
 from flows.summary import Summary
@@ -23,14 +27,17 @@ from teachers.build import build_teachers
 from teachers.eligibility import require_eligible
 from teachers.gate import GATE_VERSION, decide
 from teachers.ledger import Ledger, sqlite_url
+from teachers.ledger_entries import Spent
+from teachers.price_book import PRICES, PriceBook
 from teachers.prices import nusd_to_usd, usd_down
 from teachers.question import Question
-from teachers.replay import OnReply, ReplayResult, replay
+from teachers.replay import ReplayResult, replay
 from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
 
 COME_HOME_S = 10.0
 """Seconds that calls in flight have to come home after Ctrl-C: they may be billed, so their answers are
 worth waiting for. A second press does not wait."""
+COMING_HOME = f"interrupted: {COME_HOME_S:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
 
 TOO_FEW = "too few families may vote"
 
@@ -45,6 +52,10 @@ class Asking:
     redactor: Redactor
     accepted: frozenset[str]
     """The traces that may be sent to these teachers."""
+    gauge: Meter
+    prices: PriceBook = field(default_factory=PriceBook)
+    """What they cost, from one run to the next."""
+    began_s: float = field(default_factory=time.monotonic)
 
     @classmethod
     @contextmanager
@@ -55,6 +66,7 @@ class Asking:
         run_id: str,
         redactor: Redactor,
         accepted: frozenset[str],
+        gauge: Meter,
     ) -> "Iterator[Asking | None]":
         """The asking of a run while the block lasts; None where it has no teachers."""
         if not settings.asked() or settings.budget is None:
@@ -62,7 +74,8 @@ class Asking:
             return
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run_id, settings.budget)
-            yield cls(settings, ledger, run_id, redactor, accepted)
+            prices = PriceBook(work.root / PRICES, lambda line: say_lines([line]))
+            yield cls(settings, ledger, run_id, redactor, accepted, gauge, prices)
 
     def decide(self, questions: Sequence[Question], before: Sequence[Decision]) -> list[Decision]:
         """Which teacher is asked at which step. Decisions made before are replayed; a step that cannot
@@ -87,35 +100,52 @@ class Asking:
         if lost := [reply for key, reply in answered.items() if key not in known]:
             self.ledger.remember(lost)
 
+    def begin(self, states: int) -> None:
+        """Ready to ask, at most all teachers at so many states."""
+        self.gauge.begin("questions", self._most(states), nusd_to_usd(self._spent().settled_nusd))
+
+    def pass_over(self, states: int) -> None:
+        """So many of the states are finished with: nobody is asked about them again."""
+        self.gauge.expect(fewer=self._most(states))
+
+    def _most(self, states: int) -> int:
+        return states * len(self.settings.asked()) * self.settings.replay.samples
+
+    def _spent(self) -> Spent:
+        return self.ledger.spent(self.run_id)
+
     def ask(
         self,
         questions: Sequence[Question],
         decisions: Sequence[Decision],
-        tick: Callable[[float], None],
+        states: int,
+        referee: Referee | None = None,
     ) -> ReplayResult:
-        """The replies of what was decided; `tick` gets what each new one cost, in USD. Raises
-        PrivacyError for a question of a trace that nobody accepted to send."""
+        """The replies of what was decided for so many states, as far as the `referee` does not call their
+        steps settled. Raises PrivacyError for a question of a trace that nobody accepted to send."""
         if not self.accepted.issuperset(question.trace_id for question in questions):
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
-
-        def on_reply(reply: TeacherReply, stored: bool) -> None:
-            tick(0.0 if stored else reply.cost_usd)
-
+        wanted = sum(decision.verdict == "ask" for decision in decisions) * self.settings.replay.samples
+        self.gauge.expect(fewer=self._most(states) - wanted)
         try:
-            result = asyncio.run(self._ask(questions, decisions, on_reply))
+            result = asyncio.run(self._ask(questions, decisions, referee))
         except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
             raise KeyboardInterrupt from None
         return replace(result, replies=redact_replies(self.redactor, result.replies))
 
     async def _ask(
-        self, questions: Sequence[Question], decisions: Sequence[Decision], on_reply: OnReply
+        self, questions: Sequence[Question], decisions: Sequence[Decision], referee: Referee | None
     ) -> ReplayResult:
         """The replay. At Ctrl-C nothing more goes out; what is in flight has `COME_HOME_S`."""
-        teachers = build_teachers(self.settings.asked(), os.environ, self._redact)
+        teachers = build_teachers(self.settings.asked(), os.environ, self._redact, self.prices)
         loop, task, interrupted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None
 
+        def on_reply(reply: TeacherReply, stored: bool) -> None:
+            self.gauge.replied(reply.teacher, None if stored else reply.cost_usd, reply.failure is None)
+
         def press() -> None:
+            self.gauge.note = COMING_HOME
             loop.call_soon_threadsafe(interrupted.set)
             loop.call_soon_threadsafe(loop.call_later, COME_HOME_S, task.cancel)
 
@@ -128,8 +158,17 @@ class Asking:
                 self.run_id,
                 self.settings.replay,
                 on_reply,
-                interrupted,
+                on_wait=lambda wait: self.gauge.waits(*wait),
+                on_spared=lambda: self.gauge.expect(fewer=1),
+                interrupted=interrupted,
+                referee=referee,
+                time_left_s=self._time_left_s(),
             )
+
+    def _time_left_s(self) -> float | None:
+        """Seconds until the deadline of the run, None where it has none."""
+        minutes = self.settings.replay.deadline_minutes
+        return None if minutes is None else max(self.began_s + minutes * 60 - time.monotonic(), 0.0)
 
     def _redact(self, text: str) -> str:
         return self.redactor.redact_text(text)[0]
@@ -137,7 +176,7 @@ class Asking:
     def book(self, summary: Summary) -> None:
         """Put the run's money into its summary, over all its restarts: what was paid, and what is held
         at the worst case for calls whose price is not known."""
-        spent = self.ledger.spent(self.run_id)
+        spent = self._spent()
         summary.spent_usd = nusd_to_usd(spent.settled_nusd)
         summary.held_usd = nusd_to_usd(spent.reserved_nusd)
         summary.held_calls = spent.open_calls

@@ -17,7 +17,7 @@ from records.trace_rows import traces_from_table
 from records.workspace import Workspace
 
 if TYPE_CHECKING:
-    from flows.selection import Sieve
+    from flows.sieve import Sieve
 
 DAMAGED = "damaged shard of traces, its sources are read again"
 
@@ -50,6 +50,8 @@ def carry(
     seen: set[str] = set()
     for mark, _, is_stale in kept:
         _count(mark, summary)
+        if not is_stale:
+            summary.matched.update(mark.matched)
         for item in mark.seen:
             if item.trace_id in seen:
                 summary.flags[TWICE] += 1
@@ -59,7 +61,7 @@ def carry(
                 if is_stale:
                     stale.add(item.trace_id)
     for trace in _load(work, stale):
-        if reason := sieve(trace) if sieve else None:
+        if reason := sieve.reason(trace, summary.matched) if sieve else None:
             summary.left_out[reason] += 1
             entries.pop(trace.trace_id, None)
     present = _present(work)
@@ -128,5 +130,6 @@ def _mark(account: Account, marks: Watermarks) -> Iterable[Mark]:
         account.whole,
         tuple(account.seen),
         dict(account.left_out),
+        tuple(sorted(account.matched)),
         account.report,
     )

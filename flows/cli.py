@@ -5,13 +5,46 @@ Exit codes: 0 well, 2 bad input (one line on stderr), 130 interrupted.
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from flows.cli_sources import Format, Hub, Idle, Paths, Sample, Seed, sample_asked, sources_asked
+from flows.cli_options import (
+    ClaudeCode,
+    Config,
+    Json,
+    MaxUsd,
+    Name,
+    OpenHands,
+    Preset,
+    SweGym,
+    WorkspaceOption,
+    Yes,
+)
+from flows.cli_sources import (
+    DenyProject,
+    ForgottenIn,
+    Format,
+    Hub,
+    Idle,
+    Paths,
+    PrivacyOf,
+    Project,
+    Sample,
+    Seed,
+    Since,
+    Unredacted,
+    Until,
+    accepting,
+    overrides_asked,
+    sample_asked,
+    select_asked,
+    sources_asked,
+)
 from flows.interrupts import EXIT_CODE, remembered
 from flows.privacy_cli import Accept, privacy_app
+from flows.simulation_cli import simulate_openrouter
+from flows.teacher_cli import estimate, replay
 from records.errors import TracemillError
 from records.pair import LabelSource
 
@@ -23,61 +56,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-
-Config = Annotated[Path | None, typer.Argument(help="Run configuration (TOML); flags go over it.")]
-WorkspaceOption = Annotated[
-    Path | None, typer.Option("--workspace", "-w", help="Folder of tables, ledger and releases.")
-]
-ClaudeCode = Annotated[
-    list[Path] | None, typer.Option(help="Claude Code session file or folder; repeatable.")
-]
-OpenHands = Annotated[list[Path] | None, typer.Option("--openhands", help="OpenHands output or folder.")]
-SweGym = Annotated[list[Path] | None, typer.Option(help="SWE-Gym rows (Parquet, JSONL, JSON) or folder.")]
-Preset = Annotated[str | None, typer.Option(help="Teachers by name: open, frontier, simulated or none.")]
-MaxUsd = Annotated[float | None, typer.Option(help="Hard cap on the spending of this run, in USD.")]
-Name = Annotated[str | None, typer.Option(help="Name of the release.")]
-Project = Annotated[list[str] | None, typer.Option(help="Only projects of this name or folder (glob).")]
-DenyProject = Annotated[list[str] | None, typer.Option(help="Never projects of this name or folder (glob).")]
-Since = Annotated[str | None, typer.Option(help="First day of sessions, YYYY-MM-DD (UTC).")]
-Until = Annotated[str | None, typer.Option(help="Last day of sessions, YYYY-MM-DD (UTC).")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept what would leave this machine.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]
-
-
-def _overrides(
-    workspace: Path | None = None,
-    preset: str | None = None,
-    max_usd: float | None = None,
-    name: str | None = None,
-    concurrency: int | None = None,
-) -> dict[str, Any]:
-    """Flags as the nested values they stand for; flags not given are left out."""
-    over: dict[str, Any] = {}
-    if workspace is not None:
-        over["workspace"] = str(workspace)
-    if preset is not None:
-        over["preset"] = preset
-    if max_usd is not None:
-        over["budget"] = {"max_total_usd": max_usd}
-    if name is not None:
-        over["release"] = {"name": name}
-    if concurrency is not None:
-        over["replay"] = {"concurrency": concurrency}
-    return over
-
-
-def _accepting(over: dict[str, Any], accept: list[str] | None) -> dict[str, Any]:
-    """The nested values with the fingerprints to accept, where some are given."""
-    return {**over, "release": {**over.get("release", {}), "accept": accept}} if accept else over
-
-
-def _select(
-    project: list[str] | None, deny_project: list[str] | None, since: str | None, until: str | None
-) -> dict[str, Any]:
-    """The flags that choose sessions as nested values; flags not given are left out."""
-    given = {"projects": project, "deny_projects": deny_project, "since": since, "until": until}
-    chosen = {key: value for key, value in given.items() if value}
-    return {"select": chosen} if chosen else {}
 
 
 @app.command()
@@ -112,13 +90,13 @@ def run(
     from flows.commands import run_all
     from flows.settings import load_settings
 
-    over = _overrides(workspace, preset, max_usd, name, concurrency)
-    over |= _select(project, deny_project, since, until) | sample_asked(sample, seed)
+    over = overrides_asked(workspace, preset, max_usd, name, concurrency)
+    over |= select_asked(project, deny_project, since, until) | sample_asked(sample, seed)
     by_source = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym}
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
     if sources := sources | sources_asked(path, hub, form, idle_minutes):
         over["sources"] = sources
-    run_all(load_settings(config, _accepting(over, accept)), json, yes)
+    run_all(load_settings(config, accepting(over, accept)), json, yes)
 
 
 @app.command()
@@ -132,9 +110,9 @@ def ingest(
     idle_minutes: Idle = None,
     sample: Sample = None,
     seed: Seed = None,
-    unredacted: Annotated[
-        bool, typer.Option("--unredacted", help="Text as recorded, in a folder that nothing is sent from.")
-    ] = False,
+    privacy: PrivacyOf = None,
+    unredacted: Unredacted = False,
+    forgotten: ForgottenIn = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes; else by size, up to the cores.")
     ] = None,
@@ -147,43 +125,34 @@ def ingest(
     """Read sessions, redact them and write the traces; says what was passed over and why."""
     from flows.lean import lean
 
-    with lean():
+    with lean(numpy=bool(hub)):
         from flows.commands import ingest_only
         from flows.ingest_work import IngestOrder
         from flows.sampling import SampleOrder
         from flows.source_order import order_of
 
-        select = None
-        if chosen := _select(project, deny_project, since, until):
+        chosen, settings = select_asked(project, deny_project, since, until), None
+        if chosen or privacy:
             from flows.settings import load_settings
 
-            select = load_settings(None, chosen).select
+            settings = load_settings(privacy, chosen)
         sources = order_of(**sources_asked(paths, hub, form, idle_minutes))
         drawn = SampleOrder(sample, seed or 0) if sample else None
-        ingest_only(IngestOrder(sources, out, select, unredacted, jobs, sample=drawn), json)
+        order = IngestOrder(
+            sources,
+            out,
+            settings.select if settings and chosen else None,
+            unredacted,
+            jobs,
+            sample=drawn,
+            privacy=settings.privacy if settings and privacy else None,
+            forgotten=tuple(forgotten or ()),
+        )
+        ingest_only(order, json)
 
 
-@app.command()
-def replay(
-    config: Config = None,
-    workspace: WorkspaceOption = None,
-    preset: Preset = None,
-    max_usd: MaxUsd = None,
-    concurrency: Annotated[int | None, typer.Option(help="Calls in flight at most.")] = None,
-    project: Project = None,
-    deny_project: DenyProject = None,
-    since: Since = None,
-    until: Until = None,
-    yes: Yes = False,
-    json: Json = False,
-) -> None:
-    """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
-    from flows.commands import replay_only
-    from flows.settings import load_settings
-
-    over = _overrides(workspace, preset=preset, max_usd=max_usd, concurrency=concurrency)
-    over |= _select(project, deny_project, since, until)
-    replay_only(load_settings(config, over), json, yes)
+app.command()(replay)
+app.command()(estimate)
 
 
 @app.command()
@@ -192,7 +161,7 @@ def pairs(config: Config = None, workspace: WorkspaceOption = None, json: Json =
     from flows.commands import pairs_only
     from flows.settings import load_settings
 
-    pairs_only(load_settings(config, _overrides(workspace)), json)
+    pairs_only(load_settings(config, overrides_asked(workspace)), json)
 
 
 @app.command()
@@ -206,7 +175,7 @@ def normalize(
     from flows.commands import normalize_only
     from flows.settings import load_settings
 
-    over = _overrides(workspace)
+    over = overrides_asked(workspace)
     if recipe is not None:
         over["normalize"] = {"recipe": str(recipe)}
     normalize_only(load_settings(config, over), json)
@@ -227,7 +196,7 @@ def release(
     from flows.commands import release_only
     from flows.settings import load_settings
 
-    over = _accepting(_overrides(workspace, name=name), accept)
+    over = accepting(overrides_asked(workspace, name=name), accept)
     release_only(load_settings(config, over), json)
 
 
@@ -265,7 +234,7 @@ def forget(
     from flows.forget import forget_target
     from flows.settings import load_settings
 
-    forget_target(load_settings(config, _overrides(workspace)), target, kind, yes, everything, json)
+    forget_target(load_settings(config, overrides_asked(workspace)), target, kind, yes, everything, json)
 
 
 app.add_typer(privacy_app, name="privacy")
@@ -277,23 +246,10 @@ def doctor(config: Config = None, workspace: WorkspaceOption = None) -> None:
     from flows.doctor import examine
     from flows.settings import load_settings
 
-    raise typer.Exit(examine(load_settings(config, _overrides(workspace))))
+    raise typer.Exit(examine(load_settings(config, overrides_asked(workspace))))
 
 
-@app.command("simulate-openrouter")
-def simulate_openrouter(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8787,
-    key: Annotated[str, typer.Option(help="API key that is accepted.")] = "simulated-key",
-    latency: Annotated[float, typer.Option(help="Seconds before each answer.")] = 0.0,
-    credit_usd: Annotated[float, typer.Option(help="Credit on the account, in USD.")] = 1000.0,
-    fault: Annotated[list[str] | None, typer.Option(help="KIND=SHARE, e.g. 429=0.1; repeatable.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated models.")] = 0,
-) -> None:
-    """A server on this machine that speaks OpenRouter's wire format; answers are simulated."""
-    from flows.commands import serve_simulation
-
-    serve_simulation(host, port, key, latency, credit_usd, fault or [], seed)
+app.command("simulate-openrouter")(simulate_openrouter)
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
-"""The options that say what is read, shared by `run` and `ingest`."""
+"""Options that several commands share, above all those that say what is read and taken in."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -24,6 +25,22 @@ Sample = Annotated[
     int | None, typer.Option(min=1, help="Take at most so many sessions, a stratified sample.")
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of the sample.")]
+Project = Annotated[list[str] | None, typer.Option(help="Only projects of this name or folder (glob).")]
+DenyProject = Annotated[list[str] | None, typer.Option(help="Never projects of this name or folder (glob).")]
+Since = Annotated[str | None, typer.Option(help="First day of sessions, YYYY-MM-DD (UTC).")]
+Until = Annotated[str | None, typer.Option(help="Last day of sessions, YYYY-MM-DD (UTC).")]
+PrivacyOf = Annotated[
+    Path | None, typer.Option("--privacy", help="A run configuration whose [privacy] lists and files hold.")
+]
+Unredacted = Annotated[
+    bool, typer.Option("--unredacted", help="Text as recorded, in a folder that nothing is sent from.")
+]
+ForgottenIn = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--forgotten", help="With --unredacted: leave out what was forgotten in this workspace; repeatable."
+    ),
+]
 
 
 def sources_asked(
@@ -39,3 +56,39 @@ def sample_asked(size: int | None, seed: int | None) -> dict[str, Any]:
     given = {"max_traces": size, "seed": seed}
     chosen = {key: value for key, value in given.items() if value is not None}
     return {"sample": chosen} if chosen else {}
+
+
+def select_asked(
+    project: Sequence[str] | None, deny_project: Sequence[str] | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """The flags that choose sessions as the table `[select]`; flags not given are left out."""
+    given = {"projects": project, "deny_projects": deny_project, "since": since, "until": until}
+    chosen = {key: value for key, value in given.items() if value}
+    return {"select": chosen} if chosen else {}
+
+
+def overrides_asked(
+    workspace: Path | None = None,
+    preset: str | None = None,
+    max_usd: float | None = None,
+    name: str | None = None,
+    concurrency: int | None = None,
+) -> dict[str, Any]:
+    """Flags as the nested values they stand for; flags not given are left out."""
+    over: dict[str, Any] = {}
+    if workspace is not None:
+        over["workspace"] = str(workspace)
+    if preset is not None:
+        over["preset"] = preset
+    if max_usd is not None:
+        over["budget"] = {"max_total_usd": max_usd}
+    if name is not None:
+        over["release"] = {"name": name}
+    if concurrency is not None:
+        over["replay"] = {"concurrency": concurrency}
+    return over
+
+
+def accepting(over: dict[str, Any], accept: list[str] | None) -> dict[str, Any]:
+    """The nested values with the fingerprints to accept, where some are given."""
+    return {**over, "release": {**over.get("release", {}), "accept": accept}} if accept else over

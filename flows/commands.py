@@ -6,6 +6,7 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from flows.leftovers import end_leftover_servers, own_what_is_started
 from flows.summary import ReleaseOutcome, Summary, closing_rows, print_closing
 from records.printable import printable
 
@@ -44,6 +45,8 @@ def run_all(settings: "RunSettings", as_json: bool, yes: bool = False) -> None:
     from flows.prepare import prepare
 
     ready = prepare(settings)
+    end_leftover_servers()
+    own_what_is_started()
     quiet_prefect()
     from flows.harvest import harvest_prepared
 
@@ -100,6 +103,7 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False) -> No
     summary = Summary.from_json(record["summary"])
     release = ReleaseOutcome(None, None, 0, False, {}, {}, "not part of this command")
     keep = {
+        "worth knowing",
         "sessions left out",
         "selection",
         "states",
@@ -113,6 +117,26 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False) -> No
     }
     rows = closing_rows(summary, record["cap_usd"], record["teachers"], release)
     _say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
+
+
+def estimate_only(settings: "RunSettings", refresh: bool, as_json: bool) -> None:
+    """`tracemill estimate`: what a replay would cost; `refresh` reads prices from the servers first."""
+    from flows.estimate import estimate
+    from flows.estimate_text import estimate_rows
+
+    found = estimate(settings, refresh)
+    _say(estimate_rows(found), "tracemill estimate", found.to_json(), as_json)
+
+
+def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
+    """`tracemill replay --dry-run`: the requests in a file."""
+    from flows.dry_run import write_requests
+
+    record = write_requests(settings)
+    rows = [("requests", _plain(record["requests"])), ("written to", record["path"])]
+    if record["send_nothing"]:
+        rows.append(("send nothing", _plain(record["send_nothing"])))
+    _say(rows, "tracemill replay --dry-run", record, as_json)
 
 
 def pairs_only(settings: "RunSettings", as_json: bool) -> None:
@@ -149,12 +173,3 @@ def release_only(settings: "RunSettings", as_json: bool) -> None:
     rows = closing_rows(Summary(), None, [], outcome)
     keep = {"dropped", "pairs released", "publish gate", "release"}
     _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)
-
-
-def serve_simulation(
-    host: str, port: int, key: str, latency_s: float, credit_usd: float, faults: list[str], seed: int
-) -> None:
-    """`tracemill simulate-openrouter`: the wire server until it is interrupted."""
-    from flows.simulation import serve_until_interrupted
-
-    serve_until_interrupted(host, port, key, latency_s, credit_usd, faults, seed)

@@ -1,9 +1,9 @@
 """Consent: nothing leaves this machine before somebody has accepted what would go where.
 
 What was accepted is kept in the workspace (`consents.json`) with its date and scope: projects times
-destinations. A run whose scope is covered asks nothing; for a new project, a new server, model or
-provider, or a weaker data policy it asks again, for the new part alone. A session may go where every
-project that it worked in may go.
+destinations, redacted under these rules and these lists of the user's. A run whose scope is covered asks
+nothing; for a new project, a new server, model or provider, a weaker data policy, or lists that let more
+through it asks again, for the new part alone. A session may go where every project that it worked in may go.
 """
 
 import os
@@ -16,34 +16,38 @@ from typing import Any
 from flows.consent_text import confirmed, say_lines, say_request
 from flows.destinations import Destination, destinations, servers_of, terms_of
 from flows.inventory import TraceEntry, findings_of
+from flows.list_scope import ListScope, widest
 from flows.runs import utc_now, write_manifest
 from flows.settings import RunSettings
 from privacy.redact import RULES_VERSION
 from records.errors import PrivacyError, WorkspaceError
 from records.files import read_json_file, write_json
-from records.printable import printable
+from records.printable import printable, so_many
 from records.project import Project
 from records.workspace import Workspace
 
 CONSENTS = "consents.json"
-CONSENTS_SCHEMA = 2
+CONSENTS_SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What was accepted once: every one of the projects may go to every one of the destinations."""
+    """What was accepted once: every one of the projects, redacted under these lists or stricter ones, may
+    go to every one of the destinations."""
 
     date: str
     how: str
     redaction: str
     projects: frozenset[Project]
     destinations: frozenset[Destination]
+    lists: ListScope
 
-    def covers(self, project: Project, destination: Destination) -> bool:
-        """Whether this project may go there. A consent that was given under later redaction rules
-        than today's does not count: less would be taken out than was accepted."""
+    def covers(self, project: Project, lists: ListScope, destination: Destination) -> bool:
+        """Whether this project, redacted under these lists, may go there. A consent that was given under
+        later redaction rules than today's does not count: less would be taken out than was accepted."""
         return (
             project.digest in {accepted.digest for accepted in self.projects}
+            and lists.within(self.lists)
             and _number(self.redaction) <= _number(RULES_VERSION)
             and any(accepted.covers(destination) for accepted in self.destinations)
         )
@@ -56,6 +60,7 @@ class Consent:
             "redaction": self.redaction,
             "projects": [project._asdict() for project in sorted(self.projects)],
             "destinations": [found.to_json() for found in sorted(self.destinations)],
+            **self.lists.to_json(),
         }
 
 
@@ -80,6 +85,7 @@ def load_consents(work: Workspace) -> list[Consent]:
                 item["redaction"],
                 frozenset(Project(**project) for project in item["projects"]),
                 frozenset(Destination(**found) for found in item["destinations"]),
+                ListScope.from_json(item),
             )
             for item in value["consents"]
         ]
@@ -119,15 +125,18 @@ class Amount:
         )
 
     def __str__(self) -> str:
-        return f"{self.sessions:,} sessions, {self.states:,} steps, {self.megabytes:,.2f} MB"
+        return (
+            f"{so_many(self.sessions, 'session')}, {so_many(self.states, 'step')}, {self.megabytes:,.2f} MB"
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is not accepted yet: projects and destinations, and what redaction found in the projects.
 
-    A session that worked in several projects counts under each of them, and once in `total`. `unmatched`
-    are lines on the selection that matched nothing.
+    A session that worked in several projects counts under each of them, and once in `total`. `scopes` are
+    the user's lists that each project was redacted under, `wider` says that it was accepted before under
+    lists that let less through, `unmatched` are lines on the selection that matched nothing.
     """
 
     projects: Mapping[Project, Amount]
@@ -135,7 +144,14 @@ class Request:
     destinations: tuple[Destination, ...]
     findings: Mapping[str, int]
     terms: str
+    scopes: Mapping[ListScope, frozenset[Project]]
+    wider: bool = False
     unmatched: tuple[str, ...] = ()
+
+    @property
+    def lists(self) -> ListScope:
+        """The user's lists, as they hold for all of it."""
+        return widest(self.scopes)
 
     def to_json(self) -> dict[str, Any]:
         """As it is written to the run's manifest."""
@@ -146,20 +162,26 @@ class Request:
             "destinations": [d.to_json() | {"policy": d.policy()} for d in self.destinations],
             "found_and_replaced": dict(self.findings),
             "terms": self.terms,
+            "lists": {name: len(digests) for name, digests in self.lists.to_json().items()},
             "unmatched": list(self.unmatched),
         }
 
-    def accepted(self, how: str) -> Consent:
-        """The consent to all of it."""
-        return Consent(utc_now(), how, RULES_VERSION, frozenset(self.projects), frozenset(self.destinations))
+    def accepted(self, how: str) -> list[Consent]:
+        """The consent to all of it, one for each set of lists."""
+        now, places = utc_now(), frozenset(self.destinations)
+        return [
+            Consent(now, how, RULES_VERSION, projects, places, lists)
+            for lists, projects in self.scopes.items()
+        ]
 
     def in_short(self) -> str:
         """One line: how much would go where."""
         names = ", ".join(printable(project.name, 40) for project in list(self.projects)[:5])
         more = f" and {len(self.projects) - 5} more" if len(self.projects) > 5 else ""
         return (
-            f"{self.total.sessions:,} sessions ({self.total.megabytes:,.2f} MB) of {names}{more} "
-            f"would go to {len(self.destinations)} models at {servers_of(self.destinations)}"
+            f"{so_many(self.total.sessions, 'session')} ({self.total.megabytes:,.2f} MB) of {names}{more} "
+            f"would go to {so_many(len(self.destinations), 'model')} at {servers_of(self.destinations)}"
+            f"{', and the lists under [privacy] let more through than was accepted' if self.wider else ''}"
         )
 
 
@@ -177,25 +199,37 @@ def request_of(
         for project in entry.projects if entry.states else ():
             named.setdefault(project.digest, project)
             by_project.setdefault(project.digest, []).append(entry)
-    open_pairs = [
-        (project, found)
+    asked = [
+        (project, lists, found)
         for project in sorted(named.values(), key=lambda p: (p.name.casefold(), p.place, p.digest))
+        for lists in dict.fromkeys(entry.lists for entry in by_project[project.digest])
         for found in wanted
-        if not any(consent.covers(project, found) for consent in consents)
+        if not any(consent.covers(project, lists, found) for consent in consents)
     ]
-    if not open_pairs:
+    if not asked:
         return None
     sessions = _sessions(entries)
-    projects = dict.fromkeys(project for project, _ in open_pairs)
+    projects = dict.fromkeys(project for project, _, _ in asked)
     every = list({entry.trace_id: entry for p in projects for entry in by_project[p.digest]}.values())
     return Request(
         {project: Amount.of(by_project[project.digest], sessions) for project in projects},
         Amount.of(every, sessions),
-        tuple(sorted({found for _, found in open_pairs})),
+        tuple(sorted({found for _, _, found in asked})),
         dict(findings_of(every).most_common()),
         terms_of(settings),
+        _by_lists(asked),
+        any(consent.covers(p, consent.lists, found) for p, _, found in asked for consent in consents),
         tuple(unmatched),
     )
+
+
+def _by_lists(
+    asked: Iterable[tuple[Project, ListScope, Destination]],
+) -> dict[ListScope, frozenset[Project]]:
+    found: dict[ListScope, set[Project]] = {}
+    for project, lists, _ in asked:
+        found.setdefault(lists, set()).add(project)
+    return {lists: frozenset(projects) for lists, projects in found.items()}
 
 
 def _sessions(entries: Sequence[TraceEntry]) -> dict[str, str]:
@@ -239,7 +273,7 @@ def require_consent(
                 "consent",
                 f"read {place} and accept it with --yes, or leave projects out with [select]",
             )
-        save_consents(work, [*consents, request.accepted(how)])
+        save_consents(work, [*consents, *request.accepted(how)])
     return frozenset(entry.trace_id for entry in every if entry.projects)
 
 

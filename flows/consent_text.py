@@ -37,6 +37,11 @@ def say_request(request: "Request", place: Path) -> None:
         console.print(f"  {printable(found.model)} at {printable(found.origin)}: {found.policy()}")
     if request.terms:
         console.print(f"  {request.terms}")
+    allowed, listed = len(request.lists.allowed), len(request.lists.listed)
+    if allowed or listed or request.wider:
+        said = f"{listed:,} redacted (entries and values of .env files), {allowed:,} let through"
+        more = "; they let more through than was accepted before" if request.wider else ""
+        console.print(f"Under [privacy]: {said}{more}")
     console.print("What redaction found there and replaced:")
     for kind, count in request.findings.items():
         console.print(f"  {count:>7,}  {printable(kind)}")

@@ -9,10 +9,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from flows.prepare import check_teachers, policy_of
+from flows.prepare import check_teachers
+from flows.redacting import known_values, make_redactor
 from flows.settings import RunSettings
+from flows.voting import policy_of
 from normalize.recipe import check_available, load_recipe
-from privacy.second_opinion import ABSENT, find_kingfisher, kingfisher_version, require_kingfisher
+from privacy.second_opinion import ABSENT, require_kingfisher, try_kingfisher
 from records.errors import ConfigError, TracemillError, WorkspaceError
 from records.printable import printable
 from records.workspace import Workspace
@@ -48,9 +50,18 @@ def _teachers(settings: RunSettings) -> str:
 
 
 def _publish_gate(settings: RunSettings) -> str:
-    binary = find_kingfisher(os.environ)
     require_kingfisher(os.environ, settings.release.require_second_opinion)
-    return f"own rules and kingfisher {kingfisher_version(binary)}" if binary else f"own rules; {ABSENT}"
+    version = try_kingfisher(os.environ)
+    return (
+        f"own rules and kingfisher {version}, which found its canary" if version else f"own rules; {ABSENT}"
+    )
+
+
+def _privacy(settings: RunSettings) -> str:
+    lists = settings.privacy
+    known = known_values(make_redactor(None, lists))
+    listed = f"{len(lists.redact)} entries to redact, {len(lists.allow)} to allow"
+    return "; ".join([listed, *(f"{count} {what}" for what, count in known.items())])
 
 
 def _sources(settings: RunSettings) -> str:
@@ -84,6 +95,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
     yield "packages", _packages
     yield "data-juicer", _data_juicer
     yield "teachers", _teachers
+    yield "privacy", _privacy
     yield "publish gate", _publish_gate
     yield "sources", _sources
     yield "workspace", _workspace

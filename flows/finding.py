@@ -1,20 +1,24 @@
 """What there is to read: files, folders, URLs and datasets of the Hub → sources, each once."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from errno import ELOOP, ENOENT
 from pathlib import Path, PurePosixPath
+from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
 from flows.source_marks import address_of
 from flows.source_order import SourceOrder
 from flows.watermarks import Watermarks
-from ingesters.detect import DIALECTS, EVALUATION
+from ingesters.detect import ARCHIVE, DIALECTS, EVALUATION
 from ingesters.idle import still_written
 from ingesters.sources import (
     FETCHED,
     LINKED_FOLDER,
     UNREADABLE,
+    WORKSPACE,
     Reading,
     SourceFile,
     Stamp,
@@ -90,7 +94,7 @@ def _below(
     for file in discover([path], marks.recall) if marks else discover([path]):
         found.there.add(address_of(file))
         outright = file.path == path
-        if forced and file.dialect not in (UNREADABLE, LINKED_FOLDER):
+        if forced and file.dialect not in (UNREADABLE, LINKED_FOLDER, WORKSPACE):
             file = _forced(file, forced, outright)
         source = source_of(file.dialect)
         if source is None or wanted not in (None, source):
@@ -100,7 +104,7 @@ def _below(
             found.unread.append(Unread(str(file.path), reason))
             if file.dialect == UNREADABLE:
                 found.alone.append(file)
-            elif source is None and file.dialect != LINKED_FOLDER:
+            elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):
                 found.strangers.append(file)
         elif marks and marks.current(file):
             yield file  # unchanged: finished or not, all of it was read
@@ -147,10 +151,27 @@ def _why_unread(file: SourceFile) -> str:
     if file.dialect == LINKED_FOLDER:
         return "a linked folder, not followed"
     if file.dialect == UNREADABLE:
-        return "unreadable or no regular file"
+        return _why_unreadable(file.path)
+    if file.dialect == WORKSPACE:
+        return "a workspace of tracemill"
+    if file.dialect == ARCHIVE:
+        return "a zip archive, not unpacked"
     if file.dialect == EVALUATION:
         return "results of an evaluation, read with its runs"
     return "of no known format" if file.bytes else "empty"
+
+
+def _why_unreadable(path: Path) -> str:
+    """Why a file or folder could not be looked at, without its name."""
+    try:
+        kind = path.stat().st_mode
+        if not S_ISREG(kind) and not S_ISDIR(kind):
+            return "no regular file"
+        os.close(os.open(path, os.O_RDONLY))
+    except OSError as error:
+        nowhere = path.is_symlink() and error.errno in (ENOENT, ELOOP)
+        return "a link that leads nowhere" if nowhere else f"unreadable: {error.strerror}"
+    return "damaged: nothing of it can be read"
 
 
 def source_of(dialect: str | None) -> str | None:

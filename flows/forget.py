@@ -25,13 +25,14 @@ from flows.forget_find import Found, find, texts_of
 from flows.forget_text import record_of, rows_of, say_plan
 from flows.forgotten import Forgotten
 from flows.runs import sole_writer
-from flows.selection import folders_of
 from flows.settings import RunSettings
+from flows.sieve import folders_of
 from flows.summary import print_closing
 from flows.text_search import GONE, scrubbed
 from flows.watermarks import forget_marks
 from records.errors import PrivacyError, ReleaseError, WorkspaceError
 from records.files import read_json_file, write_json
+from records.printable import so_many
 from records.shard_rewrite import DROP_ORDER, drop_traces, sweep
 from records.workspace import Workspace, trace_ids_of
 from teachers.ledger import Ledger, sqlite_url
@@ -78,8 +79,10 @@ def forget_target(
 
 
 def _clean_up(work: Workspace) -> None:
-    """What killed writers left, a killed `forget` among them, is no part of any table or release."""
+    """What killed writers left, a killed `forget` among them, is no part of any table or release; the
+    requests of a dry run can be written again."""
     sweep(work)
+    work.dry_run_path.unlink(missing_ok=True)
     for left_over in work.releases_dir.glob("*/.*.tmp"):
         shutil.rmtree(left_over)
 
@@ -119,7 +122,7 @@ def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None
         say_plan(work, found)
         if confirmed("Remove this for good?"):
             return
-    size = f"{len(found.traces):,} of {found.of:,} traces, {len(found.releases)} releases"
+    size = f"{len(found.traces):,} of {found.of:,} traces, {so_many(len(found.releases), 'release')}"
     raise PrivacyError(
         f"not confirmed: {size}; nothing was removed",
         "a yes",

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from data_cards.versions import versions_in
 from flows.inventory import any_home, any_user
-from flows.selection import folders_of
+from flows.sieve import folders_of
 from flows.text_search import Needle, StandIns, batches, folded, in_a_placeholder, rows_of
 from flows.watermarks import FILE as MARKS
 from privacy.placeholders import placeholders_in, workspace_key
@@ -21,6 +21,7 @@ from records.project import Project
 from records.workspace import Workspace, trace_ids_of
 from teachers.ledger import Ledger
 from teachers.ledger_forget import trace_of_answer
+from teachers.price_book import PRICES
 
 Kind = Literal["trace", "project", "value"]
 KINDS: tuple[Kind, ...] = ("trace", "project", "value")
@@ -177,7 +178,7 @@ def _completed(work: Workspace, known: dict[str, Known], found: Found) -> Found:
 def texts_of(work: Workspace) -> Iterator[Path]:
     """The JSON files that say what was done: manifests of runs, what was consented to and accepted."""
     yield from sorted((work.root / "runs").rglob("*.json"))
-    kept = {"workspace.json", "forgotten.json"}
+    kept = {"workspace.json", "forgotten.json", PRICES}
     yield from (path for path in sorted(work.root.glob("*.json")) if path.name not in kept)
 
 

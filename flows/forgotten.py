@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from data_cards.versions import next_version, version_key, versions_in
 from flows.inventory import any_home
-from flows.selection import project_names
+from flows.sieve import project_names
 from flows.text_search import folded
 from privacy.leaves import Place, Text, opened
 from privacy.placeholders import workspace_key
@@ -23,7 +23,7 @@ from records.state import Trace
 from records.workspace import Workspace
 
 FORGOTTEN = "forgotten"
-_FILE = "forgotten.json"
+FORGOTTEN_FILE = "forgotten.json"
 _START = 4  # first characters of a text, by which the places to look at are found
 
 
@@ -51,7 +51,7 @@ class Forgotten:
     def of(cls, work: Workspace) -> "Forgotten":
         """The list as it stands. Raises WorkspaceError where the file is no such list: a broken one
         would let everything back in."""
-        key, path = workspace_key(work.root / "redaction.key"), work.root / _FILE
+        key, path = workspace_key(work.root / "redaction.key"), work.root / FORGOTTEN_FILE
         if not path.exists():
             return cls(key)
         value: Any = read_json_file(path)
@@ -118,7 +118,7 @@ class Forgotten:
             "versions": self.versions,
             "values": [list(value) for value in self.values],
         }
-        write_json(work.root / _FILE, value, private=True)
+        write_json(work.root / FORGOTTEN_FILE, value, private=True)
 
     def version_for(self, releases_dir: Path, name: str) -> str | None:
         """The version the next release of a name must bear where the latest was removed, so that no

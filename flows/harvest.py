@@ -7,7 +7,7 @@ stays off: it would store sessions. The command line calls the flow in its own p
 it with the same parameters.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -42,13 +42,11 @@ def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, 
 
 
 @task(name="shard", cache_policy=NO_CACHE, persist_result=False)
-def shard_task(
-    ready: Prepared, trace_ids: list[str], asking: Asking | None, tick: Callable[[float], None]
-) -> Summary:
+def shard_task(ready: Prepared, trace_ids: list[str], asking: Asking | None) -> Summary:
     """The traces of one shard through decide → replay → pairs."""
     shown = [Shown.of(trace) for trace in load_traces(ready.work, trace_ids)]
     source = shown[0].trace.source
-    replies, summary = ask_shard(ready.work, source, shown, asking, tick)
+    replies, summary = ask_shard(ready.work, source, shown, asking)
     made = make_pairs(shown, replies, ready.policy)
     write_labels(ready.work, source, trace_ids, made)
     summary.add(made.summary)
@@ -97,10 +95,11 @@ def _run(ready: Prepared, yes: bool) -> dict[str, Any]:
         total.flags["unfinished run taken up again"] += 1
     total.flags += known_values(ready.redactor)
     shards, entries = _ingest_shards(ready, run_id, total)
-    total.unmatched = [] if ready.plan.kept else ready.settings.select.unmatched(total.matched)
+    total.unmatched = ready.settings.select.unmatched(total.matched)
     accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched)
     with meter(cap) as gauge:
-        _run_shards(ready, run_id, shards, accepted, total, gauge)
+        states = {entry.trace_id: entry.states for entry in entries}
+        _run_shards(ready, run_id, shards, states, accepted, total, gauge)
         raise_if_interrupted()
         gauge.begin("normalise and release", 1)
         release = release_task(ready, run_id, total)
@@ -137,22 +136,29 @@ def _run_shards(
     ready: Prepared,
     run_id: str,
     shards: list[list[str]],
+    states: Mapping[str, int],
     accepted: frozenset[str],
     total: Summary,
     gauge: Meter,
 ) -> None:
     remembers = _has_ledger(ready.settings)
-    with Asking.open(ready.settings, ready.work, run_id, ready.redactor, accepted) as asking:
+    with Asking.open(ready.settings, ready.work, run_id, ready.redactor, accepted, gauge) as asking:
         settled = Settled(ready.work, ready.settings)
-        gauge.begin("shards", len(shards))
+        if asking is None:
+            gauge.begin("shards", len(shards))
+        else:
+            asking.begin(total.states)
         for trace_ids in shards:
             raise_if_interrupted()
             done = settled.summary_of(trace_ids) if asking is None or remembers else None
             if done is None:
-                done = shard_task(ready, trace_ids, asking, lambda usd: gauge.advance(0, usd))
+                done = shard_task(ready, trace_ids, asking)
                 settled.add(trace_ids, done)
+            elif asking is not None:
+                asking.pass_over(sum(states[trace_id] for trace_id in trace_ids))
             total.add(done)
-            gauge.advance(1)
+            if asking is None:
+                gauge.advance()
         if asking is not None:
             asking.book(total)
 

@@ -1,6 +1,8 @@
 """The shards of `tracemill ingest`, one after the other or in several processes, with one outcome."""
 
 import os
+import sys
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -13,10 +15,15 @@ from flows.source_order import SourceOrder
 from ingesters.sources import SourceFile
 from records.errors import WorkspaceError
 from records.identity import canonical_json, digest
+from records.state import Trace
 from records.workspace import Workspace
 
 if TYPE_CHECKING:
-    from flows.selection import SelectSettings, Sieve
+    from multiprocessing.context import BaseContext
+
+    from flows.selection import SelectSettings
+    from flows.settings import PrivacySettings
+    from flows.sieve import Sieve
 
 _WORTH_A_PROCESS_BYTES = 64e6
 Files = tuple[SourceFile, ...]
@@ -25,7 +32,8 @@ Files = tuple[SourceFile, ...]
 @dataclass(frozen=True, slots=True)
 class IngestOrder:
     """What `tracemill ingest` is asked for. `jobs` processes at most; None: one for every 64 MB, up to
-    the cores there are."""
+    the cores there are. `privacy` are the user's own lists; `forgotten` the workspaces whose forgotten
+    sessions stay out of a folder of recorded text, which can forget nothing itself."""
 
     sources: SourceOrder
     out: Path
@@ -34,12 +42,15 @@ class IngestOrder:
     jobs: int | None = None
     shard_mb: float = 16.0
     sample: SampleOrder | None = None
+    privacy: "PrivacySettings | None" = None
+    forgotten: tuple[Path, ...] = ()
 
     def fingerprint(self) -> str:
         """What is taken in, without where to and how fast."""
         chosen = self.select.model_dump(mode="json") if self.select else {}
         sampled = astuple(self.sample) if self.sample else None
-        asked = [self.sources.names(), self.sources.format, chosen, self.unredacted, sampled]
+        lists = self.privacy.model_dump(mode="json") if self.privacy else {}
+        asked = [self.sources.names(), self.sources.format, chosen, self.unredacted, sampled, lists]
         return digest("ingest", canonical_json(asked), size=8)
 
 
@@ -70,19 +81,29 @@ def _jobs_for(shards: Sequence[Files]) -> int:
 
 
 def intake_of(order: IngestOrder, work: Workspace) -> Intake:
-    """How the sources of an order are taken in."""
+    """How the sources of an order are taken in. Raises WorkspaceError where one that says what was
+    forgotten is none."""
     select, size = order.select, order.shard_mb * 1e6
     if order.unredacted:
-        return Intake(work, None, _selected(select) if select else None, size)
-    from flows.redacting import make_redactor, make_sieve
+        return Intake(work, None, _recorded_sieve(order) if select or order.forgotten else None, size)
+    from flows.list_scope import NO_LISTS
+    from flows.redacting import list_scope, make_redactor, make_sieve
 
-    return Intake(work, make_redactor(work), make_sieve(select, work), size)
+    lists = list_scope(work, order.privacy) if order.privacy else None
+    sieve = make_sieve(select, work, lists)
+    return Intake(work, make_redactor(work, order.privacy), sieve, size, lists or NO_LISTS)
 
 
-def _selected(select: "SelectSettings") -> "Sieve":
-    from flows.selection import Sieve, none_forgotten
+def _recorded_sieve(order: IngestOrder) -> "Sieve":
+    from flows.forgotten import Forgotten
+    from flows.sieve import Sieve
 
-    return Sieve(none_forgotten, select)
+    known = [Forgotten.of(Workspace.open(place, create=False)) for place in order.forgotten]
+
+    def reason(trace: Trace) -> str | None:
+        return next((why for each in known if (why := each.reason(trace))), None)
+
+    return Sieve(reason, order.select)
 
 
 def _discard(work: Workspace, done: Ingested) -> None:
@@ -95,9 +116,8 @@ def _discard(work: Workspace, done: Ingested) -> None:
 def _in_processes(order: IngestOrder, jobs: int, shards: Sequence[Files]) -> Iterator[Ingested]:
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
 
-    pool = ProcessPoolExecutor(jobs, get_context("spawn"), _start, (order,))
+    pool = ProcessPoolExecutor(jobs, _context(), _start, (order,))
     try:
         yield from pool.map(_take_in, shards)
     except BrokenProcessPool:
@@ -108,6 +128,14 @@ def _in_processes(order: IngestOrder, jobs: int, shards: Sequence[Files]) -> Ite
         ) from None
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _context() -> "BaseContext":
+    """How a process begins: as a copy of this one, which costs nothing, where that is sound (Linux, no other
+    thread that may hold a lock), else from nothing."""
+    from multiprocessing import get_context
+
+    return get_context("fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn")
 
 
 _own: Intake | None = None

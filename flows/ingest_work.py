@@ -5,18 +5,22 @@ from dataclasses import fields, replace
 from typing import Any
 
 from flows.carrying import marks_of
+from flows.forgotten import FORGOTTEN_FILE
 from flows.ingest_jobs import IngestOrder, ingested_shards, intake_of
 from flows.interrupts import raise_if_interrupted
 from flows.known_sources import begin, known_sources
 from flows.progress import meter
-from flows.runs import end_run, sole_writer, start_run, write_manifest
-from flows.shard_ingest import count_entries
+from flows.runs import DEFAULT_WORKSPACE, end_run, sole_writer, start_run, write_manifest
+from flows.shard_ingest import Intake, count_entries
 from flows.shards import GONE, Kept, Plan, plan_sources
 from flows.stock import take_stock
 from flows.summary import Summary
 from flows.watermarks import Watermarks
+from records.errors import ConfigError, WorkspaceError
 from records.files import encodable
+from records.printable import so_many
 from records.skip import IngestReport
+from records.trace_rows import traces_from_table
 from records.workspace import Workspace
 
 _SUMMED = (
@@ -41,17 +45,58 @@ def ingest_everything(order: IngestOrder) -> dict[str, Any]:
     Raises SourceError before anything is written where a path is no session, WorkspaceError where the
     folder cannot be written or holds the other kind of text.
     """
+    order = _checked(order)
     text = "recorded" if order.unredacted else "redacted"
-    known = known_sources(order.out, None, order.select, order.sources.format, text)
+    known = known_sources(order.out, order.privacy, order.select, order.sources.format, text)
     plan = plan_sources(order.sources, order.shard_mb, known, order.sample is not None)
     work = Workspace.open(order.out, text=text)
     with sole_writer(work):
         return _ingest(order, work, plan, known)
 
 
+def _checked(order: IngestOrder) -> IngestOrder:
+    """The order, with the default workspace as one that says what was forgotten. Raises ConfigError for
+    options that exclude each other or lists that cannot be used."""
+    if order.unredacted and order.privacy is not None:
+        raise ConfigError("--unredacted redacts nothing and --privacy says what to redact", "one of them")
+    if order.forgotten and not order.unredacted:
+        raise ConfigError(
+            "--forgotten is given without --unredacted",
+            "one workspace",
+            "what was forgotten in the workspace of --out stays out of it anyway",
+        )
+    if order.privacy is not None:
+        from flows.redacting import make_redactor
+
+        make_redactor(None, order.privacy)
+    if order.unredacted and not order.forgotten and (DEFAULT_WORKSPACE / FORGOTTEN_FILE).is_file():
+        return replace(order, forgotten=(DEFAULT_WORKSPACE,))
+    return order
+
+
+def _refuse_forgotten(intake: Intake) -> None:
+    """A folder of recorded text is no place to take single sessions out of. Raises WorkspaceError where it
+    holds what was forgotten since."""
+    if intake.sieve is None:
+        return
+    found = sum(
+        intake.sieve.forgotten(trace) is not None
+        for table in intake.work.current("traces")
+        for trace in traces_from_table(table)
+    )
+    if found:
+        raise WorkspaceError(
+            f"{intake.work.root} holds {so_many(found, 'session')} forgotten since",
+            "recorded text of what was not forgotten",
+            "remove the folder and ingest again",
+        )
+
+
 def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks | None) -> dict[str, Any]:
     started = time.perf_counter()
     intake = intake_of(order, work)
+    if order.forgotten:
+        _refuse_forgotten(intake)
     marks = known or begin(work.root, intake.redactor, order.select, order.sources.format, work.text)
     total, read = Summary(unread=plan.unread_reasons()), dict[str, int]()
     stock = take_stock(plan, marks, intake, order.sample, read, total)
@@ -67,7 +112,11 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
             gauge.advance(done.summary.files)
             raise_if_interrupted()
     count_entries(total, entries.values())
-    if order.select and not plan.kept:  # what was read before met the entries then
+    if intake.redactor is not None:
+        from flows.redacting import known_values
+
+        total.flags += known_values(intake.redactor)
+    if order.select:
         total.unmatched = order.select.unmatched(total.matched)
     record = encodable(
         {

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from flows.list_scope import NO_LISTS, ListScope
 from records.message import Message
 from records.project import Project
 from records.state import Trace
@@ -38,6 +39,7 @@ class TraceEntry:
     states: int
     text_bytes: int
     findings: Mapping[str, int] = field(default_factory=dict)
+    lists: ListScope = NO_LISTS
 
     @classmethod
     def of(cls, trace: Trace) -> "TraceEntry":
@@ -51,6 +53,7 @@ class TraceEntry:
             trace.step_count,
             sum(map(_text_bytes, messages.values())),
             {k.removeprefix(FOUND): n for k, n in trace.notes.items() if k.startswith(FOUND)},
+            ListScope.of_notes(trace.notes),
         )
 
 
@@ -72,12 +75,11 @@ def _utf8_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def with_findings(trace: Trace, found: Counter[str]) -> Trace:
-    """The trace with what redaction found in it, types and counts alone, in its notes."""
-    if not found:
-        return trace
-    said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())}
-    return replace(trace, notes=dict(trace.notes) | said)
+def with_findings(trace: Trace, found: Counter[str], lists: ListScope) -> Trace:
+    """The trace with what redaction found in it, types and counts alone, and under which of the user's
+    lists, in its notes."""
+    said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | lists.notes()
+    return replace(trace, notes=dict(trace.notes) | said) if said else trace
 
 
 def findings_of(entries: Iterable[TraceEntry]) -> Counter[str]:

@@ -1,7 +1,9 @@
 """A process that does one thing and ends: what it can go without."""
 
 import gc
+import importlib
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,11 +12,16 @@ _VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"
 
 
 @contextmanager
-def lean() -> Iterator[None]:
-    """Enter it before anything large is imported. Garbage collection is rare meanwhile, and none looks at
-    what is left at the end: sessions make no rings of objects, and looking for some costs a tenth."""
+def lean(numpy: bool = False) -> Iterator[None]:
+    """Enter it before anything large is imported; `numpy` where something in it wants that.
+
+    Garbage collection is rare meanwhile, and none looks at what is left at the end: sessions make no rings
+    of objects, and looking for some costs a tenth.
+    """
     for name, value in _VARIABLES.items():
         os.environ.setdefault(name, value)
+    if not numpy:
+        _load_arrow_alone()
     before = gc.get_threshold()
     gc.set_threshold(100_000, 50, 100)
     try:
@@ -22,3 +29,16 @@ def lean() -> Iterator[None]:
     finally:
         gc.set_threshold(*before)
         gc.freeze()
+
+
+def _load_arrow_alone() -> None:
+    """pyarrow takes numpy where it is installed, for conversions that nobody here makes, and numpy takes
+    as long to load as pyarrow: https://arrow.apache.org/docs/python/install.html (optional dependencies)."""
+    if "numpy" in sys.modules or "pyarrow" in sys.modules:
+        return
+    hidden: dict[str, object] = sys.modules  # type: ignore[assignment]
+    hidden["numpy"] = None  # what `import` takes for a module that is not there
+    try:
+        importlib.import_module("pyarrow.parquet")
+    finally:
+        del hidden["numpy"]

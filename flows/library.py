@@ -20,7 +20,7 @@ def _traces(states: Sequence[TraceState]) -> list[Trace]:
     """The redacted traces of the states, each once, in the order of their first state."""
     redactor = make_redactor()
     seen: dict[str, Trace] = {state.trace.trace_id: state.trace for state in states}
-    return [t if t.redaction else redactor.redact_trace(t)[0] for t in seen.values()]
+    return [redactor.redact_trace(trace)[0] for trace in seen.values()]
 
 
 async def replay_trace(
@@ -33,10 +33,15 @@ async def replay_trace(
 ) -> list[TeacherReply]:
     """Ask every teacher what it would have done at each of the states.
 
-    The states are redacted before anything is sent. `max_total_usd` caps what is spent and reserved
-    together, in USD. `ledger` is a database URL or a SQLite file that remembers what was bought, so that
-    a second call pays nothing; without one the memory ends with the call. A failed call is a reply with
-    `failure` set. Raises ConfigError or TeacherError before anything is spent.
+    Calling it is the consent: it sends the states to the teachers without asking anybody, where
+    `tracemill replay` names projects and destinations and asks first. They are redacted before anything
+    is sent, by the rules and with what the environment gives away (secret-named variables, home folder,
+    user name); a trace that these rules have redacted already goes as it is.
+
+    `max_total_usd` caps what is spent and reserved together, in USD. `ledger` is a database URL or a
+    SQLite file that remembers what was bought, so that a second call pays nothing; without one the memory
+    ends with the call. A failed call is a reply with `failure` set. Raises ConfigError or TeacherError
+    before anything is spent.
     """
     wanted = {str(state.step_id) for state in states}
     shown = [Shown.of(trace) for trace in _traces(states)]

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from agreement.vote import Policy
 from flows.destinations import destinations
 from flows.known_sources import begin, known_sources
-from flows.redacting import make_redactor, make_sieve
+from flows.redacting import list_scope, make_redactor, make_sieve
 from flows.settings import RunSettings
 from flows.shard_ingest import Intake
 from flows.shards import Plan, plan_shards
+from flows.voting import policy_of
 from flows.watermarks import Watermarks
 from normalize.normalizer import DJNormalizer
 from normalize.recipe import check_available, load_recipe
 from privacy.redact import Redactor
-from privacy.second_opinion import require_kingfisher
+from privacy.second_opinion import require_kingfisher, try_kingfisher
 from records.errors import ConfigError
 from records.workspace import Workspace
 from teachers.eligibility import require_eligible
@@ -41,12 +42,12 @@ def prepare(settings: RunSettings) -> Prepared:
     recipe that cannot run and a workspace that cannot be written; nothing is written before the rest
     holds. What takes long is checked last: data-juicer takes seconds to say what it thinks of a recipe.
     """
+    make_redactor(None, settings.privacy)
     known = known_sources(settings.workspace, settings.privacy, settings.select, settings.sources.format)
     plan = plan_shards(settings, known)
     policy = policy_of(settings)
     check_teachers(settings, policy)
-    make_redactor(None, settings.privacy)
-    require_kingfisher(os.environ, settings.release.require_second_opinion)
+    check_second_opinion(settings)
     load_recipe(settings.normalize.recipe)
     if _answers_are_needed_of_this_machine(settings):
         from flows.asking import check_answering
@@ -55,6 +56,8 @@ def prepare(settings: RunSettings) -> Prepared:
     normalizer = make_normalizer(settings)
     work = Workspace.open(settings.workspace)
     redactor = make_redactor(work, settings.privacy)
+    lists = list_scope(work, settings.privacy)
+    sieve = make_sieve(settings.select, work, lists)
     return Prepared(
         settings,
         work,
@@ -62,7 +65,7 @@ def prepare(settings: RunSettings) -> Prepared:
         known or begin(work.root, redactor, settings.select, settings.sources.format),
         policy,
         redactor,
-        Intake(work, redactor, make_sieve(settings.select, work), settings.shard_mb * 1e6),
+        Intake(work, redactor, sieve, settings.shard_mb * 1e6, lists),
         normalizer,
     )
 
@@ -75,15 +78,13 @@ def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
     return not (settings.workspace / "ledger.sqlite").exists()
 
 
-def policy_of(settings: RunSettings) -> Policy:
-    """The vote of a configuration."""
-    vote = settings.agreement
-    return Policy(
-        threshold=vote.threshold,
-        min_families=vote.min_families,
-        exclude_student_family=vote.exclude_student_family,
-        level=vote.level,
-    )
+def check_second_opinion(settings: RunSettings) -> None:
+    """Raises PrivacyError where the publish gate would fail for its second opinion: kingfisher is wanted and
+    absent, or there and broken. It is tried before anything is sent to another machine; where nothing is, the
+    gate finds out soon enough."""
+    require_kingfisher(os.environ, settings.release.require_second_opinion)
+    if destinations(settings, os.environ):
+        try_kingfisher(os.environ)
 
 
 def check_teachers(settings: RunSettings, policy: Policy) -> None:

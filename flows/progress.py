@@ -1,49 +1,77 @@
 """Progress of long work: a live bar on a terminal, a plain line every 30 seconds elsewhere.
 
-It always says what was spent, the cap, and what the spending comes to at this rate.
+It always says what was spent, the cap, and what the spending comes to at this rate; and, while a provider
+is down, who is waited for, why, and until when.
 """
 
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-_QUIET_S = 30.0
+QUIET_S = 30.0
 
 
-@dataclass(slots=True)
 class Meter:
-    """Counts finished work and money; `advance` is cheap and may be called for every reply."""
+    """Counts finished work and money; every call is cheap and may be made for every reply."""
 
-    cap_usd: float | None = None
-    spent_usd: float = 0.0
-    done: int = 0
-    total: int = 0
-    stage: str = ""
-    _bar: "Progress | None" = None
-    _task: "TaskID | None" = None
-    _last: float = field(default_factory=time.monotonic)
+    def __init__(self, cap_usd: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds."""
+        self.cap_usd = cap_usd
+        self.spent_usd = 0.0
+        self.done = 0
+        self.total = 0
+        self.stage = ""
+        self.note = ""
+        self._clock = clock
+        self._paid_usd, self._paid = 0.0, 0
+        self._waits: dict[str, tuple[str, float]] = {}
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
 
-    def begin(self, stage: str, total: int) -> None:
-        """A new stage of `total` units of work."""
-        self.stage, self.total, self.done = stage, total, 0
-        if self._bar is not None and self._task is not None:
-            self._bar.reset(self._task, total=total, description=stage, money="")
+    def begin(self, stage: str, total: int, spent_usd: float = 0.0) -> None:
+        """A new stage of `total` units of work; `spent_usd` was paid before it."""
+        self.stage, self.total, self.done, self.spent_usd = stage, total, 0, spent_usd or self.spent_usd
+        self._paid_usd, self._paid = 0.0, 0
+        self._waits.clear()
+        self._show()
 
-    def advance(self, count: int = 1, spent_usd: float = 0.0) -> None:
-        """`count` more units are done and `spent_usd` more was charged."""
+    def expect(self, fewer: int) -> None:
+        """So many units less than was thought."""
+        self.total -= fewer
+        self._show()
+
+    def advance(self, count: int = 1) -> None:
+        """`count` more units are done."""
         self.done += count
-        self.spent_usd += spent_usd
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, advance=count, money=self.money())
-        elif time.monotonic() - self._last >= _QUIET_S:
-            self._last = time.monotonic()
-            sys.stderr.write(f"{self.stage} {self.done:,}/{self.total:,} {self.money()}".rstrip() + "\n")
+        self._show()
+
+    def replied(self, teacher: str, cost_usd: float | None, well: bool) -> None:
+        """A reply of a teacher is there: it cost `cost_usd`, None where it was bought before; `well`
+        unless the call failed. It ends a wait that was over, not one that other calls are still in."""
+        if well and teacher in self._waits and self._waits[teacher][1] < self._clock():
+            del self._waits[teacher]
+        if cost_usd is not None:
+            self.spent_usd += cost_usd
+            self._paid_usd, self._paid = self._paid_usd + cost_usd, self._paid + 1
+        self.advance(1)
+
+    def waits(self, teacher: str, why: str, seconds: float) -> None:
+        """A teacher is asked again in so many seconds; `why` says what it did: `answers 503`."""
+        self._waits[teacher] = (why, self._clock() + seconds)
+
+    def line(self) -> str:
+        """`questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`."""
+        return f"{self.stage} {self.done:,}/{self.total:,} {self.status()}".rstrip()
+
+    def status(self) -> str:
+        """Money, who is waited for, and a note."""
+        return "; ".join(part for part in (self.money(), self.waiting(), self.note) if part)
 
     def money(self) -> str:
         """`$0.12 of $10.00, about $0.40 at this rate`; empty where nothing was spent."""
@@ -52,32 +80,77 @@ class Meter:
         text = f"${self.spent_usd:.4f}"
         if self.cap_usd is not None:
             text += f" of ${self.cap_usd:.2f}"
-        if 0 < self.done < self.total:
-            text += f", about ${self.spent_usd * self.total / self.done:.4f} at this rate"
+        if self._paid and self.done < self.total:
+            rest = (self.total - self.done) * self._paid_usd / self._paid
+            text += f", about ${self.spent_usd + rest:.4f} at this rate"
         return text
+
+    def waiting(self) -> str:
+        """`waiting: NAME answers 503, next try in 12 s`: of several the one that is asked next."""
+        waits = sorted(self._waits.items(), key=lambda item: item[1][1])
+        if not waits:
+            return ""
+        teacher, (why, until) = waits[0]
+        left = until - self._clock()
+        when = f"next try in {left:.0f} s" if left >= 1 else "trying again"
+        more = f", and {len(waits) - 1} more" if len(waits) > 1 else ""
+        return f"waiting: {teacher} {why}, {when}{more}"
+
+    def _show(self) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self.done, total=self.total, description=self.stage)
+
+    @contextmanager
+    def live(self) -> Iterator[None]:
+        """A bar on stderr while the block lasts."""
+        with _bar(self.status) as self._bar:
+            self._task = self._bar.add_task("starting", total=None)
+            yield
+
+    @contextmanager
+    def plain(self, every_s: float) -> Iterator[None]:
+        """A line on stderr every so many seconds while the block lasts."""
+        over = threading.Event()
+
+        def tell() -> None:
+            while not over.wait(every_s):
+                if self.stage:
+                    sys.stderr.write(f"{self.line()}\n")
+
+        teller = threading.Thread(target=tell, name="progress", daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            over.set()
+            teller.join()
 
 
 @contextmanager
-def meter(cap_usd: float | None) -> Iterator[Meter]:
-    """A meter on stderr, live while the block runs where that is a terminal."""
-    if not sys.stderr.isatty():
-        yield Meter(cap_usd)
-        return
-    with _bar() as bar:
-        task = bar.add_task("starting", total=None, money="")
-        yield Meter(cap_usd, _bar=bar, _task=task)
+def meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[Meter]:
+    """A meter on stderr while the block runs: live where that is a terminal, elsewhere a line every
+    `every_s` seconds."""
+    made = Meter(cap_usd)
+    with made.live() if sys.stderr.isatty() else made.plain(every_s):
+        yield made
 
 
-def _bar() -> "Progress":
+def _bar(status: Callable[[], str]) -> "Progress":
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[money]}"),
-        console=Console(stderr=True),
-        transient=True,
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
     )
+    from rich.text import Text
+
+    class Status(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(status())
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, Status(), console=Console(stderr=True), transient=True)

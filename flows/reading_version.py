@@ -19,7 +19,14 @@ if TYPE_CHECKING:
     from privacy.redact import Redactor
 
 _READERS = ("harnesses", "ingesters", "privacy", "records")
-_CHOOSERS = ("flows.inventory", "flows.selection", "flows.shard_ingest", "flows.source_marks")
+_CHOOSERS = (
+    "flows.inventory",
+    "flows.list_scope",
+    "flows.selection",
+    "flows.shard_ingest",
+    "flows.sieve",
+    "flows.source_marks",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,56 @@
 
 import os
 from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from flows.forgotten import Forgotten
-from flows.selection import SelectSettings, Sieve
-from flows.settings import PrivacySettings
+from flows.list_scope import ListScope
+from flows.sieve import Sieve
 from privacy.placeholders import workspace_key
 from privacy.redact import Redactor
 from records.errors import WorkspaceError
 from records.workspace import Workspace
 
+if TYPE_CHECKING:
+    from flows.selection import SelectSettings
+    from flows.settings import PrivacySettings
 
-def make_redactor(work: Workspace | None = None, lists: PrivacySettings | None = None) -> Redactor:
+
+def make_redactor(work: Workspace | None = None, lists: "PrivacySettings | None" = None) -> Redactor:
     """The redactor of this machine: its secret-named variables, home folder and user name, and the
     user's own lists; with the key of a workspace, so that a placeholder reveals nothing and stays the
     same there. Raises ConfigError for a list entry or a file that cannot be used."""
-    lists = lists or PrivacySettings()
+    if lists:
+        _require_usable(lists.redact, lists.allow)
     return Redactor.from_environment(
         os.environ,
         key=_redaction_key(work) if work else b"",
-        redact=lists.redact,
-        allow=lists.allow,
-        env_files=lists.env_files,
+        redact=lists.redact if lists else (),
+        allow=lists.allow if lists else (),
+        env_files=lists.env_files if lists else (),
     )
+
+
+@lru_cache
+def _require_usable(redact: tuple[str, ...], allow: tuple[str, ...]) -> None:
+    if redact or allow:
+        from privacy.list_checks import check_entries
+
+        check_entries(redact, allow, _written_everywhere())
+
+
+def _written_everywhere() -> str:
+    """What no session says and every release holds: names of columns, the card, roles, stand-in prompts and
+    tools."""
+    from data_cards.card import TEMPLATE
+    from data_cards.features import column_names
+    from data_cards.manifest import Manifest
+    from harnesses.harness import HARNESSES
+
+    names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
+    prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]
+    return "\n".join([*names, TEMPLATE.read_text("utf-8"), *prompts])
 
 
 def known_values(redactor: Redactor) -> Counter[str]:
@@ -34,6 +62,11 @@ def known_values(redactor: Redactor) -> Counter[str]:
             for name, count in redactor.known_from_files.items()
         }
     )
+
+
+def list_scope(work: Workspace, lists: "PrivacySettings") -> ListScope:
+    """The user's own lists as a consent knows them."""
+    return ListScope.of(lists, _redaction_key(work))
 
 
 def _redaction_key(work: Workspace) -> bytes:
@@ -47,6 +80,7 @@ def _redaction_key(work: Workspace) -> bytes:
     return workspace_key(path)
 
 
-def make_sieve(select: SelectSettings | None, work: Workspace) -> Sieve:
-    """What is left out of this workspace: what was forgotten, and what is not selected."""
-    return Sieve(Forgotten.of(work).reason, select)
+def make_sieve(select: "SelectSettings | None", work: Workspace, lists: ListScope | None = None) -> Sieve:
+    """What is left out of this workspace: what was forgotten, what is not selected, and what was redacted
+    under lists that let more through than these."""
+    return Sieve(Forgotten.of(work).reason, select, lists)

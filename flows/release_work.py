@@ -6,13 +6,13 @@ from data_cards.release import NoRelease, write_release
 from data_cards.spec import Loss, ReleaseSpec, TeacherEntry
 from flows.forgotten import Forgotten
 from flows.interrupts import raise_if_interrupted
-from flows.prepare import policy_of
 from flows.publish_gate import judging, make_gate
 from flows.reduce import load_pairs, votes_without_pair, with_states
 from flows.runs import code_version, write_manifest
 from flows.settings import RunSettings
 from flows.shard_work import pair_kind
 from flows.summary import ReleaseOutcome, Summary
+from flows.voting import policy_of
 from normalize.normalizer import DJNormalizer, Normalized
 from privacy.redact import RULES_VERSION
 from records.workspace import Workspace

@@ -19,6 +19,8 @@ from records.identity import digest
 from records.workspace import Workspace
 
 MANIFEST_SCHEMA = 1
+DEFAULT_WORKSPACE = Path("tracemill-workspace")
+"""Where none is given, in the folder a command is called in."""
 
 
 def utc_now() -> str:

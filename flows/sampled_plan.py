@@ -14,6 +14,7 @@ from flows.sampling import Candidate, Drawn, SampleOrder, draw, stratum_of
 from flows.shard_ingest import NOT_SAMPLED, Account
 from flows.shards import UNCHANGED, Kept, Plan
 from flows.source_marks import Facts, Mark, Seen, part_key, rows_digest
+from flows.summary import Summary
 from flows.watermarks import Watermarks
 from ingesters.parquet_rows import TableSlice
 from ingesters.row_glance import Glanced, glance
@@ -21,7 +22,7 @@ from ingesters.sources import Reading, SourceFile
 from records.state import Trace
 
 if TYPE_CHECKING:
-    from flows.selection import Sieve
+    from flows.sieve import Sieve
 
 Quiet = Callable[[Trace], Facts]
 """The facts of a trace as they may be written down."""
@@ -35,13 +36,13 @@ class _Pool:
     accounts: list[Account] = field(default_factory=list)
     rows: dict[str, tuple[int, int]] = field(default_factory=dict)
     candidates: list[Candidate] = field(default_factory=list)
-    left_out: Counter[str] = field(default_factory=Counter)
+    count: Summary = field(default_factory=Summary)
 
 
 def sampled(
     plan: Plan, order: SampleOrder, marks: Watermarks, sieve: "Sieve | None", quiet: Quiet
-) -> tuple[Plan, Drawn, Counter[str]]:
-    """The plan cut down to a sample, the draw, and how many sessions were left out by reason. What was
+) -> tuple[Plan, Drawn, Summary]:
+    """The plan cut down to a sample, the draw, and the count of what was left out and matched. What was
     looked into is remembered, so that no later draw has to. Raises SourceError where a table cannot be
     read."""
     pool = _Pool(marked=list(plan.kept))
@@ -52,8 +53,8 @@ def sampled(
     _add_sessions(pool, order)
     drawn = draw(pool.candidates, order)
     if missed := drawn.candidates - len(drawn.taken):
-        pool.left_out[NOT_SAMPLED] += missed
-    return _chosen(plan, pool, parts, drawn, marks), drawn, pool.left_out
+        pool.count.left_out[NOT_SAMPLED] += missed
+    return _chosen(plan, pool, parts, drawn, marks), drawn, pool.count
 
 
 def _look_into(files: Sequence[SourceFile], pool: _Pool, sieve: "Sieve | None", quiet: Quiet) -> None:
@@ -62,12 +63,13 @@ def _look_into(files: Sequence[SourceFile], pool: _Pool, sieve: "Sieve | None", 
         reading = Reading(file)
         account = Account(file, reading.report, whole=False)
         for trace in reading:
-            if reason := sieve(trace) if sieve else None:
+            if reason := sieve.reason(trace, account.matched) if sieve else None:
                 account.left_out[reason] += 1
             else:
                 account.seen.append(Seen(trace.trace_id, trace.parent_trace_id, quiet(trace)))
         account.report = reading.report
         pool.accounts.append(account)
+        pool.count.matched += account.matched
 
 
 def _look_at_rows(
@@ -77,8 +79,8 @@ def _look_at_rows(
     found: list[tuple[str, str, int, int, Facts]] = []
     for place, part in enumerate(parts):
         for row in _glanced(part):
-            if reason := sieve(row.trace) if sieve else None:
-                pool.left_out[reason] += 1
+            if reason := sieve.reason(row.trace, pool.count.matched) if sieve else None:
+                pool.count.left_out[reason] += 1
             else:
                 facts = quiet(row.trace)._replace(steps=row.steps)
                 found.append((row.key, part.name, row.number, place, facts))

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from flows.runs import DEFAULT_WORKSPACE
 from flows.selection import SelectSettings
 from flows.source_settings import SampleSettings, SourceSettings
 from ingesters.remote import is_remote
@@ -20,7 +21,6 @@ from records.identity import canonical_json, digest
 from teachers.presets import PRESETS
 from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
 
-DEFAULT_WORKSPACE = Path("tracemill-workspace")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -136,7 +136,8 @@ class RunSettings(_Model):
         """What the run is, without where and how fast it runs: an unfinished run is taken up again by
         the same fingerprint. The cap is left out, so that it can be raised for the rest of a run."""
         given = self.model_dump(mode="json", exclude={"workspace", "ledger_url", "budget", "shard_mb"})
-        given["replay"].pop("concurrency", None)
+        for how_fast in ("concurrency", "deadline_minutes"):
+            given["replay"].pop(how_fast, None)
         for judged in ("accept", "require_second_opinion"):
             given["release"].pop(judged, None)
         return digest("run", canonical_json(given), size=8)
@@ -194,7 +195,9 @@ def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     private = value.get("privacy")
     if isinstance(private, dict) and isinstance(private.get("env_files"), list):
         private["env_files"] = [_place(folder, p) if isinstance(p, str) else p for p in private["env_files"]]
-    for table, key in ((value, "workspace"), (value.get("normalize"), "recipe")):
+    teachers = value.get("teachers")
+    recorded = [(each, "path") for each in teachers] if isinstance(teachers, list) else []
+    for table, key in ((value, "workspace"), (value.get("normalize"), "recipe"), *recorded):
         if isinstance(table, dict) and isinstance(table.get(key), str):
             table[key] = _place(folder, table[key])
     return value

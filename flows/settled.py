@@ -21,7 +21,7 @@ from records.workspace import Workspace
 
 FILE = "settled.jsonl"
 _PACKAGES = ("agreement", "harnesses", "pairs", "privacy", "records", "teachers")
-_MODULES = ("flows.asking", "flows.shard_work", "flows.summary")
+_MODULES = ("flows.asking", "flows.shard_work", "flows.summary", "flows.voting")
 _TABLES = ("traces", "decisions", "replies", "pairs", "votes")
 _SPARE_LINES = 500
 
@@ -73,7 +73,8 @@ class Settled:
 def _version_of(settings: RunSettings) -> str:
     """Teachers, replay, gate and vote of a run, and the code that goes by them."""
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
-    dumped["replay"].pop("concurrency", None)
+    for how_fast in ("concurrency", "deadline_minutes"):
+        dumped["replay"].pop(how_fast, None)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
     return digest(code_digest(_PACKAGES, _MODULES), canonical_json(dumped), size=8)
 

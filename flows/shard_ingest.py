@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flows.interrupts import raise_if_interrupted
 from flows.inventory import TraceEntry, findings_of, with_findings
+from flows.list_scope import NO_LISTS, ListScope
 from flows.runs import today
 from flows.source_marks import Facts, Seen
 from flows.summary import Summary
@@ -19,7 +20,7 @@ from records.trace_shards import TraceShards, trace_shards
 from records.workspace import Workspace
 
 if TYPE_CHECKING:
-    from flows.selection import Sieve
+    from flows.sieve import Sieve
     from privacy.redact import Redactor
 
 TWICE = "same session in two files, the longer kept"
@@ -29,13 +30,15 @@ NOT_SAMPLED = "not in the sample"
 
 @dataclass(slots=True)
 class Account:
-    """One source that was read: what reading it gave, its traces, how many were left out by reason or
-    lost by what happened to them, and whether all others were wanted."""
+    """One source that was read: what reading it gave, its traces, how many were left out by reason,
+    fit the entries of the selection by their place, or were lost by what happened to them, and whether all
+    others were wanted."""
 
     file: SourceFile
     report: IngestReport
     seen: list[Seen] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
+    matched: Counter[int] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     whole: bool = True
 
@@ -67,6 +70,8 @@ class Intake:
     redactor: "Redactor | None"
     sieve: "Sieve | None"
     shard_bytes: float
+    lists: ListScope = NO_LISTS
+    """The user's own lists, under which `redactor` works."""
 
     def files(self, files: Sequence[SourceFile], read: dict[str, int]) -> Ingested:
         """Read the files and write their traces into shards. `read` holds the steps of each trace that
@@ -96,11 +101,9 @@ class Intake:
 
     def _take(self, trace: Trace, read: dict[str, int], done: Ingested, shards: TraceShards) -> None:
         account = done.accounts[-1]
-        if self.sieve is not None:
-            done.summary.matched.update(self.sieve.matches(trace))
-            if reason := self.sieve(trace):
-                account.left_out[reason] += 1
-                return
+        if reason := self.sieve.reason(trace, account.matched) if self.sieve else None:
+            account.left_out[reason] += 1
+            return
         facts, entry = facts_of(trace, self.redactor), None
         if account.file.only is None or trace.trace_id in account.file.only:
             entry = self._taken(trace, read, done, shards)
@@ -119,7 +122,7 @@ class Intake:
                 return None
         if self.redactor is not None:
             try:
-                trace = with_findings(*self.redactor.redact_trace(trace))
+                trace = with_findings(*self.redactor.redact_trace(trace), self.lists)
             except Exception as error:  # whatever it is, this one stays out and the others go on
                 done.accounts[-1].lost[f"trace that cannot be redacted: {type(error).__name__}"] += 1
                 return None
@@ -141,6 +144,7 @@ def _count_account(account: Account, summary: Summary) -> None:
     report = account.report
     report.skipped += account.lost
     summary.left_out += account.left_out
+    summary.matched += account.matched
     summary.records += report.records
     summary.skipped += report.skipped
     summary.flags += report.flags

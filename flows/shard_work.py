@@ -4,7 +4,7 @@ Nothing here knows Prefect. Each function takes the workspace and gives counts; 
 rest, so that every part can also be run alone from the command line.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,7 @@ from agreement.vote import Policy
 from flows.interrupts import raise_if_interrupted
 from flows.runs import today
 from flows.summary import Summary
+from flows.voting import referee_of, with_outcomes
 from harnesses.present import Presentation, present_all
 from pairs.from_votes import teacher_pair
 from pairs.hindsight import hindsight_report
@@ -29,6 +30,7 @@ from records.state import MessageView, Trace, TraceState
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
 from teachers.question import Question
+from teachers.schedule import NOT_NEEDED
 
 if TYPE_CHECKING:
     from flows.asking import Asking
@@ -175,7 +177,6 @@ def ask_shard(
     source: str,
     shown: Sequence[Shown],
     asking: "Asking | None",
-    tick: Callable[[float], None],
 ) -> tuple[list[TeacherReply], Summary]:
     """Decide, write the decisions, ask, write the replies; gives all replies these traces have. Raises
     KeyboardInterrupt where Ctrl-C was pressed, once what was bought is written."""
@@ -187,8 +188,10 @@ def ask_shard(
     decisions = asking.decide(questions, stored_decisions(work, trace_ids))
     write_decisions(work, source, trace_ids, decisions)
     asking.remember(stored_replies(work, trace_ids))
-    result = asking.ask(questions, decisions, tick)
+    states = sum(item.trace.step_count for item in shown)
+    result = asking.ask(questions, decisions, states, referee_of(asking.settings, shown))
     replies = write_replies(work, source, trace_ids, result.replies)
+    write_decisions(work, source, trace_ids, with_outcomes(decisions, result.not_asked))
     _count_replies(summary, decisions, result)
     raise_if_interrupted()
     return replies, summary
@@ -202,7 +205,7 @@ def _count_replies(summary: Summary, decisions: Sequence[Decision], result: "Rep
         kind, _, what = name.partition(":")
         if kind == "not_asked":
             summary.not_asked[what] += count
-            summary.left_over += count
+            summary.left_over += 0 if what.startswith(NOT_NEEDED) else count
             summary.asked -= count
         elif kind == "failed":
             summary.failures[what] += count

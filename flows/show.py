@@ -12,8 +12,7 @@ from rich.text import Text
 
 from flows.commands import record_rows
 from flows.reduce import load_pairs
-from flows.runs import last_run
-from flows.settings import DEFAULT_WORKSPACE
+from flows.runs import DEFAULT_WORKSPACE, last_run
 from flows.shard_work import pair_kind
 from flows.summary import print_closing
 from records.message import render_turn

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from flows.inventory import TraceEntry
+from flows.list_scope import ListScope
 from ingesters.beside import beside
 from ingesters.parquet_rows import TableSlice
 from ingesters.remote import HUB
@@ -18,7 +19,7 @@ from records.project import Project
 from records.skip import IngestReport
 from records.state import Trace
 
-_END_BYTES = 1 << 16
+_END_BYTES = 1 << 13
 _PLAIN = ("key", "ends", "dialect", "reading", "beside", "rows", "whole")
 _COUNTED = tuple(item.name for item in fields(IngestReport) if item.name not in ("path", "error"))
 
@@ -55,7 +56,15 @@ class Seen:
         row = None
         if e is not None:
             projects = [list(project) for project in e.projects]
-            row = [e.session, projects, e.contexts, e.states, e.text_bytes, dict(e.findings)]
+            row = [
+                e.session,
+                projects,
+                e.contexts,
+                e.states,
+                e.text_bytes,
+                dict(e.findings),
+                e.lists.to_json(),
+            ]
         return [self.trace_id, self.parent, list(self.facts), row]
 
     @classmethod
@@ -64,7 +73,9 @@ class Seen:
         trace_id, parent, facts, row = value
         entry = None
         if row is not None:
-            entry = TraceEntry(trace_id, row[0], tuple(Project(*each) for each in row[1]), *row[2:])
+            session, projects, *figures, lists = row
+            projects = tuple(Project(*each) for each in projects)
+            entry = TraceEntry(trace_id, session, projects, *figures, lists=ListScope.from_json(lists))
         return cls(trace_id, parent, Facts(*facts), entry)
 
 
@@ -82,10 +93,11 @@ class Mark:
     """A source, or a part of one, as it was when it was read the way `reading` names.
 
     `key` and `roots` are keyed hashes of its address and of what that lies in: a mark holds no path.
-    `ends` is a digest of its first and last 64 KiB, empty for a folder or a remote file, `beside` one of
+    `ends` is a digest of its first and last 8 KiB, empty for a folder or a remote file, `beside` one of
     what lay beside it and was read with it. `rows` is a
     digest of the rows that were wanted of it, empty for all; `whole` says whether all its other traces
-    were. `left_out` counts traces that the lists left out, by reason.
+    were. `left_out` counts traces that the lists left out, by reason; `matched` are the places of those
+    entries of the lists that fit any.
     """
 
     key: str
@@ -100,6 +112,7 @@ class Mark:
     whole: bool = True
     seen: tuple[Seen, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    matched: tuple[int, ...] = ()
     report: IngestReport = field(default_factory=lambda: IngestReport(""))
 
     def to_json(self) -> dict[str, Any]:
@@ -111,6 +124,7 @@ class Mark:
             "part": list(self.part) if self.part else None,
             "seen": [item.to_json() for item in self.seen],
             "left_out": dict(self.left_out),
+            "matched": list(self.matched),
             "report": {name: one for name in _COUNTED if (one := getattr(self.report, name))},
         }
 
@@ -125,6 +139,7 @@ class Mark:
             "seen": tuple(Seen.from_json(item) for item in value["seen"]),
             "report": IngestReport("", **(report | counters)),
             "roots": tuple(value["roots"]),
+            "matched": tuple(value["matched"]),
         }
         return cls(**(value | made))
 
@@ -170,7 +185,7 @@ def rows_digest(part: Part | None) -> str:
 
 
 def ends_of(path: Path, size: int) -> str:
-    """A digest of the first and last 64 KiB of the first `size` bytes of a file; empty for a folder.
+    """A digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
     Raises OSError where it cannot be read."""
     if path.is_dir():
         return ""

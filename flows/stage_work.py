@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 from flows.consent import require_consent
 from flows.inventory import TraceEntry
-from flows.prepare import check_teachers, make_normalizer, policy_of
-from flows.progress import Meter, meter
-from flows.redacting import make_redactor, make_sieve
+from flows.prepare import check_second_opinion, check_teachers, make_normalizer
+from flows.progress import meter
+from flows.redacting import known_values, list_scope, make_redactor, make_sieve
 from flows.reduce import load_pairs
 from flows.release_work import account, release_pairs
 from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings
 from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, stored_replies, write_labels
 from flows.summary import ReleaseOutcome, Summary
+from flows.voting import policy_of
 from records.errors import ConfigError, WorkspaceError
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
@@ -60,16 +61,21 @@ def replay_workspace(settings: RunSettings, yes: bool = False) -> dict[str, Any]
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     check_teachers(settings, policy_of(settings))
+    make_redactor(None, settings.privacy)
+    check_second_opinion(settings)
     from flows.asking import Asking
 
     total, cap = Summary(), settings.cap_usd()
     with _stage(settings, "replay") as (work, run_id):
+        redactor = make_redactor(work, settings.privacy)
+        total.flags += known_values(redactor)
         batches, accepted = _cleared(settings, work, run_id, total, yes)
         with (
             meter(cap) as gauge,
-            Asking.open(settings, work, run_id, make_redactor(work, settings.privacy), accepted) as asking,
+            Asking.open(settings, work, run_id, redactor, accepted, gauge) as asking,
         ):
-            _ask_batches(work, batches, asking, gauge, total)
+            if asking is not None:
+                _ask_batches(work, batches, asking, total)
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
         write_manifest(work, run_id, "replay", record)
@@ -80,35 +86,32 @@ def replay_workspace(settings: RunSettings, yes: bool = False) -> dict[str, Any]
 def _ask_batches(
     work: Workspace,
     batches: list[tuple[str, list[str]]],
-    asking: "Asking | None",
-    gauge: Meter,
+    asking: "Asking",
     total: Summary,
 ) -> None:
-    gauge.begin("replay", len(batches))
+    asking.begin(total.states)
     for source, ids in batches:
         shown = [Shown.of(trace) for trace in load_traces(work, ids)]
-        total.states += sum(item.trace.step_count for item in shown)
-        total.add(ask_shard(work, source, shown, asking, lambda usd: gauge.advance(0, usd))[1])
-        gauge.advance(1)
-    if asking is not None:
-        asking.book(total)
+        total.add(ask_shard(work, source, shown, asking)[1])
+    asking.book(total)
 
 
 def _cleared(
     settings: RunSettings, work: Workspace, run_id: str, total: Summary, yes: bool
 ) -> tuple[list[tuple[str, list[str]]], frozenset[str]]:
-    """The selected traces in batches, all of them accepted to be sent; `total` counts those left out.
-    The lists see the redacted text here: recorded text is not in the workspace."""
-    sieve, entries = make_sieve(settings.select, work), dict[str, TraceEntry]()
+    """The selected traces in batches, all of them accepted to be sent; `total` counts their states and the
+    traces left out. The lists see the redacted text here: recorded text is not in the workspace."""
+    sieve = make_sieve(settings.select, work, list_scope(work, settings.privacy))
+    entries: dict[str, TraceEntry] = {}
     batches: list[tuple[str, list[str]]] = []
     for source, ids in _batches(work):
         traces = load_traces(work, ids)
-        total.matched.update(entry for trace in traces for entry in sieve.matches(trace))
-        taken = [trace for trace in traces if not _leave_out(total, sieve(trace))]
+        taken = [trace for trace in traces if not _leave_out(total, sieve.reason(trace, total.matched))]
         entries |= {trace.trace_id: TraceEntry.of(trace) for trace in taken}
         if taken:
             batches.append((source, [trace.trace_id for trace in taken]))
     total.unmatched = settings.select.unmatched(total.matched)
+    total.states = sum(entry.states for entry in entries.values())
     accepted = require_consent(work, settings, run_id, entries.values(), yes, total.unmatched)
     return batches, accepted
 

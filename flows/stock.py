@@ -42,8 +42,8 @@ def take_stock(
     drawn = None
     if sample is not None:
         quiet = partial(facts_of, redactor=intake.redactor)
-        plan, drawn, left_out = sampled(plan, sample, marks, intake.sieve, quiet)
-        total.left_out += left_out
+        plan, drawn, count = sampled(plan, sample, marks, intake.sieve, quiet)
+        total.add(count)
     total.changes += plan.changes
     return Stock(plan, carry(intake.work, plan.kept, intake.sieve, read, total), drawn)
 

@@ -24,8 +24,8 @@ class Summary:
     flags: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
-    matched: Counter[str] = field(default_factory=Counter)
-    """Traces that each entry of the selection fits; for this process alone."""
+    matched: Counter[int] = field(default_factory=Counter)
+    """How many traces each entry of the selection fits, by its place; for this process alone."""
     unmatched: list[str] = field(default_factory=list)
     """A line for each entry of the selection that fits none."""
     redactions: Counter[str] = field(default_factory=Counter)

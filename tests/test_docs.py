@@ -10,7 +10,13 @@ from typer.main import get_command
 from flows.cli import app
 from flows.settings import RunSettings
 from ingesters.detect import DIALECTS
-from teachers.settings import CompatibleSettings, OpenRouterSettings, PriceSettings, SimulatedSettings
+from teachers.settings import (
+    CompatibleSettings,
+    OpenRouterSettings,
+    PriceSettings,
+    RecordedSettings,
+    SimulatedSettings,
+)
 
 ROOT = Path(__file__).resolve().parent.parent
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
@@ -42,6 +48,7 @@ def _keys(model: type[BaseModel]) -> set[str]:
 def test_every_key_of_the_configuration_is_documented() -> None:
     text = (ROOT / "docs" / "configuration.md").read_text()
     models = (RunSettings, OpenRouterSettings, CompatibleSettings, SimulatedSettings, PriceSettings)
+    models = (*models, RecordedSettings)
     keys = set().union(*map(_keys, models))
     assert len(keys) > 50
     named = set(re.findall(r"[a-z_]+", text))

@@ -183,6 +183,8 @@ def test_pipes_devices_and_links_are_named_and_never_waited_for(console: Run, tm
     (folder / "gone.jsonl").symlink_to(tmp_path / "nowhere")
     (folder / "zero.jsonl").symlink_to("/dev/zero")
     (folder / "circle").symlink_to(folder)
+    (folder / "ring.jsonl").symlink_to(folder / "rang.jsonl")
+    (folder / "rang.jsonl").symlink_to(folder / "ring.jsonl")
     (folder / "empty.jsonl").touch()
     os.mkfifo(folder / "pipe.jsonl")
     done = console("ingest", folder, "--out", tmp_path / "w", "--json")
@@ -192,9 +194,11 @@ def test_pipes_devices_and_links_are_named_and_never_waited_for(console: Run, tm
     assert {Path(item["path"]).name: item["reason"] for item in record["unread_files"]} == {
         "circle": "a linked folder, not followed",
         "empty.jsonl": "empty",
-        "gone.jsonl": "unreadable or no regular file",
-        "pipe.jsonl": "unreadable or no regular file",
-        "zero.jsonl": "unreadable or no regular file",
+        "gone.jsonl": "a link that leads nowhere",
+        "pipe.jsonl": "no regular file",
+        "rang.jsonl": "a link that leads nowhere",
+        "ring.jsonl": "a link that leads nowhere",
+        "zero.jsonl": "no regular file",
     }
     assert "no regular file" in _one_line(console("ingest", folder / "pipe.jsonl", "--out", tmp_path / "x"))
 

@@ -129,6 +129,22 @@ def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path:
 
 
 @pytest.mark.slow
+def test_a_run_whose_lists_let_more_through_asks_again(tracemill: Run, tmp_path: Path) -> None:
+    with _server() as server:
+        done = _run(tracemill, _config(tmp_path, extra="[privacy]\nredact = ['seedling']"), server, "--yes")
+        assert (
+            "Under [privacy]: 1 redacted (entries and values of .env files), 0 let through\n" in done.stderr
+        )
+        received = server.stats()["requests"]
+        allowing = _config(tmp_path, extra="[privacy]\nredact = ['seedling']\nallow = ['dev']")
+        line = _refused(_run(tracemill, allowing, server))
+        assert "the lists under [privacy] let more through than was accepted; nothing was sent" in line
+        assert server.stats()["requests"] == received
+        stricter = _config(tmp_path, extra="[privacy]\nredact = ['seedling', 'customs']")
+        assert _run(tracemill, stricter, server).returncode == 0
+
+
+@pytest.mark.slow
 def test_a_new_project_asks_for_the_new_project_alone(console: Run, tmp_path: Path, ingested: Path) -> None:
     shutil.copytree(ingested, tmp_path / "w")
     with _server() as server:
@@ -156,7 +172,7 @@ def test_a_weaker_policy_and_a_new_teacher_ask_again_and_a_stronger_policy_does_
         _json(_replay(console, _config(tmp_path, MODELS[:3]), server, *narrow, "--yes"))
         received = server.stats()["requests"]
         line = _refused(_replay(console, _config(tmp_path, MODELS), server, *narrow))
-        assert "would go to 1 models" in line
+        assert "would go to 1 model " in line
         line = _refused(_replay(console, _config(tmp_path, MODELS[:3], allow), server, *narrow))
         assert "would go to 3 models" in line
         assert server.stats()["requests"] == received
@@ -189,6 +205,11 @@ def test_a_replay_of_a_workspace_needs_the_same_consent(console: Run, tmp_path: 
         assert _json(_replay(console, config, server))["summary"]["reused"] == 34 * 4
 
 
+def _heeding_interrupts() -> None:
+    """As on a terminal, also where the tests run in the background of a shell, which ignores them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _on_terminal(
     answer: str, config: Path, server: Running, *command: object, **environment: str
 ) -> tuple[int, str]:
@@ -204,6 +225,7 @@ def _on_terminal(
         stderr=theirs,
         env=dict(os.environ) | given | environment,
         start_new_session=True,
+        preexec_fn=_heeding_interrupts,
     )
     os.close(theirs)
     shown, asked = b"", False

@@ -76,7 +76,7 @@ def test_a_consent_for_one_project_does_not_cover_a_session_that_also_worked_in_
     moved = make_trace("t3", "/work/alpha", "/work/topsecret", "/work/alpha/src", "/work/topsecret/x")
     assert place.asks(moved) == ["topsecret (/work/topsecret): 1 4"]
     with pytest.raises(
-        PrivacyError, match=r"1 sessions \(0.00 MB\) of topsecret would go to 3 models at http"
+        PrivacyError, match=r"1 session \(0.00 MB\) of topsecret would go to 3 models at http"
     ):
         require_consent(place.work, place.settings, "run", place.entries([moved]), yes=False)
     place.accept(make_trace("t4", "/work/topsecret"))
@@ -90,7 +90,7 @@ def test_a_session_counts_under_each_project_and_once_in_all(
     said = capsys.readouterr().err.splitlines()
     assert said[1:5] == [
         "  alpha (/work/alpha): 2 sessions, 3 steps, 0.00 MB",
-        "  topsecret (/work/topsecret): 1 sessions, 2 steps, 0.00 MB",
+        "  topsecret (/work/topsecret): 1 session, 2 steps, 0.00 MB",
         "  together: 2 sessions, 3 steps, 0.00 MB",
         "  (a session that worked in several of these counts under each)",
     ]
@@ -165,9 +165,9 @@ def test_consents_of_an_older_schema_are_asked_for_again(place: Place) -> None:
     assert place.asks(trace) == ["alpha (/work/alpha): 1 1"]
     place.accept(trace)
     kept = json.loads(path.read_text())
-    assert (kept["schema"], len(kept["consents"]), len(kept["consents"][0]["projects"])) == (2, 1, 1)
-    path.write_text(json.dumps(kept | {"schema": 3}))
-    with pytest.raises(WorkspaceError, match="schema 3"):
+    assert (kept["schema"], len(kept["consents"]), len(kept["consents"][0]["projects"])) == (3, 1, 1)
+    path.write_text(json.dumps(kept | {"schema": 4}))
+    with pytest.raises(WorkspaceError, match="schema 4"):
         load_consents(place.work)
 
 
@@ -213,9 +213,7 @@ def test_a_recorded_session_that_moved_is_refused_from_its_file_to_its_replay(tm
         "alpha (/Users/user/alpha)",
         "topsecret (/Users/user/topsecret)",
     ]
-    with pytest.raises(
-        PrivacyError, match=r"1 sessions \(0.01 MB\) of alpha, topsecret would go to 3 models"
-    ):
+    with pytest.raises(PrivacyError, match=r"1 session \(0.01 MB\) of alpha, topsecret would go to 3 models"):
         replay_workspace(settings)
 
 

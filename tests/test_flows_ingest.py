@@ -127,8 +127,8 @@ def test_every_figure_of_a_folder_of_everything(tmp_path: Path) -> None:
         "zero.jsonl": "empty",
         "prose.jsonl": "of no known format",
         "bytes.jsonl": "of no known format",
-        "broken.parquet": "unreadable or no regular file",
-        "gone.jsonl": "unreadable or no regular file",
+        "broken.parquet": "damaged: nothing of it can be read",
+        "gone.jsonl": "a link that leads nowhere",
     }
     totals = record["totals"]
     assert (totals["files"], totals["traces"], totals["states"]) == (10, 12, 75)
@@ -194,6 +194,9 @@ def test_files_and_folders_that_may_not_be_read_are_named(
     (folder / "in" / "mine.jsonl").write_bytes(session(1))
     (folder / "in" / "secret.jsonl").write_bytes(session(2))
     (folder / "in" / "closed" / "below.jsonl").write_bytes(session(3))
+    (folder / "hidden.jsonl").write_bytes(session(4))
+    (folder / "hidden.jsonl").chmod(0)
+    (folder / "in" / "link.jsonl").symlink_to(folder / "hidden.jsonl")
     (folder / "in" / "secret.jsonl").chmod(0)
     (folder / "in" / "closed").chmod(0)
     ingest_everything(order(folder / "in" / "mine.jsonl", folder / "warm"))  # what is imported, is
@@ -207,8 +210,9 @@ def test_files_and_folders_that_may_not_be_read_are_named(
         (folder / "in" / "closed").chmod(0o700)
     assert record["totals"]["states"] == 1
     assert {Path(item["path"]).name: item["reason"] for item in record["unread_files"]} == {
-        "closed": "unreadable or no regular file",
-        "secret.jsonl": "unreadable or no regular file",
+        "closed": "unreadable: Permission denied",
+        "link.jsonl": "unreadable: Permission denied",
+        "secret.jsonl": "unreadable: Permission denied",
     }
     assert not (folder / "w2").exists()
 

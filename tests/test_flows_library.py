@@ -3,12 +3,16 @@
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import tracemill as tm
 from teachers.presets import PRESETS
+from teachers.settings import OpenRouterSettings
+from teachers.wire_server import running
+from teachers.wire_settings import WireSettings
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
 SIMULATED = PRESETS["simulated"].teachers
@@ -69,6 +73,48 @@ def test_no_secret_of_a_state_is_in_a_pair() -> None:
         m for p in tm.extract_dpo_pairs(states, replies) for m in (*p.state_messages, *p.chosen, *p.rejected)
     ]
     assert not any("ghp_" in message.content for message in shown)
+
+
+def test_what_is_sent_is_redacted_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the socket: no key of a session, no secret of the environment, no user name is in any request."""
+    own = "a-secret-of-the-environment-4711"
+    monkeypatch.setenv("MY_SERVICE_TOKEN", own)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-test-only-0123456789")
+    states = [_with_a_secret(state, f"token {own} in /home/carlotta/notes") for state in _states()]
+    recorded = "\n".join(m.content for s in states for m in s.context.messages)
+    for secret in ("ghp_", own, "carlotta"):
+        assert secret in recorded
+    with running(WireSettings(api_key="sk-or-test-only-0123456789", keep_bodies=True)) as server:
+        teachers = [
+            OpenRouterSettings(model=f"simulated/{name}", base_url=server.url, max_tokens=200)
+            for name in ("deepseek-a", "kimi-a", "glm-a")
+        ]
+        replies = tm.replay_trace_sync(states, teachers=teachers, max_total_usd=5.0)
+        sent = b"\n".join(server.server.bodies)
+    assert len(replies) == server.stats()["received"] == 3 * len(states)
+    assert b"in /home/user_" in sent
+    for secret in (b"ghp_", own.encode(), b"carlotta"):
+        assert secret not in sent
+
+
+def test_a_trace_that_older_rules_redacted_is_redacted_again() -> None:
+    state = _with_a_secret(_states()[0], "in /home/carlotta/notes")
+    older = replace(state.trace, redaction="r0")
+    states = list(older.states())[:2]
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0)
+    today = [s for s in state.trace.states() if s.step_id in {each.step_id for each in states}]
+    assert replies == tm.replay_trace_sync(today, teachers=SIMULATED, max_total_usd=1.0)
+
+
+def _with_a_secret(state: tm.TraceState, text: str) -> tm.TraceState:
+    """The state in a trace whose first message holds this text."""
+    contexts = []
+    for context in state.trace.contexts:
+        first, *rest = context.messages
+        messages = (replace(first, content=f"{first.content}\n{text}"), *rest)
+        contexts.append(replace(context, messages=messages))
+    trace = replace(state.trace, contexts=tuple(contexts))
+    return next(s for s in trace.states() if s.step_id == state.step_id)
 
 
 def test_too_few_teachers_are_an_error_before_anything_is_asked() -> None:

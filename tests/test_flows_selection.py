@@ -1,6 +1,7 @@
 """Which sessions are taken: every rule alone, and the flags on the command line with their counts."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from flows.selection import SelectSettings, Sieve, day_of, none_forgotten
+from flows.selection import SelectSettings
 from flows.settings import load_settings
+from flows.sieve import Sieve, day_of, none_forgotten
 from records.errors import ConfigError
 from records.message import Message
 from records.state import Context, Step, Trace
@@ -152,8 +154,9 @@ def test_an_entry_that_fits_no_session_is_named_and_one_that_fits_a_session_left
     select = SelectSettings.model_validate(lists)
     sieve = Sieve(none_forgotten, select)
     trace = _trace("/srv/acme/api", "/tmp/scratch", repository="own/name")
-    assert sieve(trace) == "not selected: denied project"
-    assert select.unmatched([*sieve.matches(trace)]) == [
+    matched: Counter[int] = Counter()
+    assert sieve.reason(trace, matched) == "not selected: denied project"
+    assert select.unmatched(matched) == [
         "nothing matches projects = 'apj'",
         "nothing matches deny_projects = 'alhpa'",
         "nothing matches deny_projects = './api'",
@@ -164,7 +167,7 @@ def test_an_entry_that_fits_no_session_is_named_and_one_that_fits_a_session_left
         "nothing matches outcomes = 'resolved'",
     ]
     assert SelectSettings().unmatched([]) == []
-    assert [*Sieve(none_forgotten, None).matches(trace)] == []
+    assert Sieve(none_forgotten, None).reason(trace, matched) is None
 
 
 def test_the_closing_table_names_what_matched_nothing(console: Run, tmp_path: Path) -> None:

@@ -9,13 +9,13 @@ import pytest
 from flows.carrying import batches_of
 from flows.ingest_jobs import IngestOrder
 from flows.ingest_work import ingest_everything
-from flows.prepare import policy_of
 from flows.settings import RunSettings, load_settings
 from flows.settled import FILE, Settled
 from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, write_labels
 from flows.source_order import order_of
 from flows.stage_work import pair_workspace
 from flows.summary import Summary
+from flows.voting import policy_of
 from records.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
@@ -39,7 +39,7 @@ def ids(work: Workspace) -> frozenset[str]:
 def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
     """What the flow does with a batch, without a teacher."""
     shown = [Shown.of(trace) for trace in load_traces(work, batch)]
-    replies, summary = ask_shard(work, shown[0].trace.source, shown, None, lambda usd: None)
+    replies, summary = ask_shard(work, shown[0].trace.source, shown, None)
     made = make_pairs(shown, replies, policy_of(how))
     write_labels(work, shown[0].trace.source, batch, made)
     summary.add(made.summary)

@@ -112,3 +112,53 @@ def test_a_scan_of_such_a_folder_finds_what_is_in_it(
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     assert call(monkeypatch, "privacy", "scan", recorded, "--json") == 1
     assert TOKEN[:8] not in capsys.readouterr().out
+
+
+def test_what_was_forgotten_in_a_workspace_stays_out_of_recorded_text_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    """A workspace named with --forgotten, and the default one without; what lies there since is said."""
+    monkeypatch.chdir(tmp_path)
+    sessions, out = EXAMPLES / "claude_code", tmp_path / "recorded"
+    asked = ("ingest", sessions, "--unredacted", "--idle-minutes", 0, "--json")
+    assert call(monkeypatch, *asked, "--out", out) == 0
+    assert call(monkeypatch, "ingest", sessions, "--out", "tracemill-workspace", "--idle-minutes", 0) == 0
+    assert call(monkeypatch, "forget", "almanac", "--as", "project", "--yes") == 0
+    capsys.readouterr()
+    assert call(monkeypatch, *asked, "--out", out) == 2
+    assert "recorded holds 1 session forgotten since; " in capsys.readouterr().err
+    for name, more in (("again", ()), ("named", ("--forgotten", tmp_path / "tracemill-workspace"))):
+        assert call(monkeypatch, *asked, "--out", tmp_path / name, *more) == 0
+        assert json.loads(capsys.readouterr().out)["totals"]["left_out"] == {"forgotten": 1}
+        shards = (tmp_path / name / "traces").rglob("*.parquet")
+        taken = [project for shard in shards for project in pq.read_table(shard)["project"].to_pylist()]
+        assert taken == ["parcels", "parcels"]
+        monkeypatch.chdir(tmp_path / name)
+    assert call(monkeypatch, *asked, "--out", tmp_path / "x", "--forgotten", tmp_path / "none") == 2
+    assert call(monkeypatch, "ingest", sessions, "--out", tmp_path / "y", "--forgotten", out) == 2
+    assert "none is no workspace" in (said := capsys.readouterr().err)
+    assert "--forgotten is given without --unredacted" in said
+
+
+def test_an_ingest_takes_the_lists_of_a_configuration_and_says_what_it_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    (tmp_path / "app.env").write_text("GREETING=customs-declaration\nPORT=8080\n")
+    config = tmp_path / "run.toml"
+    config.write_text("[privacy]\nredact = ['seedling']\nenv_files = ['app.env']\n")
+    out = tmp_path / "w"
+    asked = ("ingest", EXAMPLES / "claude_code", "--out", out, "--idle-minutes", 0, "--privacy", config)
+    assert call(monkeypatch, *asked) == 0
+    assert "1  values known from app.env" in capsys.readouterr().out
+    assert b"seedling" not in b"".join(_files(out / "traces").values())
+    replay = ("replay", config, "--workspace", out, "--preset", "simulated", "--max-usd", 1)
+    assert call(monkeypatch, *replay) == 0
+    assert "1  values known from app.env" in (said := capsys.readouterr().out)
+    assert "let more through" not in said
+    config.write_text("[privacy]\nredact = ['seedling', 'falcon']\nenv_files = ['app.env']\n")
+    assert call(monkeypatch, *replay) == 0
+    assert "3 redacted under [privacy] lists that let more through" in " ".join(
+        capsys.readouterr().out.split()
+    )
+    assert call(monkeypatch, *asked, "--unredacted") == 2
+    assert "--unredacted redacts nothing and --privacy says what to redact" in capsys.readouterr().err

@@ -19,9 +19,11 @@ from flows.ingest_jobs import IngestOrder
 from flows.ingest_work import ingest_everything
 from flows.known_sources import known_sources
 from flows.runs import sole_writer
+from flows.sampling import SampleOrder
 from flows.selection import SelectSettings
 from flows.shard_work import load_traces
 from flows.shards import GONE, MOVED, UNCHANGED, Plan, plan_sources
+from flows.sieve import Sieve, none_forgotten
 from flows.source_order import SourceOrder, order_of
 from flows.summary import Summary
 from flows.watermarks import FILE, TAKEN_UP
@@ -180,6 +182,21 @@ def test_another_selection_reads_everything_again(home: Path, read: Read) -> Non
     assert read(select=nobody) | {"seconds": 0} == totals | {"seconds": 0, "changes": {UNCHANGED: 10}}
 
 
+def test_an_entry_that_matches_nothing_is_named_in_every_run_and_no_other(home: Path, read: Read) -> None:
+    (home / "web" / "s9.jsonl").write_text(session("s9", 4, "/srv/acme/rare"))
+    lists = {"projects": ["api", "rare"], "deny_projects": ["alhpa"], "models": ["*opus*", "*sonet*"]}
+    select = SelectSettings.model_validate(lists)
+    named = ["nothing matches deny_projects = 'alhpa'", "nothing matches models = '*sonet*'"]
+    assert read(select=select)["selection"] == named
+    again = read(select=select)
+    assert (again["changes"], again["selection"]) == ({UNCHANGED: 10}, named)
+    drawn = read(select=select, sample=SampleOrder(1, 0))
+    assert drawn["selection"] == named
+    (home / "web" / "s9.jsonl").unlink()
+    other = read(select=SelectSettings.model_validate(lists | {"deny_projects": ["rare", "nobdoy"]}))
+    assert other["selection"] == ["nothing matches deny_projects = 'nobdoy'", named[1]]
+
+
 def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     home: Path, read: Read, tmp_path: Path
 ) -> None:
@@ -191,7 +208,7 @@ def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     plan = plan_sources(order_of([str(home)]), 16, known)
     assert Counter(kept.stale for kept in plan.kept) == {True: 5, False: 5}
     work, summary = Workspace.open(tmp_path / "w"), Summary()
-    assert carry(work, plan.kept, nobody.reason, {}, summary) == {}
+    assert carry(work, plan.kept, Sieve(none_forgotten, nobody), {}, summary) == {}
     assert summary.left_out == {"not selected: too late": 10}
 
 
@@ -246,7 +263,7 @@ def test_what_could_not_be_read_is_tried_again_and_what_is_no_session_is_not(hom
     plan = _plan(home, home.parent / "w")
     assert Counter(item.reason for item in plan.unread) == {
         "of no known format": 1,
-        "unreadable or no regular file": 1,
+        "damaged: nothing of it can be read": 1,
     }
     assert plan.strangers == ()
     assert second["changes"] == {UNCHANGED: 11}

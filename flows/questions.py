@@ -1,0 +1,73 @@
+"""What a replay of the workspace would ask, found without asking: for estimates and dry runs."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from flows.asking import Asking, build_ledger
+from flows.progress import Meter
+from flows.redacting import list_scope, make_redactor, make_sieve
+from flows.settings import RunSettings
+from flows.shard_work import Shown, load_traces, stored_decisions
+from records.errors import ConfigError, WorkspaceError
+from records.reply import Decision
+from records.workspace import Workspace
+from teachers.ledger import Ledger
+from teachers.question import Question
+from teachers.replay_plan import Item, plan_items
+from teachers.teacher import Teacher
+
+_TRACES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some traces of a workspace as they are shown, the questions at their steps, and what was decided."""
+
+    shown: tuple[Shown, ...]
+    questions: tuple[Question, ...]
+    decisions: tuple[Decision, ...]
+    ledger: Ledger
+
+    def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
+        """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
+        items = plan_items(self.questions, self.decisions, [teacher], samples)
+        bought = self.ledger.answers_to([item.key for item in items])
+        return [item for item in items if item.key not in bought]
+
+    def asked(self, teacher: str) -> int:
+        """At how many steps a teacher is to be asked, bought ones among them."""
+        return sum(d.verdict == "ask" and d.teacher == teacher for d in self.decisions)
+
+
+def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
+    """The selected traces of a workspace. Raises WorkspaceError where it has none, ConfigError where
+    nobody is to be asked."""
+    if not settings.asked():
+        raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
+    ids = sorted(trace_id for table in work.current("traces") for trace_id in table["trace_id"].to_pylist())
+    if not ids:
+        raise WorkspaceError(f"{work.root} holds no traces", "some", "run `tracemill ingest` first")
+    redactor = make_redactor(work, settings.privacy)
+    sieve = make_sieve(settings.select, work, list_scope(work, settings.privacy))
+    with _ledger(settings, work) as ledger:
+        asking = Asking(settings, ledger, "", redactor, frozenset(), Meter())
+        for start in range(0, len(ids), _TRACES):
+            traces = load_traces(work, ids[start : start + _TRACES])
+            taken = [trace for trace in traces if sieve.reason(trace, Counter()) is None]
+            shown = tuple(Shown.of(trace) for trace in taken)
+            questions = tuple(question for item in shown for question in item.questions())
+            before = stored_decisions(work, [trace.trace_id for trace in taken])
+            yield Batch(shown, questions, tuple(asking.decide(questions, before)), ledger)
+
+
+@contextmanager
+def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger]:
+    """The ledger of the workspace; an empty one where there is none yet, so that none is made."""
+    if settings.ledger_url is None and not work.ledger_path.exists():
+        with build_ledger(None) as ledger:
+            yield ledger
+        return
+    with build_ledger(settings.ledger_url or work.ledger_path) as ledger:
+        yield ledger
