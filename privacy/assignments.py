@@ -47,6 +47,14 @@ _MINGLED = compiled(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # which the names of variables
 _HEADER_NAME = compiled(r"[a-z]+(?:-[a-z0-9]+){1,5}")
 _LONG_WORD = compiled(r"[a-z]{15,32}")  # no single word of a language, and hardly a variable
 _ENV_NAME = compiled(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+# How a line of a diff or of a search's results begins; and options that set a variable.
+_LINE_MARK = compiled(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
+_GIVEN = compiled(
+    r"(?:--(?:set(?:-string)?|from-literal|build-arg|var|env|params?|parameters?)|[ \t]-(?:var|e|D|P))"
+    r"[ =]?[\"']?(?:[\w.-]+=[^\s,]*,)*[\w.]*$"
+)
+_MADE_UP = compiled(r"(?=[^A-Za-z]*[A-Za-z])(?=\D*\d)(?=\w*[^\w])[^./$%]+")  # and no name, path or reference
+_IMAGE_LINE = compiled(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
 _ENV_LINE = compiled(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
 
@@ -91,8 +99,10 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     if match["sep"].strip() in ("to", "as") and match["close"] not in ("'", '"', "`"):
         return None
     named = name.startswith("--") or _ENV_NAME.fullmatch(name)
-    if match["sep"].isspace() and not named and (name != "PASSWORD" or match["quoted"] is None):
-        return None
+    if match["sep"].isspace() and not named:
+        image = _IMAGE_LINE.search(text, max(0, start - 12), start)
+        if name != "PASSWORD" or (match["quoted"] is None and not image):
+            return None
     flag = name.startswith("--")
     if (
         match["sep"].lstrip().startswith(",")
@@ -112,6 +122,7 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     """An unquoted value: the whole word on an environment line, else only what no code could be."""
     before = text[start - 1] if start else "\n"
     opens = before in " \n\t;&'\"`" or text[max(0, start - 2) : start] in (r"\n", r"\r", r"\t")
+    opens = opens or (before in "+-:" and bool(_LINE_MARK.search(text, max(0, start - 160), start)))
     env = match["sep"] == "=" and name.isupper() and opens
     first, last = match.span("bare")
     if env and (whole := _ENV_LINE.match(text, first - 1)):
@@ -126,7 +137,7 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
         return Span(first, last, "PASSWORD") if secret_kind(name, value, True) == "PASSWORD" else None
     if kind is None or _IDENTIFIER.fullmatch(value):
         return None
-    line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'")
+    line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'").removeprefix("ENV")
     alone = not line and text[last : last + 1] in ("", "\n", "\r")
     spoken = match["sep"].strip(" :") in ("is", "was", "|", ">")
     flag = name.startswith("--")
@@ -146,6 +157,11 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
         and (before in "?&;" or text[last : last + 1] in (";", "&"))
     ):
         return Span(first, last, kind)
+    if kind == "PASSWORD" and match["sep"] == "=" and _GIVEN.search(text, max(0, start - 160), start):
+        return Span(first, last, kind) if not value.isidentifier() else None
+    behind = text[last : last + 1]
+    if kind == "PASSWORD" and match["sep"] == "=" and before in " \t" and behind in ("", " ", "\n", "\r"):
+        return Span(first, last, kind) if _MADE_UP.fullmatch(value) else None
     header = before in "'\"" and text[last : last + 1] == before
     if kind == "PASSWORD" and match["sep"].startswith(":") and (header or is_mixed_case(value)):
         return Span(first, last, kind)
@@ -184,6 +200,7 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
     yield rf"(?i)--[\w.-]*(?:{others})[\w-]*{_CLOSE}{value}(?:[fbru]{{0,2}}{_TOKEN_QUOTED}|{_TOKEN})"
     yield rf"(?:_{either}{capitals}|_PAT|{either}[A-Z0-9]*_{capitals}){_CLOSE}(?i:{value})[^\n]{{6}}"
     yield rf"PASSWORD{_CLOSE}(?i:{value})[fbruFBRU]{{0,2}}\\*[\"'`]"
+    yield rf"ENV[ \t]+PASSWORD[ \t]+{_WORD}"
     yield rf"(?:{passwords})[A-Z0-9_-]*{_CLOSE}={_WORD}"
     yield rf"(?:{others})[A-Z0-9_-]*{_CLOSE}={_TOKEN_IN_ENVIRONMENT}"
 

@@ -12,6 +12,7 @@ from privacy import (
     disguised,
     encoded,
     identity,
+    joints,
     logins,
     marked,
     numbered,
@@ -38,6 +39,7 @@ _GENERAL = (
     *numbered.DETECTORS,
     *accounts.DETECTORS,
     *people.DETECTORS,
+    *joints.DETECTORS,
 )
 _EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _SPECIAL = 1, 2, 4, 8, 16, 5
 _TOKENS = (1 << len(TOKENS)) - 1 << _SPECIAL
@@ -80,16 +82,23 @@ def _shared() -> Prefilter:
         probes += [Probe(probe, 1 << _FIRST + rank, each.located) for probe in each.probes]
     probes += [Probe(probe, _HOMES) for probe in HOMES.probes]
     probes += [Probe(probe, _KEYS) for probe in KEY_PROBES]
-    return Prefilter([*probes, Probe(r"\"\s*[\[{\"]", _NESTED)])
+    return Prefilter([*probes, Probe(r"\"\s*[\[{\"]", _NESTED)], keep=True)
 
 
 class Detectors:
     """What is looked for: the formats, the surroundings, personal data, and the known values.
 
-    `learned` are user names that the trace itself gave away.
+    `learned` are user names that the trace itself gave away, `more` are detectors beyond those of this
+    program.
     """
 
-    def __init__(self, known: Known, learned: Iterable[str] = (), base: "Detectors | None" = None) -> None:
+    def __init__(
+        self,
+        known: Known,
+        learned: Iterable[str] = (),
+        base: "Detectors | None" = None,
+        more: Sequence[Detector] = (),
+    ) -> None:
         self._known = known
         self._names = distinctive((*known.names, *learned))
         self._folded_names = tuple(fold(name) for name in self._names)
@@ -98,7 +107,7 @@ class Detectors:
             self._own, self._mine, self._always = base._own, base._mine, base._always
             self._chosen = base._chosen
             return
-        self._own = _of_known(known)
+        self._own = [*_of_known(known), *more]
         self._chosen: dict[int, Sequence[Detector]] = {}
         ranked = [(each.probes, 1 << _OWN + rank) for rank, each in enumerate(self._own)]
         self._always = sum(bit for probes, bit in ranked if not probes)

@@ -11,6 +11,9 @@ from privacy.ordinary import MIN_SECRET, is_ordinary
 from privacy.secret_variables import is_secret_variable, url_password
 from records.errors import ConfigError
 
+MAX_MB = 16
+"""Size of a `.env` file, in MB, beyond which it is none."""
+
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
     (b"\0\0\xfe\xff", "utf-32"),
@@ -43,8 +46,8 @@ def read_env_file(path: Path) -> EnvFile:
     (`privacy.ordinary`), of several lines each line too, and the password of an address.
 
     Assignments that are commented out count. Lines are `K=v`, `K: v`, `export K=v`, `set K=v`,
-    `$env:K="v"`, with quotes or a `;` or without. Raises ConfigError where the path is no regular file or
-    cannot be read.
+    `$env:K="v"`, with quotes or a `;` or without. Raises ConfigError where the path is no regular file, is
+    larger than `MAX_MB` or cannot be read.
     """
     known: dict[str, None] = {}
     count = 0
@@ -67,10 +70,17 @@ def _values(name: str, value: str) -> Iterator[str]:
 def _text_of(path: Path) -> str:
     try:
         place = path.expanduser()
-        if not stat.S_ISREG(place.stat().st_mode):
+        found = place.stat()
+        if not stat.S_ISREG(found.st_mode):
             raise ConfigError(
                 f"{path} is {_kind_of(place)}",
                 "a readable .env file",
+                "give the file itself, or leave it out",
+            )
+        if found.st_size > MAX_MB * 1_000_000:
+            raise ConfigError(
+                f"{path} has {found.st_size / 1e6:,.0f} MB",
+                f"a .env file of {MAX_MB} MB at most",
                 "give the file itself, or leave it out",
             )
         return _decoded(place.read_bytes())

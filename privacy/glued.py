@@ -57,7 +57,7 @@ def glued_patterns(rule: Rule) -> tuple[re.Pattern[str], ...]:
     return tuple(
         compiled(rf"(?<=[A-Za-z0-9]){re.escape(literal)}(?:{_EXACT[literal]})(?![A-Za-z0-9_-])")
         for literal in rule.literals
-        if literal in _EXACT and rule.prefixed
+        if literal in _EXACT and rule.prefixed and rule.kind != "JWE"  # begins as a JWT does, has any length
     )
 
 

@@ -34,13 +34,15 @@ class LeafRedactor:
     scope: str
     needs: dict[str, Needs] = field(default_factory=dict, repr=False)
     thorough: bool = False
+    taken: dict[str, str] | None = field(default=None, repr=False)
+    """Where it is given: what was replaced, with what stands there now."""
     _log: list[str] = field(default_factory=list, repr=False)
     _cache: dict[str, tuple[str, list[str]]] = field(default_factory=dict, repr=False)
 
     @property
     def findings(self) -> Counter[str]:
         """What was replaced, by type."""
-        return Counter(self._log)
+        return Counter(self._log) if self._log else Counter()
 
     def digits(self, value: str) -> str:
         """The hash by which a value is told in this scope."""
@@ -143,7 +145,10 @@ class LeafRedactor:
             return user_placeholder(self.key, self.scope, value)
         plain = _ESCAPES.sub("", value) if kind == "PRIVATE_KEY" else value
         digits = keyed_hash(self.key, self.scope, plain)
-        return placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
+        made = placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
+        if self.taken is not None and not bare:
+            self.taken[value] = made
+        return made
 
 
 def resolve(text: str, spans: list[Span]) -> list[Span]:

@@ -80,6 +80,8 @@ def _made(entry: str, purpose: str) -> Listed:
             purpose,
             f"takes more than {CPU_S} s on lines of {_LINE:,} characters (such as nested repetitions do)",
         )
+    if any(not found[0] for each in listed.patterns for found in each.finditer(_ORDINARY)):
+        raise _unusable(entry, purpose, "matches places without a character (such as \\b alone does)")
     return listed
 
 

@@ -176,7 +176,7 @@ DETECTORS: tuple[Detector, ...] = (
     anywhere(
         "TOTP_SECRET",
         r"(?i:\b(?:[th]?otp|2fa|mfa|authenticator|two-factor)\b[^\n]{0,40}?)(?<![A-Za-z0-9])(?P<v>[A-Z2-7]{16,64}|(?:[A-Za-z2-7]{4} ){3,15}[A-Za-z2-7]{4})(?![A-Za-z0-9])",
-        r"(?i)(?:otp|[2m]fa|authenticator|factor)\b[^\n]{0,41}[A-Z2-7]{4} ?[A-Z2-7]{4} ?[A-Z2-7]{4} ?[A-Z2-7]{4}",
+        r"(?i:otp|[2m]fa|authenticator|factor)\b[^\n]{0,41}(?:[A-Z2-7]{16}|(?:[A-Za-z2-7]{4} ){3}[A-Za-z2-7]{4})",
         lambda value: any(c.isdigit() for c in value) and (" " in value or is_random(value.lower())),
     ),
     anywhere(

@@ -174,12 +174,16 @@ DETECTORS: tuple[Detector, ...] = (
     on(find_said_phones, _SAID_PROBE),
     on(
         find_accounts,
-        r"(?:^|[^A-Za-z0-9])[A-Z]{2}\d\d[ A-Z0-9]{11}",
+        r"[A-Z]{2}\d\d[ A-Z0-9]{11}",
         located=True,
     ),
     on(
         find_numbers,
-        r"3[47]\d{13}|\d{16}|\d{4} \d{4} \d{4} \d{4}|\d{4}-\d{4}-\d{4}-\d{4}|\d{4} \d{6} \d{5}",
+        r"\d{16}",
+        r"3[47]\d{13}",
+        r"\d{4} \d{4} \d{4} \d",
+        r"\d{4}-\d{4}-\d{4}-\d",
+        r"\d{4} \d{6} \d{5}",
         r"\d{3}-\d\d-\d{4}",
     ),
 )

@@ -16,8 +16,10 @@ _AT = re.compile(
 )
 _NOBODY = SHARED_NAMES | SAMPLE_NAMES
 _PERSON = re.compile(  # names are written in any alphabet
-    r"(?i)(?:author|committer|commit|tagger|by|from|to|cc|bcc|sender|maintainer)"
-    r"(?::[ \t]{0,8}|[ \t])(?P<v>[^\W\d_][\w.' -]{1,60}?)[ \t]<$"
+    r"(?i)(?:author|committer|commit(?! by )|tagger|by|from|to|cc|bcc|sender|maintainer)"
+    r"(?:\\*\"?:[ \t]{0,8}\\*\"?|[ \t])(?P<v>[^\W\d_][\w.' -]{1,60}?)[ \t]<$"
+    r"|(?<![\s\S])(?P<x>(?-i:(?![a-z]))[^\W\d_][\w.' -]{1,60}?)[ \t]<$"  # a string of JSON by itself
+    r"|(?<![^\n])[ \t]*\d{1,6}\t(?P<w>[^\W\d_][\w.' -]{1,60}?)[ \t]<$"  # `git shortlog`
 )
 _SAMPLE_HOST = compiled(
     r"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu|io)|.*\.(?:test|invalid|example|localhost)|"
@@ -84,8 +86,8 @@ def find_emails(view: View) -> Iterator[Span]:
         if start < at and is_person(text[start:at], match):
             yield Span(start, match.end(), "EMAIL")
             person = _person_before(text, start)
-            if person and person["v"][0].isupper():
-                yield Span(*person.span("v"), "PERSON")
+            if person and person[group := person.lastgroup or "v"][0].isupper():
+                yield Span(*person.span(group), "PERSON")
 
 
 def _person_before(text: str, start: int) -> re.Match[str] | None:
@@ -124,14 +126,10 @@ def is_person(local: str, match: re.Match[str]) -> bool:
 def find_ip4(view: View) -> Iterator[Span]:
     """IPv4 addresses that are somebody's: no versions, loopback, masks, documentation addresses."""
     text, digits = view.text, view.plane("fold")
-    starts: set[int] = set()
-    for anchor in _OCTETS:
-        for at in view.positions(anchor):
-            start = at
-            while start and at - start < 12 and digits[start - 1] in b"0.":
-                start -= 1
-            starts.add(start)
-    for start in sorted(starts):
+    for four in _OCTETS.finditer(digits):
+        start = four.start()
+        while start and four.start() - start < 2 and digits[start - 1] == _ZERO:
+            start -= 1
         match = _IP4.match(text, start)
         if match and _is_address(match[0], text, start):
             yield Span(*match.span(), "IP")
@@ -145,7 +143,8 @@ def _is_address(value: str, text: str, start: int) -> bool:
     network = last == 0 and after.startswith("/")
     if network and (third < 10 or second == 0):
         return False  # a network as examples and defaults have it
-    before = text[max(text.rfind("\n", 0, start) + 1, start - 40) : start]
+    low = max(0, start - 40)
+    before = text[max(text.rfind("\n", low, start) + 1, low) : start]
     if _PACKAGE_BEFORE.search(before[-14:]) or (before.endswith(_STEPS) and _RAISED_BEFORE.search(before)):
         return False
     if value in PUBLIC_ADDRESSES or first == second == third == last:
@@ -257,16 +256,16 @@ def find_blobs(view: View) -> Iterator[Span]:
 
 
 _SIGNS = (b"@", b"%00", b"&#00;", b"&#x00;", b"\\u0000", b"\\x00")
-_OCTETS = (b".0.", b".00.", b".000.")
+_OCTETS, _ZERO = re.compile(rb"0\.0{1,3}\.0{1,3}\.0"), ord("0")
 _HARDWARE = (b"hh:hh:hh:hh:hh:hh", b"hh-hh-hh-hh-hh-hh")
 _HEXTETS = (b":hhhh:", b"hhhh::", b":hhh:")
 _DOMAIN = r"(?:[A-Za-z0-9\x80-\xff?][A-Za-z0-9\x80-\xff?-]*\.)+[A-Za-z]{2}"
-_SIGN = r"(?:@|%40|&#64;|&#x40;|\\u0040|\\x40)"
+_WRITTEN_SIGN = r"(?:%40|&#64;|&#x40;|\\u0040|\\x40)"
 DETECTORS: tuple[Detector, ...] = (
-    on(find_emails, rf"[\w.%+\"\x80-\xff?-]{_SIGN}{_DOMAIN}"),
+    on(find_emails, rf"[\w.%+\"\x80-\xff?-]@{_DOMAIN}", rf"{_WRITTEN_SIGN}{_DOMAIN}"),
     on(find_ip4, r"(?:\d{1,3}\.){3}\d"),
     on(find_macs, r"[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})"),
     on(find_dotted_macs, r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}"),
     on(find_ip6, r"[0-9A-Fa-f:]:[0-9A-Fa-f]{3,4}:[0-9A-Fa-f:]|[0-9A-Fa-f]{4}::[0-9A-Fa-f]"),
-    on(find_blobs, r"[A-Za-z0-9+/=_-]{256}", r"[A-Za-z0-9+/]{20}\r?\n[A-Za-z0-9+/]{20}"),
+    on(find_blobs, r"[A-Za-z0-9+/=_\r\n-]{256}"),  # wrapped lines are a row of these too
 )

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import hyperscan
 
+from privacy.kept_database import compiled, kept
+
 _FLAGS = hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_SINGLEMATCH
 
 
@@ -40,38 +42,37 @@ class _Matches(threading.local):
 
 
 class Prefilter:
-    """Probes, compiled when first used, usable by several threads."""
+    """Probes, compiled when first used, usable by several threads. With `keep` what is compiled is kept on
+    the disk: only where no probe holds a value of the user's."""
 
-    def __init__(self, probes: Iterable[Probe]) -> None:
+    def __init__(self, probes: Iterable[Probe], keep: bool = False) -> None:
         self._probes = tuple(probes)
+        self._keep = keep
         self._matches = _Matches()
 
     @cached_property
     def _database(self) -> hyperscan.Database:
-        database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
-        database.compile(
-            expressions=[probe.pattern.encode("latin-1") for probe in self._probes],
-            ids=list(range(len(self._probes))),
-            flags=[0 if probe.located else _FLAGS for probe in self._probes],
-        )
-        return database
+        expressions = [probe.pattern.encode("latin-1") for probe in self._probes]
+        flags = [0 if probe.located else _FLAGS for probe in self._probes]
+        return (kept if self._keep else compiled)(expressions, flags)
 
     def bits(self, raw: bytes, ends: list[int]) -> int:
         """The bits of every probe that matches somewhere in a text, as `rules.raw_of` gives it; to `ends`
         is added where matches of the located ones end."""
         matches = self._matches
+        met = matches.met
         if matches.scratch is None:
             matches.scratch = self._database.scratch.clone()
         self._database.scan(raw, matches.took, scratch=matches.scratch)
-        if not matches.met:
+        if not met:
             return 0
         found = 0
-        for number, end in matches.met:
-            probe = self._probes[number]
-            found |= probe.bits
-            if probe.located:
+        for number, end in met:
+            _, bits, located = self._probes[number]
+            found |= bits
+            if located:
                 ends.append(end)
-        matches.met.clear()
+        met.clear()
         return found
 
 

@@ -63,7 +63,9 @@ def entropy(text: str) -> float:
     """Shannon entropy of the first 512 characters, in bits a character."""
     text = text[:512]
     size = len(text)
-    return math.log2(size) - sum(_TIMES_LOG[text.count(c)] for c in set(text)) / size if size else 0.0
+    return (
+        math.log2(size) - sum(map(_TIMES_LOG.__getitem__, map(text.count, set(text)))) / size if size else 0.0
+    )
 
 
 def wordiness(text: str) -> float:

@@ -6,9 +6,11 @@ Only types and counts are ever reported, never a value.
 """
 
 import dataclasses
+import json
 import socket
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from privacy.detectors import Detectors
@@ -16,12 +18,25 @@ from privacy.env_files import EnvFile, read_env_file
 from privacy.identity import Known, known_from_environment, make_known
 from privacy.leaf import LeafRedactor
 from privacy.lists import make_listed
+from privacy.ordinary import MIN_SECRET
 from privacy.projects import projects_of
+from privacy.rules import Detector
 from privacy.trace_parts import TraceParts, redact_id
 from records.message import Message
 from records.state import Trace
 
-RULES_VERSION = "r4"
+RULES_VERSION = "r5"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """One version of the rules: what this program looks for, and `more`."""
+
+    version: str = RULES_VERSION
+    more: tuple[Detector, ...] = ()
+
+
+TODAYS_RULES = Rules()
 
 
 class Redactor:
@@ -30,6 +45,7 @@ class Redactor:
     `secrets` are exact values (shorter than 8 characters: ignored), `home` and `user` the user's own,
     `hosts` names of own machines. `key` is the workspace's redaction key
     (`privacy.placeholders.workspace_key`): with another key every placeholder is another one.
+    `rules` are today's unless others are given.
     """
 
     def __init__(
@@ -40,14 +56,16 @@ class Redactor:
         user: str | None = None,
         hosts: Iterable[str] = (),
         key: bytes = b"",
+        rules: Rules = TODAYS_RULES,
     ) -> None:
+        self.rules = rules
         self._know(make_known(secrets, [user or ""], [home or ""], hosts))
         self._key = key
         self._files: tuple[EnvFile, ...] = ()
 
     def _know(self, known: Known) -> None:
         self._known = known
-        self._detectors = Detectors(known)
+        self._detectors = Detectors(known, more=self.rules.more)
 
     @classmethod
     def from_environment(
@@ -60,6 +78,7 @@ class Redactor:
         redact: Iterable[str] = (),
         allow: Iterable[str] = (),
         env_files: Iterable[Path] = (),
+        rules: Rules = TODAYS_RULES,
     ) -> "Redactor":
         """A redactor that knows the values of `environ`'s secret-named variables (8 characters or
         more), those of `env_files` that are not ordinary (`privacy.env_files`), its home folder and user,
@@ -73,7 +92,7 @@ class Redactor:
         files = tuple(map(read_env_file, env_files))
         more = [make_known(secrets), *(make_known(file.values) for file in files)]
         values = {value for each in (known, *more) for value in each.secrets}
-        redactor = cls(key=key)
+        redactor = cls(key=key, rules=rules)
         redactor._files = files
         redactor._know(
             dataclasses.replace(
@@ -101,7 +120,10 @@ class Redactor:
     def redact_text(self, text: str, scope: str = "") -> tuple[str, Counter[str]]:
         """A text without what is private, and what was found by type. Placeholders agree inside one
         `scope` (a trace id)."""
-        leaf = LeafRedactor(self._detectors, self._key, scope)
+        needs = self._detectors.needs(text)
+        if not needs.bits:
+            return text, Counter()
+        leaf = LeafRedactor(self._detectors, self._key, scope, {text: needs})
         return leaf.redact(text), leaf.findings
 
     def redact_message(self, message: Message, scope: str = "") -> tuple[Message, Counter[str]]:
@@ -117,8 +139,20 @@ class Redactor:
         User names that its paths give away are redacted throughout. A message that several contexts
         share is redacted and counted once. A trace that carries this version already is returned as it is.
         """
-        if trace.redaction == RULES_VERSION:
+        if trace.redaction == self.rules.version:
             return trace, Counter()
+        redacted, found, _ = self._redact(trace)
+        return redacted, found
+
+    def redact_again(self, trace: Trace) -> "Renewed":
+        """A redacted trace with its text as these rules and values leave it. Its id and every placeholder
+        in it stay."""
+        redacted, found, leaf = self._redact(trace, taken={})
+        return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf)
+
+    def _redact(
+        self, trace: Trace, taken: dict[str, str] | None = None
+    ) -> tuple[Trace, Counter[str], LeafRedactor]:
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
         ]
@@ -126,14 +160,47 @@ class Redactor:
         detectors, needs = self._detectors.with_names_of(texts, set(places))
         ids = LeafRedactor(detectors, self._key, "")
         trace_id = redact_id(ids, trace.trace_id)
-        leaf = LeafRedactor(detectors, self._key, trace_id, needs)
+        leaf = LeafRedactor(detectors, self._key, trace_id, needs, taken=taken)
         fields = TraceParts(leaf, ids).trace(trace)
         shown = LeafRedactor(detectors, self._key, trace_id)
         worked_in = projects_of(trace, shown.redact, self._key)
         redacted = dataclasses.replace(
-            trace, trace_id=trace_id, redaction=RULES_VERSION, worked_in=worked_in, **fields
+            trace, trace_id=trace_id, redaction=self.rules.version, worked_in=worked_in, **fields
         )
-        return redacted, leaf.findings + ids.findings
+        return redacted, leaf.findings + ids.findings, leaf
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Renewed:
+    """A trace that was redacted before, redacted again: what was found by type, and what takes the same out
+    of messages that were written in view of it."""
+
+    trace: Trace
+    found: Counter[str]
+    _leaf: LeafRedactor = dataclasses.field(repr=False)
+
+    def message(self, message: Message) -> Message:
+        """A message of somebody who was shown the trace as it was: also what its own surroundings do not
+        give away is taken out of it."""
+        echo = partial(_without, taken=self._leaf.taken or {})
+        calls = tuple(
+            dataclasses.replace(call, arguments=echo(call.arguments)) for call in message.tool_calls
+        )
+        reasoning = echo(message.reasoning) if message.reasoning else message.reasoning
+        told = dataclasses.replace(
+            message, content=echo(message.content), tool_calls=calls, reasoning=reasoning
+        )
+        ids = LeafRedactor(self._leaf.detectors, self._leaf.key, "")
+        leaf = LeafRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
+        return TraceParts(leaf, ids).message(told)
+
+
+def _without(text: str, taken: Mapping[str, str]) -> str:
+    """The text without these values, as they are and as a JSON string spells them."""
+    for value in sorted(taken, key=len, reverse=True):
+        if len(value) >= MIN_SECRET:
+            text = text.replace(value, taken[value]).replace(json.dumps(value)[1:-1], taken[value])
+    return text
 
 
 def _texts(trace: Trace) -> Iterator[str]:

@@ -172,18 +172,18 @@ class View:
             self._found[plane, literal] = found
         return found
 
-    def near(self, literal: bytes) -> Iterator[int]:
+    def near(self, literal: bytes) -> Sequence[int]:
         """Where a literal occurs in the folded plane; at least all places within `REACH` before an end
         of a probe."""
         if self._ends is None:
-            yield from self.positions(literal)
-            return
-        data = self.plane("fold")
+            return self.positions(literal)
+        data, found = self.plane("fold"), []
         for low, high in self.windows():
             at = data.find(literal, low, high)
             while at >= 0:
-                yield at
+                found.append(at)
                 at = data.find(literal, at + len(literal), high)
+        return found
 
     def windows(self) -> list[tuple[int, int]]:
         """Parts of the text, in order and apart, that hold all within `REACH` before an end of a probe."""

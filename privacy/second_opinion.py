@@ -13,8 +13,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -159,27 +159,40 @@ def _canary() -> str:
 
 def _run(command: list[str], environ: dict[str, str], limit_s: float) -> tuple[int, bytes]:
     """Exit code and stdout. Nothing that it started outlives an exception here."""
+    process: subprocess.Popen[bytes] | None = None
     try:
-        process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=environ,
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise _failed(f"did not run ({type(error).__name__})") from None
-    with process:
-        try:
-            said, _ = process.communicate(timeout=limit_s)
-        except subprocess.TimeoutExpired:
+        with _signals_wait():
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=environ,
+                start_new_session=True,
+            )
+        said, _ = process.communicate(timeout=limit_s)
+    except BaseException as error:
+        if process is not None:
             _kill_group(process.pid)
+            with process:  # waits for it, closes its pipe
+                pass
+        if isinstance(error, subprocess.TimeoutExpired):
             raise _failed(f"did not end within {limit_s:,.0f} s") from None
-        except BaseException:
-            _kill_group(process.pid)
-            raise
+        if isinstance(error, OSError):
+            raise _failed(f"did not run ({type(error).__name__})") from None
+        raise
     return process.returncode, said
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Signals that would end this process wait: one that comes between the start of a child and its being
+    known here would leave the child behind."""
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
 
 
 def _kill_group(leader: int) -> None:

@@ -10,9 +10,10 @@ from urllib.parse import quote
 import pytest
 
 from flows.redacting import known_values
-from privacy.env_files import read_env_file
+from privacy.env_files import MAX_MB, read_env_file
 from privacy.ordinary import is_ordinary
 from privacy.redact import Redactor
+from records.errors import ConfigError
 
 CAKE = "blue" + "cheesecake"
 
@@ -143,3 +144,10 @@ def test_what_secret_named_variables_hold_that_is_none() -> None:
     for name, value in environ.items():
         expected = Counter(SECRET=1) if name in ("ADMIN_PIN", "WEBHOOK_URL") else Counter()
         assert redactor.redact_text(f"a {value} b")[1] == expected, name
+
+
+def test_a_file_that_is_far_too_large_is_one_line_and_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "big.env").open("wb") as handle:
+        handle.truncate(MAX_MB * 1_000_000 + 1)
+    with pytest.raises(ConfigError, match=r"big\.env has 16 MB; wanted a \.env file of 16 MB at most"):
+        read_env_file(tmp_path / "big.env")

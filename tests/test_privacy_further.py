@@ -35,6 +35,13 @@ HIDDEN = (
     ("mail günther.höll@nordpost.de now", "günther"),
     ("gudrun@höllmann-post.de", "gudrun"),
     ("ec2-54-93-112-7.compute.amazonaws.com", "54-93-112-7"),
+    ("@@ -1 +1 @@\n+PASSWORD=" + WORD[:9] + "\n", WORD[:9]),
+    ("FROM base\nENV PASSWORD " + WORD[:9] + "\n", WORD[:9]),
+    ("commit by Greta Lindqvist <g@nord.post>", "Lindqvist"),
+    ('"author": "Greta Lindqvist <g.l@nordpost.de>",', "Lindqvist"),
+    ("(venv) brunhild@MacBook-Pro app % ls", "brunhild"),
+    ("drwxr-sr-T 2 root brunhild 64 Nov 21 x", "brunhild"),
+    ("USER PID %CPU %MEM VSZ\nroot 1 0.0 0.1 5 6 ? Ss\nbrunhild 7 0.0 0.1 5 6 ? S x", "brunhild"),
 )
 PLAIN = (
     '{"password": "wachtwoord", "password_hint": "minimum 8 characters"}',
@@ -45,6 +52,7 @@ PLAIN = (
     "Co-authored-by: Claude <noreply@anthropic.com>",
     'resolved "https://registry.yarnpkg.com/@login/stream/-/a-7.6.3.tgz#7c286ebfdb51d5bdf71a793d0d75faac7cf5486b"',
     "login with username / password or sign in",
+    "ENV PASSWORD changeme",
     "r={pass:1500,key:75,token:!0}",
     "00000010: 0000 0000 6981 0031 2044 0034  ......",
     "def login(self, user=None, password=None, port=1):",

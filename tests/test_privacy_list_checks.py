@@ -23,6 +23,8 @@ SLOW = "takes more than 2 s on lines of 2,000 characters"
         ("EU", "is shorter than 3 characters"),
         ("re:(", "holds an invalid pattern 're:(': missing )"),
         ("re:x*", "matches the empty text"),
+        (r"re:\b", "matches places without a character"),
+        (r"re:(?=falcon)|(?<=o)", "matches places without a character"),
         (" ", "holds an empty entry"),
         ("tool_calls", "fits 'tool_calls', which stands in every release"),
         (r"re:\d+", "fits '0', which stands in every release"),

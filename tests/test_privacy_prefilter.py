@@ -42,6 +42,8 @@ PIECES = (
     "Nov 21 10:00:01 meadow sshd[1]: x", "ssh falcon-db2", "My-MacBook.local", "http://ci.intra.north.de:80",
     "ACME\\klaus", '"login": "jdoe"', "uid=1000(jdoe)", "/tmp/pytest-of-jdoe/x", "PID %CPU\njdoe 1 0.0 0.1 5 6 ? S\n",
     "VE9LRU49Z2hwX3J4RW1yZGp6ZjZiMW1Vb2p2QWVoUmxtY1h3emhrNTZMMFYxWAo=", 'psk="blue house 42 lane"',
+    "\n+PASSWORD=Zx81kTq0", "\nENV PASSWORD Zx81kTq0\n", "by Kim Larsen <kim@x.dev>", "Author: Kim Larsen <k@users.north.io>",
+    "aB3/" * 17 + "\n", "drwxr-x--T 2 root jdoe 64 ", "root 1 0.0 0.1 5 6 ? S\n",
     "lumen_live_" + "a8Kd72LqZz91" * 2, "API_SECRET=\"first\nsecond\"\n", "s." + "aB3" * 8, "Ab1" * 100, "\u0663", "\u017f",
 )  # fmt: skip
 TEXTS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=8)), max_size=8).map("".join)

@@ -20,12 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flows.privacy_commands import scan_path
+from flows.privacy_commands import diff_path, scan_path
 from privacy import leaf_sources
 from privacy.gate import PublishGate
 from privacy.identity import make_known
 from privacy.scan import Scanner, Verdict
-from records.errors import PrivacyError, SourceError
+from records.errors import ConfigError, PrivacyError, SourceError
 
 KEY = b"k" * 32
 ALONE = {"TRACEMILL_KINGFISHER": "none"}
@@ -223,3 +223,18 @@ def test_a_notebooks_lines_are_joined(tmp_path: Path) -> None:
     (tmp_path / "b.ipynb").write_text(json.dumps(book))
     found = scan(tmp_path).findings
     assert [(each.file, each.column, each.times) for each in found] == [("a.ipynb", "cells[0].source", 2)]
+
+
+def test_own_lists_can_be_tried_on_any_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place, config = tmp_path / "notes.txt", tmp_path / "run.toml"
+    place.write_text("the heliotrope of k.marlow@brightwater.io\n")
+    config.write_text("[privacy]\nredact = ['heliotrope']\nallow = ['k.marlow@brightwater.io']\n")
+    for lists, changed in ((None, {"EMAIL": 1}), (config, {"LISTED": 1})):
+        diff_path(place, None, False, 10, True, lists)
+        assert json.loads(capsys.readouterr().out)["changed"][0]["counts"] == changed
+    for lists, kinds in ((None, {"EMAIL"}), (config, {"EMAIL", "LISTED"})):
+        assert scan_path(place, None, [], True, lists) == 1
+        assert {each["rule"] for each in json.loads(capsys.readouterr().out)["findings"]} == kinds
+    config.write_text("[privacy]\nredact = ['e']\n")
+    with pytest.raises(ConfigError, match="redact"):
+        diff_path(place, None, False, 10, True, config)
