@@ -3,8 +3,9 @@
     python benchmarks/ingest.py [FOLDER] [--copies N] [--gb X] [--one-mb MB] [--runs N] [--jobs N]
     python benchmarks/ingest.py --formats [--mb MB] [--runs N]
 
-Every side is a whole process, start-up included, measured by the system: CPU seconds of it and its
-children, wall seconds, peak resident memory. In a round the short side runs before and after each long
+Every side is a whole process, start-up included, as it is from the second run on (Python's modules and the
+rules of redaction lie there compiled), measured by the system: CPU seconds of it and its children, wall
+seconds, peak resident memory. In a round the short side runs before and after each long
 one, so that other load on the machine meets both alike; medians over the rounds are printed.
 FOLDER defaults to the Claude Code sessions below TRACEMILL_REAL_TRACES, and without
 that to the examples; its files are copied under new ids. `--gb` adds a folder of that size, `--one-mb` a
@@ -37,6 +38,8 @@ FORMATS = (
     "swe_agent",
     "swe_gym",
 )
+# An installed program lies there compiled, and what is compiled stays from run to run.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 PARSE = """
 import pathlib, sys, orjson
 for path in pathlib.Path(sys.argv[1]).rglob("*.*"):
@@ -63,7 +66,7 @@ class Cost:
 def cost_of(command: list[str]) -> tuple[Cost, str]:
     """Run a command to its end; gives its cost and what it printed."""
     started = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=ENVIRONMENT) as process:
         assert process.stdout is not None
         printed = process.stdout.read()
         _, status, used = os.wait4(process.pid, 0)
@@ -153,12 +156,13 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1, help="processes of tracemill ingest")
     parser.add_argument("--formats", action="store_true", help="a line for each format instead")
-    parser.add_argument("--mb", type=float, default=30.0, help="size of each format's folder")
+    parser.add_argument("--mb", type=float, default=DEFAULT_MB, help="size of each format's folder")
     given = parser.parse_args()
     real = os.environ.get("TRACEMILL_REAL_TRACES")
     folder = given.folder or (Path(real) / "claude_code" if real else EXAMPLES)
     with tempfile.TemporaryDirectory(prefix="tracemill-bench-") as scratch:
         bench = Bench(folder, Path(scratch), given.runs, given.jobs)
+        bench.ingest(EXAMPLES)
         if given.formats:
             if not real:
                 raise SystemExit("TRACEMILL_REAL_TRACES names no folder of sessions")

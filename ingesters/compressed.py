@@ -32,7 +32,7 @@ class DamagedData(EOFError):
 
 
 @contextmanager
-def open_bytes(path: Path, glance: bool = False) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path | str, glance: bool = False) -> Iterator[IO[bytes]]:
     """A file opened for reading its plain bytes; `glance` where only its beginning is wanted.
 
     Raises OSError where it cannot be opened. Reading raises DamagedData where compressed data is broken.
@@ -47,6 +47,17 @@ def open_bytes(path: Path, glance: bool = False) -> Iterator[IO[bytes]]:
                 yield stream
 
 
+def read_bytes(path: Path | str) -> bytes:
+    """All plain bytes of a file. Raises OSError where it cannot be opened, DamagedData where compressed
+    data is broken."""
+    with io.FileIO(path) as raw:
+        data = raw.readall()
+    if _unpacker(data[:6]) is None:
+        return data
+    with open_bytes(path) as stream:
+        return stream.read()
+
+
 def plain_name(name: str) -> str:
     """A file name without the suffix of a compression."""
     return name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
@@ -54,7 +65,7 @@ def plain_name(name: str) -> str:
 
 def is_compressed(path: Path) -> bool:
     """Whether a file holds compressed data. Raises OSError where it cannot be opened."""
-    with path.open("rb") as raw:
+    with io.FileIO(path) as raw:
         return _unpacker(raw.read(6)) is not None
 
 

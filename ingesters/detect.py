@@ -111,7 +111,7 @@ def _first_objects(path: Path) -> Iterator[dict[str, Any]]:
             if not line:
                 continue
             left -= 1
-            if line[:1] != b"{":
+            if line[:1] != b"{" or line[-1:] != b"}":
                 if left == _LOOKED_AT - 1 and line[:1] == b"[":
                     return
                 continue

@@ -93,14 +93,14 @@ class GrowingContext:
         self.settle()
         self.steps.append(
             Step(
-                index=len(self.steps),
-                cut=len(self.messages),
-                model=facts.model,
-                family=_family(facts.model),
-                native_id=facts.native_id,
-                usage=facts.usage,
-                cwd=facts.cwd,
-                timestamp=facts.timestamp,
+                len(self.steps),
+                len(self.messages),
+                facts.model,
+                _family(facts.model),
+                facts.native_id,
+                facts.usage,
+                facts.cwd,
+                facts.timestamp,
             )
         )
         self.messages.append(message)

@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from ingesters.sources import SourceFile
+from ingesters.sources import SourceFile, files_below
 
 _GROWING = ("claude_code", "openhands_events_v0", "openhands_sdk_v1")
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([0-9T:.+Z -]{16,40})"')
@@ -33,8 +33,9 @@ def last_said(path: Path) -> datetime | None:
     """The last time stamp in a session file, or in the newest file of a session folder; None where
     there is none. Raises OSError where it cannot be read."""
     if path.is_dir():
-        files = [file for file in path.rglob("*.json") if file.is_file()]
-        path = max(files, key=lambda file: file.stat().st_mtime_ns, default=path)
+        files = (entry for entry in files_below(str(path)) if entry.name.endswith(".json"))
+        newest = max(files, key=lambda entry: entry.stat().st_mtime_ns, default=None)
+        path = path if newest is None else Path(newest.path)
     if not path.is_file():
         return None
     size = path.stat().st_size

@@ -24,7 +24,7 @@ from ingesters.wire import usage_of
 from records.families import family_of
 from records.identity import make_trace_id
 from records.message import Message
-from records.skip import IngestReport
+from records.skip import IngestReport, record_type
 from records.state import Context, Fidelity, Outcome, Step, Trace
 
 DIALECT = "mini_swe_agent"
@@ -110,7 +110,7 @@ def trace_of_run(
 def _without_exit(listed: list[Any], info: Mapping[str, Any], report: IngestReport) -> list[Any]:
     """The messages without the one that says how the run ended."""
     for item in listed:
-        report.records[_kind(item)] += 1
+        report.records[record_type(_kind(item))] += 1
     kept = list(listed)
     while kept and is_exit(kept[-1], kept[-2] if len(kept) > 1 else None, info):
         kept.pop()

@@ -5,6 +5,7 @@
 - for a row of an evaluation: `llm_completions/<instance>/` (or `completions/`) next to the file of rows.
 """
 
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -91,10 +92,11 @@ def logs_below(conversation: Path, report: IngestReport) -> list[Path]:
     closed: list[OSError] = []
     for folder, folders, names in os.walk(conversation, onerror=closed.append):
         folders[:] = sorted(name for name in folders if name not in _NOT_LOGS and name[0] != ".")
-        found.extend(Path(folder, name) for name in names if name.endswith(".json"))
+        named = (f"{folder}/{name}" for name in names if name.endswith(".json"))
+        found.extend(Path(path) for path in named if _looks_like_log(path))
     if closed:
         report.flags[CLOSED] += len(closed)
-    return [path for path in found if _looks_like_log(path)]
+    return found
 
 
 def logs_beside(conversation: Path, responses: set[str | None]) -> list[Path]:
@@ -103,7 +105,7 @@ def logs_beside(conversation: Path, responses: set[str | None]) -> list[Path]:
     if conversation.parent.name == "conversations":
         around.append(conversation.parent.parent)
     found: list[Path] = []
-    for folder in (f for place in around for f in _log_folders(place)):
+    for folder in (Path(f) for place in around for f in _log_folders(str(place))):
         try:
             known = _responses_in(folder, folder.stat().st_mtime_ns)
         except OSError:
@@ -166,22 +168,24 @@ def _ids_in(conversation: Path) -> Iterator[str]:
             continue
 
 
-def _log_folders(place: Path) -> Iterator[Path]:
+def _log_folders(place: str) -> Iterator[str]:
     """Folders next to conversations that hold completion logs by name, and `place` itself."""
     yield place
-    for entry in _folders_in(place):
-        if not _CONVERSATION.fullmatch(entry.name) and not os.path.lexists(entry / "base_state.json"):
+    for name in _folders_in(place):
+        entry = f"{place}/{name}"
+        if not _CONVERSATION.fullmatch(name) and not os.path.lexists(f"{entry}/base_state.json"):
             yield entry
-            yield from _folders_in(entry)
+            yield from (f"{entry}/{below}" for below in _folders_in(entry))
 
 
-def _folders_in(folder: Path) -> list[Path]:
+def _folders_in(folder: str) -> list[str]:
+    """The names of the folders in a folder."""
     try:
         with os.scandir(folder) as entries:
             named = [e.name for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] != "."]
     except OSError:
         return []
-    return [folder / name for name in sorted(named) if name not in _NOT_LOGS]
+    return [name for name in sorted(named) if name not in _NOT_LOGS]
 
 
 @lru_cache(maxsize=64)
@@ -201,9 +205,9 @@ def _responses_in(folder: Path, modified_ns: int) -> dict[str | None, Path]:
     return found
 
 
-def _looks_like_log(path: Path) -> bool:
+def _looks_like_log(path: str) -> bool:
     try:
-        with path.open("rb") as stream:
+        with io.FileIO(path) as stream:
             return _LOG_HEAD.match(stream.read(200)) is not None
     except OSError:
         return False

@@ -19,6 +19,8 @@ from records.message import Message
 from records.skip import IngestReport
 from records.state import Context, ContextStart
 
+# recall actions stay: they count where a condensation says at which place its summary goes
+_PASSED_OVER = SILENT_ACTIONS - {"recall"}
 _MANNER = Manner(user_gap="\n\n")
 LOST_STEP = "step lost: the response was malformed and is not recorded"
 
@@ -64,9 +66,7 @@ class V0History:
 
     def _is_silent(self, event: V0Event) -> bool:
         """Whether the model never sees the event, nor did it."""
-        # recall actions stay: they count where a condensation says at which place its summary goes
-        silent = SILENT_ACTIONS - {"recall"} if event.is_action else SILENT_OBSERVATIONS
-        return event.name in silent
+        return event.name in (_PASSED_OVER if event.is_action else SILENT_OBSERVATIONS)
 
     def _take(self, event: V0Event) -> None:
         """One event onto the growing context."""

@@ -12,6 +12,7 @@ from ingesters.openhands_v0_events import V0Event
 from ingesters.wire import calls_of, reasoning_of, text_of
 from records.identity import canonical_json
 from records.message import Message, ToolCall
+from records.quick_init import quick_init
 
 SILENT_ACTIONS = frozenset(
     {
@@ -42,6 +43,7 @@ _BOOKKEEPING = frozenset(
 )  # fmt: skip
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class V0Response:
     """A response of the model: `id` is the source's id of it, `usage` its token counts as recorded."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from records.skip import IngestReport
+from records.skip import IngestReport, record_type
 
 _TOP = frozenset({"id", "timestamp", "source", "message", "cause", "action", "observation", "content"})
 
@@ -43,7 +43,7 @@ def v0_events(history: list[Any], report: IngestReport) -> tuple[list[V0Event], 
     """The events of a history in order, and whether one before the last of them could not be read (None
     in `history`, or no event; what is no event is counted in `report.skipped`)."""
     events: list[V0Event] = []
-    kinds: Counter[str] = Counter()
+    kinds: Counter[tuple[bool, str]] = Counter()
     seen: dict[int, Any] = {}
     broken = lost = False
     for raw, paired in _in_order(list(_flat(history)), report):
@@ -59,9 +59,10 @@ def v0_events(history: list[Any], report: IngestReport) -> tuple[list[V0Event], 
             event.cause = _last_agent_action(events)
         if event.source == "":
             event.source = _source(event, events)
-        kinds[f"{'A' if event.is_action else 'O'}:{event.name}"] += 1
+        kinds[event.is_action, event.name] += 1
         events.append(event)
-    report.records.update(kinds)
+    for (acted, name), count in kinds.items():
+        report.records[f"{'A' if acted else 'O'}:{record_type(name)}"] += count
     return events, lost
 
 
@@ -108,15 +109,15 @@ def _event(raw: Any, place: int, report: IngestReport) -> V0Event | None:
     fields = nested if isinstance(nested, dict) else {k: v for k, v in raw.items() if k not in _TOP}
     call, cause = get("tool_call_metadata"), get("cause")
     return V0Event(
-        id=_integer(get("id"), place),
-        is_action=is_action,
-        name=name,
-        source=_text(get("source")),
-        content=_text(get("content")) or (_text(fields.get("content")) if is_action else ""),
-        fields=fields,
-        cause=None if cause is None else _integer(cause, -1),
-        timestamp=_text(get("timestamp")) or None,
-        call=call if isinstance(call, dict) else None,
+        _integer(get("id"), place),
+        is_action,
+        name,
+        _text(get("source")),
+        _text(get("content")) or (_text(fields.get("content")) if is_action else ""),
+        fields,
+        None if cause is None else _integer(cause, -1),
+        _text(get("timestamp")) or None,
+        call if isinstance(call, dict) else None,
     )
 
 
@@ -131,7 +132,10 @@ def _source(event: V0Event, before: list[V0Event]) -> str:
 
 
 def _last_agent_action(events: list[V0Event]) -> int | None:
-    return next((e.id for e in reversed(events) if e.is_action and e.source == "agent"), None)
+    for event in reversed(events):
+        if event.is_action and event.source == "agent":
+            return event.id
+    return None
 
 
 def _integer(value: Any, fallback: int) -> int:

@@ -49,12 +49,13 @@ def observation_text(event: V0Event, limit: int, by_user: bool = False) -> str:
 
 def command_text(content: str, metadata: Mapping[str, Any]) -> str:
     """A command's output between prefix and suffix, then where it ran and how it ended."""
-    text = f"{metadata.get('prefix') or ''}{content}{metadata.get('suffix') or ''}"
-    if metadata.get("working_dir"):
-        text += f"\n[Current working directory: {metadata['working_dir']}]"
-    if metadata.get("py_interpreter_path"):
-        text += f"\n[Python interpreter: {metadata['py_interpreter_path']}]"
-    code = metadata.get("exit_code")
+    get = metadata.get
+    text = f"{get('prefix') or ''}{content}{get('suffix') or ''}"
+    if folder := get("working_dir"):
+        text += f"\n[Current working directory: {folder}]"
+    if interpreter := get("py_interpreter_path"):
+        text += f"\n[Python interpreter: {interpreter}]"
+    code = get("exit_code")
     if code not in (None, _STILL_RUNNING):
         text += f"\n[Command finished with exit code {code}]"
     return text

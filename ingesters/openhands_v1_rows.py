@@ -1,8 +1,10 @@
 """OpenHands SDK (V1) traces: conversation folders, event files, evaluation rows with V1 events."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -18,7 +20,7 @@ from ingesters.reading import read_json
 from ingesters.wire import usage_of
 from records.errors import SourceError
 from records.identity import canonical_json, make_trace_id
-from records.skip import IngestReport
+from records.skip import IngestReport, record_type
 from records.state import Outcome, Trace
 
 _EVENT_FILE = re.compile(r"event-(\d+)(?:-.*)?\.json$")
@@ -129,19 +131,21 @@ def _strings(value: Any) -> Iterator[str]:
 def _event_files(folder: Path, report: IngestReport) -> Iterator[Any]:
     """The events of a folder in the order of their numbers, None for one that is missing or broken."""
     try:
-        matches = [(_EVENT_FILE.match(path.name), path) for path in folder.iterdir()]
+        with os.scandir(folder) as entries:
+            matches = [(_EVENT_FILE.match(entry.name), entry) for entry in entries]
     except OSError as error:
         found, wanted = f"{folder} cannot be listed: {error.strerror}", "a folder of event files"
         raise SourceError(found, wanted, "check its permissions") from None
     due: int | None = None
-    for number, path in sorted((int(found.group(1)), path) for found, path in matches if found):
+    numbered = [(int(found.group(1)), entry.name, entry) for found, entry in matches if found]
+    for number, _, entry in sorted(numbered, key=itemgetter(0, 1)):
         if due is not None and number > due:
             report.flags["gap in the numbers of events"] += 1
             yield None
         due = number + 1
         try:
-            event = read_json(path, report)
-            report.bytes += path.stat().st_size
+            event = read_json(entry.path, report)
+            report.bytes += entry.stat().st_size
             yield event
         except (SourceError, OSError):
             report.skipped["event file does not parse"] += 1
@@ -164,7 +168,7 @@ def _usable(events: list[Any], report: IngestReport) -> list[Event]:
             report.skipped["repeated event"] += 1
             continue
         seen.add(own)
-        report.records[kind_of(event)] += 1
+        report.records[record_type(kind_of(event))] += 1
         found.append(event)
     return found
 

@@ -71,14 +71,14 @@ class PromptContexts:
         facts = turn.facts
         self._steps.append(
             Step(
-                index=len(self._steps),
-                cut=len(self._paired.messages),
-                model=facts.model,
-                family=family_of(facts.model),
-                native_id=facts.native_id,
-                usage=facts.usage,
-                cwd=facts.cwd,
-                timestamp=facts.timestamp,
+                len(self._steps),
+                len(self._paired.messages),
+                facts.model,
+                family_of(facts.model),
+                facts.native_id,
+                facts.usage,
+                facts.cwd,
+                facts.timestamp,
             )
         )
         self._append(turn.action, self._message(turn.action) or Message("assistant"))

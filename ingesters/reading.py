@@ -14,10 +14,10 @@ from typing import IO, Any
 
 import orjson
 
-from ingesters.compressed import open_bytes
+from ingesters.compressed import open_bytes, read_bytes
 from ingesters.result_text import error_kind_of, image_placeholder, image_url_placeholder
 from records.errors import SourceError
-from records.skip import IngestReport
+from records.skip import IngestReport, record_type
 
 __all__ = [
     "error_kind_of",
@@ -71,15 +71,17 @@ def iter_json_lines(
             report.skipped[NOT_AN_OBJECT] += 1
             continue
         if kind is not None:
-            name = value.get(kind)
-            records[name if isinstance(name, str) else "untyped"] += 1
+            records[record_type(value.get(kind))] += 1
         yield number, value
 
 
-def read_json(path: Path, report: IngestReport | None = None) -> Any:
+def read_json(path: Path | str, report: IngestReport | None = None) -> Any:
     """The JSON value a file holds (compressed too). Raises SourceError where it is unreadable or none."""
-    with _reading(path), open_bytes(path) as stream:
-        data = stream.read().removeprefix(_BOM)
+    try:
+        data = read_bytes(path)
+    except (OSError, EOFError) as error:
+        raise _unreadable(path, error) from None
+    data = data.removeprefix(_BOM)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -158,6 +160,6 @@ def _reading(path: Path) -> Iterator[None]:
         raise _unreadable(path, error) from None
 
 
-def _unreadable(path: Path, error: Exception) -> SourceError:
+def _unreadable(path: Path | str, error: Exception) -> SourceError:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return SourceError(f"{path} cannot be read: {reason}", "a readable file", "check its permissions")

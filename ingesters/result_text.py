@@ -34,6 +34,12 @@ _TOOL_PHRASE = re.compile(
     r"E[A-Z]{3,9}: |Error: |InputValidationError|No such tool|(?:File|Path|Directory) does not exist"
     r"|File content \([^)]{1,40}\) exceeds|Working directory [^\n]+ was del"
 )
+# Every marker at the start begins with one of these, and every one at the end with a bracket.
+_STARTS = (
+    *(*_USER_START, *_TOOL_START),
+    *("Sibling tool call errored", "Cancelled: parallel tool call"),
+    *("Exit code ", "<returncode>", "The command timed out", "Command timed out", "EXECUTION TIMED OUT"),
+)
 _HEAD = 400
 _TAIL = 800
 _STILL_RUNNING = -1
@@ -76,6 +82,8 @@ def image_url_placeholder(url: str) -> str:
 
 def _by_marker(head: str, tail: str) -> ErrorKind | None:
     """The kind by what only harnesses write."""
+    if "[" not in tail and not head.startswith(_STARTS):
+        return None
     if head.startswith(_USER_START) or tail.endswith(_USER_END):
         return ErrorKind.USER_REJECTION
     if _CANCELLED.match(head):

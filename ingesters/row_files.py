@@ -3,6 +3,7 @@
 A large file is read in parts: row groups of a table, spans of bytes of a file of lines.
 """
 
+import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -36,7 +37,7 @@ Part = TableSlice | LineSpan
 
 def is_table(path: Path) -> bool:
     """Whether a file is Parquet. Raises OSError where it cannot be read."""
-    with path.open("rb") as stream:
+    with io.FileIO(path) as stream:
         return stream.read(4) == _PARQUET
 
 
@@ -98,10 +99,14 @@ def holds_rows(path: Path) -> bool:
 def holds_lines(path: Path) -> bool:
     """Whether a file holds JSON Lines: by its content where it has several lines (the first is a value by
     itself), else by its name. Raises OSError and EOFError where it cannot be read."""
-    with open_bytes(path) as stream:
+    named = plain_name(path.name).endswith(_LINES)
+    if named:
+        with open_bytes(path, glance=True) as stream:
+            if stream.read(64).lstrip().removeprefix(_BOM)[:1] == b"{":
+                return True
+    with open_bytes(path, glance=True) as stream:
         lines = (line for raw in stream if (line := raw.strip().removeprefix(_BOM)))
         first, more = next(lines, b""), next(lines, None) is not None
-    named = plain_name(path.name).endswith(_LINES)
     if not more:
         return named and not first.startswith(b"[")
     try:

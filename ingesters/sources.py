@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -253,6 +254,16 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 def _folder_stamp(folder: Path) -> Stamp:
     """Of all files below a folder together: their sizes, how many there are, the latest change."""
-    found = [file.stat() for file in folder.rglob("*") if file.is_file()]
+    found = [entry.stat() for entry in files_below(str(folder))]
     latest = max((status.st_mtime_ns for status in found), default=0)
     return Stamp(sum(status.st_size for status in found), f"{latest} {len(found)}")
+
+
+def files_below(folder: str) -> Iterator[os.DirEntry[str]]:
+    """Every file below a folder, at any depth; one that may not be listed has none."""
+    with suppress(PermissionError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from files_below(entry.path)
+            elif entry.is_file():
+                yield entry

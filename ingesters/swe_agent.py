@@ -21,7 +21,7 @@ from ingesters.swe_gym_rows import decoded
 from ingesters.verdicts import Verdicts
 from records.identity import make_trace_id
 from records.message import Message
-from records.skip import IngestReport
+from records.skip import IngestReport, record_type
 from records.state import Context, Outcome, Trace
 
 DIALECT = "swe_agent"
@@ -170,7 +170,7 @@ def _listed(run: Mapping[str, Any], key: str, report: IngestReport) -> list[Any]
 def _count_records(history: list[Any], trajectory: list[Any], report: IngestReport) -> None:
     for item in history or trajectory:
         role = item.get("role") if isinstance(item, dict) else None
-        report.records[role if isinstance(role, str) else "untyped" if history else "step"] += 1
+        report.records[record_type(role) if role or history else "step"] += 1
     odd = sum(not isinstance(item, dict) for item in (*history, *trajectory))
     if odd:
         report.skipped[NO_OBJECT] += odd

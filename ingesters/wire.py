@@ -15,6 +15,8 @@ from records.identity import canonical_json
 from records.message import Message, ToolCall, ToolSpec
 from records.state import Usage
 
+_NO_USAGE = Usage()
+
 
 def text_of(content: Any) -> str:
     """Message content as text: parts are joined by newlines, an image becomes its placeholder."""
@@ -150,7 +152,7 @@ def all_calls(messages: Iterable[Message]) -> list[ToolCall]:
 def usage_of(value: Any) -> Usage:
     """Token counts of a response, in the shapes of OpenAI, LiteLLM and OpenHands."""
     if not isinstance(value, dict):
-        return Usage()
+        return _NO_USAGE
     details = value.get("prompt_tokens_details") or value.get("input_tokens_details")
     nested = details.get("cached_tokens") if isinstance(details, dict) else None
     return Usage(
@@ -161,4 +163,7 @@ def usage_of(value: Any) -> Usage:
 
 
 def _count(*candidates: Any) -> int | None:
-    return next((n for n in candidates if isinstance(n, int) and not isinstance(n, bool)), None)
+    for number in candidates:
+        if isinstance(number, int) and not isinstance(number, bool):
+            return number
+    return None

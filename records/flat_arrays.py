@@ -1,10 +1,12 @@
-"""Arrow arrays from plain lists, buffer by buffer.
+"""Arrow arrays from plain lists, without what else pyarrow would load for them.
 
-`pyarrow.array` imports pandas, where that is installed, to ask whether its argument is a series: half a
-second in a process that has no other use for it. Buffers are laid out as the columnar format says:
+`pyarrow.array` imports pandas, where that and numpy are installed, to ask whether its argument is a series:
+half a second in a process that has no other use for it. So where numpy is loaded, texts too are laid out
+buffer by buffer, as the columnar format says:
 https://arrow.apache.org/docs/format/Columnar.html
 """
 
+import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
@@ -14,11 +16,18 @@ import pyarrow as pa
 
 _CODES = {pa.int32(): "i", pa.int64(): "q", pa.float64(): "d"}
 _DIGITS = b"01" + bytes(254)
+DIRECT = "numpy" not in sys.modules
+"""Whether pyarrow was loaded without numpy, and so asks no pandas."""
 _AT_ONCE = 1 << 22  # characters that may lie in memory three times over
 
 
 def strings(values: Sequence[str | None]) -> pa.Array:
     """A string array; half a surrogate pair, which UTF-8 cannot hold, becomes `?`."""
+    if DIRECT:
+        try:
+            return pa.array(values, pa.string())
+        except UnicodeEncodeError:
+            pass
     given: Sequence[Any] = values
     if None in values:
         if not any(values) and "" not in values:

@@ -23,12 +23,24 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no blanks: equal values give equal text."""
-    if type(value) is dict and _PLAIN.issuperset(map(type, value.values())):
-        try:  # the same text, several times as fast; of floats it would be another one
+    try:  # the same text, several times as fast; of floats it would be another one
+        if _is_plain(value):
             return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-        except TypeError:  # a key that is no text, half a surrogate pair, more than 64 bits
-            pass
+    except (TypeError, RecursionError):  # no text as key, half a surrogate pair, more than 64 bits, too deep
+        pass
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is made of objects, lists, texts, whole numbers, booleans and nulls alone."""
+    kind = type(value)
+    if kind is dict:
+        inner = value.values()
+    elif kind is list:
+        inner = value
+    else:
+        return kind in _PLAIN
+    return _PLAIN.issuperset(map(type, inner)) or all(map(_is_plain, inner))
 
 
 def digest(*parts: str, size: int = 16) -> str:

@@ -16,6 +16,7 @@ from records.errors import WorkspaceError
 from records.files import pending
 
 _ROWS_IN_A_GROUP = 64
+_VALUES_AT_ONCE = 1 << 14  # between two looks at the size of a page
 # Long and hardly ever repeated: a dictionary of them would be built and thrown away again.
 _FREE_TEXT = frozenset(("content", "arguments", "reasoning", "raw", "text", "notes"))
 # Where compression pays: in other columns a dictionary leaves little, and a compressor costs more to set up.
@@ -50,6 +51,7 @@ class ShardFile:
             "compression": {path: "zstd" if _last(path) in _COMPRESSED else "none" for path in leaves},
             "use_dictionary": small,
             "write_statistics": small,
+            "write_batch_size": _VALUES_AT_ONCE,
         }
         sink = pa.PythonFile(self._out, mode="w")
         self._writer = pq.ParquetWriter(sink, schema.with_metadata(metadata), **options)

@@ -3,13 +3,15 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+_LONGEST_TYPE = 40
+
 
 @dataclass(slots=True)
 class IngestReport:
     """What reading one file gave and what it passed over.
 
-    `records` counts the file's records by type; `skipped` those passed over, by reason (a reason is a
-    short fixed phrase, never content); `flags` facts worth knowing that lost nothing.
+    `records` counts the file's records by type (`record_type`); `skipped` those passed over, by reason (a
+    reason is a short fixed phrase, never content); `flags` facts worth knowing that lost nothing.
     """
 
     path: str
@@ -30,3 +32,12 @@ class IngestReport:
     skipped: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
     error: str | None = None
+
+
+def record_type(value: object) -> str:
+    """The type that a record says it has, as it may be counted and shown; `untyped` where it says none, and
+    `other` where that is no name of a type: content may stand there, and reports are not redacted."""
+    if not isinstance(value, str) or not value:
+        return "untyped"
+    plain = value.isascii() and not any(c.isdigit() or c.isspace() or c in "@/\\" for c in value)
+    return value if plain and len(value) <= _LONGEST_TYPE else "other"

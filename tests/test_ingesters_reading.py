@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,21 @@ def test_an_image_is_named_by_type_size_and_digest() -> None:
     assert image_placeholder("image/png", data) != image_placeholder("image/png", "AAAA")
     assert image_placeholder("application/pdf", "AAAA").startswith("[document: application/pdf, 3 bytes")
     assert "example" not in image_url_placeholder("https://example.org/private.png")
+
+
+def test_types_of_records_are_counted_by_name_and_content_in_their_place_is_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    types = [
+        "user",
+        "file-history-snapshot",
+        "ghp_a1B2c3",
+        "kim@north.dev",
+        "/srv/x",
+        "two words",
+        "x" * 41,
+        7,
+    ]
+    path.write_text("".join(json.dumps({"type": name}) + "\n" for name in types))
+    report = IngestReport(str(path))
+    assert len(list(iter_json_lines(path, report))) == 8
+    assert report.records == {"user": 1, "file-history-snapshot": 1, "other": 5, "untyped": 1}

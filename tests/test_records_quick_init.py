@@ -6,7 +6,7 @@ import pickle
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from records.identity import canonical_json
@@ -48,10 +48,23 @@ def test_a_field_that_needs_more_is_refused() -> None:
 
 
 PLAIN = st.none() | st.booleans() | st.integers() | st.text() | st.just("\ud83d") | st.floats()
+VALUES = st.recursive(
+    PLAIN,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text() | st.integers(), inner, max_size=3)
+        | st.tuples(inner)
+    ),
+    max_leaves=6,
+)
+DEEP: object = []
+for _ in range(400):  # deeper than orjson goes
+    DEEP = [DEEP]
 
 
-@given(st.dictionaries(st.text() | st.integers(), PLAIN | st.lists(PLAIN, max_size=2), max_size=4))
-def test_canonical_json_is_that_of_the_standard_library(value: dict[object, object]) -> None:
+@given(VALUES)
+@example(DEEP)
+def test_canonical_json_is_that_of_the_standard_library(value: object) -> None:
     def plain() -> str:
         return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from records import flat_arrays
 from records.columns import SCHEMAS
 from records.errors import WorkspaceError
 from records.flat_arrays import booleans, lists, numbers, strings, structs
@@ -29,7 +30,14 @@ def make_trace(name: str, text: str = "hello", source: str = "swe_gym") -> Trace
     return Trace(name, source, "d", "h", (Context(0, said, (Step(0, 1),)),))  # type: ignore[arg-type]
 
 
-@settings(deadline=None)
+@pytest.fixture(params=[True, False], ids=["direct", "by_buffers"])
+def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With numpy loaded, and without."""
+    monkeypatch.setattr(flat_arrays, "DIRECT", request.param)
+
+
+@pytest.mark.usefixtures("_either_way")
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(TEXT, max_size=20))
 def test_strings_are_what_arrow_makes_of_them(values: list[str | None]) -> None:
     made = strings(values)
@@ -37,6 +45,7 @@ def test_strings_are_what_arrow_makes_of_them(values: list[str | None]) -> None:
     assert made.equals(pa.array(values, pa.string()))
 
 
+@pytest.mark.usefixtures("_either_way")
 def test_long_and_broken_strings() -> None:
     long = ["a" * 3_000_000, "é" * 2_000_000, None, ""]
     assert strings(long).equals(pa.array(long, pa.string()))
