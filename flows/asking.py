@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from teachers.ledger_entries import Spent
 from teachers.price_book import PRICES, PriceBook
 from teachers.prices import nusd_to_usd, usd_down
 from teachers.question import Question
-from teachers.replay import ReplayResult, replay
+from teachers.replay import Redact, ReplayResult, replay
 from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
 
 COME_HOME_S = 10.0
@@ -120,21 +120,26 @@ class Asking:
         decisions: Sequence[Decision],
         states: int,
         referee: Referee | None = None,
+        redact: Mapping[str, Redact] | None = None,
     ) -> ReplayResult:
         """The replies of what was decided for so many states, as far as the `referee` does not call their
-        steps settled. Raises PrivacyError for a question of a trace that nobody accepted to send."""
+        steps settled; `redact` has, by trace, what takes private things out of them. Raises PrivacyError for
+        a question of a trace that nobody accepted to send."""
         if not self.accepted.issuperset(question.trace_id for question in questions):
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
         wanted = sum(decision.verdict == "ask" for decision in decisions) * self.settings.replay.samples
         self.gauge.expect(fewer=self._most(states) - wanted)
         try:
-            result = asyncio.run(self._ask(questions, decisions, referee))
+            return asyncio.run(self._ask(questions, decisions, referee, redact or {}))
         except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
             raise KeyboardInterrupt from None
-        return replace(result, replies=redact_replies(self.redactor, result.replies))
 
     async def _ask(
-        self, questions: Sequence[Question], decisions: Sequence[Decision], referee: Referee | None
+        self,
+        questions: Sequence[Question],
+        decisions: Sequence[Decision],
+        referee: Referee | None,
+        redact: Mapping[str, Redact],
     ) -> ReplayResult:
         """The replay. At Ctrl-C nothing more goes out; what is in flight has `COME_HOME_S`."""
         teachers = build_teachers(self.settings.asked(), os.environ, self._redact, self.prices)
@@ -143,6 +148,10 @@ class Asking:
 
         def on_reply(reply: TeacherReply, stored: bool) -> None:
             self.gauge.replied(reply.teacher, None if stored else reply.cost_usd, reply.failure is None)
+
+        def clean(reply: TeacherReply) -> TeacherReply:
+            known = redact.get(StepId.parse(reply.step_id).trace_id)
+            return known(reply) if known else redact_reply(self.redactor, reply)
 
         def press() -> None:
             self.gauge.note = COMING_HOME
@@ -163,6 +172,7 @@ class Asking:
                 interrupted=interrupted,
                 referee=referee,
                 time_left_s=self._time_left_s(),
+                redact=clean,
             )
 
     def _time_left_s(self) -> float | None:
@@ -198,12 +208,8 @@ def check_answering(settings: RunSettings) -> None:
     asyncio.run(check())
 
 
-def redact_replies(redactor: Redactor, replies: Sequence[TeacherReply]) -> list[TeacherReply]:
-    """The replies as they may go into a dataset: a teacher can say what it was never shown."""
-    return [_redacted(redactor, reply) for reply in replies]
-
-
-def _redacted(redactor: Redactor, reply: TeacherReply) -> TeacherReply:
+def redact_reply(redactor: Redactor, reply: TeacherReply) -> TeacherReply:
+    """The reply as it may go into a dataset: a teacher can say what it was never shown."""
     if reply.action is None:
         return reply
     scope = StepId.parse(reply.step_id).trace_id
@@ -272,5 +278,13 @@ async def ask_states(
     decisions = decide(questions, teachers, 0, GateSettings())
     redactor = Redactor.from_environment(os.environ)
     built = build_teachers(teachers, os.environ, lambda text: redactor.redact_text(text)[0])
-    result = await replay(questions, decisions, built, ledger, run_id, settings)
-    return redact_replies(redactor, result.replies)
+    result = await replay(
+        questions,
+        decisions,
+        built,
+        ledger,
+        run_id,
+        settings,
+        redact=lambda reply: redact_reply(redactor, reply),
+    )
+    return result.replies

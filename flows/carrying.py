@@ -1,11 +1,10 @@
 """What need not be read again: the traces of sources that are unchanged, or that cannot be read now."""
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from flows.forgotten import FORGOTTEN
 from flows.inventory import TraceEntry
-from flows.shard_ingest import TWICE, Account
+from flows.shard_ingest import TWICE, Account, Intake
 from flows.shards import Kept
 from flows.source_marks import Mark, beside_of, ends_of, part_key, rows_digest
 from flows.summary import Summary
@@ -15,9 +14,6 @@ from records.shard_file import Shard
 from records.state import Trace
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
-
-if TYPE_CHECKING:
-    from flows.sieve import Sieve
 
 DAMAGED = "damaged shard of traces, its sources are read again"
 
@@ -41,10 +37,12 @@ def _reads(work: Workspace, shard: Shard) -> bool:
 
 
 def carry(
-    work: Workspace, kept: Sequence[Kept], sieve: "Sieve | None", read: dict[str, int], summary: Summary
+    intake: Intake, kept: Sequence[Kept], read: dict[str, int], summary: Summary
 ) -> dict[str, TraceEntry]:
     """A line for each trace of the sources that are not read, counted as if they were; `read` learns
-    the steps of each. Traces that were selected otherwise are selected again, by their redacted text."""
+    the steps of each. Traces that were selected otherwise are selected again, by their redacted text; today's
+    lists hold for them too, since all that leaves is redacted again."""
+    work, sieve, lists = intake.work, intake.sieve, intake.lists
     entries: dict[str, TraceEntry] = {}
     stale: set[str] = set()
     seen: set[str] = set()
@@ -57,7 +55,7 @@ def carry(
                 summary.flags[TWICE] += 1
             seen.add(item.trace_id)
             if item.entry is not None:
-                entries[item.trace_id] = item.entry
+                entries[item.trace_id] = item.entry.then(lists)
                 if is_stale:
                     stale.add(item.trace_id)
     for trace in _load(work, stale):
@@ -122,7 +120,7 @@ def _mark(account: Account, marks: Watermarks) -> Iterable[Mark]:
         file.stamp,
         ends,
         account.report.dialect,
-        marks.today.id,
+        marks.mixed.id if account.mixed else marks.today.id,
         marks.roots_of(file),
         part_key(file),
         beside_of(file),

@@ -3,6 +3,7 @@
 Exit codes: 0 well, 2 bad input (one line on stderr), 130 interrupted.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from typing import Annotated
 import typer
 
 from flows.cli_options import (
+    AskAgain,
     ClaudeCode,
     Config,
     Json,
@@ -79,6 +81,7 @@ def run(
     deny_project: DenyProject = None,
     since: Since = None,
     until: Until = None,
+    ask_again: AskAgain = None,
     yes: Yes = False,
     accept: Accept = None,
     json: Json = False,
@@ -90,7 +93,7 @@ def run(
     from flows.commands import run_all
     from flows.settings import load_settings
 
-    over = overrides_asked(workspace, preset, max_usd, name, concurrency)
+    over = overrides_asked(workspace, preset, max_usd, name, concurrency, ask_again)
     over |= select_asked(project, deny_project, since, until) | sample_asked(sample, seed)
     by_source = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym}
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
@@ -113,6 +116,7 @@ def ingest(
     privacy: PrivacyOf = None,
     unredacted: Unredacted = False,
     forgotten: ForgottenIn = None,
+    ask_again: AskAgain = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, help="Processes; else by size, up to the cores.")
     ] = None,
@@ -147,6 +151,7 @@ def ingest(
             sample=drawn,
             privacy=settings.privacy if settings and privacy else None,
             forgotten=tuple(forgotten or ()),
+            ask_again=bool(ask_again),
         )
         ingest_only(order, json)
 
@@ -252,8 +257,23 @@ def doctor(config: Config = None, workspace: WorkspaceOption = None) -> None:
 app.command("simulate-openrouter")(simulate_openrouter)
 
 
+def _open_closed_streams() -> None:
+    """Opens the null device where stdin, stdout or stderr is closed: the next file would take its number,
+    and be written to as a stream."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(opened := os.open(os.devnull, os.O_RDWR), number)
+            if opened != number:
+                os.close(opened)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 (kept open)
+
+
 def main() -> None:
     """Entry point of the console script."""
+    _open_closed_streams()
     try:
         with remembered():
             app()

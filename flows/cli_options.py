@@ -18,4 +18,8 @@ Preset = Annotated[str | None, typer.Option(help="Teachers by name: open, fronti
 MaxUsd = Annotated[float | None, typer.Option(help="Hard cap on the spending of this run, in USD.")]
 Name = Annotated[str | None, typer.Option(help="Name of the release.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept what would leave this machine.")]
+AskAgain = Annotated[
+    bool | None,
+    typer.Option("--ask-again", help="Read and ask anew what was redacted otherwise than today."),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]

@@ -73,6 +73,7 @@ def overrides_asked(
     max_usd: float | None = None,
     name: str | None = None,
     concurrency: int | None = None,
+    ask_again: bool | None = None,
 ) -> dict[str, Any]:
     """Flags as the nested values they stand for; flags not given are left out."""
     over: dict[str, Any] = {}
@@ -86,6 +87,8 @@ def overrides_asked(
         over["release"] = {"name": name}
     if concurrency is not None:
         over["replay"] = {"concurrency": concurrency}
+    if ask_again:
+        over.setdefault("replay", {})["ask_again"] = True
     return over
 
 

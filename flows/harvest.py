@@ -3,12 +3,15 @@ label it, then one reduce.
 
 Consent needs to know every project, so all shards are ingested before the first question is sent; a
 refusal leaves the traces in the workspace. Tasks return paths and counts only, and Prefect's result cache
-stays off: it would store sessions. The command line calls the flow in its own process; a deployment calls
-it with the same parameters.
+stays off: it would store sessions. A Prefect server keeps parameters and errors, and may be another
+machine's: it is given neither the configuration, which holds private lists, nor what an error says
+(`flows.unsaid`). The command line calls the flow in its own process; a deployment, with the path of a
+configuration.
 """
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from prefect import flow, task
@@ -24,16 +27,18 @@ from flows.progress import Meter, meter
 from flows.redacting import known_values
 from flows.release_work import release_pairs
 from flows.runs import end_run, sole_writer, start_run, write_manifest
-from flows.settings import RunSettings
+from flows.settings import RunSettings, load_settings
 from flows.settled import Settled
 from flows.shard_ingest import Ingested, count_entries
-from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, write_labels
+from flows.shard_work import Shown, ask_shard, found_again, load_traces, make_pairs, write_labels
 from flows.stock import take_stock
 from flows.summary import ReleaseOutcome, Summary
+from flows.unsaid import said, unsaid
 from ingesters.sources import SourceFile
 
 
 @task(name="ingest", cache_policy=NO_CACHE, persist_result=False)
+@unsaid
 def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, int]) -> Ingested:
     """One shard of source files through ingest → select → redact."""
     done = ready.intake.files(files, read)
@@ -42,44 +47,49 @@ def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, 
 
 
 @task(name="shard", cache_policy=NO_CACHE, persist_result=False)
+@unsaid
 def shard_task(ready: Prepared, trace_ids: list[str], asking: Asking | None) -> Summary:
     """The traces of one shard through decide → replay → pairs."""
-    shown = [Shown.of(trace) for trace in load_traces(ready.work, trace_ids)]
+    shown = [Shown.of(trace, ready.renewer) for trace in load_traces(ready.work, trace_ids)]
     source = shown[0].trace.source
     replies, summary = ask_shard(ready.work, source, shown, asking)
     made = make_pairs(shown, replies, ready.policy)
     write_labels(ready.work, source, trace_ids, made)
     summary.add(made.summary)
+    summary.redactions += found_again(shown)
     return summary
 
 
 @task(name="release", cache_policy=NO_CACHE, persist_result=False)
+@unsaid
 def release_task(ready: Prepared, run_id: str, summary: Summary) -> ReleaseOutcome:
     """All pairs of the workspace through the recipe, into a release."""
-    return release_pairs(ready.work, ready.settings, ready.normalizer, run_id, summary)
+    return release_pairs(ready.work, ready.settings, ready.normalizer, ready.renewer, run_id, summary)
 
 
 _NAME = "tracemill-run"
 
 
 @flow(name=_NAME, persist_result=False, validate_parameters=False)
-def harvest(settings: dict[str, Any], yes: bool = False) -> dict[str, Any]:
-    """A whole run. `settings` is a `RunSettings` as JSON; gives the figures of the closing table.
+@unsaid
+def harvest(config: str, yes: bool = False) -> dict[str, Any]:
+    """A whole run of the configuration in the file `config`; gives the figures of the closing table.
 
     A schedule honours the consents the workspace holds; `yes` accepts what they do not cover. Raises
-    PrivacyError where text would leave this machine that nobody accepted.
+    Unsaid, which holds a PrivacyError where text would leave this machine that nobody accepted.
     """
-    return _harvest(prepare(RunSettings.model_validate(settings)), yes)
+    return _harvest(prepare(load_settings(Path(config), {})), yes)
 
 
 def harvest_prepared(ready: Prepared, yes: bool) -> dict[str, Any]:
     """`harvest` of a run that is prepared already: nothing is looked for or checked a second time."""
 
     @flow(name=_NAME, persist_result=False, validate_parameters=False)
-    def prepared(settings: dict[str, Any], yes: bool) -> dict[str, Any]:
+    @unsaid
+    def prepared(yes: bool) -> dict[str, Any]:
         return _harvest(ready, yes)
 
-    return prepared(ready.settings.model_dump(mode="json"), yes)
+    return said(prepared, yes)
 
 
 def _harvest(ready: Prepared, yes: bool) -> dict[str, Any]:
@@ -93,7 +103,7 @@ def _run(ready: Prepared, yes: bool) -> dict[str, Any]:
     total = Summary(unread=ready.plan.unread_reasons())
     if resumed:
         total.flags["unfinished run taken up again"] += 1
-    total.flags += known_values(ready.redactor)
+    total.flags += known_values(ready.renewer.redactor)
     shards, entries = _ingest_shards(ready, run_id, total)
     total.unmatched = ready.settings.select.unmatched(total.matched)
     accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched)
@@ -102,7 +112,7 @@ def _run(ready: Prepared, yes: bool) -> dict[str, Any]:
         _run_shards(ready, run_id, shards, states, accepted, total, gauge)
         raise_if_interrupted()
         gauge.begin("normalise and release", 1)
-        release = release_task(ready, run_id, total)
+        release = said(release_task, ready, run_id, total)
     record = {"run_id": run_id, "cap_usd": cap, **_figures(ready, total, release)}
     write_manifest(ready.work, run_id, "harvest", record)
     end_run(ready.work, run_id, "finished", record)
@@ -122,7 +132,7 @@ def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[l
     with meter(None) as gauge:
         gauge.begin("ingest", len(stock.plan.shards))
         for files in stock.plan.shards:
-            done = ingest_task(ready, files, read)
+            done = said(ingest_task, ready, files, read)
             ready.marks.add(marks_of(done.accounts, ready.marks))
             total.add(done.summary)
             entries |= done.entries
@@ -142,8 +152,9 @@ def _run_shards(
     gauge: Meter,
 ) -> None:
     remembers = _has_ledger(ready.settings)
-    with Asking.open(ready.settings, ready.work, run_id, ready.redactor, accepted, gauge) as asking:
-        settled = Settled(ready.work, ready.settings)
+    redactor = ready.renewer.redactor
+    with Asking.open(ready.settings, ready.work, run_id, redactor, accepted, gauge) as asking:
+        settled = Settled(ready.work, ready.settings, ready.renewer.version)
         if asking is None:
             gauge.begin("shards", len(shards))
         else:
@@ -152,7 +163,7 @@ def _run_shards(
             raise_if_interrupted()
             done = settled.summary_of(trace_ids) if asking is None or remembers else None
             if done is None:
-                done = shard_task(ready, trace_ids, asking)
+                done = said(shard_task, ready, trace_ids, asking)
                 settled.add(trace_ids, done)
             elif asking is not None:
                 asking.pass_over(sum(states[trace_id] for trace_id in trace_ids))

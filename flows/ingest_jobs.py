@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flows.selection import SelectSettings
     from flows.settings import PrivacySettings
     from flows.sieve import Sieve
+    from privacy.redact import Rules
 
 _WORTH_A_PROCESS_BYTES = 64e6
 Files = tuple[SourceFile, ...]
@@ -44,6 +45,10 @@ class IngestOrder:
     sample: SampleOrder | None = None
     privacy: "PrivacySettings | None" = None
     forgotten: tuple[Path, ...] = ()
+    ask_again: bool = False
+    """What was redacted otherwise than today is read again, so that its steps are asked anew."""
+    rules: "Rules | None" = None
+    """Today's, unless others are given."""
 
     def fingerprint(self) -> str:
         """What is taken in, without where to and how fast."""
@@ -87,11 +92,14 @@ def intake_of(order: IngestOrder, work: Workspace) -> Intake:
     if order.unredacted:
         return Intake(work, None, _recorded_sieve(order) if select or order.forgotten else None, size)
     from flows.list_scope import NO_LISTS
-    from flows.redacting import list_scope, make_redactor, make_sieve
+    from flows.redacting import TODAYS_RULES, list_scope, make_redactor, make_sieve
+    from flows.renewing import Renewer
+    from flows.stored_traces import StoredTraces
 
-    lists = list_scope(work, order.privacy) if order.privacy else None
-    sieve = make_sieve(select, work, lists)
-    return Intake(work, make_redactor(work, order.privacy), sieve, size, lists or NO_LISTS)
+    lists = list_scope(work, order.privacy) if order.privacy else NO_LISTS
+    redactor = make_redactor(work, order.privacy, order.rules or TODAYS_RULES)
+    renewer = Renewer.of(work, redactor, lists, order.ask_again)
+    return Intake(work, renewer, make_sieve(select, work), size, StoredTraces(work))
 
 
 def _recorded_sieve(order: IngestOrder) -> "Sieve":

@@ -47,7 +47,9 @@ def ingest_everything(order: IngestOrder) -> dict[str, Any]:
     """
     order = _checked(order)
     text = "recorded" if order.unredacted else "redacted"
-    known = known_sources(order.out, order.privacy, order.select, order.sources.format, text)
+    known = known_sources(
+        order.out, order.privacy, order.select, order.sources.format, text, order.ask_again, order.rules
+    )
     plan = plan_sources(order.sources, order.shard_mb, known, order.sample is not None)
     work = Workspace.open(order.out, text=text)
     with sole_writer(work):
@@ -97,7 +99,9 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
     intake = intake_of(order, work)
     if order.forgotten:
         _refuse_forgotten(intake)
-    marks = known or begin(work.root, intake.redactor, order.select, order.sources.format, work.text)
+    marks = known or begin(
+        work.root, intake.redactor, order.select, order.sources.format, work.text, order.ask_again
+    )
     total, read = Summary(unread=plan.unread_reasons()), dict[str, int]()
     stock = take_stock(plan, marks, intake, order.sample, read, total)
     reports = [_named(kept) for kept in stock.plan.kept]

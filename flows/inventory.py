@@ -41,6 +41,10 @@ class TraceEntry:
     findings: Mapping[str, int] = field(default_factory=dict)
     lists: ListScope = NO_LISTS
 
+    def then(self, lists: ListScope) -> "TraceEntry":
+        """The entry of the trace once its text is redacted again under these lists."""
+        return replace(self, lists=self.lists.then(lists))
+
     @classmethod
     def of(cls, trace: Trace) -> "TraceEntry":
         """The entry of a redacted trace."""
@@ -75,10 +79,9 @@ def _utf8_bytes(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def with_findings(trace: Trace, found: Counter[str], lists: ListScope) -> Trace:
-    """The trace with what redaction found in it, types and counts alone, and under which of the user's
-    lists, in its notes."""
-    said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | lists.notes()
+def with_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:
+    """The trace with what redaction found in it, types and counts alone, in its notes, and with `noted`."""
+    said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | dict(noted)
     return replace(trace, notes=dict(trace.notes) | said) if said else trace
 
 

@@ -50,7 +50,14 @@ def rewrite_lines(path: Path, lines: Sequence[dict[str, Any]]) -> None:
 
 
 def _encoded(lines: Sequence[dict[str, Any]]) -> bytes:
-    return b"".join(orjson.dumps(encodable(line)) + b"\n" for line in lines)
+    return b"".join(map(_line, lines))
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return orjson.dumps(encodable(value), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _ends_whole(path: Path) -> bool:

@@ -10,7 +10,7 @@ from privacy.placeholders import workspace_key
 if TYPE_CHECKING:
     from flows.selection import SelectSettings
     from flows.settings import PrivacySettings
-    from privacy.redact import Redactor
+    from privacy.redact import Redactor, Rules
     from records.marker import Text
 
 KEY_FILE = "redaction.key"
@@ -22,8 +22,11 @@ def known_sources(
     select: "SelectSettings | None",
     forced: str | None,
     text: "Text" = "redacted",
+    anew: bool = False,
+    rules: "Rules | None" = None,
 ) -> Watermarks | None:
-    """The watermarks of a workspace that has some; None for a new one. Nothing is written."""
+    """The watermarks of a workspace that has some; None for a new one. `anew`: what was redacted otherwise is
+    read again. Nothing is written."""
     root = root.expanduser()
     if not (root / FILE).is_file():
         return None
@@ -31,9 +34,9 @@ def known_sources(
         return begin(root, None, select, forced, text)
     if not (root / KEY_FILE).is_file():
         return None
-    from flows.redacting import make_redactor
+    from flows.redacting import TODAYS_RULES, make_redactor
 
-    return begin(root, make_redactor(None, lists), select, forced)
+    return begin(root, make_redactor(None, lists, rules or TODAYS_RULES), select, forced, anew=anew)
 
 
 def begin(
@@ -42,10 +45,11 @@ def begin(
     select: "SelectSettings | None",
     forced: str | None,
     text: "Text" = "redacted",
+    anew: bool = False,
 ) -> Watermarks:
     """The watermarks of a workspace whose key is there, if its text is redacted."""
     key = b"" if redactor is None else workspace_key(root / KEY_FILE)
-    return Watermarks.load(root, ReadingVersion.of(redactor, _chosen(select, forced), key), key, text)
+    return Watermarks.load(root, ReadingVersion.of(redactor, _chosen(select, forced), key, anew), key, text)
 
 
 def _chosen(select: "SelectSettings | None", forced: str | None) -> dict[str, Any]:

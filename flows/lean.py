@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 # Read when pyarrow is loaded: no threads for sums that nobody makes, and freed memory goes back at once.
 _VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+_OPTIONAL = ("numpy", "cloudpickle")
 
 
 @contextmanager
@@ -32,13 +33,16 @@ def lean(numpy: bool = False) -> Iterator[None]:
 
 
 def _load_arrow_alone() -> None:
-    """pyarrow takes numpy where it is installed, for conversions that nobody here makes, and numpy takes
-    as long to load as pyarrow: https://arrow.apache.org/docs/python/install.html (optional dependencies)."""
+    """pyarrow takes numpy and cloudpickle where they are installed, for conversions and functions that nobody
+    here makes, and numpy takes as long to load as pyarrow:
+    https://arrow.apache.org/docs/python/install.html (optional dependencies)."""
     if "numpy" in sys.modules or "pyarrow" in sys.modules:
         return
     hidden: dict[str, object] = sys.modules  # type: ignore[assignment]
-    hidden["numpy"] = None  # what `import` takes for a module that is not there
+    without = [name for name in _OPTIONAL if name not in hidden]
+    hidden.update(dict.fromkeys(without))  # None is what `import` takes for a module that is not there
     try:
         importlib.import_module("pyarrow.parquet")
     finally:
-        del hidden["numpy"]
+        for name in without:
+            del hidden[name]

@@ -6,9 +6,8 @@ which was redacted under other lists than the accepted ones is known.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
-from privacy.env_files import read_env_file
 from privacy.placeholders import keyed_digest
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ class ListScope:
     """Digests of what was let through and of what was redacted on the user's word, secrets of `.env`
     files among it."""
 
+    PREFIXES: ClassVar[tuple[str, ...]] = (_ALLOWED, _LISTED)
+    """What its notes begin with."""
     allowed: frozenset[str] = frozenset()
     listed: frozenset[str] = frozenset()
 
@@ -29,6 +30,8 @@ class ListScope:
     def of(cls, lists: "PrivacySettings", key: bytes) -> "ListScope":
         """The scope of `[privacy]`, under the key of a workspace. Raises ConfigError where a `.env` file
         cannot be read."""
+        from privacy.env_files import read_env_file  # it loads much that a run without such files never needs
+
         secrets = (value for path in lists.env_files for value in read_env_file(path).values)
         return cls(_digests(lists.allow, key), _digests((*lists.redact, *secrets), key))
 
@@ -45,6 +48,10 @@ class ListScope:
     def within(self, accepted: "ListScope") -> bool:
         """Whether these lists let nothing through that the accepted ones did not."""
         return self.allowed <= accepted.allowed and accepted.listed <= self.listed
+
+    def then(self, later: "ListScope") -> "ListScope":
+        """The scope of a text that was redacted under these lists and then again under later ones."""
+        return ListScope(self.allowed & later.allowed, self.listed | later.listed)
 
     def to_json(self) -> dict[str, list[str]]:
         """As it is recorded."""

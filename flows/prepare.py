@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from agreement.vote import Policy
 from flows.destinations import destinations
 from flows.known_sources import begin, known_sources
-from flows.redacting import list_scope, make_redactor, make_sieve
+from flows.redacting import make_redactor, make_renewer, make_sieve
+from flows.renewing import Renewer
 from flows.settings import RunSettings
 from flows.shard_ingest import Intake
 from flows.shards import Plan, plan_shards
+from flows.stored_traces import StoredTraces
 from flows.voting import policy_of
 from flows.watermarks import Watermarks
 from normalize.normalizer import DJNormalizer
 from normalize.recipe import check_available, load_recipe
-from privacy.redact import Redactor
+from privacy.redact import TODAYS_RULES, Rules
 from privacy.second_opinion import require_kingfisher, try_kingfisher
 from records.errors import ConfigError
 from records.workspace import Workspace
@@ -30,20 +32,23 @@ class Prepared:
     plan: Plan
     marks: Watermarks
     policy: Policy
-    redactor: Redactor
+    renewer: Renewer
     intake: Intake
     normalizer: DJNormalizer
 
 
-def prepare(settings: RunSettings) -> Prepared:
-    """Check a configuration against this machine.
+def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
+    """Check a configuration against this machine. `rules` redact.
 
     Raises an error of `records.errors` for missing or broken sources, teachers that cannot be used, a
     recipe that cannot run and a workspace that cannot be written; nothing is written before the rest
     holds. What takes long is checked last: data-juicer takes seconds to say what it thinks of a recipe.
     """
     make_redactor(None, settings.privacy)
-    known = known_sources(settings.workspace, settings.privacy, settings.select, settings.sources.format)
+    again, form = settings.replay.ask_again, settings.sources.format
+    known = known_sources(
+        settings.workspace, settings.privacy, settings.select, form, anew=again, rules=rules
+    )
     plan = plan_shards(settings, known)
     policy = policy_of(settings)
     check_teachers(settings, policy)
@@ -55,17 +60,16 @@ def prepare(settings: RunSettings) -> Prepared:
         check_answering(settings)
     normalizer = make_normalizer(settings)
     work = Workspace.open(settings.workspace)
-    redactor = make_redactor(work, settings.privacy)
-    lists = list_scope(work, settings.privacy)
-    sieve = make_sieve(settings.select, work, lists)
+    renewer = make_renewer(work, settings, rules)
+    sieve = make_sieve(settings.select, work)
     return Prepared(
         settings,
         work,
         plan,
-        known or begin(work.root, redactor, settings.select, settings.sources.format),
+        known or begin(work.root, renewer.redactor, settings.select, form, anew=again),
         policy,
-        redactor,
-        Intake(work, redactor, sieve, settings.shard_mb * 1e6, lists),
+        renewer,
+        Intake(work, renewer, sieve, settings.shard_mb * 1e6, StoredTraces(work)),
         normalizer,
     )
 

@@ -13,6 +13,10 @@ Accept = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the list.")]
 AnyFile = Annotated[Path, typer.Argument(help="A file, a folder, a release or a workspace.")]
+ListsOf = Annotated[
+    Path | None,
+    typer.Option("--privacy", help="A run configuration whose [privacy] lists and files hold."),
+]
 KeyWorkspace = Annotated[
     Path | None,
     typer.Option("--workspace", "-w", help="Workspace whose key and accepted findings hold."),
@@ -20,17 +24,24 @@ KeyWorkspace = Annotated[
 
 
 @privacy_app.command()
-def scan(path: AnyFile, workspace: KeyWorkspace = None, accept: Accept = None, json: Json = False) -> None:
+def scan(
+    path: AnyFile,
+    workspace: KeyWorkspace = None,
+    privacy: ListsOf = None,
+    accept: Accept = None,
+    json: Json = False,
+) -> None:
     """The publish gate's two opinions on anything; exit code 1 where something private is found."""
     from flows.privacy_commands import scan_path
 
-    raise typer.Exit(scan_path(path, workspace, accept or [], json))
+    raise typer.Exit(scan_path(path, workspace, accept or [], json, privacy))
 
 
 @privacy_app.command()
 def diff(
     path: AnyFile,
     workspace: KeyWorkspace = None,
+    privacy: ListsOf = None,
     show_values: Annotated[
         bool, typer.Option("--show-values", help="Show the values themselves, on a terminal alone.")
     ] = False,
@@ -40,4 +51,4 @@ def diff(
     """What redaction would change: counts by type and lines with values masked; writes nothing."""
     from flows.privacy_commands import diff_path
 
-    diff_path(path, workspace, show_values, excerpts, json)
+    diff_path(path, workspace, show_values, excerpts, json, privacy)

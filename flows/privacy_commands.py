@@ -5,7 +5,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -25,6 +25,9 @@ from records.marker import MARKER, is_redacted
 from records.printable import printable
 from records.workspace import Workspace
 
+if TYPE_CHECKING:
+    from flows.settings import PrivacySettings
+
 _SHOWN = 200  # findings in the list; --json has them all
 _NAMED = 5  # files that were not read, of each reason; --json has them all
 _NOT_READ = 3
@@ -32,9 +35,11 @@ _LONG = 2_000  # characters of a line
 _ACCEPTED = "accepted.json"
 
 
-def scan_path(path: Path, workspace: Path | None, accept: list[str], as_json: bool) -> int:
+def scan_path(
+    path: Path, workspace: Path | None, accept: list[str], as_json: bool, config: Path | None = None
+) -> int:
     """`tracemill privacy scan`: 1 where something was found that nobody accepted, 3 where nothing was and
-    not everything could be read, else 0.
+    not everything could be read, else 0. The lists of `config` hold as they do at the publish gate.
 
     Raises SourceError where the path is not there or is no file, folder or pipe, ConfigError for a
     fingerprint that is none, PrivacyError where kingfisher fails.
@@ -43,7 +48,7 @@ def scan_path(path: Path, workspace: Path | None, accept: list[str], as_json: bo
         raise ConfigError("--accept is no fingerprint", "12 hex digits, as scan prints them")
     work = _workspace_of(path, workspace)
     key = workspace_key(work.root / "redaction.key" if work else _own_key())
-    verdict = Scanner(make_redactor().known, key, os.environ).scan(path)
+    verdict = Scanner(make_redactor(None, _lists_of(config)).known, key, os.environ).scan(path)
     accepted = {*accept, *(read_accepted(work.root / _ACCEPTED) if work else ())}
     found = [each for each in verdict.findings if each.fingerprint not in accepted]
     _print_scan(verdict, found, as_json)
@@ -78,8 +83,15 @@ def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
         typer.echo(ABSENT, err=True)
 
 
-def diff_path(path: Path, workspace: Path | None, show_values: bool, excerpts: int, as_json: bool) -> None:
-    """`tracemill privacy diff`: what redaction would change; nothing is written.
+def diff_path(
+    path: Path,
+    workspace: Path | None,
+    show_values: bool,
+    excerpts: int,
+    as_json: bool,
+    config: Path | None = None,
+) -> None:
+    """`tracemill privacy diff`: what redaction, with the lists of `config`, would change; nothing is written.
 
     Raises ConfigError where values are asked for and stdout is no terminal, SourceError where the path
     cannot be read.
@@ -87,7 +99,7 @@ def diff_path(path: Path, workspace: Path | None, show_values: bool, excerpts: i
     if show_values and (as_json or not sys.stdout.isatty()):
         raise ConfigError("--show-values and no terminal", "values on a terminal alone", "leave it out")
     work = _workspace_of(path, workspace)
-    redactor = make_redactor(work)
+    redactor = make_redactor(work, _lists_of(config))
     key = workspace_key(work.root / "redaction.key") if work else b""
     changes = changes_with_values if show_values else changes_in
     skipped = Skipped()
@@ -143,6 +155,15 @@ def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
         if (marker := folder / MARKER).is_file():
             return Workspace.open(folder, create=False) if is_redacted(marker) else None
     return None
+
+
+def _lists_of(config: Path | None) -> "PrivacySettings | None":
+    """The `[privacy]` of a run configuration. Raises ConfigError where it cannot be used."""
+    if config is None:
+        return None
+    from flows.settings import load_settings
+
+    return load_settings(config, {}).privacy
 
 
 def _own_key() -> Path:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from flows.asking import Asking, build_ledger
 from flows.progress import Meter
-from flows.redacting import list_scope, make_redactor, make_sieve
+from flows.redacting import make_renewer, make_sieve
 from flows.settings import RunSettings
 from flows.shard_work import Shown, load_traces, stored_decisions
 from records.errors import ConfigError, WorkspaceError
@@ -15,7 +15,7 @@ from records.reply import Decision
 from records.workspace import Workspace
 from teachers.ledger import Ledger
 from teachers.question import Question
-from teachers.replay_plan import Item, plan_items
+from teachers.replay_plan import Item, keys_of, plan_items
 from teachers.teacher import Teacher
 
 _TRACES = 64
@@ -33,8 +33,8 @@ class Batch:
     def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
         """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
         items = plan_items(self.questions, self.decisions, [teacher], samples)
-        bought = self.ledger.answers_to([item.key for item in items])
-        return [item for item in items if item.key not in bought]
+        bought = self.ledger.answers_to(keys_of(items))
+        return [item for item in items if item.bought(bought) is None]
 
     def asked(self, teacher: str) -> int:
         """At how many steps a teacher is to be asked, bought ones among them."""
@@ -49,14 +49,13 @@ def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
     ids = sorted(trace_id for table in work.current("traces") for trace_id in table["trace_id"].to_pylist())
     if not ids:
         raise WorkspaceError(f"{work.root} holds no traces", "some", "run `tracemill ingest` first")
-    redactor = make_redactor(work, settings.privacy)
-    sieve = make_sieve(settings.select, work, list_scope(work, settings.privacy))
+    renewer, sieve = make_renewer(work, settings), make_sieve(settings.select, work)
     with _ledger(settings, work) as ledger:
-        asking = Asking(settings, ledger, "", redactor, frozenset(), Meter())
+        asking = Asking(settings, ledger, "", renewer.redactor, frozenset(), Meter())
         for start in range(0, len(ids), _TRACES):
             traces = load_traces(work, ids[start : start + _TRACES])
             taken = [trace for trace in traces if sieve.reason(trace, Counter()) is None]
-            shown = tuple(Shown.of(trace) for trace in taken)
+            shown = tuple(Shown.of(trace, renewer) for trace in taken)
             questions = tuple(question for item in shown for question in item.questions())
             before = stored_decisions(work, [trace.trace_id for trace in taken])
             yield Batch(shown, questions, tuple(asking.decide(questions, before)), ledger)

@@ -7,18 +7,21 @@ from typing import TYPE_CHECKING
 
 from flows.forgotten import Forgotten
 from flows.list_scope import ListScope
+from flows.renewing import Renewer
 from flows.sieve import Sieve
 from privacy.placeholders import workspace_key
-from privacy.redact import Redactor
+from privacy.redact import TODAYS_RULES, Redactor, Rules
 from records.errors import WorkspaceError
 from records.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.selection import SelectSettings
-    from flows.settings import PrivacySettings
+    from flows.settings import PrivacySettings, RunSettings
 
 
-def make_redactor(work: Workspace | None = None, lists: "PrivacySettings | None" = None) -> Redactor:
+def make_redactor(
+    work: Workspace | None = None, lists: "PrivacySettings | None" = None, rules: Rules = TODAYS_RULES
+) -> Redactor:
     """The redactor of this machine: its secret-named variables, home folder and user name, and the
     user's own lists; with the key of a workspace, so that a placeholder reveals nothing and stays the
     same there. Raises ConfigError for a list entry or a file that cannot be used."""
@@ -30,6 +33,7 @@ def make_redactor(work: Workspace | None = None, lists: "PrivacySettings | None"
         redact=lists.redact if lists else (),
         allow=lists.allow if lists else (),
         env_files=lists.env_files if lists else (),
+        rules=rules,
     )
 
 
@@ -80,7 +84,12 @@ def _redaction_key(work: Workspace) -> bytes:
     return workspace_key(path)
 
 
-def make_sieve(select: "SelectSettings | None", work: Workspace, lists: ListScope | None = None) -> Sieve:
-    """What is left out of this workspace: what was forgotten, what is not selected, and what was redacted
-    under lists that let more through than these."""
-    return Sieve(Forgotten.of(work).reason, select, lists)
+def make_sieve(select: "SelectSettings | None", work: Workspace) -> Sieve:
+    """What is left out of this workspace: what was forgotten, and what is not selected."""
+    return Sieve(Forgotten.of(work).reason, select)
+
+
+def make_renewer(work: Workspace, settings: "RunSettings", rules: Rules = TODAYS_RULES) -> Renewer:
+    """What redacts the text of a workspace again on its way out, where it was redacted otherwise."""
+    redactor = make_redactor(work, settings.privacy, rules)
+    return Renewer.of(work, redactor, list_scope(work, settings.privacy), settings.replay.ask_again)

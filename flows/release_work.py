@@ -8,33 +8,38 @@ from flows.forgotten import Forgotten
 from flows.interrupts import raise_if_interrupted
 from flows.publish_gate import judging, make_gate
 from flows.reduce import load_pairs, votes_without_pair, with_states
+from flows.renewing import Renewer
 from flows.runs import code_version, write_manifest
 from flows.settings import RunSettings
 from flows.shard_work import pair_kind
 from flows.summary import ReleaseOutcome, Summary
 from flows.voting import policy_of
 from normalize.normalizer import DJNormalizer, Normalized
-from privacy.redact import RULES_VERSION
 from records.workspace import Workspace
 from teachers.presets import PRESETS
 
 
 def release_pairs(
-    work: Workspace, settings: RunSettings, normalizer: DJNormalizer, run_id: str, summary: Summary
+    work: Workspace,
+    settings: RunSettings,
+    normalizer: DJNormalizer,
+    renewer: Renewer,
+    run_id: str,
+    summary: Summary,
 ) -> ReleaseOutcome:
     """Normalise and write. Content equal to the latest version's gives that version back; no pair left
     gives no release, and says which operator took the last. Raises PrivacyError where the publish gate
     finds anything private."""
     gate, said = make_gate(settings, work), list[str]()
     gate.check()
-    pairs = load_pairs(work)
+    pairs = load_pairs(work, renewer)
     normalized = normalizer.normalize(pairs)
     raise_if_interrupted()
     write_manifest(work, run_id, "normalize", account(normalized))
     version = Forgotten.of(work).version_for(work.releases_dir, settings.release.name)
     made = write_release(
-        _spec(settings, normalized, summary, version),
-        with_states(work, normalized.kept),
+        _spec(settings, normalized, summary, version, renewer.redactor.rules.version),
+        with_states(work, normalized.kept, renewer),
         normalized.dropped,
         work.releases_dir,
         votes_without_pair(work, pairs),
@@ -65,13 +70,13 @@ def account(normalized: Normalized) -> dict[str, object]:
 
 
 def _spec(
-    settings: RunSettings, normalized: Normalized, summary: Summary, version: str | None
+    settings: RunSettings, normalized: Normalized, summary: Summary, version: str | None, rules: str
 ) -> ReleaseSpec:
     code = code_version()
     return ReleaseSpec(
         name=settings.release.name,
         version=version,
-        redaction=RULES_VERSION,
+        redaction=rules,
         redaction_counts=dict(summary.redactions),
         recipe=normalized.recipe,
         recipe_fingerprint=normalized.fingerprint,

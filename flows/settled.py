@@ -2,8 +2,9 @@
 
 `settled.jsonl` in the workspace: a JSON object a line for a batch of traces, with the shards its rows
 lie in and what was counted. A batch is taken up again as soon as its traces, the teachers, the vote, the
-code or one of its shards is another one, and as long as any question is open. Only the run that holds
-the workspace writes it; a line that is lost is a batch that is gone through again, which costs nothing.
+code, the redaction or one of its shards is another one, and as long as any question is open. Only the run
+that holds the workspace writes it; a line that is lost is a batch that is gone through again, which costs
+nothing.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from flows.journal import append_lines, objects_in, rewrite_lines
-from flows.reading_version import code_digest
+from flows.reading_version import RedactionVersion, code_digest
 from flows.settings import RunSettings
 from flows.summary import Summary
 from records.errors import WorkspaceError
@@ -20,8 +21,8 @@ from records.identity import canonical_json, digest
 from records.workspace import Workspace
 
 FILE = "settled.jsonl"
-_PACKAGES = ("agreement", "harnesses", "pairs", "privacy", "records", "teachers")
-_MODULES = ("flows.asking", "flows.shard_work", "flows.summary", "flows.voting")
+_PACKAGES = ("agreement", "harnesses", "pairs", "records", "teachers")
+_MODULES = ("flows.asking", "flows.renewing", "flows.shard_work", "flows.summary", "flows.voting")
 _TABLES = ("traces", "decisions", "replies", "pairs", "votes")
 _SPARE_LINES = 500
 
@@ -29,16 +30,18 @@ _SPARE_LINES = 500
 class Settled:
     """The batches of a workspace that are finished with, as a run of these settings would leave them."""
 
-    def __init__(self, work: Workspace, settings: RunSettings) -> None:
+    def __init__(self, work: Workspace, settings: RunSettings, redaction: RedactionVersion) -> None:
         self._work = work
         self._path = work.root / FILE
         self._version = _version_of(settings)
+        self._redaction = redaction
         self._newest = {name: _newest(work, name) for name in _TABLES}
         self._found: dict[str, dict[str, Any]] = {}
         lines = 0
         for value in objects_in(self._path):
             lines += 1
             with suppress(KeyError, TypeError):
+                RedactionVersion.from_json(value["redaction"])
                 self._found[value["batch"]] = value
         if lines > 2 * len(self._found) + _SPARE_LINES:
             rewrite_lines(self._path, list(self._found.values()))
@@ -47,6 +50,8 @@ class Settled:
         """What was counted of a batch that is finished with; None where it has to be gone through."""
         value = self._found.get(_batch(trace_ids))
         if value is None or value.get("version") != self._version:
+            return None
+        if not RedactionVersion.from_json(value["redaction"]).covers(self._redaction):
             return None
         shards = {name: {self._newest[name].get(i) for i in trace_ids} for name in _TABLES}
         if any(shards[name] != {value["shards"].get(name)} for name in _TABLES):
@@ -63,6 +68,7 @@ class Settled:
         value = {
             "batch": _batch(trace_ids),
             "version": self._version,
+            "redaction": self._redaction.to_json(),
             "shards": {name: _last(self._work, name, covered) for name in _TABLES},
             "summary": {name: one for name, one in kept.to_json().items() if one},
         }

@@ -20,7 +20,9 @@ from records.trace_shards import TraceShards, trace_shards
 from records.workspace import Workspace
 
 if TYPE_CHECKING:
+    from flows.renewing import Renewer
     from flows.sieve import Sieve
+    from flows.stored_traces import StoredTraces
     from privacy.redact import Redactor
 
 TWICE = "same session in two files, the longer kept"
@@ -31,8 +33,8 @@ NOT_SAMPLED = "not in the sample"
 @dataclass(slots=True)
 class Account:
     """One source that was read: what reading it gave, its traces, how many were left out by reason,
-    fit the entries of the selection by their place, or were lost by what happened to them, and whether all
-    others were wanted."""
+    fit the entries of the selection by their place, or were lost by what happened to them, whether all others
+    were wanted, and whether text was kept that was redacted before."""
 
     file: SourceFile
     report: IngestReport
@@ -41,6 +43,7 @@ class Account:
     matched: Counter[int] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
     whole: bool = True
+    mixed: bool = False
 
     def lose(self, trace_ids: Collection[str]) -> None:
         """Traces of these that were taken have not come into the workspace."""
@@ -63,15 +66,25 @@ class Ingested:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """How sources are taken in: `redactor` is None for a workspace of recorded text; `sieve` gives the
+    """How sources are taken in: `renewer` is None for a workspace of recorded text; `sieve` gives the
     reason to leave a trace out, None where all are taken; `shard_bytes` is about the text in one shard."""
 
     work: Workspace
-    redactor: "Redactor | None"
+    renewer: "Renewer | None"
     sieve: "Sieve | None"
     shard_bytes: float
-    lists: ListScope = NO_LISTS
-    """The user's own lists, under which `redactor` works."""
+    stored: "StoredTraces | None" = None
+    """What the workspace holds already: the text that answers were bought for."""
+
+    @property
+    def redactor(self) -> "Redactor | None":
+        """What redacts; None where text stays as recorded."""
+        return self.renewer.redactor if self.renewer else None
+
+    @property
+    def lists(self) -> ListScope:
+        """The user's own lists."""
+        return self.renewer.lists if self.renewer else NO_LISTS
 
     def files(self, files: Sequence[SourceFile], read: dict[str, int]) -> Ingested:
         """Read the files and write their traces into shards. `read` holds the steps of each trace that
@@ -120,14 +133,17 @@ class Intake:
             done.summary.flags[TWICE] += 1
             if before >= trace.step_count:
                 return None
-        if self.redactor is not None:
+        if self.renewer is not None:
             try:
-                trace = with_findings(*self.redactor.redact_trace(trace), self.lists)
+                read_now = with_findings(*self.renewer.redactor.redact_trace(trace), self.renewer.notes)
+                stored = self.stored.get(read_now.trace_id) if self.stored else None
+                trace = self.renewer.join(read_now, stored)
+                done.accounts[-1].mixed |= trace is not read_now
             except Exception as error:  # whatever it is, this one stays out and the others go on
                 done.accounts[-1].lost[f"trace that cannot be redacted: {type(error).__name__}"] += 1
                 return None
         read[trace.trace_id] = trace.step_count
-        entry = done.entries[trace.trace_id] = TraceEntry.of(trace)
+        entry = done.entries[trace.trace_id] = TraceEntry.of(trace).then(self.lists)
         shards.add(trace, entry.text_bytes)
         return entry
 

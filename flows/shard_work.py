@@ -4,7 +4,8 @@ Nothing here knows Prefect. Each function takes the workspace and gives counts; 
 rest, so that every part can also be run alone from the command line.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -34,11 +35,12 @@ from teachers.schedule import NOT_NEEDED
 
 if TYPE_CHECKING:
     from flows.asking import Asking
+    from flows.renewing import Renewed, Renewer
     from teachers.replay import ReplayResult
 
 
 def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
-    """The redacted traces of a shard, in the order of their ids."""
+    """The redacted traces of a shard as they are stored, in the order of their ids."""
     found = [
         trace for table in work.current("traces", frozenset(trace_ids)) for trace in traces_from_table(table)
     ]
@@ -47,15 +49,38 @@ def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A trace with what a model is shown of each of its contexts."""
+    """A trace with what a model is shown of each of its contexts. Where its text is another one than the
+    stored text, which answers may have been bought for, `former` has the prompt ids of that, by context."""
 
     trace: Trace
     presentations: dict[int, Presentation]
+    former: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    renewed: "Renewed | None" = None
 
     @classmethod
-    def of(cls, trace: Trace) -> "Shown":
-        """Present every context of the trace."""
-        return cls(trace, present_all(trace))
+    def of(cls, trace: Trace, renewer: "Renewer | None" = None) -> "Shown":
+        """Present every context of the trace, redacted as the `renewer` does; as it is without one."""
+        if renewer is None:
+            return cls(trace, present_all(trace))
+        renewed = renewer.renew(trace)
+        now, former = present_all(renewed.trace), dict[int, Sequence[str]]()
+        if renewer.keeps and _text_of(renewed.trace) != _text_of(trace):
+            stored = present_all(trace)
+            former = {
+                at: shown.prompt_ids for at, shown in stored.items() if shown.prompt_ids != now[at].prompt_ids
+            }
+        return cls(renewed.trace, now, former, renewed)
+
+    def reply(self, reply: TeacherReply) -> TeacherReply:
+        """A reply at one of its steps as it may go into a dataset."""
+        return self.renewed.reply(reply) if self.renewed else reply
+
+    def answered(self, state: TraceState) -> set[str]:
+        """The prompt ids of a step under which answers hold."""
+        context, at = state.context.index, state.step.index
+        former = self.former.get(context)
+        now = self.presentations[context].prompt_ids[at]
+        return {now, former[at]} if former else {now}
 
     def questions(self) -> list[Question]:
         """One question a step, in order; none of a summariser, whose step is no work of an agent's."""
@@ -75,9 +100,19 @@ class Shown:
                     presentation=presentation.version,
                     redaction=self.trace.redaction or "",
                     student_family=state.step.family,
+                    former_prompt_id=next(iter(self.answered(state) - {presentation.prompt_ids[at]}), ""),
                 )
             )
         return made
+
+
+def found_again(shown: Sequence[Shown]) -> Counter[str]:
+    """What was taken out of the traces beyond what had been, by type."""
+    return sum((item.renewed.found for item in shown if item.renewed), Counter[str]())
+
+
+def _text_of(trace: Trace) -> tuple[object, ...]:
+    return trace.contexts, trace.seen_tools
 
 
 def stored_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
@@ -123,7 +158,8 @@ class Labelled:
 def make_pairs(
     shown: Sequence[Shown], replies: Sequence[TeacherReply], policy: Policy, hindsight: bool = True
 ) -> Labelled:
-    """Teacher pairs and hindsight pairs of the traces. Only replies to what would be shown today vote."""
+    """Teacher pairs and hindsight pairs of the traces. Only replies to what would be shown today vote, and
+    those to the same text as it was redacted before."""
     made = Labelled()
     by_step: dict[str, list[TeacherReply]] = {}
     for reply in replies:
@@ -145,8 +181,7 @@ def _vote(
     made: Labelled, item: Shown, state: TraceState, answers: Sequence[TeacherReply], policy: Policy
 ) -> None:
     presentation = item.presentations[state.context.index]
-    prompt_id = presentation.prompt_ids[state.step.index]
-    current = [reply for reply in answers if reply.prompt_id == prompt_id]
+    current = [item.reply(reply) for reply in answers if reply.prompt_id in item.answered(state)]
     if not current:
         return
     pair, tally = teacher_pair(state, presentation, current, policy)
@@ -189,7 +224,8 @@ def ask_shard(
     write_decisions(work, source, trace_ids, decisions)
     asking.remember(stored_replies(work, trace_ids))
     states = sum(item.trace.step_count for item in shown)
-    result = asking.ask(questions, decisions, states, referee_of(asking.settings, shown))
+    renewed = {item.trace.trace_id: item.reply for item in shown}
+    result = asking.ask(questions, decisions, states, referee_of(asking.settings, shown), renewed)
     replies = write_replies(work, source, trace_ids, result.replies)
     write_decisions(work, source, trace_ids, with_outcomes(decisions, result.not_asked))
     _count_replies(summary, decisions, result)

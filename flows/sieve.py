@@ -9,7 +9,6 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flows.inventory import any_home, any_user
-from flows.list_scope import ListScope
 from records.state import Trace
 
 if TYPE_CHECKING:
@@ -18,32 +17,22 @@ if TYPE_CHECKING:
 Reason = Callable[[Trace], str | None]
 """Why a session is left out; None where it is taken."""
 
-LOOSER_LISTS = "redacted under [privacy] lists that let more through; `tracemill run` reads them again"
-
 _SIGNS = re.compile(r"[\\/]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Sieve:
-    """What stays out of a workspace or a run: what was forgotten there, what is not selected, and text that
-    was redacted before under lists that let more through than `lists`."""
+    """What stays out of a workspace or a run: what was forgotten there, and what is not selected."""
 
     forgotten: Reason
     select: "SelectSettings | None"
-    lists: ListScope | None = None
 
     def reason(self, trace: Trace, matched: Counter[int]) -> str | None:
         """Why the trace is left out, None where it is taken; `matched` learns which entries of the selection
         fit it."""
         if self.select is not None:
             matched.update(self.select.matches(trace))
-        reason = self.forgotten(trace) or (self.select.reason(trace) if self.select else None)
-        return reason or (LOOSER_LISTS if self._is_looser(trace) else None)
-
-    def _is_looser(self, trace: Trace) -> bool:
-        if self.lists is None or trace.redaction is None:
-            return False
-        return not ListScope.of_notes(trace.notes).within(self.lists)
+        return self.forgotten(trace) or (self.select.reason(trace) if self.select else None)
 
 
 def none_forgotten(trace: Trace) -> None:

@@ -1,6 +1,7 @@
 """What is remembered of a source that was read: how it looked, and which traces it gave."""
 
 import hashlib
+import io
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -187,9 +188,11 @@ def rows_digest(part: Part | None) -> str:
 def ends_of(path: Path, size: int) -> str:
     """A digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
     Raises OSError where it cannot be read."""
-    if path.is_dir():
+    try:
+        stream = io.FileIO(path)
+    except IsADirectoryError:
         return ""
-    with path.open("rb") as stream:
+    with stream:
         head = stream.read(min(size, _END_BYTES))
         stream.seek(max(0, size - _END_BYTES))
         tail = stream.read(min(size, _END_BYTES))

@@ -8,14 +8,16 @@ from flows.consent import require_consent
 from flows.inventory import TraceEntry
 from flows.prepare import check_second_opinion, check_teachers, make_normalizer
 from flows.progress import meter
-from flows.redacting import known_values, list_scope, make_redactor, make_sieve
+from flows.redacting import known_values, list_scope, make_redactor, make_renewer, make_sieve
 from flows.reduce import load_pairs
 from flows.release_work import account, release_pairs
+from flows.renewing import Renewer
 from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings
 from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, stored_replies, write_labels
 from flows.summary import ReleaseOutcome, Summary
 from flows.voting import policy_of
+from privacy.redact import TODAYS_RULES, Rules
 from records.errors import ConfigError, WorkspaceError
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
@@ -55,9 +57,10 @@ def _stage(settings: RunSettings, command: str) -> Iterator[tuple[Workspace, str
         yield work, run_id
 
 
-def replay_workspace(settings: RunSettings, yes: bool = False) -> dict[str, Any]:
-    """Ask the teachers at the steps of every selected trace, shard by shard. `yes` accepts what would
-    leave this machine. Raises ConfigError without teachers, PrivacyError without consent."""
+def replay_workspace(settings: RunSettings, yes: bool = False, rules: Rules = TODAYS_RULES) -> dict[str, Any]:
+    """Ask the teachers at the steps of every selected trace, shard by shard, as `rules` redact it. `yes`
+    accepts what would leave this machine. Raises ConfigError without teachers, PrivacyError without
+    consent."""
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     check_teachers(settings, policy_of(settings))
@@ -67,15 +70,15 @@ def replay_workspace(settings: RunSettings, yes: bool = False) -> dict[str, Any]
 
     total, cap = Summary(), settings.cap_usd()
     with _stage(settings, "replay") as (work, run_id):
-        redactor = make_redactor(work, settings.privacy)
-        total.flags += known_values(redactor)
+        renewer = make_renewer(work, settings, rules)
+        total.flags += known_values(renewer.redactor)
         batches, accepted = _cleared(settings, work, run_id, total, yes)
         with (
             meter(cap) as gauge,
-            Asking.open(settings, work, run_id, redactor, accepted, gauge) as asking,
+            Asking.open(settings, work, run_id, renewer.redactor, accepted, gauge) as asking,
         ):
             if asking is not None:
-                _ask_batches(work, batches, asking, total)
+                _ask_batches(work, batches, asking, renewer, total)
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
         write_manifest(work, run_id, "replay", record)
@@ -87,11 +90,12 @@ def _ask_batches(
     work: Workspace,
     batches: list[tuple[str, list[str]]],
     asking: "Asking",
+    renewer: Renewer,
     total: Summary,
 ) -> None:
     asking.begin(total.states)
     for source, ids in batches:
-        shown = [Shown.of(trace) for trace in load_traces(work, ids)]
+        shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
         total.add(ask_shard(work, source, shown, asking)[1])
     asking.book(total)
 
@@ -101,13 +105,13 @@ def _cleared(
 ) -> tuple[list[tuple[str, list[str]]], frozenset[str]]:
     """The selected traces in batches, all of them accepted to be sent; `total` counts their states and the
     traces left out. The lists see the redacted text here: recorded text is not in the workspace."""
-    sieve = make_sieve(settings.select, work, list_scope(work, settings.privacy))
+    sieve, lists = make_sieve(settings.select, work), list_scope(work, settings.privacy)
     entries: dict[str, TraceEntry] = {}
     batches: list[tuple[str, list[str]]] = []
     for source, ids in _batches(work):
         traces = load_traces(work, ids)
         taken = [trace for trace in traces if not _leave_out(total, sieve.reason(trace, total.matched))]
-        entries |= {trace.trace_id: TraceEntry.of(trace) for trace in taken}
+        entries |= {trace.trace_id: TraceEntry.of(trace).then(lists) for trace in taken}
         if taken:
             batches.append((source, [trace.trace_id for trace in taken]))
     total.unmatched = settings.select.unmatched(total.matched)
@@ -122,12 +126,13 @@ def _leave_out(total: Summary, reason: str | None) -> bool:
     return reason is not None
 
 
-def pair_workspace(settings: RunSettings) -> Summary:
-    """Make the pairs of every trace anew, from the replies the workspace holds."""
+def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
+    """Make the pairs of every trace anew, as `rules` redact it, from the replies the workspace holds."""
     policy, total = policy_of(settings), Summary()
     with _stage(settings, "pairs") as (work, run_id):
+        renewer = make_renewer(work, settings, rules)
         for source, ids in _batches(work):
-            shown = [Shown.of(trace) for trace in load_traces(work, ids)]
+            shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
             made = make_pairs(shown, stored_replies(work, ids), policy)
             write_labels(work, source, ids, made)
             total.add(made.summary)
@@ -140,18 +145,20 @@ def account_of_losses(settings: RunSettings) -> dict[str, Any]:
     """What the recipe would keep and drop of the workspace's pairs; writes the account alone."""
     normalizer = make_normalizer(settings)
     with _stage(settings, "normalize") as (work, run_id):
-        record = account(normalizer.normalize(load_pairs(work)))
+        pairs = load_pairs(work, make_renewer(work, settings))
+        record = account(normalizer.normalize(pairs))
         write_manifest(work, run_id, "normalize", record)
         end_run(work, run_id, "finished", record)
     return record
 
 
-def release_workspace(settings: RunSettings) -> ReleaseOutcome:
-    """The workspace's pairs as a release."""
+def release_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> ReleaseOutcome:
+    """The workspace's pairs as a release, as `rules` redact it."""
     normalizer = make_normalizer(settings)
     with _stage(settings, "release") as (work, run_id):
         summary = _summary_of(work)
-        outcome = release_pairs(work, settings, normalizer, run_id, summary)
+        renewer = make_renewer(work, settings, rules)
+        outcome = release_pairs(work, settings, normalizer, renewer, run_id, summary)
         end_run(work, run_id, "finished", {"release": outcome.path, "version": outcome.version})
     return outcome
 

@@ -45,7 +45,7 @@ def take_stock(
         plan, drawn, count = sampled(plan, sample, marks, intake.sieve, quiet)
         total.add(count)
     total.changes += plan.changes
-    return Stock(plan, carry(intake.work, plan.kept, intake.sieve, read, total), drawn)
+    return Stock(plan, carry(intake, plan.kept, read, total), drawn)
 
 
 def _stranger(file: SourceFile, marks: Watermarks) -> Mark:

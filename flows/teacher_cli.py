@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from flows.cli_options import Config, Json, MaxUsd, Preset, WorkspaceOption, Yes
+from flows.cli_options import AskAgain, Config, Json, MaxUsd, Preset, WorkspaceOption, Yes
 from flows.cli_sources import DenyProject, Project, Since, Until, overrides_asked, select_asked
 
 Concurrency = Annotated[int | None, typer.Option(help="Calls in flight at most.")]
@@ -16,6 +16,7 @@ def replay(
     preset: Preset = None,
     max_usd: MaxUsd = None,
     concurrency: Concurrency = None,
+    ask_again: AskAgain = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
@@ -29,7 +30,7 @@ def replay(
     """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
     from flows.settings import load_settings
 
-    over = overrides_asked(workspace, preset=preset, max_usd=max_usd, concurrency=concurrency)
+    over = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
     over |= select_asked(project, deny_project, since, until)
     settings = load_settings(config, over)
     if dry_run:
@@ -48,6 +49,7 @@ def estimate(
     preset: Preset = None,
     max_usd: MaxUsd = None,
     concurrency: Concurrency = None,
+    ask_again: AskAgain = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
@@ -61,6 +63,6 @@ def estimate(
     from flows.commands import estimate_only
     from flows.settings import load_settings
 
-    over = overrides_asked(workspace, preset=preset, max_usd=max_usd, concurrency=concurrency)
+    over = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
     over |= select_asked(project, deny_project, since, until)
     estimate_only(load_settings(config, over), refresh, json)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from flows.journal import append_lines, objects_in, rewrite_lines
-from flows.reading_version import ReadingVersion
+from flows.reading_version import ReadingVersion, RedactionVersion
 from flows.source_marks import Mark, address_of, beside_of, ends_of, roots_of
 from ingesters.sources import Remembered, SourceFile, Stamp, resolved
 from records.errors import WorkspaceError
@@ -33,12 +33,15 @@ class Watermarks:
 
     def __init__(self, root: Path, today: ReadingVersion, secret: bytes = b"") -> None:
         self.today = today
+        self.mixed = ReadingVersion(today.base, RedactionVersion("mixed"))
+        """The way of a source that was read as today, with text kept that was redacted otherwise."""
         self.moved: dict[str, str] = {}
         """Keys of files found elsewhere than they were read at, with the earlier key."""
         self.path = root / FILE
         self.versions: dict[str, ReadingVersion] = {}
         self._secret = secret
         self._marks: dict[str, list[Mark]] = {}
+        self._roots: dict[str, tuple[str, ...]] = {}
         self._alike: dict[str, str] = {}
         self._by_stamp: dict[Stamp, str] = {}
         self._present: frozenset[str] = frozenset()
@@ -83,7 +86,11 @@ class Watermarks:
 
     def roots_of(self, source: SourceFile) -> tuple[str, ...]:
         """What the folders of a source are remembered by."""
-        return tuple(map(self.hash, roots_of(address_of(source))))
+        address = address_of(source)
+        folder = address.rpartition("/")[0]
+        if folder not in self._roots:
+            self._roots[folder] = tuple(map(self.hash, roots_of(address)))
+        return self._roots[folder]
 
     def hash(self, address: str) -> str:
         """A keyed hash of an address."""
@@ -161,9 +168,10 @@ class Watermarks:
         if not marks:
             return
         lines: list[dict[str, Any]] = []
-        if self.today.id not in self.versions:
-            self.versions[self.today.id] = self.today
-            lines.append({"reading": self.today.to_json()})
+        for version in (self.today, self.mixed):
+            if version.id not in self.versions and any(mark.reading == version.id for mark in marks):
+                self.versions[version.id] = version
+                lines.append({"reading": version.to_json()})
         for mark in marks:
             self._put(mark)
             lines.append({"mark": mark.to_json()})
@@ -191,7 +199,7 @@ class Watermarks:
 def forget_marks(root: Path, traces: frozenset[str], holds: Callable[[str], bool]) -> int:
     """Drop every mark that names one of the traces or in whose text `holds` finds what must be gone;
     its source is looked at again by the next run. Gives how many were dropped."""
-    marks = Watermarks.load(root, ReadingVersion("", frozenset()))
+    marks = Watermarks.load(root, ReadingVersion("", RedactionVersion("")))
     if not marks.lines:
         return 0
     kept = [mark for mark in marks if not _names(mark, traces) and not holds(canonical_json(mark.to_json()))]

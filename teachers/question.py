@@ -16,7 +16,8 @@ class Question:
     `messages` is a view on the presented context, never a copy; `tools` are those offered, the same
     bytes along a trace. `prompt_id` is the hash of both. `redaction` is the version of the rules the
     text was redacted with: empty means it was not, and such a question is refused. `student_family`
-    is the family of the model that took the recorded action.
+    is the family of the model that took the recorded action. `former_prompt_id` is the hash of the same
+    step as it was shown before, where that was another one and answers to it still hold.
     """
 
     step_id: str
@@ -27,6 +28,7 @@ class Question:
     presentation: str
     redaction: str
     student_family: str = UNKNOWN
+    former_prompt_id: str = ""
 
     def wire_messages(self) -> list[dict[str, Any]]:
         """The messages in the OpenAI chat shape; built at each call and kept by nobody. Half a

@@ -19,7 +19,7 @@ from teachers.ledger import Ledger
 from teachers.pace import Pace
 from teachers.question import Question, require_redacted
 from teachers.replay_calls import Caller, OnWait, Outcome
-from teachers.replay_plan import LATENCY_S, Item, cheapest_first, plan_items, strands_of
+from teachers.replay_plan import LATENCY_S, Item, cheapest_first, keys_of, plan_items, strands_of
 from teachers.reply_json import reply_for
 from teachers.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
 from teachers.settings import ReplaySettings
@@ -27,6 +27,7 @@ from teachers.strand import Call
 from teachers.teacher import Teacher
 
 OnReply = Callable[[TeacherReply, bool], None]
+Redact = Callable[[TeacherReply], TeacherReply]
 INTERRUPTED = "interrupted"
 TIME_UP = "the deadline is over: the same command asks the rest"
 
@@ -61,21 +62,23 @@ async def replay(
     interrupted: asyncio.Event | None = None,
     referee: Referee | None = None,
     time_left_s: float | None = None,
+    redact: Redact | None = None,
 ) -> ReplayResult:
     """Asks what was decided, in the run `run_id` that was opened in the ledger.
 
     `on_reply` gets every reply with True where it came from the ledger, `on_wait` every wait before
     another attempt, `on_spared` a call for every answer that is not needed any more. Once `interrupted` is
     set nothing more goes out, and the result has what was in flight by then; nor does anything once
-    `time_left_s` is over. Steps that the `referee` calls settled are not asked further; without one all is
-    asked. Raises PrivacyError before anything where a question was not redacted, TeacherError before any
-    money where a teacher that is needed cannot answer, LedgerError where the ledger fails.
+    `time_left_s` is over. `redact` gives a reply as it may be judged and handed out. Steps that the
+    `referee` calls settled are not asked further; without one all is asked. Raises PrivacyError before
+    anything where a question was not redacted, TeacherError before any money where a teacher that is needed
+    cannot answer, LedgerError where the ledger fails.
     """
     require_redacted(questions)
     settings, decisions = settings or ReplaySettings(), list(decisions)
     hearing = Hearing(referee, decisions, {teacher.name: teacher.family for teacher in teachers})
     caller = Caller(ledger, run_id, settings, Counter(), on_wait)
-    run = _Replay(caller, settings, hearing, on_reply, on_spared)
+    run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is)
     watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
     try:
         return await run.run(plan_items(questions, decisions, teachers, settings.samples), time_left_s)
@@ -96,6 +99,7 @@ class _Replay:
         hearing: Hearing,
         on_reply: OnReply | None,
         on_spared: Callable[[], None] | None,
+        redact: Redact,
     ) -> None:
         self.counters = caller.counters
         self.purse = caller.purse
@@ -104,6 +108,7 @@ class _Replay:
         self._hearing = hearing
         self._on_reply = on_reply
         self._on_spared = on_spared
+        self._redact = redact
         self._replies: dict[int, TeacherReply] = {}
         self._not_asked: dict[tuple[str, str], str] = {}
         self._buying: dict[str, asyncio.Event] = {}
@@ -127,12 +132,15 @@ class _Replay:
 
     async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
         """Records what was bought before; gives what was not."""
-        keys = list(dict.fromkeys(item.key for item in items))
-        found = await self.purse.book(self.purse.ledger.answers_to, keys)
+        found = await self.purse.book(self.purse.ledger.answers_to, keys_of(items))
+        left: list[Item] = []
         for item in items:
-            if item.key in found:
-                self._record_stored(item, found[item.key])
-        return [item for item in items if item.key not in found]
+            stored = item.bought(found)
+            if stored is None:
+                left.append(item)
+            else:
+                self._record_stored(item, stored)
+        return left
 
     def _unsettled(self, items: Sequence[Item]) -> list[Item]:
         """The items of steps that what was bought before does not settle."""
@@ -174,7 +182,8 @@ class _Replay:
         item.teacher.recall(item.question, reply)
         self._record(item, reply, True)
 
-    def _record(self, item: Item, reply: TeacherReply, stored: bool) -> None:
+    def _record(self, item: Item, given: TeacherReply, stored: bool) -> None:
+        reply = self._redact(given)
         self._replies[item.index] = reply
         self._hearing.hear(reply)
         self.counters["answered" if reply.failure is None else f"failed:{reply.failure}"] += 1
@@ -198,6 +207,10 @@ class _Replay:
         elif outcome.ends:
             self._leave(item.call, outcome.ends)
         return outcome
+
+
+def _as_it_is(reply: TeacherReply) -> TeacherReply:
+    return reply
 
 
 async def _check(teachers: Sequence[Teacher]) -> None:

@@ -1,7 +1,7 @@
 """What is to be asked, along which strands, and in which order of teachers."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from records.reply import Decision
 from records.state import MessageView
@@ -26,13 +26,19 @@ _CACHED_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One answer wanted. `index` is its place in the result."""
+    """One answer wanted. `index` is its place in the result, `key` what it is bought under, `former_key`
+    what it may have been bought under before; empty where that is nothing else."""
 
     index: int
     question: Question
     teacher: Teacher
     sample: int
     key: str
+    former_key: str = ""
+
+    def bought(self, answers: Mapping[str, str]) -> str | None:
+        """The stored answer among those of the ledger by key, None where there is none."""
+        return answers.get(self.key) or (answers.get(self.former_key) if self.former_key else None)
 
     @property
     def call(self) -> Call:
@@ -50,8 +56,19 @@ def plan_items(
         wanted = [t for t in teachers if (question.step_id, t.name) in asked]
         for teacher, sample in ((teacher, sample) for teacher in wanted for sample in range(samples)):
             key = teacher.request_key(question, sample)
-            items.append(Item(len(items), question, teacher, sample, key))
+            items.append(Item(len(items), question, teacher, sample, key, _former(question, teacher, sample)))
     return items
+
+
+def _former(question: Question, teacher: Teacher, sample: int) -> str:
+    if not question.former_prompt_id:
+        return ""
+    return teacher.request_key(replace(question, prompt_id=question.former_prompt_id), sample)
+
+
+def keys_of(items: Iterable[Item]) -> list[str]:
+    """The keys under which answers to the items may lie in a ledger, each once."""
+    return list(dict.fromkeys(key for item in items for key in (item.key, item.former_key) if key))
 
 
 def cheapest_first(items: Sequence[Item]) -> list[Teacher]:

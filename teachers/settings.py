@@ -158,6 +158,9 @@ class ReplaySettings(_Settings):
     deadline_minutes: float | None = Field(
         default=None, gt=0, description="minutes after which nothing more goes out"
     )
+    ask_again: bool = Field(
+        default=False, description="read and ask anew where the text was redacted otherwise than today"
+    )
 
 
 class GateSettings(_Settings):

@@ -22,6 +22,9 @@ _RAW: "RequestOptions" = {"headers": {"X-Stainless-Raw-Response": "true"}}
 _NO_PROXY = {"http://": None, "https://": None}
 """Stands over what HTTP_PROXY, HTTPS_PROXY and ALL_PROXY say."""
 
+MIN_SCRUBBED = 8
+"""Characters of a key that is taken out of answers. A shorter one may be part of any word."""
+
 NO_KEY = "none"
 """Sent where a server wants no key: the SDK insists on one."""
 
@@ -88,7 +91,8 @@ class Transport:
 
     def scrub(self, text: str) -> str:
         """The text without the API key, should a server echo it."""
-        return text.replace(self._api_key, "[api key]") if self._api_key else text
+        key = self._api_key or ""
+        return text.replace(key, "[api key]") if len(key) >= MIN_SCRUBBED else text
 
     def _open(self) -> "AsyncOpenAI":
         if self._client is None:

@@ -1,7 +1,6 @@
 """The user's own lists as part of a consent: what lets more through asks again, what lets less does not."""
 
 import json
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,11 @@ import pytest
 from flows.consent import load_consents, require_consent
 from flows.inventory import TraceEntry
 from flows.list_scope import ListScope, widest
-from flows.redacting import list_scope, make_redactor, make_sieve
+from flows.redacting import list_scope, make_redactor, make_renewer, make_sieve
+from flows.renewing import Renewer
 from flows.settings import PrivacySettings, RunSettings
 from flows.shard_ingest import Intake
 from flows.shards import plan_sources
-from flows.sieve import LOOSER_LISTS
 from flows.source_order import order_of
 from records.errors import PrivacyError
 from records.trace_rows import traces_from_table
@@ -33,7 +32,8 @@ class Taken:
     def take(self, **privacy: Any) -> list[TraceEntry]:
         lists = PrivacySettings.model_validate(privacy)
         redactor, sieve = make_redactor(self.work, lists), make_sieve(None, self.work)
-        intake = Intake(self.work, redactor, sieve, 16e6, list_scope(self.work, lists))
+        renewer = Renewer.of(self.work, redactor, list_scope(self.work, lists))
+        intake = Intake(self.work, renewer, sieve, 16e6)
         plan = plan_sources(order_of([str(SESSIONS)], idle_minutes=0), 16)
         done = [intake.files(files, {}) for files in plan.shards]
         for each in done:
@@ -114,19 +114,26 @@ def test_a_consent_that_names_no_lists_is_no_consent(taken: Taken) -> None:
         taken.require(entries)
 
 
-def test_text_that_was_redacted_under_looser_lists_stays_here(taken: Taken) -> None:
-    """A replay sends text as it lies in the workspace: what `[privacy]` says now holds for it too."""
-    taken.take(redact=["seedling"], allow=["a-word"])
+def test_lists_that_grew_are_applied_again_to_what_is_stored(taken: Taken) -> None:
+    """What `[privacy]` says now holds for text that was redacted before it said so, and nothing is let
+    through that was not."""
+    before = taken.take(redact=["seedling"], allow=["a-word"])
     stored = [trace for table in taken.work.current("traces") for trace in traces_from_table(table)]
-    for lists, left_out in (
-        ({"redact": ["seedling"], "allow": ["a-word"]}, 0),
-        ({"allow": ["a-word", "more"]}, 0),
-        ({"redact": ["seedling", "customs"], "allow": ["a-word"]}, 3),
-        ({"redact": ["seedling"]}, 3),
+    for lists, allowed, listed, parcel in (
+        ({"redact": ["seedling"], "allow": ["a-word"]}, 1, 1, True),
+        ({"allow": ["a-word", "more"]}, 1, 1, True),
+        ({"redact": ["seedling", "parcel"], "allow": ["a-word"]}, 1, 2, False),
+        ({"redact": ["seedling"]}, 0, 1, True),
     ):
-        scope = list_scope(taken.work, PrivacySettings.model_validate(lists))
-        sieve = make_sieve(None, taken.work, scope)
-        assert [sieve.reason(trace, Counter()) for trace in stored].count(LOOSER_LISTS) == left_out
+        settings = RunSettings.model_validate({"privacy": lists})
+        renewer = make_renewer(taken.work, settings)
+        shown = [renewer.renew(trace).trace for trace in stored]
+        texts = "".join(m.content for t in shown for c in t.contexts for m in c.messages)
+        assert ("parcel" in texts, "seedling" in texts) == (parcel, False)
+        scopes = {ListScope.of_notes(trace.notes) for trace in shown}
+        assert scopes == {entry.then(renewer.lists).lists for entry in before}
+        assert [(len(scope.allowed), len(scope.listed)) for scope in scopes] == [(allowed, listed)]
+    assert [trace.trace_id for trace in shown] == [trace.trace_id for trace in stored]
 
 
 def test_digests_need_the_key_and_the_widest_lets_most_through() -> None:

@@ -32,13 +32,12 @@ def token(seed: int = 1) -> str:
 
 
 def plant(work: Path, value: str) -> None:
-    """Put a value into the stored pairs, as a redactor that missed it would."""
+    """Put a value into the stored pairs, where no redactor looks: the words are tracemill's own."""
     workspace = Workspace.open(work, create=False)
     shard = workspace.live("pairs")[-1]
     table = workspace.read("pairs", shard)
     rows = table.to_pylist()
-    for message in rows[0]["chosen"]:
-        message["content"] = f"{message['content']} The key is {value}."
+    rows[0]["evidence"] = f"The key is {value}."
     changed = type(table).from_pylist(rows, schema=table.schema)
     source, day = (part.split("=")[1] for part in Path(shard.path).parts[1:3])
     workspace.write("pairs", changed, sorted(workspace.covers("pairs", shard)), source, day)
@@ -63,7 +62,7 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     head, *lines = refused.stderr.strip().splitlines()
     assert head.startswith("tracemill: the release is refused: 1 private value in ")
     assert "data/dpo/train-00000-of-00001.parquet row " in lines[0]
-    assert "chosen[0].content" in lines[0]
+    assert " evidence" in lines[0]
     assert "GITHUB_TOKEN: " in lines[0]
     assert "The key is [GITHUB_TOKEN, 40 characters]." in lines[0]
     fingerprint = lines[0].split()[0]

@@ -9,6 +9,7 @@ import pytest
 from flows.carrying import batches_of
 from flows.ingest_jobs import IngestOrder
 from flows.ingest_work import ingest_everything
+from flows.redacting import make_renewer
 from flows.settings import RunSettings, load_settings
 from flows.settled import FILE, Settled
 from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, write_labels
@@ -36,6 +37,10 @@ def ids(work: Workspace) -> frozenset[str]:
     return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
 
 
+def settled_of(work: Workspace, how: RunSettings) -> Settled:
+    return Settled(work, how, make_renewer(work, how).version)
+
+
 def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
     """What the flow does with a batch, without a teacher."""
     shown = [Shown.of(trace) for trace in load_traces(work, batch)]
@@ -50,12 +55,12 @@ def test_what_was_counted_comes_back_as_long_as_nothing_changed(work: Workspace)
     how = settings(work)
     batches = batches_of(work, ids(work))
     assert sorted(len(batch) for batch in batches) == [2, 2, 3]
-    settled, counted = Settled(work, how), {}
+    settled, counted = settled_of(work, how), {}
     for batch in batches:
         assert settled.summary_of(batch) is None
         counted[batch[0]] = go_through(work, batch, how)
         settled.add(batch, counted[batch[0]])
-    again = Settled(Workspace.open(work.root), how)
+    again = settled_of(Workspace.open(work.root), how)
     for batch in batches:
         assert again.summary_of(batch) == counted[batch[0]]
         assert again.summary_of(batch[:-1]) is None
@@ -65,31 +70,32 @@ def test_what_was_counted_comes_back_as_long_as_nothing_changed(work: Workspace)
 def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspace) -> None:
     how = settings(work)
     (batch,) = [b for b in batches_of(work, ids(work)) if b[0].startswith("claude")]
-    Settled(work, how).add(batch, go_through(work, batch, how))
-    assert Settled(work, how).summary_of(batch) is not None
-    assert Settled(work, settings(work, agreement={"threshold": 3})).summary_of(batch) is None
-    assert Settled(work, settings(work, preset="simulated")).summary_of(batch) is None
-    assert Settled(work, settings(work, replay={"concurrency": 3})).summary_of(batch) is not None
+    settled_of(work, how).add(batch, go_through(work, batch, how))
+    assert settled_of(work, how).summary_of(batch) is not None
+    assert settled_of(work, settings(work, agreement={"threshold": 3})).summary_of(batch) is None
+    assert settled_of(work, settings(work, preset="simulated")).summary_of(batch) is None
+    assert settled_of(work, settings(work, replay={"concurrency": 3})).summary_of(batch) is not None
+    assert settled_of(work, settings(work, privacy={"redact": ["seedling"]})).summary_of(batch) is None
 
     path = work.root / FILE
     line = json.loads(path.read_text())
     path.write_text(json.dumps(line | {"version": "of another code"}) + "\n")
-    assert Settled(work, how).summary_of(batch) is None
+    assert settled_of(work, how).summary_of(batch) is None
     path.write_text(json.dumps(line) + "\nnot json\n")
-    assert Settled(work, how).summary_of(batch) is not None
+    assert settled_of(work, how).summary_of(batch) is not None
 
     pair_workspace(settings(work))
-    assert Settled(work, how).summary_of(batch) is not None  # the same pairs: the same shard
+    assert settled_of(work, how).summary_of(batch) is not None  # the same pairs: the same shard
     (shard,) = [s for s in work.live("pairs") if work.covers("pairs", s) >= set(batch)]
     work.point("pairs", [s for s in work.live("pairs") if s != shard])
-    assert Settled(work, how).summary_of(batch) is None
+    assert settled_of(work, how).summary_of(batch) is None
 
 
 @pytest.mark.parametrize("fields", [{"left_over": 1}, {"stopped": "the cap"}, {"failures": {"timeout": 2}}])
 def test_a_batch_with_an_open_question_is_not_finished_with(work: Workspace, fields: dict[str, Any]) -> None:
     how = settings(work)
     batch = batches_of(work, ids(work))[0]
-    settled = Settled(work, how)
+    settled = settled_of(work, how)
     settled.add(batch, Summary.from_json({"asked": 9, **fields}))
     assert settled.summary_of(batch) is None
     assert not (work.root / FILE).exists()
@@ -98,7 +104,7 @@ def test_a_batch_with_an_open_question_is_not_finished_with(work: Workspace, fie
 def test_what_was_bought_is_told_as_bought(work: Workspace) -> None:
     how = settings(work)
     batch = batches_of(work, ids(work))[0]
-    settled = Settled(work, how)
+    settled = settled_of(work, how)
     settled.add(batch, Summary.from_json({"asked": 9, "calls": 11, "not_asked": {"student family": 3}}))
     found = settled.summary_of(batch)
     assert found is not None

@@ -21,6 +21,7 @@ from flows.known_sources import known_sources
 from flows.runs import sole_writer
 from flows.sampling import SampleOrder
 from flows.selection import SelectSettings
+from flows.shard_ingest import Intake
 from flows.shard_work import load_traces
 from flows.shards import GONE, MOVED, UNCHANGED, Plan, plan_sources
 from flows.sieve import Sieve, none_forgotten
@@ -208,21 +209,23 @@ def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     plan = plan_sources(order_of([str(home)]), 16, known)
     assert Counter(kept.stale for kept in plan.kept) == {True: 5, False: 5}
     work, summary = Workspace.open(tmp_path / "w"), Summary()
-    assert carry(work, plan.kept, Sieve(none_forgotten, nobody), {}, summary) == {}
+    intake = Intake(work, None, Sieve(none_forgotten, nobody), 16e6)
+    assert carry(intake, plan.kept, {}, summary) == {}
     assert summary.left_out == {"not selected: too late": 10}
 
 
-def test_a_secret_that_was_not_known_reads_everything_again_and_one_less_does_not(
+def test_a_secret_that_was_not_known_reads_nothing_again_unless_told_to(
     home: Path, read: Read, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     read()
     monkeypatch.setenv("SERVICE_TOKEN", "done 3 of s3")
-    totals = read()
+    assert read()["changes"] == {UNCHANGED: 10}
+    totals = read(ask_again=True)
     assert totals["changes"] == {"read anew: its way of reading changed": 10}
     assert totals["redactions"] == {"SECRET": 1}
-    assert read()["changes"] == {UNCHANGED: 10}
+    assert read(ask_again=True)["changes"] == {UNCHANGED: 10}
     monkeypatch.delenv("SERVICE_TOKEN")
-    assert read()["changes"] == {UNCHANGED: 10}
+    assert read(ask_again=True)["changes"] == {UNCHANGED: 10}
     assert b"done 3 of s3" not in (tmp_path / "w" / FILE).read_bytes()
 
 

@@ -20,6 +20,7 @@ from teachers.question import Question
 from teachers.replay import ReplayResult, replay
 from teachers.replay_calls import ACCOUNT, Caller, Wait
 from teachers.settings import CompatibleSettings, GateSettings, OpenRouterSettings, ReplaySettings
+from teachers.transport import Transport
 from teachers.wire_server import running
 from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
 
@@ -304,6 +305,13 @@ async def test_the_key_is_in_no_row_even_where_a_server_echoes_it(tmp_path: Path
     assert "sk-very-secret" not in repr(asked)
     assert "[api key]" in asked.reply.raw
     assert asked.cost_nusd == 0
+
+
+def test_a_short_key_is_part_of_words_and_stays() -> None:
+    told = "deepseek-v3 has no model"
+    assert Transport("http://127.0.0.1:9/v1", "k").scrub(told) == told
+    assert Transport("http://127.0.0.1:9/v1", "seek-v3").scrub(told) == told
+    assert Transport("http://127.0.0.1:9/v1", "deepseek").scrub(told) == "[api key]-v3 has no model"
 
 
 async def test_every_text_of_an_answer_passes_the_redaction(tmp_path: Path) -> None:
