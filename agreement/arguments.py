@@ -2,13 +2,16 @@
 
 import posixpath
 import re
+import shlex
 import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
 from agreement.shell_key import shell_form
 from harnesses.harness import harness_for, rule_for
+from harnesses.operations import command_line
 from harnesses.shell_operations import join_path
+from harnesses.sql import sql_form
 from harnesses.vocabulary import ToolRule
 from records.message import ToolCall, ToolSpec
 
@@ -25,12 +28,16 @@ def canonical_arguments(
     that only comment go, paths are joined with `cwd` and normalised, command lines are folded.
     """
     given = call.parsed()
+    rule = rule_for(harness_for(harness), call.name)
+    if given is None and rule is not None and rule.reading == "patch":
+        given = {rule.target[0]: call.arguments}
     if given is None:
         return None
-    rule = rule_for(harness_for(harness), call.name)
     parameters = tool.parameters if tool is not None else {}
     properties = parameters.get("properties") or {}
     required = parameters.get("required") or ()
+    if rule is not None and rule.folder:
+        given = _moved(given, rule)
     kept: dict[str, Any] = {}
     for name, value in given.items():
         schema = properties.get(name)
@@ -59,6 +66,24 @@ def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
     return _whole(value) if isinstance(value, float) else value
 
 
+def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
+    """The command line of a call of a shell, beginning by going to the folder it names; None where it
+    gives no line."""
+    line, folder = command_line(given, rule), given.get(rule.folder)
+    if line is None:
+        return None
+    moves = isinstance(folder, str) and folder.strip()
+    return f"cd {shlex.quote(str(folder).strip())} && {line}" if moves else line.strip()
+
+
+def _moved(given: dict[str, Any], rule: ToolRule) -> dict[str, Any]:
+    line = moved_line(given, rule)
+    if line is None:
+        return given
+    rest = {name: value for name, value in given.items() if name not in (rule.folder, *rule.target)}
+    return {**rest, rule.target[0]: line}
+
+
 def _whole(value: float) -> float | int:
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
 
@@ -72,13 +97,16 @@ def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | No
     if rule is not None and rule.reading == "shell" and name == rule.target[0]:
         form = shell_form(value.strip(), cwd)
         return ["raw", fold_text(value)] if form is None else ["shell", form]
+    if rule is not None and rule.reading == "sql" and name in rule.target:
+        statement = sql_form(value.strip())
+        return ["raw", fold_text(value)] if statement is None else ["sql", statement.text]
     return value if name in _BODIES else value.strip()
 
 
 def composed(value: Any) -> Any:
     """The JSON value with Unicode composed in its texts and whole numbers written as such."""
     if isinstance(value, str):
-        return unicodedata.normalize("NFC", value)
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
     if isinstance(value, list):
         return [composed(item) for item in value]
     if isinstance(value, dict):

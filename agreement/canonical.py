@@ -8,9 +8,10 @@ calls an action is its calls alone; its text does not count.
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from agreement.arguments import canonical_arguments, composed, fold_text
-from harnesses.operations import call_effect, operation_of, target_of
+from harnesses.operations import call_effect, operation_and_target
 from harnesses.text_calls import calls_of
 from harnesses.tool_specs import wire_name
 from harnesses.vocabulary import Operation
@@ -24,13 +25,15 @@ _BY_CLASS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
 @dataclass(frozen=True, slots=True)
 class Canonical:
     """An action in normal form: its key, what it does, and the keys of its calls, `reads` where only
-    read-only ones are among them."""
+    read-only ones are among them. `counting`: these calls in order, each with its arguments in normal form
+    (None where they are no object) and whether it changes anything."""
 
     key: str
     operation: Operation
     target: str | None
     calls: frozenset[str]
     reads: bool
+    counting: tuple[tuple[ToolCall, dict[str, Any] | None, bool], ...] = ()
 
 
 def exact_key(action: Action) -> str:
@@ -59,18 +62,20 @@ def canonical(
     calls are a set, mutating ones a sequence. What cannot be read is compared as folded text, and equals
     nothing that can. Never raises.
     """
-    operation = operation_of(action, harness)
-    target = target_of(action, harness)
+    operation, target = operation_and_target(action, harness)
     calls = _counting(calls_of(action, harness), harness)
-    keys = [_call_key(call, tools, cwd, harness) for call in calls]
+    given = [canonical_arguments(call, _tool(call, tools), cwd, harness) for call in calls]
+    keys = [_call_key(call, arguments) for call, arguments in zip(calls, given, strict=True)]
     mutating = [call_effect(call, harness).mutating for call in calls]
     if operation in _BY_CLASS and len(calls) <= 1:
         key = _BY_CLASS[operation]
     elif not calls:
         key = EMPTY_KEY
     else:
-        key = f"{operation}:{digest(*_ordered(keys, mutating))}"
-    return Canonical(key, operation, target, frozenset(keys), bool(calls) and not any(mutating))
+        key = f"{operation}:{digest(*in_order(keys, mutating))}"
+    reads = bool(calls) and not any(mutating)
+    counting = tuple(zip(calls, given, mutating, strict=True))
+    return Canonical(key, operation, target, frozenset(keys), reads, counting)
 
 
 def _counting(calls: tuple[ToolCall, ...], harness: str) -> tuple[ToolCall, ...]:
@@ -78,7 +83,7 @@ def _counting(calls: tuple[ToolCall, ...], harness: str) -> tuple[ToolCall, ...]
     return rest or calls
 
 
-def _ordered(keys: list[str], mutating: list[bool]) -> list[str]:
+def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> list[str]:
     """The keys in order, each run of read-only ones sorted and without repeats."""
     ordered: list[str] = []
     run: set[str] = set()
@@ -91,13 +96,15 @@ def _ordered(keys: list[str], mutating: list[bool]) -> list[str]:
     return [*ordered, *sorted(run)]
 
 
-def _call_key(call: ToolCall, tools: Sequence[ToolSpec], cwd: str | None, harness: str) -> str:
+def _tool(call: ToolCall, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     name = wire_name(call.name)
-    tool = next((tool for tool in tools if tool.name == name), None)
-    arguments = canonical_arguments(call, tool, cwd, harness)
+    return next((tool for tool in tools if tool.name == name), None)
+
+
+def _call_key(call: ToolCall, arguments: dict[str, Any] | None) -> str:
     if arguments is None:
-        return digest("raw", name, fold_text(call.arguments))
-    return digest("parsed", name, canonical_json(arguments))
+        return digest("raw", wire_name(call.name), fold_text(call.arguments))
+    return digest("parsed", wire_name(call.name), canonical_json(arguments))
 
 
 def _exact_call(call: ToolCall) -> str:

@@ -2,9 +2,11 @@
 
 import posixpath
 import re
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from harnesses.bash_tree import bash_words
 from harnesses.shell import Simple, parse_command
 from harnesses.shell_operations import join_path
 
@@ -22,9 +24,17 @@ _NO_EFFECT_REDIRECTS = frozenset({("2>&", "1")})
 _PLAIN_PATH = re.compile(r"^[\w./@+-]+$")
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A simple command in normal form, and the folder it runs in."""
+
+    folder: str
+    command: Simple
+
+
 @lru_cache(maxsize=4096)
-def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
-    """Normal form of a command line run in `cwd`; None where it cannot be read.
+def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
+    """The commands of a line run in `cwd`, in normal form; None where it cannot be read.
 
     `cd X &&` becomes the folder of what follows, quotes go, flags of well-known programs are sorted,
     `2>&1`, `|| true`, `| cat` and `--no-pager` are left out, absolute paths below the folder become
@@ -34,15 +44,40 @@ def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
     commands = parse_command(line)
     if not commands or any(command.joiner in ("(", ")") for command in commands):
         return None
-    folder, form = cwd or "", []
+    folder = cwd or ""
+    placed: list[Placed] = []
     for command in commands:
         moved = _folder_after(command, folder)
         if moved is not None:
             folder = moved
         elif not _is_no_effect(command):
-            joiner = command.joiner if form else ""
-            form.append((joiner, *_simple_form(command, folder, cwd or "")))
-    return tuple(form) or (("cd", folder),)
+            joiner = command.joiner if placed else ""
+            placed.append(Placed(folder, _normal(replace(command, joiner=joiner), folder)))
+    return tuple(placed) or (Placed(folder, Simple(("cd", folder))),)
+
+
+@lru_cache(maxsize=4096)
+def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
+    """Normal form of a command line run in `cwd`, as plain tuples (see `placed_commands`); of one with
+    subshells the words that the grammar of bash finds; None where neither can read it."""
+    placed = placed_commands(line, cwd)
+    if placed is None:
+        words = bash_words(line)
+        return None if words is None else ("words", *words)
+    home = cwd or ""
+    return tuple(_plain(each.command, "" if each.folder == home else each.folder) for each in placed)
+
+
+def _plain(command: Simple, folder: str) -> tuple[Any, ...]:
+    return (
+        command.joiner,
+        folder,
+        command.keywords,
+        command.assignments,
+        command.argv,
+        command.redirects,
+        command.heredoc,
+    )
 
 
 def _folder_after(command: Simple, folder: str) -> str | None:
@@ -60,15 +95,9 @@ def _is_no_effect(command: Simple) -> bool:
     return (command.joiner, command.argv) in (("||", ("true",)), ("|", ("cat",)))
 
 
-def _simple_form(command: Simple, folder: str, home: str) -> tuple[Any, ...]:
-    return (
-        "" if folder == home else folder,
-        command.keywords,
-        command.assignments,
-        _argv_form(command.argv, folder),
-        tuple(each for each in command.redirects if each not in _NO_EFFECT_REDIRECTS),
-        command.heredoc,
-    )
+def _normal(command: Simple, folder: str) -> Simple:
+    redirects = tuple(each for each in command.redirects if each not in _NO_EFFECT_REDIRECTS)
+    return replace(command, argv=_argv_form(command.argv, folder), redirects=redirects)
 
 
 def _argv_form(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:

@@ -4,6 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agreement.edits import changes_of
+from agreement.ladder import Keys, paths_needed
+from agreement.world import World
 from harnesses.harness import harness_for
 from harnesses.text_calls import calls_in_text
 from harnesses.tool_specs import wire_name
@@ -20,6 +23,10 @@ _WRITTEN_CALL = re.compile(
     r"^[ \t]*(?:<function_calls>|<function=|<invoke |<tool_call>|<\|tool_calls?_begin\|>|\[TOOL_CALLS\])",
     re.MULTILINE,
 )
+_USUAL_NAMES = """pyproject.toml setup.py setup.cfg requirements.txt package.json makefile cargo.toml go.mod
+    pom.xml build.gradle tsconfig.json dockerfile license changelog.md contributing.md claude.md agents.md
+    .gitignore __init__.py conftest.py tox.ini . .."""
+_USUAL = frozenset(_USUAL_NAMES.split())
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -51,6 +58,33 @@ def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "
     if reason is None and not harness_for(harness).text_ends and not _acts(action, tools, harness):
         return "no command"
     return reason
+
+
+def why_impossible(action: Action, known: Keys, world: World) -> str | None:
+    """Why an action could not be carried out in this world, as a short fixed phrase; None where it could.
+
+    An edit of a text that the file does not hold as far as it is known, nor anything shown; a file that no
+    message names. Neither can be told where messages were lost.
+    """
+    if not world.complete or not world.record.messages:
+        return None
+    for call in action.tool_calls:
+        for change in changes_of(call.parsed() or {}) or ():
+            if change.old.strip() and not _stands(change.old, known, world):
+                return "edit text absent"
+    unseen = (path for path in paths_needed(known) if not _is_usual(path) and not world.mentions(path))
+    return "path never seen" if next(unseen, None) is not None else None
+
+
+def _stands(old: str, known: Keys, world: World) -> bool:
+    texts = (world.text_of(path) for path in paths_needed(known))
+    return any(text is not None and old in text.text for text in texts) or world.holds(old)
+
+
+def _is_usual(path: str) -> bool:
+    """Files that most projects have and nobody needs to be told of; patterns and variables name none."""
+    name = path.rsplit("/", 1)[-1]
+    return name.lower() in _USUAL or name.upper().startswith("README") or any(sign in path for sign in "*$~{")
 
 
 def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:

@@ -1,14 +1,17 @@
 """Which harness a session ran in: name and version → its row."""
 
 import re
+from functools import lru_cache
 
 from harnesses.claude_code import NEW as CLAUDE_CODE_NEW
 from harnesses.claude_code import OLD as CLAUDE_CODE_OLD
+from harnesses.codex import CODEX
+from harnesses.gemini_cli import GEMINI_CLI
 from harnesses.mini_swe_agent import MINI_SWE_AGENT
 from harnesses.openhands import V0 as OPENHANDS_V0
 from harnesses.openhands import V1 as OPENHANDS_V1
 from harnesses.swe_agent import SWE_AGENT
-from harnesses.vocabulary import Harness, ToolRule
+from harnesses.vocabulary import Harness, Operation, ToolRule
 
 __all__ = ["GENERIC", "HARNESSES", "Harness", "harness_for", "rule_for"]
 
@@ -18,16 +21,28 @@ are offered. When the task is done, or you need an answer from the user, reply w
 
 (This prompt is a stand-in: what the session was really given was not recorded.)"""
 
-HARNESSES = (CLAUDE_CODE_NEW, CLAUDE_CODE_OLD, OPENHANDS_V0, OPENHANDS_V1, SWE_AGENT, MINI_SWE_AGENT)
+HARNESSES = (
+    CLAUDE_CODE_NEW,
+    CLAUDE_CODE_OLD,
+    OPENHANDS_V0,
+    OPENHANDS_V1,
+    SWE_AGENT,
+    MINI_SWE_AGENT,
+    CODEX,
+    GEMINI_CLI,
+)
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
 """Stands in for a harness the table does not know; its tools are inferred."""
 
-_ALL_RULES: dict[str, ToolRule] = {}
+_SQL = ToolRule(Operation.READ, ("command", "query", "sql", "statement"), "sql")
+_SQL_TOOLS = ("execute_sql", "run_sql", "sql", "query", "execute_query", "read_query")
+_ALL_RULES: dict[str, ToolRule] = dict.fromkeys(_SQL_TOOLS, _SQL)
 for _harness in HARNESSES:
     for _name, _rule in _harness.rules.items():
         _ALL_RULES.setdefault(_name, _rule)
 
 
+@lru_cache(maxsize=1024)
 def harness_for(name: str, version: str | None = None) -> Harness:
     """The harness of that name in that version; `GENERIC` for a name the table does not know.
 
@@ -44,7 +59,9 @@ def harness_for(name: str, version: str | None = None) -> Harness:
         return SWE_AGENT
     if key.startswith("mini_swe_agent"):
         return MINI_SWE_AGENT
-    return GENERIC
+    if key.startswith("codex"):
+        return CODEX
+    return GEMINI_CLI if key.startswith("gemini") else GENERIC
 
 
 def rule_for(harness: Harness, tool: str) -> ToolRule | None:

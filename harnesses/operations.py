@@ -2,15 +2,19 @@
 
 import posixpath
 import re
+import shlex
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from harnesses.harness import harness_for, rule_for
 from harnesses.shell_operations import Effect, command_effect
+from harnesses.sql import sql_operation
 from harnesses.text_calls import calls_of
 from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
 from records.message import Action, ToolCall
 
-__all__ = ["Operation", "call_effect", "is_mutating", "operation_of", "target_of"]
+__all__ = ["Operation", "call_effect", "is_mutating", "operation_and_target", "operation_of", "target_of"]
 
 _EDITOR = {
     "create": Operation.CREATE,
@@ -21,6 +25,8 @@ _EDITOR = {
 _NO_SUFFIX = frozenset({"makefile", "dockerfile", "license", "readme", "changelog", "gemfile", "rakefile"})
 _QUESTION = re.compile(r"\?[\s\"'*_)\]]*$")
 _MAX_TARGET = 300
+_SHELLS = frozenset({"bash", "sh", "zsh"})
+_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
 def operation_of(action: Action, harness: str) -> Operation:
@@ -30,18 +36,22 @@ def operation_of(action: Action, harness: str) -> Operation:
     call it is ASK where the text ends with a question, FINISH where it has any other text, OTHER where it
     has none, or where the harness refuses a text alone.
     """
-    effect = _deciding(action, harness)
-    if effect is not None:
-        return effect.operation
-    if not action.text.strip() or not harness_for(harness).text_ends:
-        return Operation.OTHER
-    return Operation.ASK if _QUESTION.search(action.text) else Operation.FINISH
+    return operation_and_target(action, harness)[0]
 
 
 def target_of(action: Action, harness: str) -> str | None:
     """The file, pattern, test or command the action is about, paths normalised; None where unclear."""
+    return operation_and_target(action, harness)[1]
+
+
+def operation_and_target(action: Action, harness: str) -> tuple[Operation, str | None]:
+    """What an action does and what it is about (`operation_of`, `target_of`)."""
     effect = _deciding(action, harness)
-    return effect.target if effect is not None else None
+    if effect is not None:
+        return effect.operation, effect.target
+    if not action.text.strip() or not harness_for(harness).text_ends:
+        return Operation.OTHER, None
+    return (Operation.ASK if _QUESTION.search(action.text) else Operation.FINISH), None
 
 
 def is_mutating(call: ToolCall, harness: str) -> bool:
@@ -51,17 +61,53 @@ def is_mutating(call: ToolCall, harness: str) -> bool:
 
 def call_effect(call: ToolCall, harness: str) -> Effect:
     """Operation, target and whether it changes anything, of one call. Never raises."""
-    rule = rule_for(harness_for(harness), call.name)
-    arguments = call.parsed() or {}
+    return _effect_of(call.name, call.arguments, harness)
+
+
+@lru_cache(maxsize=2048)
+def _effect_of(name: str, given: str, harness: str) -> Effect:
+    call = ToolCall("", name, given)
+    rule = rule_for(harness_for(harness), name)
     if rule is None:
         return Effect(Operation.OTHER, None, True)
+    arguments = call.parsed()
+    if arguments is None:
+        arguments = {rule.target[0]: call.arguments} if rule.reading == "patch" else {}
     if rule.reading == "shell":
-        command = arguments.get(rule.target[0])
-        return command_effect(command) if isinstance(command, str) else Effect(rule.operation, None, True)
+        command = command_line(arguments, rule)
+        return Effect(rule.operation, None, True) if command is None else command_effect(command)
+    if rule.reading in ("sql", "patch"):
+        return _written_effect(arguments, rule)
     if rule.reading == "editor":
         return _editor_effect(arguments, rule)
     mutating = rule.operation not in READ_ONLY and rule.operation != Operation.ASK
     return Effect(rule.operation, _first_target(arguments, rule), mutating)
+
+
+def command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
+    """The command line of a call of a shell; None where it gives none. Words are joined to a line, and
+    `bash -lc LINE` is LINE."""
+    given = next((arguments[name] for name in rule.target if name in arguments), None)
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, list) or not given or not all(isinstance(word, str) for word in given):
+        return None
+    if len(given) == 3 and posixpath.basename(given[0]) in _SHELLS and given[1] in ("-c", "-lc"):
+        return given[2]
+    return shlex.join(given)
+
+
+def patched_files(patch: str) -> tuple[str, ...]:
+    """The files a patch names, in its order, each once."""
+    return tuple(dict.fromkeys(name.strip() for name in _PATCHED.findall(patch)))
+
+
+def _written_effect(arguments: dict[str, Any], rule: ToolRule) -> Effect:
+    given = next((arguments[name] for name in rule.target if isinstance(arguments.get(name), str)), "")
+    if rule.reading == "sql":
+        operation = sql_operation(given)
+        return Effect(operation, given[:_MAX_TARGET] or None, operation not in READ_ONLY)
+    return Effect(Operation.EDIT, next(iter(patched_files(given)), None), True)
 
 
 def _deciding(action: Action, harness: str) -> Effect | None:

@@ -35,6 +35,7 @@ _QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", r
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
 _KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
+_PLACEHOLDER = re.compile(r"<((?:[A-Z]{2,12}_){1,4}(?:\d{1,9}_)?[0-9a-f]{4,8})>")
 _MARK = re.compile(r"\x00(\d+)\x00")
 
 
@@ -109,10 +110,18 @@ class _Building:
         )
 
 
+def without_angles(text: str) -> str:
+    """The text with the angles of placeholders (`<HOST_3f2ac91d>`) left out: in a command they would be
+    redirects."""
+    return _PLACEHOLDER.sub(r"\1", text) if "<" in text else text
+
+
 def parse_command(line: str) -> tuple[Simple, ...] | None:
-    """The simple commands of a command line, in order; None where it cannot be read."""
+    """The simple commands of a command line, in order; None where it cannot be read. What redaction left in
+    place of a value is a word."""
     if "\x00" in line:
         return None
+    line = without_angles(line)
     bodies: list[str] = []
     tokens = _tokens(_take_heredocs(line, bodies))
     if tokens is None:

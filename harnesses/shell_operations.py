@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harnesses.shell import Simple, parse_command
+from harnesses.shell import Simple, parse_command, without_angles
 from harnesses.shell_tables import (
     GIT_READS,
     HAND_IN,
@@ -53,10 +53,10 @@ def command_effect(line: str) -> Effect:
         if command.argv[:1] == ("cd",) and len(command.argv) > 1:
             folder = join_path(folder, command.argv[1])
             continue
-        effect = _simple_effect(command, folder)
+        effect = simple_effect(command, folder)
         if effect is not None:
             effects.append((effect, command))
-    return _choose(effects)
+    return choose_effect(effects)
 
 
 def unwrap(argv: Sequence[str]) -> tuple[str, ...]:
@@ -64,11 +64,12 @@ def unwrap(argv: Sequence[str]) -> tuple[str, ...]:
     words = tuple(argv)
     while words:
         program = posixpath.basename(words[0])
-        runner = next((r for r in RUNNERS if words[: len(r)] == r), None)
+        told = RUNNERS.get(words[0])
+        past = 0 if told is None or words[1 : len(told) + 1] != told else len(told) + 1
         if program in WRAPPERS and len(words) > 1:
             words = _past_options(words[1:], WRAPPERS[program])
-        elif runner and len(words) > len(runner):
-            words = _past_options(words[len(runner) :], 0)
+        elif past and len(words) > past:
+            words = _past_options(words[past:], 0)
         elif re.fullmatch(r"python[\d.]*", program) and words[1:2] == ("-m",) and len(words) > 2:
             words = words[2:]
         else:
@@ -78,6 +79,7 @@ def unwrap(argv: Sequence[str]) -> tuple[str, ...]:
 
 def join_path(folder: str, path: str) -> str:
     """`path` as seen from `folder`, normalised; absolute and home paths stay so."""
+    path, folder = without_angles(path), without_angles(folder)
     if path.startswith(("/", "~", "$")) or not folder:
         return posixpath.normpath(path) if path else folder
     return posixpath.normpath(posixpath.join(folder, path))
@@ -90,8 +92,9 @@ def _past_options(words: tuple[str, ...], values: int) -> tuple[str, ...]:
     return words[start + values :]
 
 
-def _choose(effects: list[tuple[Effect, Simple]]) -> Effect:
-    work = [each for each in effects if not _is_setup(each[1])] or effects
+def choose_effect(effects: list[tuple[Effect, Simple]]) -> Effect:
+    """What commands come to together: the first that writes files, else the first that is no set-up."""
+    work = [each for each in effects if not is_setup(each[1])] or effects
     for effect, _ in work:
         if effect.mutating and effect.operation in (Operation.EDIT, Operation.CREATE):
             return effect
@@ -102,14 +105,16 @@ def _choose(effects: list[tuple[Effect, Simple]]) -> Effect:
     return Effect(first.operation, first.target, mutating)
 
 
-def _is_setup(command: Simple) -> bool:
+def is_setup(command: Simple) -> bool:
+    """True where a command only prepares for another one, or tidies up."""
     words = unwrap(command.argv)
     if command.writes_to is not None and not command.writes_to.startswith("/tmp"):
         return False
     return not words or words[0] in SET_UP or words[:2] == ("rm", "-rf")
 
 
-def _simple_effect(command: Simple, folder: str) -> Effect | None:
+def simple_effect(command: Simple, folder: str) -> Effect | None:
+    """What one simple command does in `folder`; None where it only passes on what a pipe gives it."""
     words = unwrap(command.argv)
     target = command.writes_to
     program = posixpath.basename(words[0]) if words else ""
@@ -131,6 +136,9 @@ def _program_effect(program: str, words: tuple[str, ...], folder: str) -> Effect
         return Effect(Operation.READ, _last_path(words, folder), False)
     if program == "git":
         return _git_effect(words, folder)
+    if program == "find" and (done := _done_to_found(words)) is not None:
+        place = join_path(folder, words[1]) if not words[1].startswith("-") else folder or "."
+        return Effect(done, place, done not in QUIET)
     if _runs_tests(program, words):
         return Effect(Operation.RUN_TEST, " ".join((program, *_operands(words))), True)
     operation = PROGRAMS.get(program)
@@ -194,6 +202,17 @@ def _runs_tests(program: str, words: tuple[str, ...]) -> bool:
 
 def _operands(words: tuple[str, ...]) -> list[str]:
     return [word for word in words[1:] if not word.startswith("-")]
+
+
+def _done_to_found(words: tuple[str, ...]) -> Operation | None:
+    """What `find` does to what it finds; None where it only names it."""
+    if "-delete" in words:
+        return Operation.EDIT
+    for action in ("-exec", "-execdir", "-ok"):
+        if action in words[:-1]:
+            inner = unwrap(words[words.index(action) + 1 :])
+            return PROGRAMS.get(posixpath.basename(inner[0]), Operation.RUN) if inner else None
+    return None
 
 
 def _edits_in_place(words: tuple[str, ...]) -> bool:

@@ -36,21 +36,21 @@ SET_UP = frozenset(_SET_UP.split())
 WRAPPERS = {"sudo": 0, "time": 0, "nohup": 0, "env": 0, "nice": 0, "command": 0, "timeout": 1, "xargs": 0}
 """Programs that run another one, and how many operands of their own they take."""
 
-RUNNERS = (
-    ("poetry", "run"),
-    ("uv", "run"),
-    ("pipenv", "run"),
-    ("hatch", "run"),
-    ("pdm", "run"),
-    ("bundle", "exec"),
-    ("mise", "exec"),
-    ("npx",),
-    ("bunx",),
-    ("pnpm", "exec"),
-    ("yarn", "exec"),
-    ("conda", "run"),
-)
-"""Beginnings of lines that run another program in an environment."""
+RUNNERS = {
+    "poetry": ("run",),
+    "uv": ("run",),
+    "pipenv": ("run",),
+    "hatch": ("run",),
+    "pdm": ("run",),
+    "bundle": ("exec",),
+    "mise": ("exec",),
+    "npx": (),
+    "bunx": (),
+    "pnpm": ("exec",),
+    "yarn": ("exec",),
+    "conda": ("run",),
+}
+"""Programs that run another one in an environment, and the words that tell them to."""
 
 _TEST_DRIVERS = """go cargo npm pnpm yarn mix dotnet make gradle gradlew mvn mvnw mise just bazel deno bun
     swift sbt rake zig lerna nx task"""

@@ -36,17 +36,20 @@ class ToolRule:
 
     `target`: the arguments that may hold what the call is about, the first present one counts.
     `reading`: `shell` where an argument is a command line (the target), `editor` where the argument
-    `command` chooses between viewing and editing, `plain` otherwise. `paths`: arguments that are file
-    paths. `ignored`: arguments that change nothing but what a person is shown, or how long is waited.
+    `command` chooses between viewing and editing, `sql` where one is a statement of SQL, `patch` where one
+    is a patch that names its files, `plain` otherwise. `paths`: arguments that are file paths. `folder`:
+    the argument that names the folder a command line runs in. `ignored`: arguments that change nothing
+    but what a person is shown, or how long is waited.
     `standing`: what the call is about where no argument says so, such as the file that is open.
     """
 
     operation: Operation
     target: tuple[str, ...] = ()
-    reading: Literal["plain", "shell", "editor"] = "plain"
+    reading: Literal["plain", "shell", "editor", "sql", "patch"] = "plain"
     paths: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
     standing: str | None = None
+    folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)

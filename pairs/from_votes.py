@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from agreement.vote import Policy, Tally, tally
+from agreement.policy import Policy
+from agreement.vote import Tally, tally
+from agreement.world import Record
 from harnesses.operations import operation_of
 from harnesses.present import Presentation
 from records.message import Action
@@ -12,14 +14,19 @@ from records.state import MessageView, TraceState
 
 
 def teacher_pair(
-    state: TraceState, presentation: Presentation, replies: Sequence[TeacherReply], policy: Policy
+    state: TraceState,
+    presentation: Presentation,
+    replies: Sequence[TeacherReply],
+    policy: Policy,
+    record: Record | None = None,
 ) -> tuple[DPOPair | None, Tally]:
     """The pair the replies at a step make under a policy, None where they make none; and the count.
 
-    `presentation` is that of the state's context. The pair costs what all replies at the step cost,
-    failed ones included, and is `simulated` where any of them is.
+    `presentation` is that of the state's context, and so is `record`, made anew where none is given. The
+    pair costs what all replies at the step cost, failed ones included, and is `simulated` where any of them
+    is.
     """
-    result = tally(state, presentation.tools, replies, policy)
+    result = tally(state, presentation.tools, replies, policy, record)
     if result.chosen is None or result.chosen.action is None:
         return None, result
     return _pair(state, presentation, replies, policy, result, result.chosen.action), result

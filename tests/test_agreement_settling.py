@@ -1,92 +1,321 @@
-"""Early stopping against all that could still have come: it stops where, and only where, nothing matters."""
+"""Early stopping against all that could still have come: it stops where nothing that is out matters."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from agreement.settling import AGREED, CERTAIN, HOPELESS, Cast, Referee, Stop, label_of, settled, together
-from agreement.vote import Policy, tally
+from agreement.deeds import Deed, Outcome, read_deed
+from agreement.labels import Label, Voice, agrees_by_intent, label_of
+from agreement.ladder import Keys
+from agreement.policy import LENIENT, STRICT, WEIGHTED, Policy
+from agreement.settling import AGREED, CERTAIN, HOPELESS, Referee, Stop, settled, together
+from agreement.vote import tally
+from harnesses.vocabulary import Operation
 from records.message import Action, Message, ToolCall, ToolSpec
 from records.reply import TeacherReply
 from records.state import Context, Step, Trace, TraceState
 
-OWN = Cast("student", "", pairs=False, own=True)
-NEAR = Cast("near", "", pairs=False)
-A, B = Cast("a", ""), Cast("b", "")
+
+def plain(name: str, intent: str = "") -> Keys:
+    return Keys(name, name, name, intent or name, intent or name)
+
+
+def known(cls: str, *deeds: Deed, exact: str = "", decisive: bool = True, guess: bool = False) -> Keys:
+    effects = [repr(deed.effect) for deed in deeds]
+    effect, intent = f"{cls}:{effects}", f"{cls}:{[deed.intent for deed in deeds if not deed.setup]}"
+    reads = frozenset() if any(deed.mutating for deed in deeds) else frozenset(effects)
+    return Keys(exact or effect, effect, effect, intent, cls, deeds, reads, decisive, guess)
+
+
+def edit(text: str, proven: bool) -> Deed:
+    outcome = Outcome("/a.py", text)
+    return Deed(Operation.EDIT, ("edit", text), ("edit", "/a.py"), True, outcome=outcome, proven=proven)
+
+
+def search(scope: str) -> Deed:
+    return Deed(Operation.SEARCH, ("search", scope), ("search", "word"))
+
+
+OWN, NEAR, A, B = plain("student"), plain("near", "student"), plain("a"), plain("b")
 FAMILIES = ("f1", "f2", "f3")
+LINES = [read_deed("/a", first, last, None) for first, last in ((1, 100), (10, 109), (20, 119), (1, 30))]
+OTHER = read_deed("/b", 1, None, None)
+CD = Deed(Operation.RUN, ("cd", "/x"), ("cd", "/x"), setup=True)
+MAKE = Deed(Operation.RUN, ("run", "make"), ("run", "make"), mutating=True, decisive=False)
+UNIVERSE = [
+    plain("finish"),
+    *(known("read", deed) for deed in LINES),
+    known("read", LINES[0], exact="said otherwise"),
+    known("read", LINES[0], guess=True),
+    known("read", LINES[2], guess=True),
+    known("read", OTHER),
+    known("read", LINES[1], OTHER),
+    known("read", CD, LINES[3]),
+    known("edit", edit("x = 1", proven=True)),
+    known("edit", edit("x  =  1", proven=True)),
+    known("edit", edit("x = 2", proven=False)),
+    known("edit", edit("x = 2", proven=False), guess=True),
+    known("create", replace(edit("y", proven=False), operation=Operation.CREATE)),
+    known("search", search("/")),
+    known("search", search("/src")),
+    known("search", search("/lib"), guess=True),
+    known("run", MAKE, decisive=False),
+]
+
+plain_votes = st.lists(
+    st.builds(Voice, st.just("t"), st.sampled_from(FAMILIES), st.sampled_from([OWN, NEAR, A, B])), max_size=4
+)
+waiting_families = st.lists(st.sampled_from(FAMILIES), max_size=3)
+plain_policies = st.builds(
+    Policy,
+    threshold=st.integers(1, 4),
+    min_families=st.integers(1, 3),
+    level=st.sampled_from(["canonical", "effect"]),
+    unanimous=st.booleans(),
+)
+any_policies = st.builds(
+    Policy,
+    threshold=st.integers(1, 3),
+    min_families=st.integers(1, 2),
+    level=st.sampled_from(["exact", "canonical", "effect", "effect", "effect", "intent"]),
+    far=st.booleans(),
+    lenient=st.booleans(),
+    unanimous=st.sampled_from([False, False, False, True]),
+    dead_zone=st.booleans(),
+    grounded=st.booleans(),
+    proven=st.booleans(),
+    min_posterior=st.sampled_from([0.0, 0.0, 0.9]),
+) | st.sampled_from([Policy(), Policy(), STRICT, LENIENT, WEIGHTED])
+any_votes = st.lists(
+    st.tuples(st.sampled_from(FAMILIES), st.sampled_from(UNIVERSE), st.integers(0, 1)), max_size=5
+)
 
 
-def cast(kind: Cast, family: str) -> Cast:
-    return Cast(kind.key, family, kind.pairs, kind.own)
+def voices(cast: Sequence[tuple[str, Keys, int]]) -> list[Voice]:
+    return [Voice(f"t{n}", family, known, length) for n, (family, known, length) in enumerate(cast)]
 
 
-def completions(casts: list[Cast], waiting: list[str]) -> list[list[Cast]]:
-    """Everything those waiting may vote, abstaining and actions nobody took yet among it."""
-    options = [None, OWN, NEAR, A, B, *(Cast(f"new{n}", "") for n in range(len(waiting)))]
+def completions(votes: list[Voice], waiting: Sequence[str], universe: Sequence[Keys]) -> list[list[Voice]]:
+    """Everything those waiting may vote of a universe, abstaining among it."""
     return [
-        [*casts, *(cast(vote, family) for vote, family in zip(votes, waiting, strict=True) if vote)]
-        for votes in product(options, repeat=len(waiting))
+        [*votes, *(Voice("u", family, vote) for family, vote in zip(waiting, cast, strict=True) if vote)]
+        for cast in product([None, *universe], repeat=len(waiting))
     ]
 
 
-votes = st.lists(st.builds(cast, st.sampled_from([OWN, NEAR, A, B]), st.sampled_from(FAMILIES)), max_size=4)
-families = st.lists(st.sampled_from(FAMILIES), max_size=3)
-policies = st.builds(
-    Policy, threshold=st.integers(1, 4), min_families=st.integers(1, 3), level=st.just("canonical")
-)
+def plain_universe(waiting: Sequence[str]) -> list[Keys]:
+    return [OWN, NEAR, A, B, *(plain(f"new{number}") for number in range(len(waiting)))]
+
+
+def same_label(
+    votes: list[Voice], part: Label, whole: list[Voice], full: Label, own: Keys, by: Policy
+) -> bool:
+    """Both none; or both a pair, of the same votes and more, or of the one intent that was agreed on."""
+    if (part.verdict == "pair") != (full.verdict == "pair"):
+        return False
+    if part.chosen is None or full.chosen is None or set(part.backers) <= set(full.backers):
+        return True
+    chosen = whole[full.chosen].keys
+    backers = [votes[place].keys for place in part.backers]
+    return all(agrees_by_intent(keys, own, by) and keys.intent == chosen.intent for keys in backers)
 
 
 @settings(max_examples=300, deadline=None)
-@given(votes, families, policies)
+@given(plain_votes, waiting_families, plain_policies)
 def test_lossless_stops_exactly_where_no_completion_changes_the_label(
-    casts: list[Cast], waiting: list[str], policy: Policy
+    votes: list[Voice], waiting: list[str], policy: Policy
 ) -> None:
-    labels = {label_of(whole, policy) for whole in completions(casts, waiting)}
-    assert bool(settled(casts, waiting, policy, "lossless")) == (len(labels) == 1)
+    """Of actions that are the same, near in intent, or nothing to each other."""
+    labels: set[str] = set()
+    for whole in completions(votes, waiting, plain_universe(waiting)):
+        label = label_of(whole, OWN, policy)
+        labels.add("" if label.chosen is None else whole[label.chosen].keys.effect)
+    assert bool(settled(votes, OWN, waiting, policy, "lossless")) == (len(labels) == 1)
+
+
+@settings(max_examples=600, deadline=None)
+@given(any_votes, any_votes, st.sampled_from(UNIVERSE), any_policies)
+def test_lossless_never_changes_a_label_whatever_comes(
+    cast: list[tuple[str, Keys, int]], more: list[tuple[str, Keys, int]], own: Keys, policy: Policy
+) -> None:
+    """Overlapping reads, files alike in layout, guesses, outcomes not known, intents that may do."""
+    whole = voices([*cast, *more])
+    votes = whole[: len(cast)]
+    assume(settled(votes, own, [family for family, _, _ in more], policy, "lossless"))
+    part = label_of(votes, own, policy)
+    for size in range(len(more) + 1):
+        some = whole[: len(cast) + size]
+        assert same_label(votes, part, some, label_of(some, own, policy), own, policy)
 
 
 @settings(max_examples=150, deadline=None)
-@given(votes, families, policies, st.sampled_from(["lossless", "tiered"]))
-def test_teachers_asked_together_are_all_needed_whatever_the_others_answer(
-    casts: list[Cast], waiting: list[str], policy: Policy, stop: Stop
+@given(any_votes, st.lists(st.sampled_from(FAMILIES), max_size=2), st.sampled_from(UNIVERSE), any_policies)
+def test_lossless_holds_against_every_completion(
+    cast: list[tuple[str, Keys, int]], waiting: list[str], own: Keys, policy: Policy
 ) -> None:
-    wide = together(casts, waiting, policy, stop)
+    votes = voices(cast)
+    why = settled(votes, own, waiting, policy, "lossless")
+    if why:
+        part = label_of(votes, own, policy)
+        assert (why == CERTAIN) == (part.verdict == "pair")
+        for whole in completions(votes, waiting, UNIVERSE):
+            assert same_label(votes, part, whole, label_of(whole, own, policy), own, policy)
+    tiered = settled(votes, own, waiting, policy, "tiered")
+    assert tiered == (why or tiered) or tiered == AGREED
+    if tiered == AGREED:
+        alone = replace(policy, threshold=1, min_families=1)
+        assert {label_of([vote], own, alone).verdict for vote in votes} <= {
+            "agrees_with_student",
+            "dead_zone",
+        }
+
+
+@settings(max_examples=100, deadline=None)
+@given(plain_votes, waiting_families, plain_policies, st.sampled_from(["lossless", "tiered"]))
+def test_teachers_asked_together_are_all_needed_whatever_the_others_answer(
+    votes: list[Voice], waiting: list[str], policy: Policy, stop: Stop
+) -> None:
+    wide = together(votes, OWN, waiting, policy, stop)
     assert wide == len(waiting) if len(waiting) < 2 else 1 <= wide <= len(waiting)
     for first in range(1, wide):
-        for whole in completions(casts, waiting[:first]):
-            assert not settled(whole, waiting[first:], policy, stop)
+        for whole in completions(votes, waiting[:first], plain_universe(waiting)):
+            assert not settled(whole, OWN, waiting[first:], policy, stop)
+
+
+def votes_of(*cast: tuple[Keys, str]) -> list[Voice]:
+    return [Voice(f"t{number}", family, known) for number, (known, family) in enumerate(cast)]
 
 
 @pytest.mark.parametrize(
-    ("casts", "waiting", "lossless", "tiered", "wide"),
+    ("votes", "waiting", "lossless", "tiered", "wide"),
     [
-        ([], ["f1", "f2", "f3"], "", "", (2, 1)),
-        ([cast(OWN, "f1")], ["f2", "f3"], "", AGREED, (1, 0)),
-        ([cast(OWN, "f1"), cast(OWN, "f2")], ["f3"], HOPELESS, AGREED, (0, 0)),
-        ([cast(A, "f1"), cast(A, "f2")], ["f3"], CERTAIN, CERTAIN, (0, 0)),
-        ([cast(A, "f1"), cast(A, "f1")], ["f3"], "", "", (1, 1)),  # one family so far
-        ([cast(A, "f1"), cast(A, "f1")], ["f1"], HOPELESS, HOPELESS, (0, 0)),
-        ([cast(A, "f1"), cast(B, "f2")], ["f3"], "", "", (1, 1)),
-        ([cast(A, "f1"), cast(A, "f2")], ["f3", "f1"], "", "", (1, 1)),  # two more might draw level
-        ([cast(NEAR, "f1"), cast(OWN, "f2")], ["f3"], HOPELESS, HOPELESS, (0, 0)),
-        ([], ["f1", "f1", "f1"], HOPELESS, HOPELESS, (0, 0)),
-        ([], [], HOPELESS, HOPELESS, (0, 0)),
+        (votes_of(), ["f1", "f2", "f3"], "", "", (2, 1)),
+        (votes_of((OWN, "f1")), ["f2", "f3"], "", AGREED, (1, 0)),
+        (votes_of((OWN, "f1"), (OWN, "f2")), ["f3"], HOPELESS, AGREED, (0, 0)),
+        (votes_of((A, "f1"), (A, "f2")), ["f3"], CERTAIN, CERTAIN, (0, 0)),
+        (votes_of((A, "f1"), (A, "f1")), ["f3"], "", "", (1, 1)),  # one family so far
+        (votes_of((A, "f1"), (A, "f1")), ["f1"], HOPELESS, HOPELESS, (0, 0)),
+        (votes_of((A, "f1"), (B, "f2")), ["f3"], "", "", (1, 1)),
+        (votes_of((A, "f1"), (A, "f2")), ["f3", "f1"], "", "", (1, 1)),  # two more might draw level
+        (votes_of((NEAR, "f1"), (OWN, "f2")), ["f3"], HOPELESS, HOPELESS, (0, 0)),
+        (votes_of(), ["f1", "f1", "f1"], HOPELESS, HOPELESS, (0, 0)),
+        (votes_of(), [], HOPELESS, HOPELESS, (0, 0)),
     ],
 )
 def test_two_of_three_of_two_families(
-    casts: list[Cast], waiting: list[str], lossless: str, tiered: str, wide: tuple[int, int]
+    votes: list[Voice], waiting: list[str], lossless: str, tiered: str, wide: tuple[int, int]
 ) -> None:
     policy = Policy()
-    assert settled(casts, waiting, policy, "lossless") == lossless
-    assert settled(casts, waiting, policy, "tiered") == tiered
-    assert settled(casts, waiting, policy, "off") == ""
+    assert settled(votes, OWN, waiting, policy, "lossless") == lossless
+    assert settled(votes, OWN, waiting, policy, "tiered") == tiered
+    assert settled(votes, OWN, waiting, policy, "off") == ""
     if not lossless:
-        assert together(casts, waiting, policy, "lossless") == wide[0]
+        assert together(votes, OWN, waiting, policy, "lossless") == wide[0]
     if not tiered:
-        assert together(casts, waiting, policy, "tiered") == wide[1]
+        assert together(votes, OWN, waiting, policy, "tiered") == wide[1]
+
+
+READS = [known("read", deed) for deed in LINES]
+EDITS = [known("edit", edit("x = 2", proven=False)), known("edit", edit("x = 3", proven=True))]
+SEARCHES = [known("search", search(scope)) for scope in ("/", "/src")]
+FAR, GUESS = known("read", OTHER), known("search", search("/"), guess=True)
+
+
+@pytest.mark.parametrize(
+    ("votes", "student", "waiting", "lossless"),
+    [
+        (votes_of((READS[0], "f1"), (READS[0], "f2")), FAR, ["f3"], CERTAIN),
+        # a third read might be like the second and not like the first
+        (votes_of((READS[0], "f1"), (READS[1], "f2")), FAR, ["f3"], ""),
+        # where the student is far the intent holds them together, from whatever family the third is
+        (votes_of((READS[0], "f1"), (READS[1], "f2")), SEARCHES[0], ["f3"], CERTAIN),
+        (votes_of((SEARCHES[0], "f1"), (SEARCHES[1], "f2")), FAR, ["f3"], CERTAIN),
+        (votes_of((SEARCHES[0], "f1"), (SEARCHES[1], "f2")), FAR, ["f2"], ""),  # /src twice by one family
+        (votes_of((GUESS, "f1"), (GUESS, "f2")), FAR, ["f3"], ""),  # a guess wants three
+        (votes_of((GUESS, "f1"), (GUESS, "f2"), (GUESS, "f3")), FAR, ["f1"], CERTAIN),
+        # the student's edit has an unknown outcome: three are wanted, and cannot be had
+        (votes_of((EDITS[1], "f1"), (READS[0], "f2")), EDITS[0], ["f3"], ""),
+        (votes_of((EDITS[1], "f1"), (EDITS[0], "f2")), EDITS[0], ["f3"], HOPELESS),
+        (votes_of((READS[3], "f1"), (READS[0], "f2")), READS[2], ["f3"], HOPELESS),  # all of one intent
+        (votes_of((FAR, "f1"), (READS[0], "f2")), READS[2], ["f3"], ""),
+    ],
+)
+def test_two_of_three_by_the_whole_ladder(
+    votes: list[Voice], student: Keys, waiting: list[str], lossless: str
+) -> None:
+    assert settled(votes, student, waiting, Policy(), "lossless") == lossless
+
+
+def edits(*texts: str, path: str = "/a.py", proven: bool = False) -> list[Keys]:
+    return [known("edit", replace(edit(text, proven), intent=("edit", path))) for text in texts]
+
+
+L0, L1, L2, L3 = READS
+BOTH, WITH_CD = known("read", LINES[1], OTHER), known("read", CD, LINES[3])
+ROOT, SRC = SEARCHES
+LIB, RUN = known("search", search("/lib")), known("run", MAKE, decisive=False)
+FINISH = plain("finish")
+
+
+@pytest.mark.parametrize(
+    ("votes", "student", "then", "policy"),
+    [
+        # two reads that are alike and one more draw level
+        ([FAR, FAR, FAR, L0, L1], FINISH, L0, Policy(far=False)),
+        ([L0, L0, L2], FAR, L2, Policy(level="exact", far=False)),
+        # one of those alike, and the student, are told apart by the third
+        ([L0, L3], L1, L0, Policy(lenient=True, dead_zone=False)),
+        ([FAR, FAR], FINISH, L0, STRICT),
+        ([FAR, FAR], FINISH, L0, WEIGHTED),
+        # the student, who stood with the fourth, is parted from it and stands with the others
+        ([L2, L2, L2, L0], L1, known("read", read_deed("/a", 1, 88, None)), Policy(dead_zone=False)),
+        # the new one stands for all, and reads a part of what the student reads
+        ([known("read", LINES[0], guess=True)] * 3, BOTH, L1, Policy()),
+        ([L2, L3], known("search", search("/"), LINES[0]), L0, Policy()),
+        ([replace(L2, exact="!")] * 2 + [WITH_CD] * 2, known("read", CD), WITH_CD, Policy(level="intent")),
+        # held together by their intent, outrun by two of one effect
+        (
+            edits("x = 2", "x = 3", "x = 4"),
+            known("create", edit("y", proven=False)),
+            edits("x = 2")[0],
+            Policy(),
+        ),
+        (
+            [known("search", search("/lib"), guess=True), ROOT, SRC],
+            FAR,
+            known("search", search("/lib"), guess=True),
+            Policy(),
+        ),
+        ([ROOT, SRC, RUN], FAR, RUN, Policy()),
+        ([ROOT, SRC, LIB, L0, L2], FINISH, L3, Policy(threshold=3)),
+        # what looked hopeless comes to be a pair
+        ([BOTH, L1], BOTH, L0, Policy()),
+        (
+            [L0, known("search", search("/"), LINES[0])],
+            known("search", search("/"), LINES[0]),
+            L3,
+            replace(LENIENT, level="exact"),
+        ),
+        ([L0], L0, L3, replace(LENIENT, dead_zone=False)),
+        ([known("read", LINES[3], guess=True)], known("read", LINES[0], guess=True), L3, Policy()),
+        ([ROOT, SRC], FAR, LIB, Policy(threshold=3)),
+        (edits("x = 2", path="/b.py", proven=True), known("edit", edit("y", proven=True)), None, Policy()),
+    ],
+)
+def test_one_vote_more_may_change_what_looks_certain(
+    votes: list[Keys], student: Keys, then: Keys | None, policy: Policy
+) -> None:
+    """`then` is that vote, None for one more like the first; of two that say the same it is the shorter."""
+    cast = [Voice(f"t{n}", f"f{n}", keys, 9) for n, keys in enumerate(votes)]
+    more = Voice("u", "another", then or votes[0], 0)
+    part, full = label_of(cast, student, policy), label_of([*cast, more], student, policy)
+    assert not same_label(cast, part, [*cast, more], full, student, policy)
+    assert settled(cast, student, [more.family], policy, "lossless") == ""
 
 
 TOOL = ToolSpec("Read", "", {"type": "object", "properties": {"file_path": {"type": "string"}}})

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agreement.policy import Policy
 from agreement.validity import why_invalid
-from agreement.vote import Policy, Tally, tally
+from agreement.vote import Tally, tally
 from harnesses.harness import harness_for
 from records.message import Action, Message, ToolCall, ToolSpec
 from records.reply import TeacherReply
@@ -39,7 +40,7 @@ def reply(
 
 
 def state_of(student: Action, family: str = "anthropic") -> TraceState:
-    messages = (Message("user", "fix"), student.to_message())
+    messages = (Message("user", "fix a and b"), student.to_message())
     context = Context(0, messages, (Step(0, 1, "claude-x", family, cwd="/repo"),))
     return TraceState(Trace("t", "claude_code", "d", "claude_code", (context,)), context, context.steps[0])
 
@@ -99,6 +100,18 @@ def test_two_of_three_families_make_a_pair_and_every_reply_a_row() -> None:
         ("zai", True, False, "read", 0.0, "k-zai-0"),
     ]
     assert result.votes[0].key == result.votes[1].key != result.votes[2].key
+
+
+def test_votes_that_count_as_one_have_one_key() -> None:
+    """Reads that overlap count as one, and what has no vote is named like them."""
+    part, most, other = (act("Read", file_path="/a", offset=n, limit=99) for n in (1, 9, 60))
+    student = act("Read", file_path="/b")
+    named = count(student, reply("m", part), reply("q", most), reply("z", other), reply("anthropic", most))
+    keys = {vote.teacher: vote.key for vote in named.votes}
+    assert named.verdict == "pair"
+    assert keys["m"] == keys["q"] == keys["anthropic"] != keys["z"]
+    own = count(part, reply("m", most), reply("q", other), reply("z", student), reply("anthropic", part))
+    assert {vote.teacher for vote in own.votes if vote.key == "student"} == {"m", "anthropic"}
 
 
 def test_agreeing_with_the_student_makes_no_pair() -> None:

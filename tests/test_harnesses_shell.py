@@ -91,3 +91,17 @@ def test_wrappers_come_off() -> None:
         "-q",
     )
     assert unwrap(("sudo",)) == ("sudo",)
+
+
+@pytest.mark.parametrize(
+    ("line", "argv"),
+    [
+        ("cat src/<HOST_3f2ac91d>/a.py", ("cat", "src/HOST_3f2ac91d/a.py")),
+        ("curl -u <BASIC_AUTH_3f2ac91d>", ("curl", "-u", "BASIC_AUTH_3f2ac91d")),
+        ("wc -l <data.csv", ("wc", "-l")),
+    ],
+)
+def test_what_redaction_left_is_a_word_and_no_redirect(line: str, argv: tuple[str, ...]) -> None:
+    commands = parse_command(line)
+    assert commands is not None
+    assert [command.argv for command in commands] == [argv]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from agreement.vote import Policy
+from agreement.policy import Policy
 from harnesses.present import present
 from pairs.from_votes import teacher_pair
 from records.message import Action, Message, ToolCall

@@ -1,0 +1,163 @@
+"""Calls as deeds: what each does in the world it is made in."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from agreement.arguments import fold_text, moved_line
+from agreement.deeds import Deed, Outcome, create_intent, list_deed, read_deed
+from agreement.edits import Change, changes_of, folded_lines, patched
+from agreement.searches import native_names, native_search
+from agreement.shell_deeds import shell_deeds
+from agreement.world import World
+from harnesses.harness import harness_for, rule_for
+from harnesses.operations import call_effect
+from harnesses.shell_operations import join_path
+from harnesses.sql import sql_form, sql_operation
+from harnesses.tool_specs import wire_name
+from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
+from records.identity import canonical_json, digest
+from records.message import ToolCall
+
+_TEXTS = ("content", "file_text")
+
+
+def deeds_of(call: ToolCall, arguments: dict[str, Any] | None, world: World) -> tuple[Deed, ...]:
+    """The deeds of a call, at least one; `arguments` are its own in normal form, None where they are no
+    object. Never raises on what a model may emit."""
+    name = wire_name(call.name)
+    rule = rule_for(harness_for(world.harness), call.name)
+    if arguments is None:
+        return _raw(call, rule)
+    if rule is None:
+        return (Deed(Operation.OTHER, ("call", name, canonical_json(arguments)), ("call", name), True),)
+    if rule.reading == "shell" and (line := moved_line(call.parsed() or {}, rule)) is not None:
+        rest = {key: value for key, value in arguments.items() if key != rule.target[0]}
+        return _with(shell_deeds(line, world.cwd, world.total_of), rest)
+    if rule.reading == "sql":
+        return (_sql(arguments, rule),)
+    if rule.reading == "patch":
+        given = next((arguments[key] for key in rule.target if isinstance(arguments.get(key), str)), "")
+        return _patch(given, world) or (_plain(call, name, arguments, world),)
+    return (_known(call, name, arguments, rule, world),)
+
+
+def _with(deeds: tuple[Deed, ...], rest: Mapping[str, Any]) -> tuple[Deed, ...]:
+    """The deeds of a shell that is told more than the line, such as to run it in the background."""
+    if not rest:
+        return deeds
+    told = canonical_json(dict(rest))
+    return tuple(replace(deed, effect=(*deed.effect, told), span=None) for deed in deeds)
+
+
+def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[Deed, ...]:
+    operation = rule.operation if rule is not None else Operation.OTHER
+    mutating = operation not in READ_ONLY
+    effect = ("unparsed", wire_name(call.name), fold_text(call.arguments))
+    return (Deed(operation, effect, ("unparsed", wire_name(call.name)), mutating, decisive=False),)
+
+
+def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> Deed:
+    given = next((arguments[key] for key in rule.target if key in arguments), "")
+    text = str(given[1]) if isinstance(given, list) and len(given) == 2 else str(given)
+    statement = sql_form(text) if isinstance(given, list) and given[0] == "sql" else None
+    operation = sql_operation(text)
+    mutating = operation not in READ_ONLY
+    if statement is None:
+        return Deed(operation, ("sql?", text), ("sql?", text), mutating, decisive=False)
+    intent = ("sql", str(operation), tuple(sorted(statement.tables)))
+    effect = ("sql", statement.text)
+    return Deed(operation, effect, intent, mutating, names=statement.names, decisive=False)
+
+
+def _known(call: ToolCall, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
+    operation = call_effect(call, world.harness).operation
+    path = _path(arguments, rule, world)
+    plain = _plain(call, name, arguments, world)
+    if operation == Operation.FINISH or operation == Operation.ASK:
+        return Deed(operation, (str(operation),), (str(operation),), operation == Operation.FINISH)
+    if operation == Operation.SEARCH:
+        names = name.lower() in ("glob", "find_file")
+        found = native_names(arguments, world.cwd) if names else native_search(arguments, world.cwd)
+        return found or plain
+    if path is None:
+        return plain
+    if operation == Operation.READ:
+        return _read(arguments, path, world) or plain
+    if operation == Operation.LIST:
+        return list_deed(path)
+    if operation == Operation.CREATE:
+        return _create(arguments, path) or plain
+    return edit_deed(path, changes_of(arguments), world) or plain if operation == Operation.EDIT else plain
+
+
+def _plain(call: ToolCall, name: str, arguments: Mapping[str, Any], world: World) -> Deed:
+    """A call as it stands: what it is about is its intent."""
+    effect = call_effect(call, world.harness)
+    rule = rule_for(harness_for(world.harness), call.name)
+    target = effect.target
+    if rule is not None and rule.paths and target is not None and target != rule.standing:
+        target = join_path(world.cwd or "", target)
+    if target is not None and rule is not None and target == rule.standing:
+        target = world.open_file or target
+    kind = str(effect.operation)
+    intent = (kind, target) if target is not None else (kind, name)
+    full = ("call", name, canonical_json(dict(arguments)))
+    return Deed(effect.operation, full, intent, effect.mutating, decisive=target is not None)
+
+
+def _path(arguments: Mapping[str, Any], rule: ToolRule, world: World) -> str | None:
+    for name in rule.target:
+        value = arguments.get(name)
+        if name in rule.paths and isinstance(value, str) and value:
+            return join_path(world.cwd or "", value)
+    return world.open_file if rule.standing else None
+
+
+def _read(arguments: Mapping[str, Any], path: str, world: World) -> Deed | None:
+    total = world.total_of(path)
+    lines = arguments.get("view_range")
+    if isinstance(lines, list) and len(lines) == 2 and all(isinstance(each, int) for each in lines):
+        return read_deed(path, lines[0], None if lines[1] < 0 else lines[1], total)
+    offset, limit = arguments.get("offset"), arguments.get("limit")
+    if isinstance(offset, int) or isinstance(limit, int):
+        first = offset if isinstance(offset, int) else 1
+        return read_deed(path, first, first + limit - 1 if isinstance(limit, int) else None, total)
+    others = {"line_number", "start_line", "end_line", "pages"} & arguments.keys()
+    return None if others else read_deed(path, 1, None, total)
+
+
+def _create(arguments: Mapping[str, Any], path: str) -> Deed | None:
+    body = next((arguments[name] for name in _TEXTS if isinstance(arguments.get(name), str)), None)
+    intent = create_intent(path)
+    if body is None:
+        return Deed(Operation.CREATE, ("create", path), intent, True)
+    effect = ("create", path, digest(folded_lines(body)))
+    return Deed(Operation.CREATE, effect, intent, True, outcome=Outcome(path, body), proven=True)
+
+
+def edit_deed(path: str, changes: tuple[Change, ...] | None, world: World) -> Deed | None:
+    """Changing a file: its text afterwards, where enough of it is known; else None, and only the same
+    words are the same edit."""
+    known = world.text_of(path)
+    after = known.changed(changes) if known is not None and changes else None
+    if after is None:
+        return None
+    outcome = Outcome(path, after.text) if after.whole else None
+    effect = ("edit", path, digest(folded_lines(after.text)))
+    return Deed(Operation.EDIT, effect, ("edit", path), True, (path,), outcome=outcome, proven=True)
+
+
+def _patch(patch: str, world: World) -> tuple[Deed, ...]:
+    deeds: list[Deed] = []
+    for kind, name, changes in patched(patch):
+        path = join_path(world.cwd or "", name)
+        if kind == "Add":
+            body = "\n".join(change.new for change in changes)
+            effect = ("create", path, digest(folded_lines(body)))
+            deeds.append(Deed(Operation.CREATE, effect, create_intent(path), True, proven=True))
+            continue
+        proven = edit_deed(path, changes, world) if kind == "Update" else None
+        told = ("patch", path, kind, tuple((change.old, change.new) for change in changes))
+        deeds.append(proven or Deed(Operation.EDIT, told, ("edit", path), True, paths=(path,)))
+    return tuple(deeds)

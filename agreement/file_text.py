@@ -1,0 +1,109 @@
+"""The text of a file as far as a context has shown it: pieces by line number, changed as edits change it."""
+
+import re
+from dataclasses import dataclass, replace
+
+from agreement.edits import Change
+
+_NUMBERED = re.compile(r"^[ \t]*(\d+)(?:\u2192|\t|:)(.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Lines of a file that stand together, from line `first` on (from 1)."""
+
+    first: int
+    lines: tuple[str, ...]
+
+    @property
+    def last(self) -> int:
+        """Number of its last line."""
+        return self.first + len(self.lines) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class FileText:
+    """What is known of a file: pieces in order, and its number of lines where that is known."""
+
+    pieces: tuple[Piece, ...] = ()
+    total: int | None = None
+
+    @property
+    def whole(self) -> bool:
+        """True where every line is known."""
+        return len(self.pieces) == 1 and self.pieces[0].first == 1 and self.pieces[0].last == self.total
+
+    @property
+    def text(self) -> str:
+        """The pieces, with a mark where something unknown lies between them."""
+        return "\n\x00\n".join("\n".join(piece.lines) for piece in self.pieces)
+
+    def seen(self, piece: Piece, total: int | None) -> "FileText":
+        """With a piece more, joined with those it touches or covers; newer lines count."""
+        if not piece.lines:
+            return replace(self, total=total or self.total)
+        apart = [p for p in self.pieces if p.last < piece.first - 1 or p.first > piece.last + 1]
+        near = [p for p in self.pieces if p.last >= piece.first - 1 and p.first <= piece.last + 1]
+        if all(piece.first <= p.first and p.last <= piece.last for p in near):
+            return FileText(tuple(sorted((*apart, piece), key=lambda p: p.first)), total or self.total)
+        lines = dict(pair for p in (*near, piece) for pair in enumerate(p.lines, start=p.first))
+        first = min(lines)
+        joined = Piece(first, tuple(lines[n] for n in range(first, first + len(lines))))
+        return FileText(tuple(sorted((*apart, joined), key=lambda p: p.first)), total or self.total)
+
+    def changed(self, changes: tuple[Change, ...]) -> "FileText | None":
+        """After the changes, one after the other; None where one cannot be made on what is known."""
+        state: FileText | None = self
+        for change in changes:
+            state = _changed(state, change) if state is not None else None
+        return state
+
+
+def _changed(state: FileText, change: Change) -> FileText | None:
+    if change.first is not None:
+        return _lines_changed(state, change.first, change)
+    pieces, grown, found = [], 0, False
+    for piece in state.pieces:
+        text = "\n".join(piece.lines)
+        moved = piece.first + grown
+        old = change.old
+        if old and old in text and (change.every or not found):
+            found = True
+            text = text.replace(old, change.new) if change.every else text.replace(old, change.new, 1)
+            lines = tuple(text.split("\n"))
+            grown += len(lines) - len(piece.lines)
+            pieces.append(Piece(moved, lines))
+        else:
+            pieces.append(replace(piece, first=moved))
+    total = None if state.total is None else state.total + grown
+    return FileText(tuple(pieces), total) if found else None
+
+
+def _lines_changed(state: FileText, first: int, change: Change) -> FileText | None:
+    last = change.last if change.last is not None else first
+    if last == -1 and state.total is not None:
+        last = state.total
+    for number, piece in enumerate(state.pieces):
+        if piece.first <= first <= piece.last + 1 and first - 1 <= last <= piece.last:
+            new = tuple(change.new.split("\n"))
+            at = first - piece.first
+            lines = (*piece.lines[:at], *new, *piece.lines[last - piece.first + 1 :])
+            grown = len(lines) - len(piece.lines)
+            later = tuple(replace(p, first=p.first + grown) for p in state.pieces[number + 1 :])
+            pieces = (*state.pieces[:number], Piece(piece.first, lines), *later)
+            return FileText(pieces, None if state.total is None else state.total + grown)
+    return None
+
+
+def numbered_piece(text: str) -> Piece | None:
+    """The lines of a tool result that numbers them, as far as they count up without a gap; None where
+    fewer than one does."""
+    first, lines = 0, []
+    for line in text.split("\n"):
+        found = _NUMBERED.match(line)
+        if found and (not lines or int(found[1]) == first + len(lines)):
+            first = first or int(found[1])
+            lines.append(found[2].rstrip("\r"))
+        elif lines:
+            break
+    return Piece(first, tuple(lines)) if lines and first else None

@@ -1,0 +1,144 @@
+"""A context folded into the record its worlds share."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from agreement.arguments import moved_line
+from agreement.edits import changes_of, patched
+from agreement.file_text import Piece, numbered_piece
+from agreement.shell_deeds import shell_deeds
+from agreement.shown import ShownText
+from agreement.world import Record, World
+from harnesses.harness import harness_for, rule_for
+from harnesses.operations import call_effect
+from harnesses.shell_operations import join_path
+from harnesses.text_calls import calls_of
+from harnesses.vocabulary import Operation, ToolRule
+from records.message import Action, Message, ToolCall, ToolSpec
+from records.state import Context, TraceState
+
+_WINDOW = re.compile(r"\[File: (.+?) \((\d+) lines? total\)\]")
+_CUT_OFF = re.compile(r"truncated|<response clipped>|\[\.\.\.\]|observation cut", re.IGNORECASE)
+_REWRITES_ALL = re.compile(
+    r"\bgit\s+(?:checkout|stash|reset|restore|apply|pull|merge|rebase|switch)\b|\bpatch\b"
+)
+_LONGEST_READ = 2000
+
+
+def record_of(context: Context, harness: str) -> Record:
+    """What a context shows, in one pass over its messages."""
+    record = Record(context.messages, shown=ShownText(context.messages))
+    cwds = {step.cut: step.cwd for step in context.steps}
+    for number, message in enumerate(context.messages):
+        if message.role == "assistant":
+            for call, at, result in _answered(context.messages, number, harness):
+                if not result.is_error and not result.error_kind:
+                    _note(record, call, at, result.content, cwds.get(number), harness)
+    return record
+
+
+def world_of(state: TraceState, tools: tuple[ToolSpec, ...], record: Record | None = None) -> World:
+    """The world at a step. `record` is that of the step's context, made here where none is given."""
+    harness = state.trace.harness
+    return World(
+        harness,
+        state.step.cwd,
+        tools,
+        record or record_of(state.context, harness),
+        state.step.cut,
+        state.fidelity.context == "complete",
+    )
+
+
+def _answered(
+    messages: Sequence[Message], number: int, harness: str
+) -> Iterator[tuple[ToolCall, int, Message]]:
+    """The calls of an action with what came back, and its place. An action in text is answered by the next
+    message."""
+    message = messages[number]
+    for call in calls_of(Action.of(message), harness):
+        for at in range(number + 1, len(messages)):
+            answer = messages[at]
+            if answer.role == "assistant":
+                break
+            if not message.tool_calls or answer.tool_call_id == call.id:
+                yield call, at, answer
+                break
+
+
+def _note(record: Record, call: ToolCall, at: int, text: str, cwd: str | None, harness: str) -> None:
+    rule = rule_for(harness_for(harness), call.name)
+    window = _WINDOW.search(text)
+    if window:
+        record.opened.append((at, join_path(cwd or "", window[1])))
+    if rule is None:
+        return
+    if rule.reading == "shell":
+        _note_shell(record, moved_line(call.parsed() or {}, rule) or "", at, text, cwd)
+    elif rule.reading == "patch":
+        given = call.parsed() or {}
+        patch = next((v for v in given.values() if isinstance(v, str)), call.arguments)
+        for kind, name, changes in patched(patch):
+            if kind == "Update":
+                record.files.setdefault(join_path(cwd or "", name), []).append((at, None, changes, None))
+    else:
+        operation = call_effect(call, harness).operation
+        _note_file(record, _path(call, rule, cwd, record, at), operation, call, at, text)
+    if window and rule.standing:
+        _see(record, join_path(cwd or "", window[1]), at, numbered_piece(text), int(window[2]))
+
+
+def _path(call: ToolCall, rule: ToolRule, cwd: str | None, record: Record, at: int) -> str | None:
+    given = call.parsed() or {}
+    for name in rule.target:
+        if name in rule.paths and isinstance(given.get(name), str):
+            return join_path(cwd or "", given[name])
+    return World(record=record, cut=at).open_file if rule.standing else None
+
+
+def _note_file(
+    record: Record, path: str | None, operation: Operation, call: ToolCall, at: int, text: str
+) -> None:
+    given = call.parsed() or {}
+    if path is None:
+        return
+    events = record.files.setdefault(path, [])
+    if operation == Operation.CREATE:
+        body = next((given[n] for n in ("content", "file_text") if isinstance(given.get(n), str)), None)
+        lines = tuple(body.split("\n")) if body is not None else ()
+        events.append((at, None, (), None))
+        _see(record, path, at, Piece(1, lines) if lines else None, len(lines) or None)
+    elif operation == Operation.EDIT:
+        events.append((at, None, changes_of(given) or (), None))
+        _see(record, path, at, numbered_piece(text), None)
+    elif operation == Operation.READ:
+        asked = {"offset", "limit", "view_range", "line_number"} & given.keys()
+        piece = numbered_piece(text)
+        whole = piece is not None and piece.first == 1 and not asked and not _CUT_OFF.search(text)
+        long = piece is not None and len(piece.lines) >= _LONGEST_READ
+        _see(record, path, at, piece, piece.last if piece is not None and whole and not long else None)
+
+
+def _see(record: Record, path: str, at: int, piece: Piece | None, total: int | None) -> None:
+    if piece is not None:
+        record.files.setdefault(path, []).append((at, piece, (), total))
+
+
+def _note_shell(record: Record, line: str, at: int, text: str, cwd: str | None) -> None:
+    if _REWRITES_ALL.search(line):
+        for events in record.files.values():
+            events.append((at, None, (), None))
+        return
+    deeds = shell_deeds(line, cwd, lambda path: None)
+    for deed in deeds:
+        if deed.operation in (Operation.EDIT, Operation.CREATE) and len(deed.intent) == 2:
+            record.files.setdefault(str(deed.intent[1]), []).append((at, None, (), None))
+    work = [deed for deed in deeds if not deed.setup]
+    span = work[0].span if len(work) == 1 else None
+    if span is None or _CUT_OFF.search(text):
+        return
+    piece = numbered_piece(text)
+    lines = tuple(text.rstrip("\n").split("\n"))
+    shown = piece if piece is not None and len(piece.lines) >= len(lines) - 1 else Piece(span.first, lines)
+    whole = span.first == 1 and span.last is None
+    _see(record, span.path, at, shown, shown.last if whole else None)

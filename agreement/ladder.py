@@ -1,0 +1,95 @@
+"""The ladder of equivalence: exact < canonical < same effect < same intent < same class < different.
+
+Two actions are compared by keys, one a rung; equal keys on a rung imply equal keys on all rungs above it
+(`facts/method.md` 1.2 of the design). Keys are short texts, so that a vote is a count of keys and every
+decision can be made again from what is stored.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from agreement.canonical import EMPTY_KEY, canonical, exact_key, in_order
+from agreement.deeds import Deed
+from agreement.effects import deeds_of
+from agreement.world import World
+from harnesses.vocabulary import Operation
+from records.identity import digest
+from records.message import Action
+
+Rung = Literal["exact", "canonical", "effect", "intent"]
+RUNGS: tuple[Rung, ...] = ("exact", "canonical", "effect", "intent")
+_ENDS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """An action on the ladder: its key on each rung, and the deeds behind them.
+
+    `reads` are the effects of its deeds where it only reads, else empty. `decisive` is False where the
+    intent says little of what is decided. `guess` is True where it refers to names that nothing shown so
+    far holds.
+    """
+
+    exact: str
+    canonical: str
+    effect: str
+    intent: str
+    cls: str
+    deeds: tuple[Deed, ...] = ()
+    reads: frozenset[str] = frozenset()
+    decisive: bool = True
+    guess: bool = False
+
+    def at(self, rung: Rung) -> str:
+        """The key on a rung."""
+        return str(getattr(self, rung))
+
+
+def keys(action: Action, world: World) -> Keys:
+    """The action on the ladder, in the world it is done in. Never raises on what a model may emit.
+
+    Finishing is one class and asking another, equal on every rung from canonical on. Notes on a plan
+    beside other calls are left out, neighbouring read-only calls are a set, mutating ones a sequence.
+    """
+    exact = exact_key(action)
+    form = canonical(action, world.tools, world.cwd, world.harness)
+    counting = form.counting
+    if not counting or (form.operation in _ENDS and len(counting) == 1):
+        end = _ENDS.get(form.operation, EMPTY_KEY)
+        return Keys(exact, form.key, end, end, end)
+    done = [(deed, flag) for call, arguments, flag in counting for deed in deeds_of(call, arguments, world)]
+    deeds, flags = tuple(deed for deed, _ in done), [flag for _, flag in done]
+    work = [(deed, flag) for deed, flag in done if not deed.setup] or done
+    effects = [digest(repr(deed.effect)) for deed in deeds]
+    intents = [digest(repr(deed.intent)) for deed, _ in work]
+    cls = _class_of(work)
+    return Keys(
+        exact,
+        form.key,
+        f"{cls}:{digest(*in_order(effects, flags))}",
+        f"{cls}:{digest(*in_order(intents, [flag for _, flag in work]))}",
+        cls,
+        deeds,
+        frozenset() if any(flags) else frozenset(effects),
+        all(deed.decisive for deed, _ in work),
+        any(deed.names and not world.knows(deed.names) for deed in deeds),
+    )
+
+
+def _class_of(work: Sequence[tuple[Deed, bool]]) -> str:
+    """The operation of the first deed that changes something, else of the one that says most."""
+    changing = [deed.operation for deed, flag in work if flag or deed.mutating]
+    return str(changing[0]) if changing else min(str(deed.operation) for deed, _ in work)
+
+
+def in_dead_zone(one: Keys, other: Keys) -> bool:
+    """Neither the same nor different: the same intent, or one reads a part of what the other reads."""
+    if one.reads and other.reads and (one.reads < other.reads or other.reads < one.reads):
+        return True
+    return one.intent == other.intent
+
+
+def paths_needed(known: Keys) -> Iterable[str]:
+    """The files an action needs to be there."""
+    return (path for deed in known.deeds for path in deed.paths)

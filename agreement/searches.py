@@ -1,0 +1,166 @@
+"""Searches in one normal form: grep, rg, find, and the native tools for text and names."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agreement.deeds import Deed, search_deed
+from harnesses.shell_operations import join_path
+
+_GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
+_GREP_VALUES = {
+    "-e",
+    "--regexp",
+    "-A",
+    "-B",
+    "-C",
+    "-m",
+    "--context",
+    "-g",
+    "--glob",
+    "-t",
+    "--type",
+    "--max-count",
+}
+_GREP_VALUES |= {"--include", "--exclude", "--exclude-dir"}
+_CONTEXT = frozenset({"-A", "-B", "-C", "-m", "--context", "--max-count"})
+_FILES = {
+    "--include": "",
+    "-g": "",
+    "--glob": "",
+    "--exclude": "not ",
+    "--exclude-dir": "not ",
+    "-t": "type ",
+}
+_FILES["--type"] = "type "
+_COUNTED = {"i": "i", "l": "l", "c": "c", "v": "v", "w": "w", "o": "o", "L": "L", "x": "x"}
+_LONG = {"--ignore-case": "i", "--files-with-matches": "l", "--count": "c", "--invert-match": "v"}
+_LONG |= {"--word-regexp": "w", "--only-matching": "o"}
+_ACTIONS = frozenset(
+    {
+        "-exec",
+        "-delete",
+        "-execdir",
+        "-ok",
+        "-printf",
+        "-print0",
+        "-fprint",
+        "-o",
+        "-or",
+        "!",
+        "-not",
+        "-prune",
+    }
+)
+_SWAPPED = re.compile(r"\\?[|(){}+?]")
+
+
+def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
+    """The search a command is; None where it is none, or says more than is understood here."""
+    program = words[0].rsplit("/", 1)[-1] if words else ""
+    if program in _GREPS:
+        return _grep(list(words[1:]), _GREPS[program], folder, then)
+    if program == "git" and words[1:2] == ("grep",):
+        return _grep(list(words[2:]), "basic", folder, then)
+    return _find(list(words[1:]), folder, then) if program == "find" else None
+
+
+def native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
+    """The search a tool call with a `pattern` is: of texts where it has options of a text search."""
+    pattern = next(
+        (arguments[name] for name in ("pattern", "query") if isinstance(arguments.get(name), str)), None
+    )
+    if pattern is None:
+        return None
+    places = (arguments.get(name) for name in ("path", "dir_path"))
+    scope = next((place for place in places if isinstance(place, str)), cwd or ".")
+    options = {"i"} if arguments.get("-i") else set()
+    for name, prefix in (("glob", ""), ("include", ""), ("type", "type ")):
+        if isinstance(arguments.get(name), str):
+            options.add(f"in {prefix}{_name(arguments[name])}")
+    mode = arguments.get("output_mode", "files_with_matches")
+    if mode in ("files_with_matches", "count"):
+        options.add("l" if mode == "files_with_matches" else "c")
+    if arguments.get("multiline"):
+        options.add("multiline")
+    return search_deed("text", pattern, (scope,), frozenset(options))
+
+
+def native_names(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
+    """The search for names a tool call with a `pattern` is."""
+    pattern = arguments.get("pattern")
+    places = (arguments.get(name) for name in ("path", "dir_path"))
+    scope = next((place for place in places if isinstance(place, str)), cwd or ".")
+    return search_deed("name", _name(pattern), (scope,), frozenset()) if isinstance(pattern, str) else None
+
+
+def _name(pattern: str) -> str:
+    return pattern.removeprefix("./").removeprefix("**/")
+
+
+def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...]) -> Deed | None:
+    patterns: list[str] = []
+    operands: list[str] = []
+    options: set[str] = set()
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if name in _GREP_VALUES and not equals:
+            if not words:
+                return None
+            value = words.pop(0)
+        if name in ("-e", "--regexp"):
+            patterns.append(value)
+        elif name in _FILES:
+            options.add(f"in {_FILES[name]}{_name(value)}")
+        elif word.startswith("--"):
+            options |= {_LONG[name]} if name in _LONG else set()
+            if (
+                name not in _LONG
+                and name not in _CONTEXT
+                and not re.match(r"--(?:color|line-number|no-h)", name)
+            ):
+                return None
+        elif re.fullmatch(r"-[A-Za-z]+", word):
+            dialect = "extended" if "E" in word or "P" in word else "fixed" if "F" in word else dialect
+            options |= {_COUNTED[letter] for letter in word[1:] if letter in _COUNTED}
+        elif word not in _CONTEXT and not re.fullmatch(r"-[ABCm]?\d+", word):
+            operands.append(word)
+    if not patterns and operands:
+        patterns.append(operands.pop(0))
+    if not patterns:
+        return None
+    pattern = "|".join(_extended(each, dialect) for each in patterns)
+    scope = tuple(sorted(join_path(folder or ".", each) for each in operands or ["."]))
+    return search_deed("text", pattern, scope, frozenset(options), *then)
+
+
+def _extended(pattern: str, dialect: str) -> str:
+    """The pattern as an extended regular expression."""
+    if dialect == "fixed":
+        return re.escape(pattern)
+    if dialect == "extended":
+        return pattern
+    return _SWAPPED.sub(lambda found: found[0][1:] if found[0].startswith("\\") else "\\" + found[0], pattern)
+
+
+def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
+    places: list[str] = []
+    while words and not words[0].startswith(("-", "(", "!")):
+        places.append(words.pop(0))
+    tests: set[str] = set()
+    names: list[str] = []
+    while words:
+        test = words.pop(0)
+        if test in _ACTIONS or not test.startswith("-"):
+            return None
+        if test == "-print":
+            continue
+        value = words.pop(0) if words and not re.match(r"-[a-z]", words[0]) else ""
+        if test in ("-name", "-iname"):
+            names.append(_name(value))
+            tests |= {"i"} if test == "-iname" else set()
+        elif (test, value) != ("-type", "f") or then:
+            tests.add(f"{test} {value}")
+    scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
+    return search_deed("name", " and ".join(sorted(names)), scope, frozenset(tests), *then)

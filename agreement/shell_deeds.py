@@ -1,0 +1,202 @@
+"""Command lines as deeds: shell reads, searches, lists and tests meet the native tools' here."""
+
+import re
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+from agreement.arguments import fold_text
+from agreement.deeds import Deed, create_intent, list_deed, read_deed
+from agreement.pipelines import normal_pipeline
+from agreement.searches import search_of
+from agreement.shell_key import Placed, placed_commands, shell_form
+from agreement.test_targets import test_deed
+from harnesses.shell import Simple
+from harnesses.shell_operations import (
+    choose_effect,
+    command_effect,
+    is_setup,
+    join_path,
+    simple_effect,
+    unwrap,
+)
+from harnesses.shell_tables import HAND_IN
+from harnesses.vocabulary import Operation
+
+_RANGE = re.compile(r"(\d+)(?:,(\d+|\$))?p")
+_COUNT = re.compile(r"-n?(\d+)|--lines=(\d+)")
+_SPLITS = frozenset({"", ";", "&&"})
+
+
+def shell_deeds(line: str, cwd: str | None, total_of: Callable[[str], int | None]) -> tuple[Deed, ...]:
+    """The deeds of a command line run in `cwd`. `total_of` gives the number of lines of a file, None where
+    unknown. A line that cannot be read is one deed of its folded text; one with loops, conditions,
+    alternatives or subshells is one deed of its normal form."""
+    placed = placed_commands(line, cwd)
+    if placed is None:
+        return (_unreadable(line, cwd),)
+    if placed[0].command.argv[:2] in HAND_IN:
+        return (Deed(Operation.FINISH, ("finish",), ("finish",), True),)
+    pipelines = _pipelines(placed)
+    if pipelines is None:
+        return (_whole(placed, shell_form(line, cwd)),)
+    return tuple(_pipeline_deed(pipeline, cwd, total_of) for pipeline in pipelines)
+
+
+def _unreadable(line: str, cwd: str | None) -> Deed:
+    form = shell_form(line, cwd)
+    effect = ("raw", fold_text(line)) if form is None else ("line", cwd, form)
+    judged = _judged(fold_text(line) if form is None else " ".join(map(str, form[1:])))
+    return Deed(judged[0], effect, ("line", *judged[1:]), judged[2], decisive=False)
+
+
+@lru_cache(maxsize=1024)
+def _judged(line: str) -> tuple[Operation, str | None, bool]:
+    effect = command_effect(line)
+    return effect.operation, effect.target, effect.mutating
+
+
+def _pipelines(placed: Sequence[Placed]) -> list[list[Placed]] | None:
+    """The pipelines of a line; None where it is more than a list of them."""
+    found: list[list[Placed]] = []
+    for each in placed:
+        if each.command.keywords:
+            return None
+        if each.command.joiner in _SPLITS:
+            found.append([each])
+        elif each.command.joiner == "|" and found:
+            found[-1].append(each)
+        else:
+            return None
+    return found
+
+
+def _whole(placed: Sequence[Placed], form: Any) -> Deed:
+    effects = [(simple_effect(each.command, each.folder), each.command) for each in placed]
+    judged = choose_effect([(effect, command) for effect, command in effects if effect is not None])
+    intent = ("line", str(judged.operation), judged.target)
+    return Deed(judged.operation, ("line", form), intent, judged.mutating, decisive=False)
+
+
+def _pipeline_deed(
+    pipeline: Sequence[Placed], cwd: str | None, total_of: Callable[[str], int | None]
+) -> Deed:
+    head = pipeline[0]
+    commands = [each.command for each in pipeline]
+    plain = not any(_writes(command) for command in commands)
+    if plain:
+        words = unwrap(head.command.argv)
+        folder = head.folder
+        found = (
+            _read_of(commands, folder, total_of)
+            or _list_of(commands, folder)
+            or search_of(words, folder, _then(commands))
+            or (test_deed(words, folder) if _tests(commands, folder) else None)
+        )
+        if found is not None:
+            return found
+    return _other(pipeline, cwd)
+
+
+def _writes(command: Simple) -> bool:
+    return bool(command.assignments) or command.heredoc is not None or command.writes_to is not None
+
+
+def _then(commands: Sequence[Simple]) -> tuple[Any, ...]:
+    """What the hits of a search go through; cutting them off after some lines counts for nothing."""
+    rest = [command.argv for command in commands[1:] if not _cuts(command.argv)]
+    return tuple(rest)
+
+
+def _cuts(argv: tuple[str, ...]) -> bool:
+    return len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",), ("sort",))
+
+
+def _tests(commands: Sequence[Simple], folder: str) -> bool:
+    effect = simple_effect(commands[0], folder)
+    rest = all(command.argv[:1] in (("tail",), ("head",), ("grep",), ("cat",)) for command in commands[1:])
+    return effect is not None and effect.operation == Operation.RUN_TEST and rest
+
+
+def _other(pipeline: Sequence[Placed], cwd: str | None) -> Deed:
+    effects = [(simple_effect(each.command, each.folder), each.command) for each in pipeline]
+    judged = choose_effect([(effect, command) for effect, command in effects if effect is not None])
+    parts = normal_pipeline([(c.folder, *_parts(c.command)) for c in pipeline])
+    setup = all(is_setup(each.command) for each in pipeline)
+    scripted = judged.operation != Operation.RUN or " " in (judged.target or "")
+    intent: tuple[Any, ...] = (str(judged.operation), judged.target) if scripted else ("run", parts)
+    if judged.operation == Operation.CREATE and judged.target:
+        intent = create_intent(judged.target)
+    elif judged.operation in (Operation.EDIT, Operation.READ, Operation.LIST) and judged.target:
+        through = tuple(part[1][:1] for part in parts[1:] if not _cuts(part[1]))
+        intent = (str(judged.operation), join_path(pipeline[0].folder, judged.target), *through)
+    decisive = judged.operation in (Operation.EDIT, Operation.CREATE, Operation.VCS, Operation.FINISH)
+    if judged.operation == Operation.FINISH:
+        parts, intent = ("finish",), ("finish",)
+    return Deed(judged.operation, ("run", parts), intent, judged.mutating, decisive=decisive, setup=setup)
+
+
+def _parts(command: Simple) -> tuple[Any, ...]:
+    return command.argv, command.assignments, command.redirects, command.heredoc
+
+
+def _read_of(commands: Sequence[Simple], folder: str, total_of: Callable[[str], int | None]) -> Deed | None:
+    found = _lines_of(commands[0].argv)
+    if found is None or found[0] is None:
+        return None
+    name, first, last = found[0], found[1], found[2]
+    for command in commands[1:]:
+        further = _lines_of(command.argv)
+        if further is None or further[0] is not None or (first, last) != (1, None):
+            return None
+        _, first, last = further
+    path = join_path(folder, name or "")
+    return read_deed(path, first, last, total_of(path))
+
+
+def _lines_of(argv: tuple[str, ...]) -> tuple[str | None, int, int | None] | None:
+    """(file or None for what a pipe gives, first line, last line) of a command that shows lines."""
+    program = argv[0] if argv else ""
+    words = list(argv[1:])
+    first, last = 1, None
+    if program == "sed":
+        if words[:1] != ["-n"] or len(words) not in (2, 3) or not (found := _RANGE.fullmatch(words[1])):
+            return None
+        first = int(found[1])
+        last = None if found[2] == "$" else int(found[2] or found[1])
+        words = words[2:]
+    elif program == "head":
+        last, words = _count(words)
+    elif program == "tail":
+        if words[:1] == ["-n"] and words[1:2] and re.fullmatch(r"\+\d+", words[1]):
+            first, words = int(words[1]), words[2:]
+        else:
+            return None
+    elif program in ("cat", "nl", "less", "more"):
+        words = [word for word in words if not re.fullmatch(r"-[nAbetsv]+|-ba|a", word)]
+    else:
+        return None
+    if len(words) > 1 or any(word.startswith("-") or "*" in word for word in words):
+        return None
+    return (words[0] if words else None), first, last
+
+
+def _count(words: list[str]) -> tuple[int, list[str]]:
+    if words[:1] == ["-n"] and words[1:2] and words[1].isdigit():
+        return int(words[1]), words[2:]
+    if words and (found := _COUNT.fullmatch(words[0])):
+        return int(found[1] or found[2]), words[1:]
+    return 10, words
+
+
+def _list_of(commands: Sequence[Simple], folder: str) -> Deed | None:
+    argv = commands[0].argv
+    if argv[:1] not in (("ls",), ("pwd",)) or any(not _cuts(command.argv) for command in commands[1:]):
+        return None
+    operands = [word for word in argv[1:] if not word.startswith("-")]
+    if len(operands) > 1 or any("*" in word for word in operands):
+        return None
+    flags = sorted({letter for word in argv[1:] if word.startswith("-") for letter in word.lstrip("-")})
+    if argv[0] == "pwd":
+        return Deed(Operation.LIST, ("pwd",), ("pwd",), setup=True)
+    return list_deed(join_path(folder or ".", operands[0] if operands else "."), "".join(flags))

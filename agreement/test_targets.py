@@ -1,0 +1,37 @@
+"""What a test run selects: files, node ids and expressions, whatever else it is told."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from agreement.deeds import Deed
+from harnesses.shell_operations import join_path
+from harnesses.vocabulary import Operation
+
+_SAYS_MORE_OR_LESS = re.compile(
+    r"-[vqxsl]+|-r[A-Za-z]+|--(?:verbose|quiet|exitfirst|no-header|no-summary|color|tb|durations|maxfail|"
+    r"capture|disable-warnings|showlocals|nocapture|silent|info|stacktrace|console)(?:=.*)?|-p|no:\S+|-B|-ntp"
+)
+_WITH_VALUE = frozenset({"-k", "-m", "-run", "--run", "-t", "--filter", "-Dtest", "-pl", "-count"})
+_PATH = re.compile(r"[\w./@+-]+(?:::[\w:.\[\]-]+)?")
+
+
+def test_deed(words: Sequence[str], folder: str) -> Deed:
+    """Running tests: the runner and what is selected. How much it prints and where it stops counts for
+    nothing, and the order of targets neither. The intent leaves out node ids below the file."""
+    selected: set[Any] = set()
+    files: set[str] = set()
+    rest = list(words[1:])
+    while rest:
+        word = rest.pop(0)
+        if word in _WITH_VALUE and rest:
+            selected.add((word, rest.pop(0)))
+        elif not _SAYS_MORE_OR_LESS.fullmatch(word):
+            path = word.startswith("-") or not ("/" in word or ".py" in word) or not _PATH.fullmatch(word)
+            target = word if path else join_path(folder, word)
+            selected.add(target)
+            if not word.startswith("-"):
+                files.add(re.split(r"::|#", target)[0])
+    runner = "pytest" if words[0] == "py.test" else words[0].rsplit("/", 1)[-1]
+    effect = ("test", runner, folder, tuple(sorted(map(str, selected))))
+    return Deed(Operation.RUN_TEST, effect, ("test", runner, tuple(sorted(files))), True)

@@ -1,0 +1,278 @@
+"""Rungs of the ladder: what is the same on which, and that each rung implies the next."""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agreement.alike import alike, effects_alike, same_lines
+from agreement.deeds import Span
+from agreement.fold import record_of, world_of
+from agreement.ladder import Keys, in_dead_zone, keys
+from agreement.world import World
+from harnesses.swe_agent_commands import call_of_command
+from ingesters.sources import discover, ingest_source
+from records.message import Action, Message, ToolCall, ToolSpec
+from records.state import Context, Step, Trace, TraceState
+
+REAL = os.environ.get("TRACEMILL_REAL_TRACES")
+TABLES = os.environ.get("TRACEMILL_MULTITEACHER")
+NUMBERED = "\n".join(
+    f"     {n}\t{line}" for n, line in enumerate(["def f(x):", "    y = x", "    return y"], 1)
+)
+
+
+def act(name: str, **arguments: Any) -> Action:
+    return Action("", (ToolCall("c", name, json.dumps(arguments)),))
+
+
+def bash(line: str) -> Action:
+    return act("Bash", command=line)
+
+
+def both(*actions: Action) -> Action:
+    return Action("", tuple(call for action in actions for call in action.tool_calls))
+
+
+WORLD = World("claude_code", "/repo")
+
+
+def state_after(*seen: tuple[Action, str]) -> TraceState:
+    """A Claude Code state whose earlier calls came back with these texts."""
+    messages = [Message("user", "mend f in a.py")]
+    for number, (action, result) in enumerate(seen):
+        call = action.tool_calls[0]
+        messages.append(Message("assistant", "", (ToolCall(f"s{number}", call.name, call.arguments),)))
+        messages.append(Message("tool", result, tool_call_id=f"s{number}"))
+    cut = len(messages)
+    messages.append(Message("assistant", "Done."))
+    context = Context(0, tuple(messages), (Step(0, cut, cwd="/repo"),))
+    return TraceState(Trace("t", "claude_code", "d", "claude_code", (context,)), context, context.steps[0])
+
+
+def edit(old: str, new: str) -> Action:
+    return act("Edit", file_path="/repo/a.py", old_string=old, new_string=new)
+
+
+SAME_EFFECT = [
+    (act("Read", file_path="/repo/a.py"), bash("cat a.py")),
+    (act("Read", file_path="/repo/a.py", offset=10, limit=11), bash("sed -n '10,20p' a.py")),
+    (bash("nl -ba a.py | sed -n '3,9p'"), bash("cat /repo/a.py | sed -n 3,9p")),
+    (bash("head -n 20 a.py"), bash("head -20 ./a.py")),
+    (bash("rg -n 'foo|bar' src"), bash("grep -rnE 'foo|bar' src/")),
+    (bash("grep -rn 'a\\|b' src"), bash("grep -rnE 'a|b' src")),
+    (act("Grep", pattern="foo", output_mode="content"), bash("rg foo")),
+    (act("Glob", pattern="**/*.py"), bash("find . -name '*.py' -type f")),
+    (bash("pytest -q tests/test_a.py::test_x"), bash("python -m pytest -x tests/test_a.py::test_x -v")),
+    (bash("pytest tests/a.py tests/b.py"), bash("pytest tests/b.py tests/a.py 2>&1 | tail -5")),
+    (bash("cat a.py && cat b.py"), both(act("Read", file_path="b.py"), act("Read", file_path="a.py"))),
+    (bash("find . -exec wc -l {} + -o x"), bash("find .  -exec wc -l {} + -o x")),
+    (
+        bash("find . -type f -name '*.c' -exec wc -l {} +"),
+        bash("find . -name '*.c' -type f -exec wc -l {} ';'"),
+    ),
+    (bash("cut -d: -f1 x | sort | uniq"), bash("cut -d: -f1 x | sort -u")),
+]
+
+OTHER_EFFECT = [
+    (
+        act("Read", file_path="/repo/a.py", limit=10),
+        act("Read", file_path="/repo/a.py", offset=500, limit=10),
+    ),
+    (bash("grep -rn foo src"), bash("grep -rni foo src")),
+    (bash("grep -rn foo src"), bash("grep -rn foo tests")),
+    (bash("pytest tests/a.py"), bash("pytest tests/a.py -k slow")),
+    (bash("cat a.py | wc -l"), bash("cat a.py")),
+    (bash("rm -rf build"), bash("rm -rf dist")),
+    (bash("echo 'unclosed"), bash("echo 'unclosed too")),
+    (bash("(cd a && make)"), bash("(cd b && make)")),
+    (both(bash("make"), bash("make test")), both(bash("make test"), bash("make"))),
+    (act("Bash", command="make", run_in_background=True), bash("make")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_EFFECT)
+def test_the_same_effect_in_other_words(one: Action, other: Action) -> None:
+    assert alike(keys(one, WORLD), keys(other, WORLD))
+    assert keys(one, WORLD).intent == keys(other, WORLD).intent
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_EFFECT)
+def test_another_effect(one: Action, other: Action) -> None:
+    assert not alike(keys(one, WORLD), keys(other, WORLD))
+
+
+def test_reads_overlap_after_clipping_to_the_length_of_the_file() -> None:
+    state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
+    world = world_of(state, ())
+    assert world.total_of("/repo/a.py") == 3
+    whole, beyond = act("Read", file_path="/repo/a.py"), act("Read", file_path="a.py", limit=900)
+    assert keys(whole, world).effect == keys(beyond, world).effect
+    assert same_lines(Span("a", 1, 100), Span("a", 5, 104))
+    assert not same_lines(Span("a", 1, 100), Span("a", 60, 160))
+    assert not same_lines(Span("a", 1, 100), Span("b", 1, 100))
+
+
+def test_edits_are_compared_by_the_text_they_leave() -> None:
+    world = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
+    short, long = (
+        edit("return y", "return y + 1"),
+        edit("    y = x\n    return y", "    y = x\n    return y + 1"),
+    )
+    other, layout = edit("return y", "return y - 1"), edit("return y", "return (y+1)  # one more")
+    one, same = keys(short, world), keys(long, world)
+    assert one.canonical != same.canonical
+    assert one.effect == same.effect
+    assert one.effect != keys(layout, world).effect
+    assert alike(one, keys(layout, world))
+    assert not alike(one, keys(other, world))
+    assert one.intent == keys(other, world).intent
+    unknown = World("claude_code", "/repo")
+    assert keys(short, unknown).effect != keys(long, unknown).effect
+
+
+def test_an_edit_moves_the_world_on_and_a_checkout_forgets_it() -> None:
+    read = (act("Read", file_path="/repo/a.py"), NUMBERED)
+    changed = (edit("return y", "return y + 1"), "The file has been updated.")
+    after = world_of(state_after(read, changed), ()).text_of("/repo/a.py")
+    assert after is not None
+    assert after.text == "def f(x):\n    y = x\n    return y + 1"
+    gone = state_after(read, changed, (bash("git checkout ."), ""))
+    assert world_of(gone, ()).text_of("/repo/a.py") is None
+
+
+def test_a_world_sees_no_later_message() -> None:
+    state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
+    record = record_of(state.context, "claude_code")
+    assert World("claude_code", "/repo", (), record, 2).text_of("/repo/a.py") is None
+    assert World("claude_code", "/repo", (), record, 3).total_of("/repo/a.py") == 3
+
+
+def test_sql_is_compared_by_its_normal_form() -> None:
+    tools = (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),)
+    world = World("intercode", None, tools)
+
+    def sql(text: str) -> Keys:
+        return keys(act("execute_sql", command=text), world)
+
+    assert sql("select NAME from t;").canonical == sql("SELECT t1.name AS n FROM t AS t1").canonical
+    assert sql("SELECT a FROM t").effect != sql("SELECT b FROM t").effect
+    assert sql("SELECT a FROM t").intent == sql("SELECT b FROM t").intent
+    assert (sql("SHOW TABLES").cls, sql("SELECT a FROM t").cls) == ("list", "read")
+    assert (sql("DELETE FROM t").cls, sql("### no statement").cls) == ("edit", "edit")
+
+
+def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> None:
+    one, two = act("Read", file_path="/repo/a.py"), act("Read", file_path="/repo/b.py")
+    assert in_dead_zone(keys(one, WORLD), keys(both(one, two), WORLD))
+    assert not in_dead_zone(keys(one, WORLD), keys(two, WORLD))
+    assert in_dead_zone(keys(edit("a", "b"), WORLD), keys(edit("a", "c"), WORLD))
+    scratch = (
+        act("Write", file_path=f"/repo/{name}", content="x") for name in ("reproduce.py", "debug_it.py")
+    )
+    first, second = (keys(each, WORLD) for each in scratch)
+    assert in_dead_zone(first, second)
+
+
+VOCABULARY = """cat a.py src/ grep -rn 'x | && head -5 find . -name '*.py' ; pytest tests/a.py::t
+    sed -n '1,9p' cd sub > out ( ) $( if ls -la wc -l xargs 2>&1 || true sort uniq -exec {} + rm git diff"""
+WORDS = st.sampled_from([*VOCABULARY.split(), "\n", "'x y'"])
+LINES = st.lists(WORDS, max_size=9).map(" ".join)
+ACTIONS = st.lists(
+    st.one_of(
+        LINES.map(bash),
+        st.builds(lambda n: act("Read", file_path="a.py", limit=n), st.integers(1, 40)),
+        st.builds(edit, st.sampled_from(["y = x", "return y", "zz"]), st.sampled_from(["q", "return y", ""])),
+        st.builds(lambda n, v: act(n, pattern=v), st.sampled_from(["Grep", "Glob"]), st.text(max_size=4)),
+        st.builds(
+            lambda n, v: Action("", (ToolCall("c", n, v),)),
+            st.sampled_from(["Edit", "X"]),
+            st.text(max_size=5),
+        ),
+    ),
+    max_size=3,
+).map(lambda actions: both(*actions))
+SHOWN = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ACTIONS, min_size=2, max_size=5))
+def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Action]) -> None:
+    known = [keys(action, SHOWN) for action in actions]
+    for one in known:
+        for other in known:
+            rungs = [
+                getattr(one, r) == getattr(other, r)
+                for r in ("exact", "canonical", "effect", "intent", "cls")
+            ]
+            assert rungs == sorted(rungs), (one, other)
+            assert alike(one, other) == alike(other, one)
+            assert in_dead_zone(one, other) == in_dead_zone(other, one)
+            assert not (one.effect == other.effect and not alike(one, other))
+    names = effects_alike(known)
+    backwards = effects_alike(known[::-1])[::-1]
+    assert names == backwards
+
+
+@settings(max_examples=200, deadline=None)
+@given(ACTIONS)
+def test_keys_are_the_same_again(action: Action) -> None:
+    assert keys(action, SHOWN) == keys(action, SHOWN)
+
+
+def _java(folder: Path) -> Iterator[tuple[Action, World]]:
+    with gzip.open(folder / "msb_swe_agent_full_trajs.jsonl.gz", "rt") as lines:
+        for line in lines:
+            row = json.loads(line)
+            messages = [Message("user", row["task"])]
+            for number, step in enumerate(row["steps"]):
+                command = (step["call"] or {}).get("arguments", {}).get("command")
+                made = call_of_command(str(command)) if command is not None else None
+                calls = (ToolCall(f"c{number}", made.name, made.arguments),) if made else ()
+                messages.append(Message("assistant", step["thought"] or "", calls))
+                messages.append(Message("tool", step["observation"] or "", tool_call_id=f"c{number}"))
+            record = record_of(Context(0, tuple(messages), ()), "swe_agent")
+            for cut in range(1, len(messages), 2):
+                yield Action.of(messages[cut]), World("swe_agent", "/repo", (), record, cut)
+
+
+def _sessions(folder: Path) -> Iterator[tuple[Action, World]]:
+    for source in discover([folder]):
+        if source.dialect is None:
+            continue
+        for trace in ingest_source(source)[0]:
+            records = {each.index: record_of(each, trace.harness) for each in trace.contexts}
+            for state in trace.states():
+                yield state.student_action, world_of(state, (), records[state.context.index])
+
+
+def _check_laws(found: Iterator[tuple[Action, World]]) -> int:
+    implied: dict[tuple[Any, ...], str] = {}
+    count = 0
+    for action, world in found:
+        keys(action, world)
+        known = keys(action, World(world.harness, "/repo"))
+        rungs = [known.exact, known.canonical, known.effect, known.intent, known.cls]
+        for place, key in enumerate(rungs[:-1]):
+            at = (world.harness, place, key)
+            assert implied.setdefault(at, rungs[place + 1]) == rungs[place + 1]
+        count += 1
+    return count
+
+
+if TABLES:
+
+    def test_no_action_of_the_java_runs_fails() -> None:
+        assert _check_laws(_java(Path(str(TABLES)))) == 9514
+
+
+if REAL:
+
+    def test_no_action_of_real_sessions_fails() -> None:
+        assert _check_laws(_sessions(Path(str(REAL)))) > 2500
