@@ -168,13 +168,31 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     return Span(first, last, kind) if kind == "BASIC_AUTH" else None
 
 
-# The probes. A name that says password takes a word; any other twelve characters or more with a digit among
-# them, or twenty, or a number of six digits.
+# The probes. A name that says password takes a word; any other ten characters or more with a digit among
+# them, or twenty, or four words apart by hyphens, or a number of six digits. What is quoted may hold other
+# quotes, and its own behind a backslash.
 _BARE = r"[^\s\"'`,;<>(){}\[\]|\\&]"
 _WORD = rf"{_BARE[:-1]}:=]{_BARE}{{5}}"
-_TOKEN = rf"(?:{_BARE}{{0,6}}[0-9]{_BARE}{{5}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}})"
-_WORD_QUOTED = r"(?:\"(?:\\.|[^\n\"]){6}|'(?:\\.|[^\n']){6}|`(?:\\.|[^\n`]){6}|\\+[\"'`](?:\\.|[^\n\\]){6})"
-_TOKEN_QUOTED = r"\\*[\"'`]" + _TOKEN.replace(_BARE, r"[^\n\"'`]")
+_TOKEN = (
+    rf"(?:{_BARE}{{0,5}}[0-9]{_BARE}{{4}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}}|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
+)
+
+
+def _quoted(value: str, lead: str) -> str:
+    """A probe for a value in quotes of any kind, where `value` is the one for bare values: it, or a backslash
+    behind `lead` characters, behind which a quote does not end the value."""
+
+    def among(excluded: str) -> str:
+        return value.replace(_BARE, rf"[^\n{excluded}]")
+
+    own = "|".join(rf"{quote}(?:[^\n{quote}\\]{lead}\\|{among(quote)})" for quote in "\"'`")
+    within = among(chr(92) * 2)
+    escaped = "|".join(rf"\\{quote}(?:[^\n\\]{lead}\\[^{quote}]|{within})" for quote in "\"'`")
+    return rf"(?:{own}|{escaped}|\\\\+[\"'`]{among('')})"
+
+
+_WORD_QUOTED = _quoted(f"{_BARE}{{6}}", "{0,5}")
+_TOKEN_QUOTED = _quoted(_TOKEN, "*")
 _TOKEN_IN_ENVIRONMENT = _TOKEN.replace(_BARE, r"[^\s\"'`\\]")
 _LOGIN = r"(?-i:[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/=]{3}"
 _SCHEME = r"(?:(?:bearer|basic|token|apikey|bot|ssws|key)\s+)?"
@@ -183,11 +201,11 @@ _JOINT = r"\s*(?::\s*[A-Za-z][\w.\[\]| ]*=|=>|:=|=+|:"
 _SAID = r"\s(?:is|was)[: ]\s*|\s+\|\s+"
 
 
-def _set_under(name: str, quoted: str, bare: str) -> tuple[str, str]:
-    """Probes for a quoted and for a bare value under a name."""
+def _set_under(name: str, quoted: str, bare: str) -> str:
+    """A probe for a quoted or a bare value under a name."""
     return (
-        rf"(?i){name}{_CLOSE}(?:{_JOINT}|,)\s*|{_SAID}|[ \t](?:to|as)[ \t]+){_SCHEME}[fbru]{{0,2}}{quoted}",
-        rf"(?i){name}{_CLOSE}(?:{_JOINT})[ \t]*|{_SAID}){_SCHEME}{bare}",
+        rf"(?i){name}{_CLOSE}(?:(?:{_JOINT}|,)\s*|{_SAID}|[ \t](?:to|as)[ \t]+){_SCHEME}[fbru]{{0,2}}{quoted}"
+        rf"|(?:{_JOINT})[ \t]*|{_SAID}){_SCHEME}{bare})"
     )
 
 
@@ -195,28 +213,31 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
     """Probes for names in tags, flags and the environment."""
     either, capitals = f"(?:{passwords}|{others})", "[A-Z0-9_]*"
     value = rf"[ \t]+(?:--body[ =])?{_SCHEME}"
-    yield rf"(?i){either}[\w-]*{_CLOSE}>[^<>\n]{{6}}[^<>\n]*</"
-    yield rf"(?i)--[\w.-]*(?:{passwords})[\w.-]*{_CLOSE}{value}[^\n]{{6}}"
-    yield rf"(?i)--[\w.-]*(?:{others})[\w-]*{_CLOSE}{value}(?:[fbru]{{0,2}}{_TOKEN_QUOTED}|{_TOKEN})"
+    yield rf"(?i){either}[\w-]*{_CLOSE}(?:[ \t]+--body[ =][^\n]{{6}}|>[^<>\n]{{6}}[^<>\n]*</)"
+    token = rf"(?:[fbru]{{0,2}}{_TOKEN_QUOTED}|{_TOKEN})"
+    yield (
+        rf"(?i)--[\w.-]*(?:(?:{passwords})[\w.-]*{_CLOSE}{value}[^\n]{{6}}"
+        rf"|(?:{others})[\w-]*{_CLOSE}{value}{token})"
+    )
     yield rf"(?:_{either}{capitals}|_PAT|{either}[A-Z0-9]*_{capitals}){_CLOSE}(?i:{value})[^\n]{{6}}"
     yield rf"PASSWORD{_CLOSE}(?i:{value})[fbruFBRU]{{0,2}}\\*[\"'`]"
     yield rf"ENV[ \t]+PASSWORD[ \t]+{_WORD}"
-    yield rf"(?:{passwords})[A-Z0-9_-]*{_CLOSE}={_WORD}"
-    yield rf"(?:{others})[A-Z0-9_-]*{_CLOSE}={_TOKEN_IN_ENVIRONMENT}"
+    named = rf"[A-Z0-9_-]*{_CLOSE}="
+    yield rf"(?:{passwords}){named}{_WORD}|(?:{others}){named}{_TOKEN_IN_ENVIRONMENT}"
 
 
 PROBES = (
-    *_set_under(
-        r"(?:pass(?:(?:w|phrase|code|[\d_.-])[\w.-]*)?|(?:pwd|psk|kennwort)(?:[\d_.-][\w.-]*)?)",
+    _set_under(
+        r"(?:pass(?:(?:w|phrase|code|[\d_.-])[\w.-]*)?|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
         _WORD_QUOTED,
         _WORD,
     ),
-    *_set_under(
+    _set_under(
         r"(?:(?:secret|token|credential|authorization|connection[_-]?string|(?:[a-z_.-]|[a-z] )key)[\w-]*"
         r"|auth|_pat)",
         _TOKEN_QUOTED,
         _TOKEN,
     ),
-    *_set_under("auth", r"\\*[\"'`]" + _LOGIN, _LOGIN),
-    *_apart("PASS|PWD|PSK", "SECRET|TOKEN|CREDENTIAL|KEY|AUTH|_PAT|CONNECTION"),
+    _set_under("auth", r"\\*[\"'`]" + _LOGIN, _LOGIN),
+    *_apart("PASS|PWD|PSK|KENNWORT", "SECRET|TOKEN|CREDENTIAL|KEY|AUTH|_PAT|CONNECTION"),
 )

@@ -123,7 +123,7 @@ def find_manifests(view: View) -> Iterator[Span]:
                     yield Span(*item.span("v"), "SECRET")
 
 
-_NAME = r"(?:pass(?:word|wd|phrase|code)?|pwd|psk|kennwort|secret|token|credential|(?:[a-z_.-]|[a-z] )key|auth|_pat)"
+_NAME = r"(?:pass(?:word|wd|phrase|code)?|pwd|psk|kennwort|secret|token|credential|connection[_-]?string|(?:[a-z_.-]|[a-z] )key|auth|_pat)"
 _JOINTS = (
     r"[\"'`]?(?:\x1b\[|\s*[=:]\s*\x1b\[)",
     r"[\"'`]?[)\]]?\s*(?:(?:\|\||\?\?|\?)=|\|\||\?\?|or)\s*[\"'`]",
@@ -132,13 +132,11 @@ _JOINTS = (
     r"\s(?:lautet|ist|est|es|equals|becomes|auf)\s[^\s]{8}",
     r"[\"']?[,\t][\"']?[^\s\"',;<>(){}]{10}",
     r"\}\s?=\s?[\"']",
-    rf"[^\n=\"']*=\s?(?:{_WRAPPERS})[ (]+b?[\"']",
     r":-[^\s}]{6}",
     r"[\"'`]?\s+\?\s+[\"'`]?[^\s]{6}",
     r"</key>\s*<string>",
-    r"\"\s?\{[^{}]*default\s*=\s*\"",
     r"\?\s?\r?\n",
-    r"\s[^\n]*(?:new one|new value|now|it's|instead|here(?:'s| is)?(?: it)?|use)[: ]+[\"'`]\S",
+    r"[\"']?\r?\n\"[^\"\n]{6}",
 )
 DETECTORS: tuple[Detector, ...] = (
     anywhere(
@@ -150,24 +148,26 @@ DETECTORS: tuple[Detector, ...] = (
     on(
         find_joined,
         rf"(?i){_NAME}[\w-]*(?:{'|'.join(_JOINTS)})",
-        rf"(?i)get [^\n]*{_NAME}[\w-]*[\"']?\r?\n\"",
-        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w-]*{_NAME}[\w-]*\s\"",
+        rf"(?i){_NAME}[\w-]*\"\s?\{{[^{{}}]*default\s*=\s*\"",
+        rf"=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'][^\"'\n\\]{{6}}",
+        r"(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`][^\s\"'`]{12}",
+        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+\"",
         located=True,
     ),
     on(find_manifests, r"kind:[ \t]*[\"']?Secret"),
     anywhere("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", _is_given),
-    anywhere("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n(?:[^\n]*\n)+[^\n]*PASS \S", _is_given),
+    anywhere("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", _is_given),
     anywhere("PASSWORD", r"(?<![A-Za-z])machine[ \t]+\S{1,200}\s+(?:login\s+\S{1,100}\s+)?password\s+(?P<v>[^\s\"'<>$]{4,256})", r"machine[ \t]+\S+\s+(?:login\s+\S+\s+)?password\s+\S", _is_given),
     anywhere("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", _is_given),
     anywhere("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
     anywhere("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", _is_given),
     anywhere("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
     anywhere("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
-    anywhere("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac[\w.]*\(", is_token),
+    anywhere("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac(?:\.new|_sha\d{1,3}|\.hmac)?\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
     anywhere("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
     anywhere("TOTP_SECRET", r"otpauth://[^\s\"'<>]{1,200}?[?&;]secret=(?P<v>[A-Za-z2-7]{12,128})", r"otpauth://"),
     anywhere("BITWARDEN_TOKEN", r"(?<![\w.])0\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?P<v>[A-Za-z0-9]{24,40}:[A-Za-z0-9+/]{20,48}={0,2})", r"0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\."),
     anywhere("DJANGO_KEY", r"django-insecure-(?P<v>[a-z0-9!@#$%^&*(\-_=+)]{40,60})", r"django-insecure-"),
     anywhere("API_KEY", r"(?<![A-Za-z0-9])(?P<v>jina_[A-Za-z0-9]{50,64}|rpa_[A-Z0-9]{30}[A-Za-z0-9]{8,20}|rpa_[A-Za-z0-9]{40,50})(?![A-Za-z0-9])", r"(?:jina|rpa)_[A-Za-z0-9]{38}", is_mixed_case),
-    anywhere("PASSWORD", r"(?i:pass(?:word|wd)?|smtp|gmail|app[ _-]?pw)[^\n=:]{0,24}[=:][ \t]{0,3}\\*[\"']?(?P<v>(?-i:[a-z]{4}(?: [a-z]{4}){3}))(?![ \t]?[a-z])", r"(?i:pass|smtp|gmail|app)[^\n]*[=:][ \t]*\\*[\"']?[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}", _is_no_sentence),
+    anywhere("PASSWORD", r"(?i:pass(?:word|wd)?|smtp|gmail|app[ _-]?pw)[^\n=:]{0,24}[=:][ \t]{0,3}\\*[\"']?(?P<v>(?-i:[a-z]{4}(?: [a-z]{4}){3}))(?![ \t]?[a-z])", r"(?i:pass|smtp|gmail|app)[^\n=:]*[=:][ \t]*\\*[\"']?[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}", _is_no_sentence),
 )  # fmt: skip

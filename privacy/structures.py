@@ -66,7 +66,8 @@ def find_named_values(view: View) -> Iterator[Span]:
 
 
 _WORD = (
-    r"(?:pass|pwd|secret|token|credential|authorization|connection[_-]?string|[a-z_. -]key)[\w-]*|auth|_pat"
+    r"(?:pass|pwd|psk|kennwort|secret|token|credential|authorization|connection[_-]?string"
+    r"|[a-z_. -]key)[\w-]*|auth|_pat"
 )
 DETECTORS: tuple[Detector, ...] = (
     on(

@@ -77,8 +77,59 @@ def test_a_text_gives_the_same_with_and_without_its_probes(text: str) -> None:
     assert fast.findings == slow.findings
 
 
+# What an assignment and a joint are made of: mark before it, name, quote behind it, sign, scheme, quote of the
+# value, value, what follows.
+BEFORE = ["", "\n", "ENV ", '"', '("', "['", "> get ", "> hget a ", "(def ", "#define ", "-e ", "+", "x&"]
+SECRET_NAMES = [
+    "password", "PASS", "pwd", "PSK", "wifi_psk", "kennwort", "Kennwort",
+    "KENNWORT", "secret", "TOKEN", "credential", "apiKey", "API_KEY", "auth",
+    "GH_PAT", "connection_string", "connectionString", "passphrase", "passcode", "PASS_2", "--password",
+    "--kennwort", "--api-key", "licenseKey", "db.pass", "my-pass", "DB_credential", "KennwortValue",
+]  # fmt: skip
+SIGNS = [
+    ":", ": ", "=", " = ", "=>", ":=", ", ", " is ", " | ", ">", " ", " as ", ": str = ", " --body ", ":\n ", ":\n  - ",
+    ": [\"a\", ", "\x1b[0m=", "=\x1b[32m", ' ||= "', ' ?? "', ': &str = "', " ist ", "\t", " ?= ", '}="', '  "',
+    ' = Some("', ': Foo = SecretStr("', ' or "', ":-", " \u2502 ", "</key><string>", '" {\n default = "', "?\n its ",
+    ' is old, use "', "?\nit is ", '"\n"',
+]  # fmt: skip
+SCHEMES = ["", "", "", "Bearer ", "key ", "f", "rb"]
+QUOTES = ["", '"', "'", "`", '\\"', "\\'", '\\\\"']
+AROUND_QUOTES = st.sampled_from([*"abcXYZ0178!", '"', "'", "`", "\\", '\\"', "\\n"])
+SET_VALUES = st.one_of(
+    st.lists(st.text("abdestu", min_size=2, max_size=4), min_size=3, max_size=6).map("-".join),
+    st.text("0123456789", min_size=5, max_size=7),
+    st.text("abcdXYZ017", min_size=6, max_size=24),
+    st.lists(AROUND_QUOTES, min_size=8, max_size=36).map("".join),
+    st.sampled_from(["Abcde1fghi", "\\'Zx81k'Tq0a8Kd7", "XXR0\\'8`b\\\"", "blue-horse-red-cat"]),
+)
+ENDS = ["", "\n", '"', "'", "`", ")", "</x>", ";", " ", "\x1b[0m", "}", "\u2502", "</string>", '"\n']
+
+
+@given(
+    *map(st.sampled_from, (BEFORE, SECRET_NAMES, QUOTES, SIGNS, SCHEMES, QUOTES)),
+    SET_VALUES,
+    st.sampled_from(ENDS),
+)
+@settings(max_examples=500, deadline=None)
+@example("\n", "kennwort", '"', " --body ", "", '"', "Abcde1fghi", "")
+@example("", "Kennwort", '"', ": ", "", '\\"', "XXR0\\'8`b", "")
+@example("", "kennwort", "", ":\n ", "", "", "30596a7b1", "\n")
+@example("", "connectionString", "", ' ?? "', "", "", "383M4ajdd161M4bi7g4", '"')
+@example("(def ", "db.pass", "", '  "', "", "", "dfh3dZfg1x", '"')
+@example("", "API_KEY", '"', ": ", "", '"', "blue-horse-red-cat", "")
+def test_every_way_to_set_a_secret_has_a_probe(
+    before: str, name: str, close: str, sign: str, scheme: str, quote: str, value: str, end: str
+) -> None:
+    text = f"x {before}{name}{close}{sign}{scheme}{quote}{value}{quote}{end}"
+    needs = DETECTORS.needs(text)
+    found = DETECTORS.spans(text, needs) if needs.bits else []
+    assert sorted(found) == sorted(DETECTORS.spans(text, EVERYTHING))
+
+
 @given(VALUES, st.booleans(), st.sampled_from([None, 1]), st.booleans())
 @settings(max_examples=300, deadline=None)
+@example({"api_key": "'My-MacBook.local203.12.88.140"}, False, None, False)
+@example({"api_key": "'My-MacBook.local203.12.88.140"}, False, 1, False)
 def test_arguments_come_out_the_same_with_and_without_shortcuts(
     value: object, plain: bool, indent: int | None, slashed: bool
 ) -> None:

@@ -185,8 +185,10 @@ def test_a_signal_leaves_no_decoded_text_and_no_kingfisher(tmp_path: Path, numbe
         f'sleep 300 & echo $! > "{tmp_path}/child.new"; mv "$F/../../../child.new" "{tmp_path}/child"; wait',
     )
     code = (
-        "import os, sys\nfrom pathlib import Path\nfrom privacy.identity import make_known\n"
-        "from privacy.scan import Scanner\nScanner(make_known([]), b'k', os.environ).scan(Path(sys.argv[1]))"
+        "import os, signal, sys\nfrom pathlib import Path\nfrom privacy.identity import make_known\n"
+        "from privacy.scan import Scanner\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell\n"
+        "Scanner(make_known([]), b'k', os.environ).scan(Path(sys.argv[1]))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", code, str(tmp_path / "a.txt")],
