@@ -16,8 +16,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from agreement.settling import Cast, Standing, settled, together
-from agreement.vote import Policy
+from agreement.labels import Voice
+from agreement.ladder import Keys
+from agreement.policy import Policy
+from agreement.settling import Standing, settled, together
 from teachers.cache_model import PromptCache, TokenCosts
 from teachers.caching import cache_rule
 from teachers.pace import Pace
@@ -39,6 +41,13 @@ MOST_STEPS = 6
 """Of longer traces the optimum is not searched."""
 ANSWER_TOKENS = 600
 POLICY = Policy()
+
+
+def _keys(name: str) -> Keys:
+    return Keys(name, name, name, name, name)
+
+
+OWN = _keys("student")
 Sent = list[tuple[float, float, Call]]
 """Questions with the seconds at which they went out and came home."""
 
@@ -49,7 +58,7 @@ class Panel:
 
     tokens: dict[str, int]
     steps: list[tuple[str, list[str]]]
-    votes: dict[tuple[str, str], Cast]
+    votes: dict[tuple[str, str], Voice]
     takes_s: dict[tuple[str, str], float]
 
     @classmethod
@@ -70,9 +79,9 @@ class Panel:
 
     def stand(self, step: str, waiting: Sequence[str], heard: Sequence[str]) -> Standing:
         """How a step stands."""
-        casts = [self.votes[step, teacher] for teacher in heard]
-        why = settled(casts, waiting, POLICY, "lossless")
-        return Standing(why, 0 if why else together(casts, waiting, POLICY, "lossless"))
+        votes = [self.votes[step, teacher] for teacher in heard]
+        why = settled(votes, OWN, waiting, POLICY, "lossless")
+        return Standing(why, 0 if why else together(votes, OWN, waiting, POLICY, "lossless"))
 
     def asked(self, step: str, order: Sequence[str]) -> list[str]:
         """Whom a step needs where its teachers are asked in an order."""
@@ -82,10 +91,10 @@ class Panel:
         return list(order)
 
 
-def _vote(drawn: float, teacher: str) -> Cast:
+def _vote(drawn: float, teacher: str) -> Voice:
     if drawn < 0.45:
-        return Cast("student", teacher, pairs=False, own=True)
-    return Cast("better" if drawn < 0.8 else teacher, teacher)
+        return Voice(teacher, teacher, OWN)
+    return Voice(teacher, teacher, _keys("better" if drawn < 0.8 else teacher))
 
 
 def scheduled(panel: Panel, lifetime_s: float, width: int) -> Sent:

@@ -25,7 +25,8 @@ HERE = Path(__file__).resolve()
 
 def child(port: int, calls: int, kb: float, flight: int, folder: str) -> None:
     """One replay; prints CPU seconds, peak memory in MB and how many answered."""
-    from agreement.vote import Policy, tally
+    from agreement.policy import Policy
+    from agreement.vote import tally
     from records.message import Message, ToolCall, ToolSpec
     from records.state import Context, Step, Trace
     from teachers.build import build_teachers
@@ -88,8 +89,8 @@ def child(port: int, calls: int, kb: float, flight: int, folder: str) -> None:
     print(json.dumps({"cpu_s": cpu, "mb": peak, "answered": answered}))
 
 
-def run(calls: int, kb: float, flight: int, latency_s: float) -> dict[str, float]:
-    """A server and a replay against it, each a process of its own."""
+def run(calls: int, kb: float, flight: int, latency_s: float, times: int = 1) -> dict[str, float]:
+    """A server and a replay against it, each a process of its own; of several on one ledger the last."""
     server = subprocess.Popen(
         [sys.executable, str(HERE.parent / "stub_server.py"), str(latency_s)],
         stdout=subprocess.PIPE,
@@ -100,9 +101,10 @@ def run(calls: int, kb: float, flight: int, latency_s: float) -> dict[str, float
     try:
         with tempfile.TemporaryDirectory() as folder:
             given = [port, str(calls), str(kb), str(flight), folder]
-            out = subprocess.run(
-                [sys.executable, str(HERE), "--child", *given], check=True, capture_output=True, text=True
-            ).stdout
+            command = [sys.executable, str(HERE), "--child", *given]
+            out = ""
+            for _ in range(times):
+                out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/stats", timeout=10) as page:
             found = json.loads(out) | json.load(page)
     finally:
@@ -141,6 +143,11 @@ def main() -> None:
         calls = given.calls if kb < 50 else given.calls // 4
         cpu_ms, peak_mb = cpu_a_call(kb, calls, given.runs)
         print(f"{kb:g} KB prompts: {cpu_ms:.2f} ms CPU a call, {peak_mb:.0f} MB at the peak")
+    again = run(given.calls, 2, 64, 0.05, times=2)
+    print(
+        f"{given.calls:,} settled states again: {again['cpu_s']:.2f} s CPU,"
+        f" {again['received'] - given.calls:.0f} requests"
+    )
     for flight in given.flight:
         calls = flight * 8
         spans = [run(calls, 2, flight, given.latency)["span_s"] for _ in range(given.runs)]

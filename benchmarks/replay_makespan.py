@@ -84,8 +84,8 @@ def teachers_at(port: int) -> "list[CompatibleSettings]":
 
 def child(port: int, traces: int, flight: int, stop: str, folder: str) -> None:
     """One replay; prints what it asked, the bounds, and its CPU seconds."""
+    from agreement.policy import Policy
     from agreement.settling import Referee
-    from agreement.vote import Policy
     from teachers.build import build_teachers
     from teachers.gate import EXPLORED, decide
     from teachers.ledger import Ledger, sqlite_url

@@ -235,7 +235,7 @@ def _drop_hopeless(decisions: Sequence[Decision], settings: RunSettings) -> list
     for decision in decisions:
         if decision.verdict == "ask":
             asked.setdefault(decision.step_id, []).append(families[decision.teacher])
-    vote = settings.agreement
+    vote = settings.agreement.rule()
     hopeless = {
         step_id
         for step_id, found in asked.items()

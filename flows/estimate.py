@@ -6,7 +6,7 @@ stated assumption where not. Nothing of a session is sent.
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -91,15 +91,16 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
     for batch in batches_of(settings, work):
         fresh = _sizes(batch)
+        settled = batch.settled(teachers, settings)
         for tally in tallies:
-            tally.add(batch, fresh, settings.replay.samples)
+            tally.add(batch, fresh, settings.replay.samples, settled)
         sizes |= fresh
     known = measure(work, sizes)
     for tally in tallies:
         tally.measured = known.get(tally.teacher.name, tally.measured)
     tallies.sort(key=lambda tally: tally.usd_a_call())
-    vote, gate = settings.agreement, settings.gate
-    shares = asked_shares(len(tallies), vote.threshold, settings.replay.stop, gate.explore)
+    vote = settings.agreement.rule()
+    shares = asked_shares(len(tallies), vote.threshold, settings.replay.stop, settings.gate.explore)
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap)
@@ -164,12 +165,14 @@ class _Tally:
             Measured() if chat else Measured(latency_s=0.0),
         )
 
-    def add(self, batch: Batch, sizes: dict[str, int], samples: int) -> None:
-        """Count the calls of a batch; those of one context stand together, in order."""
+    def add(self, batch: Batch, sizes: dict[str, int], samples: int, settled: Container[str]) -> None:
+        """Count the calls of a batch at steps that are not `settled`; those of one context stand together,
+        in order."""
         items = batch.wanted(self.teacher, samples)
         asked = batch.asked(self.teacher.name)
         self.states += asked
         self.bought += asked * samples - len(items)
+        items = [item for item in items if item.question.step_id not in settled]
         steps = [item.question.step_id for item in items]
         self.calls += [(step.rpartition(":")[0], step, sizes[step]) for step in steps]
         if items:

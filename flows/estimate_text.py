@@ -63,6 +63,6 @@ def _measured(f: Figures) -> str:
 def _early(found: Estimate) -> str:
     shares = ", ".join(f"{share:.0%}" for share in found.shares)
     return (
-        f"cheapest teacher first; asked at {shares} of the steps\nassumed: nine in ten answers are the "
-        "student's own action, as recorded answers of several models were"
+        f"cheapest teacher first; asked at {shares} of the steps\nassumed: teachers agree as "
+        "five recorded agents did in the same states"
     )

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
-from agreement.vote import Policy
+from agreement.policy import Policy
 from flows.asking import ask_states, build_ledger
 from flows.redacting import make_redactor
 from flows.shard_work import Shown, make_pairs

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from agreement.vote import Policy
+from agreement.policy import Policy
 from flows.destinations import destinations
 from flows.known_sources import begin, known_sources
 from flows.redacting import make_redactor, make_renewer, make_sieve

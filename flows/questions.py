@@ -1,7 +1,7 @@
 """What a replay of the workspace would ask, found without asking: for estimates and dry runs."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,12 +10,15 @@ from flows.progress import Meter
 from flows.redacting import make_renewer, make_sieve
 from flows.settings import RunSettings
 from flows.shard_work import Shown, load_traces, stored_decisions
+from flows.voting import referee_of
 from records.errors import ConfigError, WorkspaceError
 from records.reply import Decision
 from records.workspace import Workspace
+from teachers.hearing import Hearing
 from teachers.ledger import Ledger
 from teachers.question import Question
 from teachers.replay_plan import Item, keys_of, plan_items
+from teachers.reply_json import reply_for
 from teachers.teacher import Teacher
 
 _TRACES = 64
@@ -35,6 +38,22 @@ class Batch:
         items = plan_items(self.questions, self.decisions, [teacher], samples)
         bought = self.ledger.answers_to(keys_of(items))
         return [item for item in items if item.bought(bought) is None]
+
+    def settled(self, teachers: Sequence[Teacher], settings: RunSettings) -> frozenset[str]:
+        """The steps at which nobody else needs to be asked, by the answers that were bought."""
+        items = plan_items(self.questions, self.decisions, teachers, settings.replay.samples)
+        bought = self.ledger.answers_to(keys_of(items))
+        clean = {item.trace.trace_id: item.reply for item in self.shown}
+        families = {teacher.name: teacher.family for teacher in teachers}
+        hearing = Hearing(referee_of(settings, self.shown), self.decisions, families)
+        rest: list[Item] = []
+        for item in items:
+            if (stored := item.bought(bought)) is None:
+                rest.append(item)
+            else:
+                reply = reply_for(stored, item.question.step_id, item.teacher.name)
+                hearing.hear(clean[item.question.trace_id](reply))
+        return frozenset(hearing.settled(rest))
 
     def asked(self, teacher: str) -> int:
         """At how many steps a teacher is to be asked, bought ones among them."""

@@ -9,8 +9,10 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator
 
+from agreement.ladder import Rung
+from agreement.policy import Policy, PolicyName, policy_named
 from flows.runs import DEFAULT_WORKSPACE
 from flows.selection import SelectSettings
 from flows.source_settings import SampleSettings, SourceSettings
@@ -31,14 +33,29 @@ class _Model(BaseModel):
 class VoteSettings(_Model):
     """When teachers agree (`agreement/`)."""
 
-    threshold: int = Field(2, ge=1)
-    """Teachers that must agree on another action than the student's."""
-    min_families: int = Field(2, ge=1)
-    """Vendor families they must come from."""
+    policy: PolicyName = "default"
+    """The rule that makes votes a pair; the keys below change it."""
+    threshold: int | None = Field(None, ge=1)
+    """Teachers that must agree on another action than the student's; the policy's (2) where not given."""
+    min_families: int | None = Field(None, ge=1)
+    """Vendor families they must come from; the policy's (2) where not given."""
     exclude_student_family: bool = True
     """Teachers of the student's own family do not vote."""
-    level: Literal["exact", "canonical"] = "canonical"
-    """How alike two actions must be to count as the same."""
+    level: Rung | None = None
+    """How alike two actions must be to count as the same; the policy's where not given."""
+    reliability: dict[str, tuple[NonNegativeInt, NonNegativeInt]] = Field(default_factory=dict)
+    """For `weighted`: teacher to how often it agreed with the others, and how often that could be said."""
+
+    def rule(self) -> Policy:
+        """The policy these settings name, with what they change of it."""
+        return policy_named(
+            self.policy,
+            threshold=self.threshold,
+            min_families=self.min_families,
+            exclude_student_family=self.exclude_student_family,
+            level=self.level,
+            reliability=self.reliability,
+        )
 
 
 class PrivacySettings(_Model):

@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from agreement.vote import Policy
+from agreement.fold import record_of
+from agreement.policy import Policy
+from agreement.world import Record
 from flows.interrupts import raise_if_interrupted
 from flows.runs import today
 from flows.summary import Summary
@@ -165,10 +167,11 @@ def make_pairs(
     for reply in replies:
         by_step.setdefault(reply.step_id, []).append(reply)
     for item in shown:
+        records: dict[int, Record] = {}
         for state in item.trace.states():
             answers = by_step.get(str(state.step_id))
             if answers:
-                _vote(made, item, state, answers, policy)
+                _vote(made, item, state, answers, policy, records)
         if hindsight:
             found, reasons = hindsight_report(item.trace)
             made.summary.hindsight_skips += reasons
@@ -178,13 +181,21 @@ def make_pairs(
 
 
 def _vote(
-    made: Labelled, item: Shown, state: TraceState, answers: Sequence[TeacherReply], policy: Policy
+    made: Labelled,
+    item: Shown,
+    state: TraceState,
+    answers: Sequence[TeacherReply],
+    policy: Policy,
+    records: dict[int, Record],
 ) -> None:
     presentation = item.presentations[state.context.index]
     current = [item.reply(reply) for reply in answers if reply.prompt_id in item.answered(state)]
     if not current:
         return
-    pair, tally = teacher_pair(state, presentation, current, policy)
+    at = state.context.index
+    if at not in records:
+        records[at] = record_of(state.context, item.trace.harness)
+    pair, tally = teacher_pair(state, presentation, current, policy, records[at])
     made.summary.verdicts[tally.verdict] += 1
     made.votes.append(StepVotes(str(state.step_id), tally.verdict, tally.votes))
     if pair is not None:

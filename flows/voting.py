@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agreement.policy import Policy
 from agreement.settling import Referee
-from agreement.vote import Policy
 from flows.settings import RunSettings
 from records.reply import Decision
 
@@ -17,13 +17,7 @@ ASKED = "asked"
 
 def policy_of(settings: RunSettings) -> Policy:
     """The vote of a configuration."""
-    vote = settings.agreement
-    return Policy(
-        threshold=vote.threshold,
-        min_families=vote.min_families,
-        exclude_student_family=vote.exclude_student_family,
-        level=vote.level,
-    )
+    return settings.agreement.rule()
 
 
 def referee_of(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:

@@ -11,12 +11,12 @@ UNKNOWN = "unknown"
 
 # First match wins: a fine-tune names its base after its own brand, so bases come before brands.
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    (r"llama|meta-", "meta"),
-    (r"qwen|qwq|qvq|alibaba", "qwen"),
+    (r"llama|vicuna|alpaca|meta-", "meta"),
+    (r"qwen|qwq|qvq|alibaba|openhands-lm|swe-agent-lm", "qwen"),
     (r"mixtral|mistral|codestral|devstral|magistral|ministral", "mistral"),
     (r"claude|anthropic", "anthropic"),
     (r"deepseek", "deepseek"),
-    (r"gemini|gemma|google|palm", "google"),
+    (r"gemini|gemma|google|palm|bison", "google"),
     (r"kimi|moonshot", "moonshot"),
     (r"glm|z-ai|zhipu|chatglm", "zai"),
     (r"minimax|abab", "minimax"),

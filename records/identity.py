@@ -45,12 +45,11 @@ def _is_plain(value: Any) -> bool:
 
 def digest(*parts: str, size: int = 16) -> str:
     """BLAKE2b of the parts, each preceded by its length so that joints cannot move; `2 * size` hex."""
-    state = hashlib.blake2b(digest_size=size)
+    pieces: list[bytes] = []
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
-        state.update(len(data).to_bytes(8, "big"))
-        state.update(data)
-    return state.hexdigest()
+        pieces += (len(data).to_bytes(8, "big"), data)
+    return hashlib.blake2b(b"".join(pieces), digest_size=size).hexdigest()
 
 
 def make_trace_id(source: str, *native: str) -> str:

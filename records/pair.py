@@ -15,8 +15,9 @@ class Vote:
     """What one teacher's reply counted for.
 
     `counted` is False where it does not vote, and `reason` says why (failed call, the student's
-    family, a tool that was not offered, ...). `key` is the canonical action, `student` where that is
-    the student's own. `agrees` is True where it supports the chosen action.
+    family, a tool that was not offered, ...). `key` is what its action counts as, equal where
+    votes are for one action, `student` where that is the student's own. `agrees` is True where it supports
+    the chosen action.
     """
 
     teacher: str

@@ -6,9 +6,12 @@ is three to four times tighter than bytes alone.
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from records.identity import StepId, extend_prompt
+from records.identity import extend_prompt
+from records.message import Message
+from records.state import MessageView
 from teachers.question import Question
 
 
@@ -19,21 +22,22 @@ class Shown:
     messages: int
     tokens: int
     prompt_id: str
+    whole: Sequence[Message] = field(default=(), compare=False, repr=False)
 
 
 class ChainMemory:
     """The prompts one teacher has answered, by context."""
 
     def __init__(self) -> None:
-        self._shown: dict[tuple[str, int], list[Shown]] = {}
+        self._shown: dict[str, list[Shown]] = {}
 
     def _of(self, question: Question) -> list[Shown]:
-        return self._shown.setdefault((question.trace_id, StepId.parse(question.step_id).context), [])
+        return self._shown.setdefault(question.step_id.rpartition(":")[0], [])
 
     def answered(self, question: Question, prompt_tokens: int) -> None:
         """Remembers what a teacher counted for a prompt; 0 where it did not say, which is remembered for
         its length alone."""
-        shown = Shown(len(question.messages), prompt_tokens, question.prompt_id)
+        shown = Shown(len(question.messages), prompt_tokens, question.prompt_id, _whole(question))
         known = self._of(question)
         place = bisect_right(known, shown)
         if not place or known[place - 1].prompt_id != shown.prompt_id:
@@ -41,14 +45,21 @@ class ChainMemory:
 
     def before(self, question: Question) -> Shown | None:
         """The longest answered prompt that this one begins with, None where there is none. That it does
-        is checked: the prompt's identity is computed from it."""
+        is known of two views of one context, and else checked: the prompt's identity is computed from it."""
         known = self._of(question)
         size = len(question.messages)
         place = bisect_right(known, size, key=lambda shown: shown.messages)
         if not place:
             return None
         found = known[place - 1]
+        if found.whole and found.whole is _whole(question):
+            return found
         prompt_id = found.prompt_id
         for at in range(found.messages, size):
             prompt_id = extend_prompt(prompt_id, question.messages[at])
         return found if prompt_id == question.prompt_id else None
+
+
+def _whole(question: Question) -> Sequence[Message]:
+    """The context a prompt is a view of; nothing where it is none."""
+    return question.messages.whole if isinstance(question.messages, MessageView) else ()

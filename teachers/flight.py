@@ -77,7 +77,7 @@ class Flight:
             outcome = await self._answer(item, order)
         except Exception as error:
             self._fault = self._fault or error
-            await self._caller.stop(f"the replay failed ({type(error).__name__})")
+            self._caller.stop(f"the replay failed ({type(error).__name__})")
             outcome = Outcome()
         try:
             self._come_home(call, item, outcome)

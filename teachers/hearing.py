@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from agreement.settling import Referee, Standing
 from records.reply import Decision, TeacherReply
 from teachers.gate import EXPLORED
+from teachers.replay_plan import Item
 
 
 class Hearing:
@@ -28,6 +29,16 @@ class Hearing:
     def hear(self, reply: TeacherReply) -> None:
         """One more answer, or failure."""
         self._heard.setdefault(reply.step_id, []).append(reply)
+
+    def settled(self, items: Iterable[Item]) -> dict[str, str]:
+        """The steps of these unanswered items that need no answer any more, each with the reason."""
+        if not self.stops:
+            return {}
+        waiting: dict[str, dict[str, None]] = {}
+        for item in items:
+            waiting.setdefault(item.question.step_id, {})[item.teacher.name] = None
+        found = {step: self.stand(step, list(names)).settled for step, names in waiting.items()}
+        return {step: why for step, why in found.items() if why}
 
     def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
         """How a step stands while teachers of these names may still be heard."""

@@ -1,7 +1,9 @@
 """Reservations of one replay: they stand in line, and wait where something in flight may free what they need.
 
 Everything that comes up while a transaction runs goes into the next one, so that a call costs a share of
-a commit. The ledger works on a thread of its own; the line is kept on the event loop alone.
+a commit. Nobody waits for a call that came home to be booked: it goes into no later transaction than the
+reservation of whatever is asked because of it, and before that, so that no call goes out on an answer that
+a crash could lose. The ledger works on a thread of its own; the line is kept on the event loop alone.
 """
 
 import asyncio
@@ -9,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from records.errors import LedgerError
 from teachers.ledger import Ledger
@@ -33,7 +35,6 @@ class _Wish:
 class _Home:
     close: Close
     trace_id: str
-    booked: "asyncio.Future[bool]"
 
 
 class Purse:
@@ -54,8 +55,11 @@ class Purse:
         self._in_flight: Counter[str] = Counter()
         self._head_denied: Denied | None = None
         self._dry: Denied | None = None
+        self._fault: BaseException | None = None
         self._stopped = False
         self._busy = False
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def book(self, call: Callable[..., T], *arguments: object) -> T:
         """Runs a call of the ledger on its thread."""
@@ -63,7 +67,10 @@ class Purse:
 
     async def take(self, intent: Intent) -> Grant | None:
         """Reserves; None where everything stopped meanwhile. A denial by run or day stands when nothing
-        of ours is in flight, one by the trace when nothing of the trace is."""
+        of ours is in flight, one by the trace when nothing of the trace is. Raises LedgerError where
+        anything before could not be booked."""
+        if self._fault is not None:
+            raise self._fault
         if self._stopped:
             return None
         if self._dry is not None and intent.amount_nusd >= self._dry.wanted_nusd:
@@ -73,26 +80,31 @@ class Purse:
         self._soon()
         return await wish.granted
 
-    async def settle(
+    def settle(
         self,
         trace_id: str,
         reservation: Reservation,
         cost_nusd: int | None,
         reply: str | None,
         outcome: str,
-    ) -> bool:
-        """Books a call; False where it cost more than was reserved."""
-        return await self._come_home(trace_id, Close(reservation, cost_nusd, reply, outcome))
+    ) -> None:
+        """A call came home and is booked with the next transaction."""
+        self._come_home(trace_id, Close(reservation, cost_nusd, reply, outcome))
 
-    async def release(self, trace_id: str, reservation: Reservation, outcome: str) -> None:
-        """Gives back what cannot have been billed."""
-        await self._come_home(trace_id, Close(reservation, 0, None, outcome, "released"))
+    def release(self, trace_id: str, reservation: Reservation, outcome: str) -> None:
+        """The same for what cannot have been billed: it is given back."""
+        self._come_home(trace_id, Close(reservation, 0, None, outcome, "released"))
 
-    async def _come_home(self, trace_id: str, close: Close) -> bool:
-        home = _Home(close, trace_id, asyncio.get_running_loop().create_future())
-        self._homes.append(home)
+    def _come_home(self, trace_id: str, close: Close) -> None:
+        self._homes.append(_Home(close, trace_id))
         self._soon()
-        return await home.booked
+
+    async def booked(self) -> None:
+        """Waits until everything that came home is booked. Raises LedgerError where it could not be."""
+        while self._busy:
+            await self._idle.wait()
+        if self._fault is not None:
+            raise self._fault
 
     def stop(self) -> None:
         """Nothing more is granted; who waits gets None."""
@@ -106,8 +118,13 @@ class Purse:
     def _soon(self) -> None:
         if not self._busy:
             self._busy = True
+            self._idle.clear()
             loop = asyncio.get_running_loop()
             loop.call_later(LINGER_S, self._start, loop)
+
+    def _rest(self) -> None:
+        self._busy = False
+        self._idle.set()
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Sends one batch to the thread, where there is anything that can be decided now."""
@@ -116,7 +133,7 @@ class Purse:
         if self._head_denied is None or homes:
             wishes = [self._line.popleft() for _ in range(min(_AT_ONCE, len(self._line)))]
         if not homes and not wishes:
-            self._busy = False
+            self._rest()
             return
         closes, intents = [home.close for home in homes], [wish.intent for wish in wishes]
         running = loop.run_in_executor(self._thread, self.ledger.apply, closes, intents)
@@ -129,28 +146,36 @@ class Purse:
         wishes: list[_Wish],
         done: "asyncio.Future[tuple[list[bool | LedgerError], list[Grant]]]",
     ) -> None:
-        self._busy = False
         error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is not None:
-            for future in [*(home.booked for home in homes), *(wish.granted for wish in wishes)]:
-                _fail(future, error)
-            return
-        closed, grants = done.result()
-        for home, kept in zip(homes, closed, strict=True):
-            self._settled(home, kept)
-        self._granted(wishes, grants)
+            self._fail(error, wishes)
+        else:
+            closed, grants = done.result()
+            for home, kept in zip(homes, closed, strict=True):
+                self._settled(home)
+                if isinstance(kept, LedgerError):
+                    self._fail(kept, [])
+            self._granted(wishes, grants)
         if self._homes or (self._line and self._head_denied is None):
-            self._busy = True
             loop.call_later(LINGER_S, self._start, loop)
+        else:
+            self._rest()
 
-    def _settled(self, home: _Home, kept: bool | LedgerError) -> None:
+    def _fail(self, error: BaseException, wishes: list[_Wish]) -> None:
+        """The book can no longer be trusted: nothing more is granted."""
+        self._fault = self._fault or error
+        for wish in [*wishes, *self._waiting()]:
+            _refuse(wish, error)
+        self._line.clear()
+        self._aside.clear()
+
+    def _waiting(self) -> list[_Wish]:
+        return [*self._line, *(wish for aside in self._aside.values() for wish in aside)]
+
+    def _settled(self, home: _Home) -> None:
         self._in_flight[home.trace_id] -= 1
         self._head_denied = None
         self._line.extendleft(reversed(self._aside.pop(home.trace_id, [])))
-        if isinstance(kept, LedgerError):
-            _fail(home.booked, kept)
-        else:
-            _give(home.booked, kept)
 
     def _granted(self, wishes: list[_Wish], grants: list[Grant]) -> None:
         """Hands out what was granted; puts back, in their order, those who must wait."""
@@ -160,6 +185,8 @@ class Purse:
                 self._fly(wish, grant)
             elif not isinstance(grant, Denied):
                 _give(wish.granted, grant)
+            elif self._fault is not None:
+                _refuse(wish, self._fault)
             elif self._stopped:
                 _give(wish.granted, None)
             elif grant.scope != "trace":
@@ -176,10 +203,7 @@ class Purse:
         self._in_flight[wish.intent.trace_id] += 1
         self.most_in_flight = max(self.most_in_flight, self._in_flight.total())
         if wish.granted.cancelled():
-            gone = asyncio.get_running_loop().create_future()
-            self._homes.append(
-                _Home(Close(grant, 0, None, "cancelled", "released"), wish.intent.trace_id, gone)
-            )
+            self._homes.append(_Home(Close(grant, 0, None, "cancelled", "released"), wish.intent.trace_id))
         else:
             _give(wish.granted, grant)
 
@@ -197,17 +221,17 @@ class Purse:
                 self._line.append(wish)
 
     def _end_line(self) -> None:
-        for wish in [*self._line, *(wish for aside in self._aside.values() for wish in aside)]:
+        for wish in self._waiting():
             _give(wish.granted, None)
         self._line.clear()
         self._aside.clear()
 
 
+def _refuse(wish: _Wish, error: BaseException) -> None:
+    if not wish.granted.done():
+        wish.granted.set_exception(error)
+
+
 def _give(future: "asyncio.Future[T]", value: T) -> None:
     if not future.done():
         future.set_result(value)
-
-
-def _fail(future: "asyncio.Future[Any]", error: BaseException) -> None:
-    if not future.done():
-        future.set_exception(error)

@@ -84,9 +84,12 @@ async def replay(
         return await run.run(plan_items(questions, decisions, teachers, settings.samples), time_left_s)
     finally:
         watching.cancel()
-        for teacher in teachers:
-            await teacher.close()
-        run.purse.close()
+        try:
+            await run.purse.booked()
+        finally:
+            for teacher in teachers:
+                await teacher.close()
+            run.purse.close()
 
 
 class _Replay:
@@ -116,7 +119,7 @@ class _Replay:
     async def stop_at(self, interrupted: asyncio.Event) -> None:
         """Waits for the event, then lets nothing more go out."""
         await interrupted.wait()
-        await self._caller.stop(INTERRUPTED)
+        self._caller.stop(INTERRUPTED)
 
     async def run(self, items: Sequence[Item], time_left_s: float | None) -> ReplayResult:
         await self.purse.book(self.purse.ledger.write_off_stale, self._settings.write_off_after_s)
@@ -144,16 +147,11 @@ class _Replay:
 
     def _unsettled(self, items: Sequence[Item]) -> list[Item]:
         """The items of steps that what was bought before does not settle."""
-        if not self._hearing.stops:
-            return list(items)
-        waiting: dict[str, dict[str, None]] = {}
+        settled = self._hearing.settled(items)
         for item in items:
-            waiting.setdefault(item.question.step_id, {})[item.teacher.name] = None
-        settled = {step: self._hearing.stand(step, list(names)).settled for step, names in waiting.items()}
-        for item in items:
-            if why := settled[item.question.step_id]:
+            if why := settled.get(item.question.step_id):
                 self._leave(item.call, f"{NOT_NEEDED}: {why}")
-        return [item for item in items if not settled[item.question.step_id]]
+        return [item for item in items if item.question.step_id not in settled]
 
     async def _ask(self, items: Sequence[Item], time_left_s: float | None) -> None:
         """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""

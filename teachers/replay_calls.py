@@ -1,7 +1,6 @@
 """One answer bought: reserve, ask, settle, and again where the fault may pass."""
 
 import asyncio
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from records.errors import TracemillError
 from records.reply import FailureKind, TeacherReply
 from teachers.ledger import Ledger
 from teachers.ledger_entries import Bought, Denied, Grant, Intent, Reservation
+from teachers.pauses import ACCOUNT, Pauses
 from teachers.prices import nusd_to_usd
 from teachers.purse import Purse
 from teachers.replay_plan import Item
@@ -24,8 +24,6 @@ from teachers.teacher import Asked
 BUDGET = "budget"
 STOPPED = "stopped"
 TEACHER_OUT = "teacher out"
-ACCOUNT = ""
-"""In place of a teacher's name: the account they all share."""
 
 _HELD_SHARE = 0.1
 
@@ -75,9 +73,9 @@ class Caller:
         self._on_wait = on_wait
         self._stop = asyncio.Event()
         self._out: dict[str, str] = {}
-        self._resume_at: dict[str, float] = {}
+        self.pauses = Pauses(settings)
 
-    async def stop(self, why: str) -> None:
+    def stop(self, why: str) -> None:
         """Lets nothing more go out; what is in flight comes home."""
         self.stopped = self.stopped or why
         self._stop.set()
@@ -100,25 +98,31 @@ class Caller:
         """One answer, by as many attempts as the settings allow; `order` is its place among those asked at
         its step. Costs of useless attempts are part of the reply's cost."""
         purchase = _Purchase(self, item, order)
+        first = [await purchase.attempt()]
+        if not self._again(item, first[0]):
+            return first[0]
+
+        async def attempt() -> Outcome:
+            return first.pop() if first else await purchase.attempt()
+
         retrying = AsyncRetrying(
             stop=lambda state: purchase.attempts >= self._settings.max_attempts,
             wait=self._wait_s,
-            retry=retry_if_result(lambda outcome: outcome.retry and not self.closed(item.teacher.name)),
+            retry=retry_if_result(partial(self._again, item)),
             sleep=self._nap,
             before_sleep=partial(self._tell, item.teacher.name),
             retry_error_callback=_last,
         )
-        return await retrying(purchase.attempt)
+        return await retrying(attempt)
+
+    def _again(self, item: Item, outcome: Outcome) -> bool:
+        """Whether another attempt may help, and may be made."""
+        return outcome.retry and not self.closed(item.teacher.name)
 
     def _wait_s(self, state: RetryCallState) -> float:
         """The server's own wish to the letter, else doubling waits with jitter."""
-        outcome = _last(state)
-        if outcome.retry_after_s is not None:
-            return outcome.retry_after_s
-        ceiling = min(
-            self._settings.backoff_s * 2 ** (state.attempt_number - 1), self._settings.max_backoff_s
-        )
-        return ceiling * (0.5 + random.random() / 2)
+        wished = _last(state).retry_after_s
+        return self.pauses.backoff_s(state.attempt_number - 1) if wished is None else wished
 
     def _tell(self, teacher: str, state: RetryCallState) -> None:
         if self._on_wait is not None:
@@ -132,20 +136,9 @@ class Caller:
         except TimeoutError:
             return
 
-    def pause(self, teacher: str, seconds: float) -> None:
-        """Holds all calls of a teacher back, or of all where it is `ACCOUNT`: one burst of 429 costs one
-        Retry-After."""
-        until = asyncio.get_running_loop().time() + seconds
-        self._resume_at[teacher] = max(until, self._resume_at.get(teacher, 0.0))
-
-    def pause_left_s(self, teacher: str) -> float:
-        """Seconds until the next call of a teacher may go out."""
-        until = max(self._resume_at.get(teacher, 0.0), self._resume_at.get(ACCOUNT, 0.0))
-        return max(until - asyncio.get_running_loop().time(), 0.0)
-
     async def _pass_pause(self, teacher: str) -> None:
         while not self.stopped:
-            left = self.pause_left_s(teacher)
+            left = self.pauses.left_s(teacher)
             if left <= 0:
                 return
             await self._nap(left)
@@ -193,24 +186,29 @@ class Caller:
         finally:
             self.in_flight -= 1
 
-    async def close_call(
+    def close_call(
         self, item: Item, reservation: Reservation, asked: Asked, reply: TeacherReply
-    ) -> None:
-        """Settles or releases, and stops what the reply says can go no further."""
+    ) -> float | None:
+        """Settles or releases, and stops what the reply says can go no further; gives the seconds until
+        another attempt, None where nothing says."""
         outcome, trace_id = reply.failure or "answer", item.question.trace_id
         if asked.cost_nusd == 0 and not asked.final:
-            await self.purse.release(trace_id, reservation, outcome)
+            self.purse.release(trace_id, reservation, outcome)
         else:
             stored = dump_reply(reply) if asked.final else None
-            if not await self.purse.settle(trace_id, reservation, asked.cost_nusd, stored, outcome):
-                await self.stop(f"a call of {item.teacher.name} cost more than its bound")
+            self.purse.settle(trace_id, reservation, asked.cost_nusd, stored, outcome)
+            if (asked.cost_nusd or 0) > reservation.amount_nusd:
+                self.stop(f"a call of {item.teacher.name} cost more than its bound")
         if asked.halt == "run":
-            await self.stop(asked.why)
+            self.stop(asked.why)
         elif asked.halt == "teacher":
             self._out[item.teacher.name] = asked.why
             self.counters[f"teacher_out:{item.teacher.name}: {asked.why}"] += 1
         if asked.retry_after_s is not None and self.worth_waiting(asked):
-            self.pause(ACCOUNT if asked.account else item.teacher.name, asked.retry_after_s)
+            self.pauses.hold(ACCOUNT if asked.account else item.teacher.name, asked.retry_after_s)
+        if asked.retry_after_s is not None:
+            return asked.retry_after_s
+        return self.pauses.cool_down(item.teacher.name, asked)
 
     def worth_waiting(self, asked: Asked) -> bool:
         """Whether another attempt is made after this one."""
@@ -240,17 +238,17 @@ class _Purchase:
         if isinstance(grant, Denied):
             return Outcome(reply=self._last, ends=caller.denied(grant))
         if caller.stopped:
-            await caller.purse.release(item.question.trace_id, grant, STOPPED)
+            caller.purse.release(item.question.trace_id, grant, STOPPED)
             return Outcome(reply=self._last, ends=STOPPED)
         asked = await caller.ask(item, again=self._last is not None)
         self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
         reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply
-        await caller.close_call(item, grant, asked, reply)
+        wait_s = caller.close_call(item, grant, asked, reply)
         held = asked.account and asked.retry and caller.in_flight > 0
         self.attempts += _HELD_SHARE if held else 1.0
         retry = caller.worth_waiting(asked)
-        return Outcome(reply=reply, retry=retry, retry_after_s=asked.retry_after_s, why=asked.why)
+        return Outcome(reply=reply, retry=retry, retry_after_s=wait_s, why=asked.why)
 
 
 def _last(state: RetryCallState) -> Outcome:

@@ -1,5 +1,8 @@
 """One HTTP server behind the openai SDK: bytes out, status and text back, no retries of its own.
 
+Pages are read through the SDK. A completion goes out under the SDK's own headers on an aiohttp session
+beside it: building its request and its answer in the SDK's layers takes three times as long as all the rest.
+
 Redirects are not followed: text and key go to the server that was named, and nowhere else. The proxies of
 the environment carry every request alike, but none to this machine.
 """
@@ -7,15 +10,19 @@ the environment carry every request alike, but none to this machine.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from teachers.origins import is_loopback
 
 if TYPE_CHECKING:
+    from aiohttp import ClientSession
     from openai import AsyncOpenAI
     from openai._types import RequestOptions
 
 CONNECT_TIMEOUT_S = 10.0
+_IDLE_S = 5.0
+"""Seconds a connection is kept for the next call: servers close theirs later."""
 _RAW: "RequestOptions" = {"headers": {"X-Stainless-Raw-Response": "true"}}
 """Makes the SDK hand out the HTTP answer itself, what its `with_raw_response` does."""
 
@@ -65,14 +72,22 @@ def _fault(error: Exception) -> TransportFault:
     """Whether the request went out is read off aiohttp's own exception: the SDK's adapter turns a
     reset after sending into a connect timeout."""
     import aiohttp
-    import openai
 
     never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
     causes = _causes(error)
-    source = causes[-1]
     unsent = any(isinstance(cause, never_sent) for cause in causes)
-    timed_out = isinstance(error, openai.APITimeoutError) and any(isinstance(c, TimeoutError) for c in causes)
-    return TransportFault(type(source).__name__, sent=not unsent, timed_out=timed_out)
+    timed_out = any(isinstance(cause, TimeoutError) for cause in causes)
+    return TransportFault(type(causes[-1]).__name__, sent=not unsent, timed_out=timed_out)
+
+
+def _proxy_of(url: str) -> str | None:
+    """The proxy that the environment names for a URL, None where it goes straight."""
+    parts = urlsplit(url)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or is_loopback(url) or proxy_bypass(parts.netloc.rpartition("@")[2]):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 class Transport:
@@ -83,6 +98,9 @@ class Transport:
         self._api_key = api_key
         self.headers = dict(headers or {})
         self._client: AsyncOpenAI | None = None
+        self._session: ClientSession | None = None
+        self._completions = f"{self.base_url}/chat/completions"
+        self._proxy: str | None = None
 
     @property
     def account(self) -> tuple[str, str | None]:
@@ -112,11 +130,40 @@ class Transport:
             self._client.organization = self._client.project = None
         return self._client
 
+    def _connect(self) -> "ClientSession":
+        """The session completions go out on. Cookies are not kept; how many calls there are at once, and
+        for how long, is the replay's to say."""
+        if self._session is None:
+            import httpx2
+            from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
+            client = self._open()
+            given = {**client.auth_headers, **client.default_headers}
+            tls = httpx2.create_ssl_context() if urlsplit(self.base_url).scheme == "https" else True
+            self._proxy = _proxy_of(self.base_url)
+            self._session = ClientSession(
+                connector=TCPConnector(limit=0, ssl=tls, keepalive_timeout=_IDLE_S),
+                headers={name: value for name, value in given.items() if isinstance(value, str)},
+                cookie_jar=DummyCookieJar(),
+                timeout=ClientTimeout(total=None, sock_connect=CONNECT_TIMEOUT_S),
+            )
+        return self._session
+
     async def complete(self, body: bytes) -> Received:
         """POST /chat/completions with a body serialised already. Raises TransportFault where no answer
         came. The SDK's typed method would walk every message of the prompt in Python."""
-        post = self._open().post
-        return await self._received(post("/chat/completions", cast_to=object, content=body, options=_RAW))
+        import aiohttp
+
+        session = self._session or self._connect()
+        try:
+            async with session.post(
+                self._completions, data=body, allow_redirects=False, proxy=self._proxy
+            ) as answer:
+                text = (await answer.read()).decode("utf-8", "replace")
+        except (aiohttp.ClientError, OSError) as error:
+            raise _fault(error) from None
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Received(answer.status, self.scrub(text), headers)
 
     async def models(self, query: dict[str, object]) -> Received:
         """GET /models."""
@@ -148,3 +195,6 @@ class Transport:
         if self._client is not None:
             await self._client.close()
             self._client = None
+        if self._session is not None:
+            await self._session.close()
+            self._session = None

@@ -40,7 +40,9 @@ def _config(tmp_path: Path, models: tuple[str, ...] = MODELS, more: str = "", ex
     teachers = "".join(
         f"[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{model}'\n{more}\n" for model in models
     )
-    path.write_text(f"workspace = 'w'\n[budget]\nmax_total_usd = 5\n{extra}\n{teachers}")
+    path.write_text(
+        f"workspace = 'w'\n[budget]\nmax_total_usd = 5\n[replay]\nstop = 'off'\n{extra}\n{teachers}"
+    )
     return path
 
 
@@ -137,7 +139,8 @@ def test_a_run_whose_lists_let_more_through_asks_again(tracemill: Run, tmp_path:
         )
         received = server.stats()["requests"]
         allowing = _config(tmp_path, extra="[privacy]\nredact = ['seedling']\nallow = ['dev']")
-        line = _refused(_run(tracemill, allowing, server))
+        assert _run(tracemill, allowing, server).returncode == 0  # text that is stored stays as it is
+        line = _refused(_run(tracemill, allowing, server, "--ask-again"))
         assert "the lists under [privacy] let more through than was accepted; nothing was sent" in line
         assert server.stats()["requests"] == received
         stricter = _config(tmp_path, extra="[privacy]\nredact = ['seedling', 'customs']")

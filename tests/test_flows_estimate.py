@@ -114,6 +114,25 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
     assert expected.usd_uncached > 1.3 * charged
 
 
+def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimated(
+    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
+    settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "lossless"})
+    settings = settings.model_copy(
+        update={"teachers": tuple(t.model_copy(update={"temperature": 0.25}) for t in settings.teachers)}
+    )
+    every = sum(write_requests(settings)["requests"].values())
+    before = served.stats()["received"]
+    replay_workspace(settings)
+    assert 0 < served.stats()["received"] - before < every  # some steps were settled early
+    assert sum(write_requests(settings)["requests"].values()) == 0
+    assert estimate(settings).total.calls == 0
+    asked_all = settings.model_copy(update={"replay": settings.replay.model_copy(update={"stop": "off"})})
+    spared = every - (served.stats()["received"] - before)
+    assert sum(write_requests(asked_all)["requests"].values()) == spared
+
+
 def test_prices_are_read_on_demand_and_teachers_that_cannot_be_asked_are_found(
     workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,10 +163,10 @@ def test_without_traces_or_teachers_it_is_one_line(workspace: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("teachers", "stop", "fewer"),
     [
-        (3, "lossless", (0.26, 0.29)),
-        (4, "lossless", (0.15, 0.20)),
-        (2, "lossless", (0.44, 0.46)),
-        (3, "tiered", (0.58, 0.63)),
+        (3, "lossless", (0.145, 0.155)),
+        (4, "lossless", (0.07, 0.08)),
+        (2, "lossless", (0.02, 0.03)),
+        (3, "tiered", (0.175, 0.19)),
         (3, "off", (0.0, 0.0)),
     ],
 )

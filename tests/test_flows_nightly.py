@@ -42,7 +42,9 @@ def test_a_session_that_grew_is_asked_about_at_its_new_steps_alone(tracemill: Ru
         (home / name).write_text("".join(lines))
     grown, lines = max(whole.items(), key=lambda item: len(item[1]))
     (home / grown).write_text("".join(lines[: len(lines) * 9 // 10]))
-    flags = ("--claude-code", home, "-w", tmp_path / "w", "--preset", "open", "--max-usd", 50, "--json")
+    config = tmp_path / "run.toml"
+    config.write_text("preset = 'open'\n[replay]\nstop = 'off'\n")
+    flags = (config, "--claude-code", home, "-w", tmp_path / "w", "--max-usd", 50, "--json")
     with running(WireSettings(api_key=KEY)) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
         first = _json(tracemill("run", *flags, "--yes", **env))["summary"]
@@ -52,7 +54,7 @@ def test_a_session_that_grew_is_asked_about_at_its_new_steps_alone(tracemill: Ru
         new = server.stats()["paid"] - asked
         third = _json(tracemill("run", *flags, **env))["summary"]
         assert server.stats()["paid"] == asked + new
-        fresh = [*flags[:3], tmp_path / "fresh", *flags[4:]]
+        fresh = [*flags[:4], tmp_path / "fresh", *flags[5:]]
         other = _json(tracemill("run", *fresh, "--yes", **env))
     assert first["calls"] == asked
     assert second["changes"] == {UNCHANGED: len(whole) - 1, "grew": 1}

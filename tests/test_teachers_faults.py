@@ -5,21 +5,26 @@ import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
 from records.identity import extend_prompt, prompt_root
-from records.message import Message, ToolSpec
+from records.message import Action, Message, ToolSpec
+from records.reply import TeacherReply
 from teachers.build import build_teachers
 from teachers.gate import decide
 from teachers.ledger import Ledger
-from teachers.ledger_entries import Spent
+from teachers.ledger_entries import Reservation, Spent
+from teachers.pauses import ACCOUNT, Pauses
 from teachers.question import Question
 from teachers.replay import ReplayResult, replay
-from teachers.replay_calls import ACCOUNT, Caller, Wait
+from teachers.replay_calls import Caller, Wait
+from teachers.replay_plan import Item
 from teachers.settings import CompatibleSettings, GateSettings, OpenRouterSettings, ReplaySettings
+from teachers.teacher import Asked
 from teachers.transport import Transport
 from teachers.wire_server import running
 from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
@@ -167,6 +172,49 @@ async def test_retry_after_is_honoured_and_a_burst_costs_one(tmp_path: Path) -> 
     assert stats["shortest_gap_s"] >= 1.5
 
 
+async def test_a_burst_of_limits_without_a_time_holds_the_teacher_back_once_and_longer_the_next_time() -> (
+    None
+):
+    pauses = Pauses(ReplaySettings(backoff_s=40, max_backoff_s=100))
+    reply = TeacherReply("t:0:0", "key", "a", "a", 0, 0, failure="rate_limited")
+    limited = Asked(reply, 0, retry=True)
+    first = pauses.cool_down("a", limited)
+    assert first is not None
+    assert 19 < first <= 40
+    assert pauses.cool_down("a", limited) == pytest.approx(first, abs=0.5)  # the same burst: no longer
+    assert pauses.left_s("a") == pytest.approx(first, abs=0.5)
+    assert pauses.left_s("b") == 0
+    pauses._resume_at.clear()  # that wait is over, and it was not enough
+    second = pauses.cool_down("a", limited)
+    assert second is not None
+    assert 39 < second <= 80
+    pauses._resume_at.clear()
+    assert pauses.cool_down("a", Asked(replace(reply, failure=None, action=Action("done")), 0)) is None
+    third = pauses.cool_down("a", limited)
+    assert third is not None
+    assert third <= 40  # an answer ends the row
+
+
+async def test_nobody_else_asks_a_teacher_that_is_cooling_down(tmp_path: Path) -> None:
+    with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
+        ledger.open_run("run", 10**9)
+        given = CompatibleSettings(model="a", base_url="http://127.0.0.1:9/v1")
+        items = [Item(n, question(n), build_teachers([given], {})[0], 0, f"key{n}") for n in range(2)]
+        caller = Caller(ledger, "run", ReplaySettings(backoff_s=40, max_backoff_s=40), Counter())
+        grant = await caller.reserve(items[0])
+        assert isinstance(grant, Reservation)
+        reply = TeacherReply("t:0:0", "key0", "a", "a", 0, 0, failure="rate_limited")
+        wait_s = caller.close_call(items[0], grant, Asked(reply, 0, retry=True), reply)
+        assert wait_s is not None
+        assert wait_s > 19
+        other = asyncio.create_task(caller.reserve(items[1]))
+        await caller.purse.booked()
+        assert ledger.spent("run").calls == 1  # the other is not even reserved
+        caller.stop("the test is over")
+        assert await other is None
+        caller.purse.close()
+
+
 SAID = [
     (FaultKind.OVERLOADED, "answers 503"),
     (FaultKind.IN_FLIGHT_HOLD, "answers 402"),
@@ -203,15 +251,12 @@ async def test_a_wait_is_read_wherever_it_stands(form: str, tmp_path: Path) -> N
     assert asked.account is (form == "reset")
 
 
-async def test_a_limit_of_the_account_holds_all_teachers_back_and_one_of_a_provider_its_own(
-    tmp_path: Path,
-) -> None:
-    caller = Caller(Ledger("sqlite://"), "run", QUICK, Counter())
-    caller.pause("a", 40)
-    assert [round(caller.pause_left_s(name)) for name in ("a", "b")] == [40, 0]
-    caller.pause(ACCOUNT, 60)
-    assert [round(caller.pause_left_s(name)) for name in ("a", "b")] == [60, 60]
-    caller.purse.close()
+async def test_a_limit_of_the_account_holds_all_teachers_back_and_one_of_a_provider_its_own() -> None:
+    pauses = Pauses(QUICK)
+    pauses.hold("a", 40)
+    assert [round(pauses.left_s(name)) for name in ("a", "b")] == [40, 0]
+    pauses.hold(ACCOUNT, 60)
+    assert [round(pauses.left_s(name)) for name in ("a", "b")] == [60, 60]
 
 
 async def test_calls_wait_for_a_hold_that_our_own_calls_make(tmp_path: Path) -> None:

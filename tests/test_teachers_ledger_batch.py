@@ -94,11 +94,12 @@ def test_a_burst_of_calls_shares_transactions(ledger: Ledger) -> None:
     async def call(purse: Purse, number: int) -> None:
         grant = await purse.take(intent(f"k{number}", 10, f"t{number % 5}"))
         assert isinstance(grant, Reservation)
-        assert await purse.settle(f"t{number % 5}", grant, 7, "{}", "answer")
+        purse.settle(f"t{number % 5}", grant, 7, "{}", "answer")
 
     async def all_of_them() -> int:
         purse = Purse(ledger)
         await asyncio.gather(*(call(purse, number) for number in range(200)))
+        await purse.booked()
         purse.close()
         return purse.most_in_flight
 
@@ -117,7 +118,7 @@ def test_who_waits_is_served_in_order_and_the_rest_is_told_when_it_runs_dry(ledg
         if isinstance(grant, Reservation):
             served.append(key)
             await asyncio.sleep(0.03)
-            await purse.settle(key, grant, cost, None, "answer")
+            purse.settle(key, grant, cost, None, "answer")
         else:
             assert isinstance(grant, Denied)
             served.append(f"no {key}")
@@ -126,11 +127,54 @@ def test_who_waits_is_served_in_order_and_the_rest_is_told_when_it_runs_dry(ledg
         purse = Purse(ledger)
         calls = [("a", 60, 30), ("dear", 70, 20), ("cheap", 10, 10), ("too dear", 60, 0), ("last", 5, 5)]
         await asyncio.gather(*(call(purse, *each) for each in calls))
+        await purse.booked()
         purse.close()
 
     asyncio.run(scene())
     assert served == ["a", "dear", "cheap", "no too dear", "last"]
     assert ledger.spent("run").settled_nusd == 65
+
+
+def test_what_came_home_is_booked_with_the_reservation_of_what_follows_and_never_after_it(
+    ledger: Ledger,
+) -> None:
+    """Each of these calls fits under the cap only once the one before it is booked."""
+    ledger.open_run("run", 10)
+    begun: list[object] = []
+    event.listen(ledger._engine, "begin", begun.append)
+
+    async def scene() -> None:
+        purse = Purse(ledger)
+        for number in range(5):
+            grant = await purse.take(intent(f"k{number}", 10))
+            assert isinstance(grant, Reservation)
+            purse.settle("trace", grant, 0, f"{number}", "answer")
+        await purse.booked()
+        purse.close()
+
+    asyncio.run(scene())
+    assert len(begun) == 6  # five that also reserve, and the last
+    assert list(ledger.answers_to([f"k{n}" for n in range(5)]).values()) == list("01234")
+
+
+def test_what_cannot_be_booked_ends_the_line_and_is_raised(ledger: Ledger) -> None:
+    ledger.open_run("run", 10)
+
+    async def scene() -> None:
+        purse = Purse(ledger)
+        held = await purse.take(intent("held", 10))
+        assert isinstance(held, Reservation)
+        waiting = asyncio.create_task(purse.take(intent("next", 10, "other")))
+        await asyncio.sleep(0.05)
+        purse.release("trace", Reservation(held.call_id + 1, 10), "unknown")
+        with pytest.raises(LedgerError, match="is unknown"):
+            await purse.booked()
+        for late in (waiting, purse.take(intent("later", 1))):
+            with pytest.raises(LedgerError, match="is unknown"):
+                await late
+        purse.close()
+
+    asyncio.run(scene())
 
 
 def test_a_stop_wakes_everyone_in_the_line(ledger: Ledger) -> None:
@@ -145,7 +189,8 @@ def test_a_stop_wakes_everyone_in_the_line(ledger: Ledger) -> None:
         purse.stop()
         got: list[object] = await asyncio.gather(*waiting)
         assert isinstance(held, Reservation)
-        await purse.release("trace", held, "stopped")
+        purse.release("trace", held, "stopped")
+        await purse.booked()
         purse.close()
         return got
 

@@ -1,6 +1,7 @@
 """Prompt caches over a real socket: who gets marks, what is found again, for how long, what it costs."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -51,6 +52,23 @@ def marks(body: dict[str, Any]) -> list[int]:
     """Which messages of a body are marked."""
     parts = [m["content"] if isinstance(m["content"], list) else [] for m in body["messages"]]
     return [at for at, each in enumerate(parts) if any("cache_control" in part for part in each)]
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-sonnet-5.5", "deepseek/deepseek-v4-pro-0813"])
+async def test_a_prompt_put_together_of_parts_is_what_its_messages_say(model: str) -> None:
+    questions = [*chain(9, result="\u2028é 🏮 \ud800"), *chain(2, trace="t2", result="other")]
+    questions[3] = replace(questions[3], messages=questions[3].messages[:])  # no view
+    _, bodies = await ask_all(model, [questions[5], questions[10], *questions[:5], questions[8]])
+    for asked, body in zip([questions[5], questions[10], *questions[:5], questions[8]], bodies, strict=True):
+        texts = [
+            m["content"] if isinstance(m["content"], str) else m["content"][0]["text"]
+            for m in body["messages"]
+        ]
+        assert texts == [message["content"] for message in asked.wire_messages()]
+        assert [m["role"] for m in body["messages"]] == [m.role for m in asked.messages]
+        assert body["tools"] == asked.wire_tools()
+        thought = [m.get("reasoning_content") for m in body["messages"] if "tool_calls" in m]
+        assert set(thought) <= ({""} if model.startswith("deepseek") else {None})
 
 
 @pytest.mark.parametrize("model", ["anthropic/claude-sonnet-5.5", "qwen/qwen3.8-27b"])

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agreement.settling import Cast, Standing, Stop, settled, together
-from agreement.vote import Policy
+from agreement.labels import Voice
+from agreement.ladder import Keys
+from agreement.policy import Policy
+from agreement.settling import Standing, Stop, settled, together
 from teachers.cache_model import PromptCache, TokenCosts
 from teachers.caching import CacheRule
 from teachers.pace import Pace
@@ -19,7 +21,7 @@ from teachers.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
 from teachers.segments import SHORTEST, Length, Worth, cuts_of
 from teachers.strand import Call, StepWork
 
-OWN = Cast("student", "", pairs=False, own=True)
+OWN, A, B = (Keys(name, name, name, name, name) for name in ("student", "a", "b"))
 TEACHERS = ("t0", "t1", "t2", "t3")
 
 
@@ -28,7 +30,7 @@ class Play:
     """A replay in simulated time: `votes` has what each teacher would vote at each step (None: nothing),
     `takes` the seconds of each question."""
 
-    votes: dict[tuple[str, str], Cast | None]
+    votes: dict[tuple[str, str], Keys | None]
     takes: Callable[[Call], float]
     stop: Stop = "lossless"
     policy: Policy = field(default_factory=Policy)
@@ -40,13 +42,13 @@ class Play:
     )
 
     def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
-        casts = [
-            Cast(vote.key, teacher, vote.pairs, vote.own)
+        votes = [
+            Voice(teacher, teacher, vote)
             for teacher in self.heard[step_id]
             if teacher not in waiting and (vote := self.votes.get((step_id, teacher)))
         ]
-        why = settled(casts, waiting, self.policy, self.stop)
-        return Standing(why, 0 if why else together(casts, waiting, self.policy, self.stop))
+        why = settled(votes, OWN, waiting, self.policy, self.stop)
+        return Standing(why, 0 if why else together(votes, OWN, waiting, self.policy, self.stop))
 
     def run(
         self,
@@ -87,9 +89,9 @@ def strands(lengths: Sequence[int], teachers: int = 3, samples: int = 1) -> list
     ]
 
 
-def vote_at_random(works: list[tuple[str, list[StepWork]]], seed: int) -> dict[tuple[str, str], Cast | None]:
+def vote_at_random(works: list[tuple[str, list[StepWork]]], seed: int) -> dict[tuple[str, str], Keys | None]:
     rng = random.Random(seed)
-    options = [None, OWN, OWN, OWN, Cast("a", ""), Cast("a", ""), Cast("b", "")]
+    options = [None, OWN, OWN, OWN, A, A, B]
     return {(s.step_id, t): rng.choice(options) for _, steps in works for s in steps for t in s.wanted}
 
 
@@ -185,18 +187,18 @@ def test_no_answer_is_bought_that_the_others_had_made_superfluous(
     for step_id, by_teacher in play.heard.items():
         for teacher in by_teacher:
             others = [
-                Cast(vote.key, other, vote.pairs, vote.own)
+                Voice(other, other, vote)
                 for other in by_teacher
                 if other < teacher and (vote := play.votes[step_id, other])
             ]
             later = [t for t in TEACHERS[:3] if t >= teacher]
-            assert not settled(others, later, play.policy, stop)
+            assert not settled(others, OWN, later, play.policy, stop)
 
 
 def test_the_first_runs_ahead_by_no_more_than_its_lead() -> None:
     works = strands([40])
-    always: dict[tuple[str, str], Cast | None] = {
-        (f"s0:{n}", t): Cast(t, "") for n in range(40) for t in TEACHERS[:3]
+    always: dict[tuple[str, str], Keys | None] = {
+        (f"s0:{n}", t): Keys(t, t, t, t, t) for n in range(40) for t in TEACHERS[:3]
     }
     play = Play(always, lambda call: 1.0 if call.teacher == "t0" else 5.0, "tiered")
     play.run(works, Rules(lead=4, width=8))
@@ -233,10 +235,12 @@ def test_a_follower_whose_calls_would_lie_apart_makes_them_in_one_burst() -> Non
     """Every tenth step needs the second teacher. Of the long trace it keeps pace, since all wait for that
     one; of the short one it waits, once that is known, until the first is through."""
     works = strands([200, 80])
-    votes: dict[tuple[str, str], Cast | None] = {}
+    votes: dict[tuple[str, str], Keys | None] = {}
     for _, steps in works:
         for number, step in enumerate(steps):
-            votes |= {(step.step_id, t): Cast(t, "") if number % 10 == 5 else OWN for t in TEACHERS[:3]}
+            votes |= {
+                (step.step_id, t): Keys(t, t, t, t, t) if number % 10 == 5 else OWN for t in TEACHERS[:3]
+            }
     play = Play(votes, lambda call: 30.0, "tiered")
     play.run(works, Rules(width=8), lifetime_s=300.0)
     went = {call: now for now, call in play.sent}
@@ -260,9 +264,7 @@ def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -
 
 def test_a_teacher_that_is_out_makes_way_for_the_next() -> None:
     works = strands([5])
-    votes: dict[tuple[str, str], Cast | None] = {
-        (f"s0:{n}", t): Cast("a", "") for n in range(5) for t in TEACHERS
-    }
+    votes: dict[tuple[str, str], Keys | None] = {(f"s0:{n}", t): A for n in range(5) for t in TEACHERS}
     play = Play(votes, lambda call: 8.0)
 
     def meanwhile(schedule: Schedule, now: float) -> None:

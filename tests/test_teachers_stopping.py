@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from agreement.policy import Policy
 from agreement.settling import AGREED, CERTAIN, Referee, Stop
-from agreement.vote import Policy
 from flows.shard_work import Shown, make_pairs
 from flows.voting import with_outcomes
 from records.message import Message, ToolCall, ToolSpec
