@@ -220,10 +220,6 @@ def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     return value
 
 
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str) and not is_remote(value)
-
-
 def _place(folder: Path, given: str) -> str:
     return os.path.normpath(folder / Path(given).expanduser())
 

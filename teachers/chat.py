@@ -19,7 +19,7 @@ from teachers.prices import Price, nusd_to_usd, price_of
 from teachers.question import Question, require_redacted
 from teachers.request_body import message_bytes, request_body
 from teachers.settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
-from teachers.teacher import Asked
+from teachers.teacher import Asked, reply_to
 from teachers.transport import Received, Transport, TransportFault
 from teachers.usable import card_found, entry_of, require_usable
 
@@ -198,13 +198,8 @@ class ChatTeacher:
         cost = completion.cost_nusd
         if cost is None and fault is not None and not fault.billed:
             cost = 0
-        reply = TeacherReply(
-            step_id=question.step_id,
-            request_key=self.request_key(question, sample),
-            teacher=self.name,
-            family=self.family,
-            sample=sample,
-            order=0,
+        reply = replace(
+            reply_to(self, question, sample, self.request_key(question, sample)),
             model=completion.model,
             provider=completion.provider,
             generation_id=completion.generation_id,
@@ -214,8 +209,6 @@ class ChatTeacher:
             usage=completion.usage,
             cost_usd=nusd_to_usd(cost or 0),
             latency_s=latency_s,
-            presentation=question.presentation,
-            prompt_id=question.prompt_id,
             simulated=received is not None and SIMULATED_HEADER in received.headers,
             raw=completion.raw,
         )

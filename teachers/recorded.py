@@ -16,7 +16,7 @@ from teachers.question import Question, require_redacted
 from teachers.recorded_table import RecordedAnswer, read_recorded, state_key
 from teachers.request_body import message_bytes
 from teachers.settings import RecordedSettings
-from teachers.teacher import Asked
+from teachers.teacher import Asked, reply_to
 
 PROVIDER = "recorded"
 
@@ -94,17 +94,10 @@ class RecordedTeacher:
         """The recorded answer. Every sample is the same: a table has one answer a model."""
         require_redacted([question])
         found = self._answers.get(state_key(question.messages))
-        reply = TeacherReply(
-            step_id=question.step_id,
-            request_key=self.request_key(question, sample),
-            teacher=self.name,
-            family=self.family,
-            sample=sample,
-            order=0,
+        reply = replace(
+            reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
-            presentation=question.presentation,
-            prompt_id=question.prompt_id,
         )
         if found is None:
             return Asked(replace(reply, failure=FailureKind.NOT_RECORDED.value), 0)

@@ -19,7 +19,7 @@ from teachers.purse import Purse
 from teachers.replay_plan import Item
 from teachers.reply_json import dump_reply
 from teachers.settings import ReplaySettings
-from teachers.teacher import Asked
+from teachers.teacher import Asked, reply_to
 
 BUDGET = "budget"
 STOPPED = "stopped"
@@ -259,16 +259,5 @@ def _last(state: RetryCallState) -> Outcome:
 
 def _failed(item: Item, kind: FailureKind, why: str) -> Asked:
     """A call that may have been billed and gave nothing."""
-    reply = TeacherReply(
-        step_id=item.question.step_id,
-        request_key=item.key,
-        teacher=item.teacher.name,
-        family=item.teacher.family,
-        sample=item.sample,
-        order=0,
-        failure=kind.value,
-        presentation=item.question.presentation,
-        prompt_id=item.question.prompt_id,
-        simulated=item.teacher.simulated,
-    )
+    reply = replace(reply_to(item.teacher, item.question, item.sample, item.key), failure=kind.value)
     return Asked(reply, cost_nusd=None, retry=True, why=why)

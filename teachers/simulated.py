@@ -3,6 +3,7 @@
 import asyncio
 import json
 import time
+from dataclasses import replace
 
 from records.identity import request_key
 from records.message import Action, ToolCall
@@ -12,7 +13,7 @@ from teachers.prices import Price, nusd_to_usd, price_of
 from teachers.question import Question
 from teachers.settings import SimulatedSettings
 from teachers.sim_policy import Answer, answer
-from teachers.teacher import Asked
+from teachers.teacher import Asked, reply_to
 
 PROVIDER = "simulated"
 
@@ -85,13 +86,8 @@ class SimulatedTeacher:
             ToolCall(f"call_{given.call_id}{index}", name, arguments)
             for index, (name, arguments) in enumerate(given.calls)
         )
-        return TeacherReply(
-            step_id=question.step_id,
-            request_key=self.request_key(question, sample),
-            teacher=self.name,
-            family=self.family,
-            sample=sample,
-            order=0,
+        return replace(
+            reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
             generation_id=f"sim-{given.call_id}",
@@ -100,8 +96,6 @@ class SimulatedTeacher:
             usage=TeacherUsage(given.prompt_tokens, given.completion_tokens),
             cost_usd=nusd_to_usd(cost_nusd),
             latency_s=latency_s if self._settings.latency_s else 0.0,
-            presentation=question.presentation,
-            prompt_id=question.prompt_id,
             simulated=True,
             raw=json.dumps(given.wire_message(), ensure_ascii=False),
         )

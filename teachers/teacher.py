@@ -91,3 +91,19 @@ class Teacher(Protocol):
     async def close(self) -> None:
         """Gives connections back."""
         ...
+
+
+def reply_to(teacher: Teacher, question: Question, sample: int, key: str) -> TeacherReply:
+    """The reply of a teacher to a question before anything is known of it: who was asked what, under which
+    request key."""
+    return TeacherReply(
+        step_id=question.step_id,
+        request_key=key,
+        teacher=teacher.name,
+        family=teacher.family,
+        sample=sample,
+        order=0,
+        presentation=question.presentation,
+        prompt_id=question.prompt_id,
+        simulated=teacher.simulated,
+    )
