@@ -6,8 +6,8 @@ scope, `settled + reserved + amount <= cap` held when an amount was granted. An 
 died stays reserved in the run and the day that made it, until `write_off_stale` books it as spent
 there. Nothing secret is stored: keys, ids, amounts, and redacted replies.
 
-SQLite runs in WAL mode with `synchronous = NORMAL`: what is committed outlives the process; a power cut
-may lose the last transactions.
+Writers follow one another, on SQLite and on PostgreSQL, and what is committed outlives the process and a
+power cut.
 """
 
 import time
@@ -24,7 +24,9 @@ from records.errors import LedgerError
 from records.reply import TeacherReply
 from teachers.ledger_batch import Batch
 from teachers.ledger_entries import Close, Grant, Intent, Reservation, Spent
+from teachers.ledger_faults import refusal_of
 from teachers.ledger_forget import compact, forget_rows
+from teachers.ledger_many import KEEP
 from teachers.ledger_schema import answers, budgets, calls, insert_or_ignore, open_database, runs
 from teachers.reply_json import dump_reply
 
@@ -68,7 +70,7 @@ class Ledger:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise LedgerError(f"the ledger could not be written ({type(error).__name__})") from error
+            raise LedgerError(f"the ledger could not be written: {refusal_of(error)}") from error
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -76,7 +78,7 @@ class Ledger:
             with self._reader.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise LedgerError(f"the ledger could not be read ({type(error).__name__})") from error
+            raise LedgerError(f"the ledger could not be read: {refusal_of(error)}") from error
 
     def open_run(
         self,
@@ -167,9 +169,8 @@ class Ledger:
             {"request_key": r.request_key, "reply": dump_reply(r), "cost_nusd": 0, "created_at": now}
             for r in replies
         ]
-        if rows:
-            with self._writing() as connection:
-                insert_or_ignore(connection, answers, rows)
+        with self._writing() as connection:
+            KEEP.run(connection, rows)
 
     def answers_to(self, request_keys: Sequence[str]) -> dict[str, str]:
         """The stored replies of those requests that were bought, by key."""

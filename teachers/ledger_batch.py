@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, insert, select
 from sqlalchemy.engine import Connection, Row
 
 from records.errors import LedgerError
 from teachers.ledger_entries import Bought, Close, Denied, Grant, Intent, Reservation
-from teachers.ledger_schema import answers, budgets, calls, insert_or_ignore, runs
+from teachers.ledger_many import BOOK, CLOSE, KEEP, OPEN_BUDGETS
+from teachers.ledger_schema import answers, budgets, calls, runs
 
 _NO_CAP = 2**62
 _IN = 500
@@ -18,22 +19,8 @@ _ANSWERS = select(answers.c.request_key, answers.c.reply).where(
     answers.c.request_key.in_(bindparam("keys", expanding=True))
 )
 _RUNS = select(runs).where(runs.c.run_id.in_(bindparam("keys", expanding=True)))
-_CALLS = select(calls).where(calls.c.id.in_(bindparam("keys", expanding=True))).with_for_update()
-_BUDGETS = (
-    select(budgets)
-    .where(budgets.c.scope.in_(bindparam("keys", expanding=True)))
-    .order_by(budgets.c.scope)
-    .with_for_update()
-)
-_BOOK = (
-    update(budgets)
-    .where(budgets.c.scope == bindparam("of_scope"))
-    .values(
-        settled_nusd=budgets.c.settled_nusd + bindparam("settled"),
-        reserved_nusd=budgets.c.reserved_nusd + bindparam("reserved"),
-    )
-)
-_CLOSE = update(calls).where(calls.c.id == bindparam("of_id"))
+_CALLS = select(calls).where(calls.c.id.in_(bindparam("keys", expanding=True)))
+_BUDGETS = select(budgets).where(budgets.c.scope.in_(bindparam("keys", expanding=True)))
 _OPEN = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
 
 
@@ -94,18 +81,14 @@ class Batch:
         self._write(connection, closing, opening)
 
     def _load(self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[Intent]) -> None:
-        """Locks and reads every budget row concerned, in one order, so that writers never wait in a ring."""
+        """Reads every budget row concerned; makes those that are missing."""
         names = {name for c in of_calls for name in scopes_of(c.day, c.run_id, c.trace_id).values()}
         names |= {name for i in intents for name in scopes_of(self.day, i.run_id, i.trace_id).values()}
-        self._read(connection, sorted(names))
-        missing = sorted(names - self._scopes.keys())
-        for name in missing:
-            insert_or_ignore(connection, budgets, {"scope": name, "settled_nusd": 0, "reserved_nusd": 0})
-        self._read(connection, missing)
-
-    def _read(self, connection: Connection, names: Sequence[str]) -> None:
-        for row in _rows(connection, _BUDGETS, names):
+        for row in _rows(connection, _BUDGETS, sorted(names)):
             self._scopes[row.scope] = _Scope(row.settled_nusd, row.reserved_nusd)
+        missing = sorted(names - self._scopes.keys())
+        OPEN_BUDGETS.run(connection, [{"scope": name} for name in missing])
+        self._scopes |= {name: _Scope() for name in missing}
 
     def _close(self, of_calls: dict[int, Any], close: Close) -> dict[str, Any] | None:
         """Moves a call's amount from reserved to settled; one that was written off is corrected."""
@@ -146,8 +129,10 @@ class Batch:
             cap = _NO_CAP if caps[kind] is None else caps[kind]
             settled, reserved = self._scopes[name].taken
             full = (kind, intent.run_id) in self._full
-            if full or settled + reserved + intent.amount_nusd > cap:
-                self.grants.append(Denied(kind, cap, settled, reserved, intent.amount_nusd))
+            kept = 0 if kind == "trace" else intent.leave_nusd
+            wanted = intent.amount_nusd + kept
+            if full or settled + reserved + wanted > cap:
+                self.grants.append(Denied(kind, cap, settled, reserved, wanted, kept))
                 if kind != "trace":
                     self._full.add((kind, intent.run_id))
                 return None
@@ -174,12 +159,9 @@ class Batch:
             for name, scope in sorted(self._scopes.items())
             if scope.more_settled or scope.more_reserved
         ]
-        if moves:
-            connection.execute(_BOOK, moves)
-        if closing:
-            connection.execute(_CLOSE, closing)
-        if self._answers:
-            insert_or_ignore(connection, answers, list(self._answers.values()))
+        BOOK.run(connection, moves)
+        CLOSE.run(connection, closing)
+        KEEP.run(connection, list(self._answers.values()))
         if opening:
             ids = iter(connection.execute(_OPEN, opening).scalars().all())
             self.grants = [

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call about to go out, and the most it can cost."""
+    """A call about to go out, and the most it can cost. `leave_nusd` of the caps of run and day must be
+    left free beside it."""
 
     run_id: str
     trace_id: str
@@ -13,6 +14,7 @@ class Intent:
     teacher: str
     request_key: str
     amount_nusd: int
+    leave_nusd: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,13 +27,15 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """A refused intent: the cap of `scope` (`run`, `day` or `trace`) does not cover it now."""
+    """A refused intent: the cap of `scope` (`run`, `day` or `trace`) does not cover it now. Of what it
+    wants, `kept_nusd` is what it would have to leave."""
 
     scope: str
     cap_nusd: int
     settled_nusd: int
     reserved_nusd: int
     wanted_nusd: int
+    kept_nusd: int = 0
 
 
 @dataclass(frozen=True, slots=True)

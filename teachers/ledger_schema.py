@@ -14,7 +14,6 @@ from sqlalchemy import (
     Insert,
     Integer,
     MetaData,
-    String,
     Table,
     Text,
     event,
@@ -22,22 +21,24 @@ from sqlalchemy import (
 )
 from sqlalchemy import create_engine as sqlalchemy_engine
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Connection, Engine, make_url
+from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from records.errors import LedgerError
 from records.files import make_private_file
+from teachers.ledger_faults import refusal_of
+from teachers.ledger_postgres import PASSWORD_VARIABLE, is_postgres, open_engine, place_of
 
 SCHEMA_VERSION = 1
 BUSY_TIMEOUT_S = 60.0
 
 metadata = MetaData()
-meta = Table("meta", metadata, Column("key", String(64), primary_key=True), Column("value", Text))
+meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text))
 
 runs = Table(
     "runs",
     metadata,
-    Column("run_id", String(200), primary_key=True),
+    Column("run_id", Text, primary_key=True),
     Column("max_total_nusd", BigInteger, nullable=False),
     Column("max_day_nusd", BigInteger),
     Column("max_trace_nusd", BigInteger),
@@ -47,7 +48,7 @@ runs = Table(
 budgets = Table(
     "budgets",
     metadata,
-    Column("scope", String(250), primary_key=True),
+    Column("scope", Text, primary_key=True),
     Column("settled_nusd", BigInteger, nullable=False, default=0),
     Column("reserved_nusd", BigInteger, nullable=False, default=0),
 )
@@ -56,16 +57,16 @@ calls = Table(
     "calls",
     metadata,
     Column("id", Integer().with_variant(BigInteger, "postgresql"), primary_key=True, autoincrement=True),
-    Column("run_id", String(200), nullable=False),
-    Column("trace_id", String(200), nullable=False),
-    Column("step_id", String(250), nullable=False),
-    Column("teacher", String(200), nullable=False),
-    Column("request_key", String(64), nullable=False),
-    Column("day", String(10), nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("trace_id", Text, nullable=False),
+    Column("step_id", Text, nullable=False),
+    Column("teacher", Text, nullable=False),
+    Column("request_key", Text, nullable=False),
+    Column("day", Text, nullable=False),
     Column("amount_nusd", BigInteger, nullable=False),
     Column("cost_nusd", BigInteger),
-    Column("state", String(16), nullable=False),
-    Column("outcome", String(32)),
+    Column("state", Text, nullable=False),
+    Column("outcome", Text),
     Column("opened_at", Float, nullable=False),
     Column("closed_at", Float),
     Index("calls_by_run_state", "run_id", "state"),
@@ -75,7 +76,7 @@ calls = Table(
 answers = Table(
     "answers",
     metadata,
-    Column("request_key", String(64), primary_key=True),
+    Column("request_key", Text, primary_key=True),
     Column("reply", Text, nullable=False),
     Column("cost_nusd", BigInteger, nullable=False),
     Column("created_at", Float, nullable=False),
@@ -88,22 +89,21 @@ def _ignoring(dialect: str, table: Table) -> Insert:
     return insert(table).on_conflict_do_nothing()
 
 
-def insert_or_ignore(
-    connection: Connection, table: Table, values: dict[str, Any] | list[dict[str, Any]]
-) -> None:
-    """Inserts rows unless their primary key is there."""
+def insert_or_ignore(connection: Connection, table: Table, values: dict[str, Any]) -> None:
+    """Inserts a row unless its primary key is there."""
     connection.execute(_ignoring(connection.dialect.name, table), values)
 
 
 def _prepare_sqlite(engine: Engine) -> None:
-    """Writers queue at BEGIN IMMEDIATE, so that no transaction has to be given up half-way."""
+    """Writers queue at BEGIN IMMEDIATE, so that no transaction has to be given up half-way. A commit is on
+    the disk when it returns: an intent that a power cut takes back would be money nobody knows of."""
 
     @event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
@@ -112,18 +112,17 @@ def _prepare_sqlite(engine: Engine) -> None:
         connection.exec_driver_sql(f"BEGIN {mode}")
 
 
-def _engine(url: str) -> Engine:
-    parsed = make_url(url)
-    if parsed.get_backend_name() == "sqlite":
-        if parsed.database and parsed.database != ":memory:":
-            _make_file(Path(parsed.database))
-        engine = sqlalchemy_engine(parsed, connect_args={"timeout": BUSY_TIMEOUT_S})
+def _engine(url: URL) -> Engine:
+    if is_postgres(url):
+        return open_engine(url, BUSY_TIMEOUT_S)
+    if url.get_backend_name() == "sqlite":
+        if url.database and url.database != ":memory:":
+            _make_file(Path(url.database))
+        engine = sqlalchemy_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, hide_parameters=True)
         _prepare_sqlite(engine)
         return engine
-    if parsed.get_backend_name() == "postgresql":
-        return sqlalchemy_engine(parsed, pool_pre_ping=True)
     raise LedgerError(
-        f"a ledger of the kind {parsed.get_backend_name()!r}", "a sqlite or postgresql URL", "change the URL"
+        f"a ledger of the kind {url.get_backend_name()!r}", "a sqlite or postgresql URL", "change the URL"
     )
 
 
@@ -154,9 +153,9 @@ def open_database(url: str) -> Engine:
     the place and never a password.
     """
     try:
-        engine = _engine(url)
-        shown = engine.url.render_as_string(hide_password=True)
-    except (ArgumentError, NoSuchModuleError, ImportError) as error:
+        place = make_url(url)
+        engine = _engine(place)
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
         raise LedgerError(
             f"the ledger URL cannot be used ({type(error).__name__})", "for example sqlite:////data/ledger.db"
         ) from None
@@ -166,14 +165,24 @@ def open_database(url: str) -> Engine:
         ) from None
     try:
         _create(engine)
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, OSError) as error:
         engine.dispose()
-        raise LedgerError(
-            f"the ledger at {shown} cannot be opened ({type(error).__name__})",
-            "a writable database",
-            "check the path and its permissions",
-        ) from None
+        raise _unopened(place, error) from None
     except LedgerError:
         engine.dispose()
         raise
     return engine
+
+
+def _unopened(place: URL, error: SQLAlchemyError | OSError) -> LedgerError:
+    if is_postgres(place):
+        return LedgerError(
+            f"the ledger at {place_of(place)} cannot be opened: {refusal_of(error)}",
+            "a server that answers, a user that may make tables",
+            f"check the URL and {PASSWORD_VARIABLE}",
+        )
+    return LedgerError(
+        f"the ledger at {place.render_as_string()} cannot be opened: {refusal_of(error)}",
+        "a writable database",
+        "check the path and its permissions",
+    )

@@ -22,7 +22,9 @@ T = TypeVar("T")
 LINGER_S = 0.004
 """How long a transaction waits for company."""
 
-_AT_ONCE = 256
+_ENOUGH = 32
+"""Reservations that wait for no more company. A hundred at a time would cost a little less each, and go out
+as one burst whose answers come home as one: the connections would be idle while it is booked."""
 
 
 @dataclass(slots=True)
@@ -53,11 +55,13 @@ class Purse:
         self._aside: dict[str, list[_Wish]] = {}
         self._homes: list[_Home] = []
         self._in_flight: Counter[str] = Counter()
+        self._out = 0
         self._head_denied: Denied | None = None
         self._dry: Denied | None = None
         self._fault: BaseException | None = None
         self._stopped = False
         self._busy = False
+        self._lingering: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -73,7 +77,7 @@ class Purse:
             raise self._fault
         if self._stopped:
             return None
-        if self._dry is not None and intent.amount_nusd >= self._dry.wanted_nusd:
+        if self._dry is not None and _wanted(intent) >= self._dry.wanted_nusd:
             return self._dry
         wish = _Wish(intent, asyncio.get_running_loop().create_future())
         self._line.append(wish)
@@ -116,11 +120,25 @@ class Purse:
         self._thread.shutdown(wait=True)
 
     def _soon(self) -> None:
+        """Has what waits decided: at once where it is enough for a transaction, else with what comes
+        within `LINGER_S`; behind the one that is running."""
+        loop = asyncio.get_running_loop()
         if not self._busy:
             self._busy = True
             self._idle.clear()
-            loop = asyncio.get_running_loop()
-            loop.call_later(LINGER_S, self._start, loop)
+            self._linger(loop)
+        elif self._lingering is not None and self._is_enough():
+            self._lingering.cancel()
+            self._start(loop)
+
+    def _is_enough(self) -> bool:
+        return self._head_denied is None and len(self._line) >= _ENOUGH
+
+    def _linger(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._is_enough():
+            self._start(loop)
+        else:
+            self._lingering = loop.call_later(LINGER_S, self._start, loop)
 
     def _rest(self) -> None:
         self._busy = False
@@ -128,10 +146,11 @@ class Purse:
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Sends one batch to the thread, where there is anything that can be decided now."""
+        self._lingering = None
         homes, self._homes = self._homes, []
         wishes: list[_Wish] = []
         if self._head_denied is None or homes:
-            wishes = [self._line.popleft() for _ in range(min(_AT_ONCE, len(self._line)))]
+            wishes = [self._line.popleft() for _ in range(min(_ENOUGH, len(self._line)))]
         if not homes and not wishes:
             self._rest()
             return
@@ -157,7 +176,7 @@ class Purse:
                     self._fail(kept, [])
             self._granted(wishes, grants)
         if self._homes or (self._line and self._head_denied is None):
-            loop.call_later(LINGER_S, self._start, loop)
+            self._linger(loop)
         else:
             self._rest()
 
@@ -173,7 +192,10 @@ class Purse:
         return [*self._line, *(wish for aside in self._aside.values() for wish in aside)]
 
     def _settled(self, home: _Home) -> None:
+        self._out -= 1
         self._in_flight[home.trace_id] -= 1
+        if not self._in_flight[home.trace_id]:
+            del self._in_flight[home.trace_id]
         self._head_denied = None
         self._line.extendleft(reversed(self._aside.pop(home.trace_id, [])))
 
@@ -200,8 +222,9 @@ class Purse:
         self._run_dry()
 
     def _fly(self, wish: _Wish, grant: Reservation) -> None:
+        self._out += 1
         self._in_flight[wish.intent.trace_id] += 1
-        self.most_in_flight = max(self.most_in_flight, self._in_flight.total())
+        self.most_in_flight = max(self.most_in_flight, self._out)
         if wish.granted.cancelled():
             self._homes.append(_Home(Close(grant, 0, None, "cancelled", "released"), wish.intent.trace_id))
         else:
@@ -210,12 +233,12 @@ class Purse:
     def _run_dry(self) -> None:
         """Where nothing in flight can free any more, the denial at the head stands, and with it that of
         everyone who wants as much."""
-        if self._head_denied is None or self._in_flight.total() or self._homes:
+        if self._head_denied is None or self._out or self._homes:
             return
         self._dry, self._head_denied = self._head_denied, None
         line, self._line = self._line, deque()
         for wish in line:
-            if wish.intent.amount_nusd >= self._dry.wanted_nusd:
+            if _wanted(wish.intent) >= self._dry.wanted_nusd:
                 _give(wish.granted, self._dry)
             else:
                 self._line.append(wish)
@@ -225,6 +248,11 @@ class Purse:
             _give(wish.granted, None)
         self._line.clear()
         self._aside.clear()
+
+
+def _wanted(intent: Intent) -> int:
+    """What a cap of run or day must cover."""
+    return intent.amount_nusd + intent.leave_nusd
 
 
 def _refuse(wish: _Wish, error: BaseException) -> None:

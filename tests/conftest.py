@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import hub_stub
+import postgres_server
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -57,6 +58,32 @@ def hub(request: pytest.FixtureRequest) -> Iterator[hub_stub.Hub]:
     hub.plain.clear()
     hub.log.clear()
     hub.faults, hub.ranges = lambda request: 0, True
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[postgres_server.Server]:
+    """A real PostgreSQL server, for tests marked `slow`."""
+    if postgres_server.binaries() is None and not os.environ.get(postgres_server.WANTED):
+        pytest.skip(postgres_server.ABSENT)
+    with postgres_server.serving() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty ledger, of each kind of database in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    return request.getfixturevalue("postgres").new_database()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was not run for want of PostgreSQL is said in words: it proves nothing."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    absent = sum(postgres_server.ABSENT in str(report.longrepr) for report in skipped)
+    if absent:
+        said = f"NOT RUN: {absent} tests on PostgreSQL; {postgres_server.ABSENT}"
+        terminalreporter.write_line(said, red=True, bold=True)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,0 +1,99 @@
+"""A ledger on PostgreSQL from the command line: the money is in it, and what is wrong with it is one line."""
+
+import json
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from postgres_server import PASSWORD, Server
+
+from teachers.ledger import Ledger
+from teachers.wire_server import running
+from teachers.wire_settings import WireSettings
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
+Run = Callable[..., CompletedProcess[str]]
+SECRET = "hunter2-of-the-ledger"
+
+
+def _config(folder: Path, ledger_url: str, base_url: str) -> Path:
+    teachers = "".join(
+        f'[[teachers]]\ntype = "openrouter"\nmodel = "{model}"\nbase_url = "{base_url}"\n'
+        for model in ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a")
+    )
+    path = folder / "run.toml"
+    path.write_text(
+        f'workspace = "w"\nledger_url = "{ledger_url}"\n{teachers}[budget]\nmax_total_usd = 1\n'
+        f'[sources]\nclaude_code = ["sessions"]\n'
+    )
+    return path
+
+
+def _refused(done: CompletedProcess[str]) -> str:
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
+    assert SECRET not in line
+    assert PASSWORD not in line
+    return line
+
+
+def _closed_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://user:{secret}@127.0.0.1:{port}/db", "cannot be opened: Connection refused"),
+        ("postgresql://user:{secret}@127.0.0.1:port/db", "the ledger URL cannot be used"),
+        ("postgresql://user@127.0.0.1:{port}/db?password={secret}", "the option 'password'"),
+        ("postgresql://user:{secret}@127.0.0.1:{port}/db?sslmode={secret}", "an sslmode that is not known"),
+        ("postgresql+nosuch://user:{secret}@127.0.0.1/db", "the ledger URL cannot be used"),
+        ("postgresql://user:{secret}@127.0.0.1:{port}/db?sslmode=verify-full&sslrootcert=/no", "sslrootcert"),
+        ("mysql://user:{secret}@127.0.0.1/db", "a ledger of the kind 'mysql'"),
+    ],
+)
+def test_a_ledger_that_cannot_be_opened_is_one_line_before_anything_is_read_or_sent(
+    console: Run, tmp_path: Path, url: str, said: str
+) -> None:
+    shutil.copytree(EXAMPLES / "claude_code", tmp_path / "sessions")
+    with running(WireSettings()) as server:
+        config = _config(tmp_path, url.format(secret=SECRET, port=_closed_port()), server.url)
+        assert said in _refused(console("run", config, "--yes", OPENROUTER_API_KEY="sk-or-test"))
+        assert server.stats()["requests"] == 0
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.slow
+def test_a_run_with_its_money_on_postgresql_and_a_wrong_password(
+    tracemill: Run, postgres: Server, tmp_path: Path
+) -> None:
+    shutil.copytree(EXAMPLES / "claude_code", tmp_path / "sessions")
+    url = postgres.new_database()
+    bare = url.replace(f":{PASSWORD}", "")
+    with running(WireSettings(api_key="sk-or-test")) as server:
+        config = _config(tmp_path, bare, server.url)
+        env = {"OPENROUTER_API_KEY": "sk-or-test"}
+        for wrong in ({"PGPASSWORD": SECRET}, {}):
+            line = _refused(tracemill("run", config, "--yes", **env, **wrong))
+            assert "the server refuses the user or the password" in line
+        assert (server.stats()["requests"], (tmp_path / "w").exists()) == (0, False)
+        done = tracemill("run", config, "--yes", "--json", **env, PGPASSWORD=PASSWORD)
+        assert done.returncode == 0, done.stderr[-2000:]
+        record, charged = json.loads(done.stdout), server.stats()["charged_nusd"]
+        asked = server.stats()["received"]
+        again = json.loads(tracemill("run", config, "--yes", "--json", **env, PGPASSWORD=PASSWORD).stdout)
+        assert server.stats()["received"] == asked > 20
+    assert again["summary"]["spent_usd"] == 0
+    with Ledger(url) as ledger:
+        spent = ledger.spent(record["run_id"])
+    assert (spent.settled_nusd, spent.open_calls) == (charged, 0)
+    held = [p for p in (tmp_path / "w").rglob("*") if p.is_file() and PASSWORD.encode() in p.read_bytes()]
+    assert held == []
+    assert not (tmp_path / "w" / "ledger.sqlite").exists()
