@@ -12,6 +12,7 @@ import bz2
 import gzip
 import io
 import lzma
+import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -37,13 +38,14 @@ def open_bytes(path: Path | str, glance: bool = False) -> Iterator[IO[bytes]]:
 
     Raises OSError where it cannot be opened. Reading raises DamagedData where compressed data is broken.
     """
-    size = _GLANCE if glance else _BUFFER
-    with io.BufferedReader(io.FileIO(path), size) as raw:
+    file = io.FileIO(path)
+    size = _GLANCE if glance else min(_BUFFER, max(_GLANCE, os.fstat(file.fileno()).st_size + 1))
+    with io.BufferedReader(file, size) as raw:
         unpack = _unpacker(raw.peek(6))
         if unpack is None:
             yield raw
         else:
-            with io.BufferedReader(_Unpacked(raw, unpack), size) as stream:
+            with io.BufferedReader(_Unpacked(raw, unpack), _GLANCE if glance else _BUFFER) as stream:
                 yield stream
 
 

@@ -51,6 +51,9 @@ _ZIP = b"PK\x03\x04"
 _TRAJ_HEAD = re.compile(
     rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
 )  # enough to know a .traj, also a cut one, without reading what may be many MB
+_INDENTED = re.compile(rb'[\xef\xbb\xbf\s]*(\{\s*"trajectory":\s*)?\[\s*\n([ \t]+)(?=\{\r?\n)')
+_FIRST_BYTES = (1 << 16, 1 << 18)
+"""Bytes in which the first object of an indented list is looked for, one after the other."""
 _ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
 _RUN_KEYS = frozenset(("instruction", "test_result"))
 _BARE_ROW = frozenset(("messages", "tools"))
@@ -131,6 +134,8 @@ def _whole(path: Path) -> str | None:
         return None
     if _TRAJ_HEAD.match(head):
         return "swe_agent"
+    if (told := _by_first(path, head)) is not None:
+        return told
     try:
         value = read_json(path)
     except SourceError:
@@ -142,6 +147,27 @@ def _whole(path: Path) -> str | None:
     )
     found = next((found for item in items if (found := dialect_of(item))), None)
     return found or ("mini_swe_agent" if any(_acts_as_mini(item) for item in items) else None)
+
+
+def _by_first(path: Path, head: bytes) -> str | None:
+    """The dialect by the first object of an indented list, which ends at the first brace with its own
+    indentation, since no string holds a line break. None where that does not tell."""
+    found = _INDENTED.match(head)
+    if found is None:
+        return None
+    data, start, end = b"", 0, -1
+    with open_bytes(path, glance=True) as stream:
+        for size in _FIRST_BYTES:
+            data += stream.read(size - len(data))
+            start = data.find(b"{", data.find(b"["))
+            end = data.find(b"\n" + found[2] + b"}", start)
+            if end >= 0:
+                break
+    try:
+        value = orjson.loads(data[start : end + len(found[2]) + 2])
+    except orjson.JSONDecodeError:
+        return None
+    return _event(value) if found[1] else dialect_of(value)
 
 
 def _acts_as_mini(item: Mapping[str, Any]) -> bool:

@@ -223,17 +223,26 @@ def _run_version(row: Mapping[str, Any]) -> str | None:
 
 def _native_ids(row: Mapping[str, Any], instance: str | None, events: list[V0Event]) -> tuple[str, ...]:
     """What the source itself tells runs apart by, the same while a session grows: task, run folder, and
-    what is shown up to the first action, with its times; all events where none has a time."""
+    what is shown up to the first action, with its times. Where none has a time, all that the agent did, and
+    of everything else its kind and length."""
     run = str(_mapping(row.get("metadata")).get("eval_output_dir") or "")
     told = [e for e in events if e.name not in (SILENT_ACTIONS if e.is_action else SILENT_OBSERVATIONS)]
     first = told[: next((place for place, e in enumerate(told, 1) if is_agents(e)), len(told))]
     timed = any(event.timestamp for event in first)
-    return ("v0", instance or "", run, canonical_json(list(_identity(first if timed else told))))
+    said = _identity(first) if timed else map(_trait, told)
+    return ("v0", instance or "", run, canonical_json(list(said)))
 
 
 def _identity(events: Sequence[V0Event]) -> Iterator[list[Any]]:
     """What events say, without their numbers: those also count what is never shown."""
     return ([e.timestamp, e.name, e.content, {} if e.name == "system" else dict(e.fields)] for e in events)
+
+
+def _trait(event: V0Event) -> list[Any]:
+    """What tells an event without a time from others."""
+    if is_agents(event):
+        return [event.name, event.content, dict(event.fields)]
+    return [event.name, len(event.content)]
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ second time by the standard library, repaired and flagged, so that one cut emoji
 import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -57,22 +57,28 @@ def iter_json_lines(
     `report.records` counts them by the value of their key `kind` (None: the caller counts);
     `report.skipped` counts lines that hold no object, by reason. Empty lines are not counted.
     `span` limits it to lines that begin between two bytes of the file.
-    Raises SourceError where the file cannot be read.
+    Damaged data ends it early, counted. Raises SourceError where the file cannot be read.
     """
-    records = report.records
-    for number, line in _lines(path, report, span):
+    records, loads, number = report.records, orjson.loads, 0
+    with _reading(path), open_bytes(path) as stream:
         try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            value = _second_try(line, report)
-            if value is None:
-                continue
-        if not isinstance(value, dict):
-            report.skipped[NOT_AN_OBJECT] += 1
-            continue
-        if kind is not None:
-            records[record_type(value.get(kind))] += 1
-        yield number, value
+            for number, line in enumerate(stream if span is None else _spanned(stream, *span), 1):
+                try:
+                    value = loads(line)
+                except orjson.JSONDecodeError:
+                    value = _second_try(line, number, report)
+                    if value is None:
+                        continue
+                if not isinstance(value, dict):
+                    report.skipped[NOT_AN_OBJECT] += 1
+                    continue
+                if kind is not None:
+                    records[record_type(value.get(kind))] += 1
+                yield number, value
+        except EOFError:
+            if not number:
+                raise
+            report.skipped[CUT] += 1
 
 
 def read_json(path: Path | str, report: IngestReport | None = None) -> Any:
@@ -106,22 +112,6 @@ def repaired(data: bytes) -> tuple[Any, str]:
     return value, ""
 
 
-def _lines(path: Path, report: IngestReport, span: tuple[int, int] | None) -> Iterator[tuple[int, bytes]]:
-    """Lines that are not blank, without the byte order mark; damaged data ends them early, counted."""
-    number = 0
-    with _reading(path), open_bytes(path) as stream:
-        try:
-            for number, line in enumerate(stream if span is None else _spanned(stream, *span), 1):
-                if number == 1:
-                    line = line.removeprefix(_BOM)
-                if line and not line.isspace():
-                    yield number, line
-        except EOFError:
-            if not number:
-                raise
-            report.skipped[CUT] += 1
-
-
 def _spanned(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
     """The lines that begin between two bytes."""
     at = 0
@@ -133,9 +123,16 @@ def _spanned(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
         at += len(line)
 
 
-def _second_try(line: bytes, report: IngestReport) -> Any:
-    """A refused line repaired and flagged; None, and counted, where that fails."""
-    value, reason = repaired(line)
+def _second_try(line: bytes, number: int, report: IngestReport) -> Any:
+    """A refused line without its byte order mark, or repaired and flagged; None where it is blank, and,
+    counted, where that fails."""
+    plain = line.removeprefix(_BOM) if number == 1 else line
+    if not plain or plain.isspace():
+        return None
+    if len(plain) < len(line):
+        with suppress(orjson.JSONDecodeError):
+            return orjson.loads(plain)
+    value, reason = repaired(plain)
     if reason:
         report.skipped[reason] += 1
         return None

@@ -15,6 +15,7 @@ from ingesters.reading import new_report
 from ingesters.remote import fetch, shown
 from ingesters.row_dialects import part_traces
 from ingesters.row_files import Part
+from ingesters.unknown_text import encoding_fault
 from records.errors import SourceError, TracemillError
 from records.marker import is_workspace
 from records.skip import IngestReport
@@ -181,8 +182,9 @@ def _why_not(source: SourceFile) -> SourceError:
         if not source.path.is_file() and not source.path.is_dir():
             return SourceError(f"{source.path} is no regular file", "a session file", "leave it out")
         detect(source.path)
+    fault = encoding_fault(source.path)
     return SourceError(
-        f"{source.path} is of no known format",
+        f"{source.path} is of no known format{': ' if fault else ''}{fault}",
         "a session of Claude Code, OpenHands, SWE-Gym, SWE-agent or mini-swe-agent",
         "leave it out or check that it is whole",
     )

@@ -50,7 +50,7 @@ class ShardFile:
         options: dict[str, Any] = {
             "compression": {path: "zstd" if _last(path) in _COMPRESSED else "none" for path in leaves},
             "use_dictionary": small,
-            "write_statistics": small,
+            "write_statistics": [path for path in small if "." not in path],
             "write_batch_size": _VALUES_AT_ONCE,
         }
         sink = pa.PythonFile(self._out, mode="w")

@@ -10,7 +10,7 @@ from records.state import Trace
 from records.trace_rows import traces_to_table
 from records.workspace import Workspace, shard_folder
 
-_GROUP_BYTES = 1 << 20
+_GROUP_BYTES = 1 << 21
 _GROUP_TRACES = 64
 
 

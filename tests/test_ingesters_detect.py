@@ -13,6 +13,7 @@ import pytest
 from ingesters.detect import detect
 from ingesters.row_files import LineSpan
 from ingesters.sources import SourceFile, discover, ingest_source
+from ingesters.unknown_text import encoding_fault
 from records.errors import SourceError
 from records.workspace import Workspace
 
@@ -173,3 +174,29 @@ def test_a_row_that_defeats_its_reader_is_counted_and_stops_no_other(tmp_path: P
     part = LineSpan(0, source.bytes)
     parts, report = ingest_source(replace(source, part=part))
     assert (parts, report.skipped["row that cannot be read: RecursionError"]) == (traces, 1)
+
+
+def test_an_encoding_that_is_not_read_is_named(tmp_path: Path) -> None:
+    text = '{"type": "user", "uuid": "a", "sessionId": "b"}\n' * 2
+    written = {
+        "bom": (text.encode("utf-16"), "its encoding is UTF-16, not UTF-8"),
+        "bare": (text.encode("utf-16-le"), "its encoding is UTF-16, not UTF-8"),
+        "mac": (text.replace("\n", "\r").encode(), "its lines end in a carriage return alone"),
+        "prose": (b"hello\nworld\n", ""),
+    }
+    for name, (data, fault) in written.items():
+        (tmp_path / name).write_bytes(data)
+        assert encoding_fault(tmp_path / name) == fault
+
+
+def test_an_indented_list_is_known_by_its_first_object(tmp_path: Path) -> None:
+    event = {"id": 0, "source": "user", "action": "message", "args": {"content": "}\n  }"}}
+    path = tmp_path / "list.json"
+    for value in ([event, event], {"trajectory": [event, event]}):
+        text = json.dumps(value, indent=2)
+        path.write_text(text)
+        assert detect(path) == "openhands_events_v0"
+        path.write_text(text[:-30])  # known, though it does not parse
+        assert detect(path) == "openhands_events_v0"
+    path.write_text(json.dumps([{"role": "user"}, event], indent=2))
+    assert detect(path) == "openhands_events_v0"
