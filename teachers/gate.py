@@ -1,22 +1,35 @@
 """Which teachers are asked at which steps; decided, and written down by the caller, before money."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from records.families import UNKNOWN
 from records.identity import digest
 from records.reply import Decision
+from teachers.gate_value import Valued
 from teachers.question import Question
 from teachers.settings import GateSettings
 
-GATE_VERSION = "all-2"
+GATE_VERSION = "gate-3"
 STUDENT_FAMILY = "student family"
 NOT_SAMPLED = "not sampled"
+NOT_WORTH = "not worth its cost"
 ASKED = "every step"
 SAMPLED = "sampled"
+WORTH = "worth its cost"
 EXPLORED = "explored"
-"""The reason of a step that every teacher is asked at, whatever the others said: figures on agreement
-rest on these steps alone."""
+"""The reason of a step that every teacher is asked at, whatever the others said: figures on agreement and
+estimated totals rest on these steps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a gate that chooses made of a step: whether it is `taken`, and why."""
+
+    step: Valued
+    taken: bool
+    version: str
 
 
 class Named(Protocol):
@@ -39,31 +52,66 @@ def coin(seed: int, step_id: str) -> float:
     return int(digest("coin", str(seed), step_id, size=7), 16) / 2**56
 
 
-def _decide(question: Question, teacher: Named, drawn: float, settings: GateSettings) -> Decision:
+def decide(
+    questions: Iterable[Question],
+    teachers: Sequence[Named],
+    seed: int,
+    settings: GateSettings,
+    choices: Mapping[str, Choice] | None = None,
+) -> list[Decision]:
+    """One decision for each question and teacher, in that order; the same inputs, the same decisions.
+
+    With `choices`, by step id, a taken step is asked and another one with the probability `explore`; without
+    them a step is asked with the probability `fraction`.
+    """
+    return [
+        _decide(question, teacher, drawn, settings, choice)
+        for question in questions
+        for drawn, choice in ((coin(seed, question.step_id), (choices or {}).get(question.step_id)),)
+        for teacher in teachers
+    ]
+
+
+def _decide(
+    question: Question, teacher: Named, drawn: float, settings: GateSettings, choice: Choice | None
+) -> Decision:
     own = settings.skip_student_family and teacher.family == question.student_family != UNKNOWN
-    probability = 0.0 if own else settings.fraction
+    probability = 0.0 if own else _probability(settings, choice)
     ask = drawn < probability
-    explored = drawn < probability * settings.explore
-    taken = EXPLORED if explored else ASKED if probability == 1.0 else SAMPLED
-    reason = STUDENT_FAMILY if own else taken if ask else NOT_SAMPLED
-    return Decision(
+    decision = Decision(
         step_id=question.step_id,
         teacher=teacher.name,
         verdict="ask" if ask else "skip",
-        reason=reason,
-        gate=GATE_VERSION,
+        reason=STUDENT_FAMILY if own else _reason(drawn, probability, settings, choice),
+        gate=choice.version if choice else GATE_VERSION,
         probability=probability,
         coin=drawn,
     )
+    return decision if choice is None else _with_reasons(decision, choice.step)
 
 
-def decide(
-    questions: Iterable[Question], teachers: Sequence[Named], seed: int, settings: GateSettings
-) -> list[Decision]:
-    """One decision for each question and teacher, in that order; the same inputs, the same decisions."""
-    return [
-        _decide(question, teacher, drawn, settings)
-        for question in questions
-        for drawn in (coin(seed, question.step_id),)
-        for teacher in teachers
-    ]
+def _probability(settings: GateSettings, choice: Choice | None) -> float:
+    """That a step is asked: `explore + (1 - explore) [taken]` (`facts/method.md` 2.6)."""
+    if choice is None:
+        return settings.fraction
+    return 1.0 if choice.taken else settings.explore
+
+
+def _reason(drawn: float, probability: float, settings: GateSettings, choice: Choice | None) -> str:
+    if choice is not None:
+        return EXPLORED if drawn < settings.explore else WORTH if choice.taken else NOT_WORTH
+    if drawn >= probability:
+        return NOT_SAMPLED
+    if drawn < probability * settings.explore:
+        return EXPLORED
+    return ASKED if probability == 1.0 else SAMPLED
+
+
+def _with_reasons(decision: Decision, step: Valued) -> Decision:
+    return replace(
+        decision,
+        features=step.facts.words,
+        belief=step.belief,
+        utility=step.utility,
+        expected_usd=step.expected_usd,
+    )

@@ -1,0 +1,177 @@
+"""The gate of a run: the steps of a batch valued, and those chosen that the budget is best spent on."""
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from flows.early import asked_shares
+from flows.gate_weights import Experience, keep_weights
+from flows.settings import RunSettings
+from records.identity import canonical_json, digest
+from records.pair import StepVotes
+from records.reply import Decision, TeacherReply
+from records.rows import replies_from_table
+from records.workspace import Workspace
+from teachers.build import build_teachers
+from teachers.gate import GATE_VERSION, Choice, coin
+from teachers.gate_costs import Priced, cheapest_first, step_costs_usd
+from teachers.gate_features import Second, StepFacts, facts_of
+from teachers.gate_pacing import Pacer, share_for_choice
+from teachers.gate_policies import scores_of
+from teachers.gate_second import second_of
+from teachers.gate_value import Valued, valued
+from teachers.price_book import PriceBook
+from teachers.question import Question
+
+if TYPE_CHECKING:
+    from flows.shard_work import Shown
+
+_TOKENS = 8000
+_FREE_USD = 1e-9
+
+
+def gate_version(settings: RunSettings) -> str:
+    """The gate and everything its verdicts depend on but what it has learned: under another version they are
+    made anew. Where it chooses, the cap is part of it, so that a raised cap asks more."""
+    gate = settings.gate.model_dump(mode="json")
+    if settings.gate.policy == "all":
+        gate = {name: gate[name] for name in ("policy", "fraction", "seed", "explore", "skip_student_family")}
+    elif settings.budget is not None:
+        gate["cap"] = str(settings.budget.max_total_usd)
+    vote = settings.agreement.model_dump(mode="json")
+    names = [[teacher.name, teacher.family] for teacher in settings.asked()]
+    return f"{GATE_VERSION}-{settings.gate.policy}-{digest(canonical_json([gate, vote, names]), size=4)}"
+
+
+class Gate:
+    """Chooses batch by batch. Its weights are frozen for a batch and updated after it by `learn`."""
+
+    def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[Priced]) -> None:
+        self.settings = settings
+        self._work = work
+        self._teachers = teachers
+        self._learns = settings.gate.policy == "voi"
+        self._experience = Experience.of(work) if self._learns else Experience()
+        self.belief = self._experience.belief()
+        self._pacer = Pacer()
+        self._promised_usd, self._promised_states = 0.0, 0
+        self._seen, self._seen_usd = 0, 0.0
+
+    @classmethod
+    def open(cls, settings: RunSettings, work: Workspace, book: PriceBook) -> "Gate | None":
+        """The gate of a configuration; None where it asks at all steps."""
+        if settings.gate.policy == "all":
+            return None
+        built = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
+        return cls(settings, work, [Priced(t.name, t.family, t.price) for t in built])
+
+    def choose(
+        self,
+        questions: Sequence[Question],
+        shown: "Sequence[Shown]",
+        version: str,
+        left_usd: float | None,
+        states_left: int,
+    ) -> dict[str, Choice]:
+        """What is made of each step. `left_usd` is what of the budget is left, None where there is none, and
+        `states_left` the states it is for."""
+        if left_usd is not None:
+            left_usd = max(left_usd - self._promised_usd, 0.0)
+        facts = self._facts(shown)
+        asked = [question for question in questions if question.step_id in facts]
+        steps = [facts[question.step_id] for question in asked]
+        beliefs = [self.belief.probability(step.words) for step in steps]
+        teachers = self._shares()
+        first = self._weighed(steps, beliefs, step_costs_usd(asked, teachers), left_usd, states_left)
+        costs = step_costs_usd(asked, teachers, self._out(first))  # at the price that the choice leaves
+        chosen = self._weighed(steps, beliefs, costs, left_usd, states_left)
+        made = [step for step, _ in chosen]
+        self._pacer.remember(self._scores(made), [_usd(step) for step in made])
+        out = self._out(chosen)
+        self._promised_usd += sum(step.expected_usd for step in made if step.facts.step_id in out)
+        self._promised_states += sum(item.trace.step_count for item in shown)
+        self._seen += len(made)
+        self._seen_usd += sum(step.expected_usd for step in made)
+        name = f"{version}+{self.belief.version if self._learns else 'fixed'}"
+        return {step.facts.step_id: Choice(step, taken, name) for step, taken in chosen}
+
+    def _weighed(
+        self,
+        steps: Sequence[StepFacts],
+        beliefs: Sequence[float],
+        costs: Sequence[float],
+        left_usd: float | None,
+        states_left: int,
+    ) -> list[tuple[Valued, bool]]:
+        """Every step at these costs, and whether it is chosen."""
+        gate = self.settings.gate
+        made = valued(steps, beliefs, costs, gate.utility)
+        share = share_for_choice(self._share(costs, left_usd, states_left), gate.explore)
+        scores = self._scores(made)
+        threshold = self._pacer.threshold(scores, [_usd(step) for step in made], share)
+        return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)]
+
+    def _scores(self, steps: Sequence[Valued]) -> list[float]:
+        return scores_of(steps, self.settings.gate.policy, self.settings.gate.seed)
+
+    def _out(self, chosen: Sequence[tuple[Valued, bool]]) -> frozenset[str]:
+        """The steps at which is asked, those drawn by chance among them."""
+        seed, explore = self.settings.gate.seed, self.settings.gate.explore
+        names = ((step.facts.step_id, taken) for step, taken in chosen)
+        return frozenset(name for name, taken in names if taken or coin(seed, name) < explore)
+
+    def asked(self) -> None:
+        """What was decided has been asked, and is part of what is spent."""
+        self._promised_usd, self._promised_states = 0.0, 0
+
+    def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
+        """Take in what came of a batch; the next one is decided by the new weights, which are kept."""
+        if not self._learns:
+            return
+        self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
+        self.belief = self._experience.belief()
+        keep_weights(self._work, self.belief)
+
+    def _facts(self, shown: "Sequence[Shown]") -> dict[str, StepFacts]:
+        seconds = self._seconds([item.trace.trace_id for item in shown])
+        return {
+            step.step_id: step
+            for item in shown
+            for step in facts_of(
+                item.trace, {at: given.tools for at, given in item.presentations.items()}, seconds
+            )
+        }
+
+    def _seconds(self, trace_ids: Sequence[str]) -> dict[str, Second]:
+        name = self.settings.gate.second
+        if name is None:
+            return {}
+        found: dict[str, TeacherReply] = {}
+        for table in self._work.current("replies", frozenset(trace_ids)):
+            for reply in replies_from_table(table):
+                if reply.teacher == name and reply.sample == 0:
+                    found[reply.step_id] = reply
+        return {step_id: second_of(reply) for step_id, reply in found.items()}
+
+    def _shares(self) -> list[Priced]:
+        """The teachers with how often each is asked at a step, cheapest first."""
+        settings = self.settings
+        order = cheapest_first(self._teachers, _TOKENS)
+        threshold = settings.agreement.rule().threshold
+        shares = asked_shares(len(order), threshold, settings.replay.stop, settings.gate.explore)
+        return [
+            Priced(t.name, t.family, t.price, self._experience.share(t.name, share))
+            for t, share in zip(order, shares, strict=True)
+        ]
+
+    def _share(self, costs: Sequence[float], left_usd: float | None, states_left: int) -> float:
+        """The share of what all steps still to come would cost that may be spent."""
+        most = self.settings.gate.fraction
+        seen = self._seen + len(costs)
+        mean_usd = (self._seen_usd + sum(costs)) / seen if seen else 0.0
+        coming = max(states_left - self._promised_states, len(costs)) * mean_usd
+        return most if left_usd is None or coming <= 0 else min(most, left_usd / coming)
+
+
+def _usd(step: Valued) -> float:
+    return max(step.expected_usd, _FREE_USD)

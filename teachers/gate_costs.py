@@ -1,0 +1,59 @@
+"""What asking at a step costs, given at which other steps of its context is asked.
+
+Steps of a context share a growing prefix. What the step asked before it had is read from the cache, the rest
+is new; where nobody was asked before, all of it is (`facts/method.md` 2.2 of the design).
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from records.families import UNKNOWN
+from teachers.cache_model import TokenCosts
+from teachers.caching import cache_rule
+from teachers.prices import Price
+from teachers.question import Question
+from teachers.replay_plan import ANSWER_TOKENS, lengths_of
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A teacher as far as its costs go. `share` is the share of the steps at which it is asked, where a
+    step ends as soon as its label is certain."""
+
+    name: str
+    family: str
+    price: Price
+    share: float = 1.0
+
+
+def cheapest_first(teachers: Sequence[Priced], tokens: int) -> list[Priced]:
+    """The teachers by what a call with a prompt of so many tokens, cached for the most part, costs."""
+    return sorted(
+        teachers,
+        key=lambda t: TokenCosts.of(t.price).call_usd(tokens, round(0.9 * tokens), ANSWER_TOKENS),
+    )
+
+
+def step_costs_usd(
+    questions: Sequence[Question], teachers: Sequence[Priced], asked: Container[str] | None = None
+) -> list[float]:
+    """What each question is expected to cost in USD. `asked` has the steps at which is asked too, None: all.
+    Teachers of the student's family cost nothing: they are not asked."""
+    sizes = [length.tokens for length in lengths_of(questions)]
+    found: list[float] = []
+    context, cached = "", 0
+    for question, tokens in zip(questions, sizes, strict=True):
+        here = question.step_id.rpartition(":")[0]
+        if here != context:
+            context, cached = here, 0
+        found.append(sum(_usd(question, teacher, tokens, cached) for teacher in teachers))
+        if asked is None or question.step_id in asked:
+            cached = tokens
+    return found
+
+
+def _usd(question: Question, teacher: Priced, tokens: int, cached: int) -> float:
+    if teacher.family == question.student_family != UNKNOWN:
+        return 0.0
+    read = min(cached, tokens) if cache_rule(teacher.family).lifetime_s else 0
+    return teacher.share * TokenCosts.of(teacher.price).call_usd(tokens, read, ANSWER_TOKENS)

@@ -1,0 +1,87 @@
+"""What all steps would have given, estimated from those that were asked with known probability.
+
+Horvitz-Thompson weights asked steps by one over their probability. It is unbiased and noisy, since a step
+asked by chance at 5 % counts for twenty; the estimate given here counts what the gate expected of every
+step and weights only the error of that (the difference estimator; Sarndal, Swensson and Wretman, Model
+Assisted Survey Sampling, 6.3), which is as unbiased and less noisy the better the gate.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+
+_TWO_SIDED_95 = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """A step of the log: the probability with which it was asked, what the gate expected, and what came of
+    it: 1.0 or 0.0, None where it was not asked or no answer came."""
+
+    probability: float
+    expected: float
+    found: float | None
+    asked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Pairs that all steps together would give, with a 95 % interval. `counted` are those found, `weighted`
+    is the plain inverse-propensity sum. `never` are steps that could not be asked by chance and count for
+    nothing here; `censored` those asked of which no label came: the others stand for them."""
+
+    steps: int
+    asked: int
+    counted: float
+    weighted: float
+    estimate: float
+    low: float
+    high: float
+    never: int = 0
+    censored: int = 0
+
+    def to_json(self) -> dict[str, float | int]:
+        """Plain values, to two digits."""
+        return {k: round(v, 2) if isinstance(v, float) else v for k, v in asdict(self).items()}
+
+
+def totals_of(chances: Iterable[Chance]) -> Totals:
+    """The totals of a log of steps."""
+    drawn = list(chances)
+    able = [each for each in drawn if each.probability > 0]
+    certain = [each for each in able if each.probability >= 1]
+    by_chance = [each for each in able if each.probability < 1]
+    parts = [_sum(certain), _sum(by_chance)]
+    estimate = sum(part[0] for part in parts)
+    spread = _TWO_SIDED_95 * math.sqrt(sum(part[2] for part in parts))
+    known = [each for each in able if each.asked and each.found is not None]
+    counted = sum(each.found or 0.0 for each in known)
+    return Totals(
+        steps=len(drawn),
+        asked=sum(each.asked for each in drawn),
+        counted=counted,
+        weighted=sum(part[1] for part in parts),
+        estimate=max(estimate, counted),
+        low=max(estimate - spread, counted),
+        high=max(estimate + spread, counted),
+        never=len(drawn) - len(able),
+        censored=sum(each.asked and each.found is None for each in able),
+    )
+
+
+def _sum(group: list[Chance]) -> tuple[float, float, float]:
+    """Difference estimate, inverse-propensity sum and variance of the first, of steps of one kind."""
+    asked = [each for each in group if each.asked]
+    known = [each for each in asked if each.found is not None]
+    lost = len(asked) / len(known) if known else 1.0
+    base = sum(each.expected for each in group)
+    if group and not known:
+        return base, 0.0, (len(group) / _TWO_SIDED_95) ** 2
+    estimate, weighted, variance = base, 0.0, 0.0
+    for each in known:
+        p = each.probability / lost
+        error = (each.found or 0.0) - each.expected
+        estimate += error / p
+        weighted += (each.found or 0.0) / p
+        variance += (1 - p) / (p * p) * error * error
+    return estimate, weighted, variance

@@ -1,0 +1,90 @@
+"""The gate in a whole replay over a socket: paced by the cap, replayed by a rerun, learning in between."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.estimate import estimate
+from flows.ingest_work import IngestOrder, ingest_everything
+from flows.settings import RunSettings, load_settings
+from flows.source_order import order_of
+from flows.stage_work import replay_workspace
+from flows.summary import ReleaseOutcome, Summary, closing_rows
+from records.reply import Decision
+from records.rows import decisions_from_table
+from records.workspace import Workspace
+from teachers.gate import EXPLORED, NOT_WORTH, WORTH
+from teachers.wire_server import running
+from teachers.wire_settings import WireSettings
+
+SESSIONS = Path(__file__).resolve().parent.parent / "examples" / "sessions" / "claude_code"
+MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
+
+
+def settings_of(workspace: Path, url: str, cap: float, **gate: Any) -> RunSettings:
+    teachers = [{"type": "openrouter", "model": m, "base_url": url, "max_tokens": 500} for m in MODELS]
+    given: dict[str, Any] = {"workspace": str(workspace), "teachers": teachers}
+    return load_settings(None, given | {"budget": {"max_total_usd": cap}, "gate": gate})
+
+
+def decisions_of(workspace: Path) -> dict[tuple[str, str], Decision]:
+    tables = Workspace.open(workspace, create=False).current("decisions")
+    return {(d.step_id, d.teacher): d for table in tables for d in decisions_from_table(table)}
+
+
+def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "w"
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k-gate")
+    with running(WireSettings(api_key="k-gate")) as server:
+        every = estimate(settings_of(folder, server.url, 5.0)).total
+        settings = settings_of(folder, server.url, 5.0, policy="voi", fraction=0.4, explore=0.1)
+        told = estimate(settings).total
+        assert told.usd_cached < every.usd_cached / 2
+        record = replay_workspace(settings, yes=True)
+        first, calls = decisions_of(folder), server.stats()["requests"]
+        assert 0 < calls < 3 * len({step for step, _ in first})
+
+        again = replay_workspace(settings, yes=True)
+        assert decisions_of(folder) == first  # although the gate has learned since
+        assert again["summary"]["gate"] == record["summary"]["gate"]
+        assert server.stats()["requests"] == calls
+
+    reasons = {d.reason for d in first.values()}
+    assert reasons == {WORTH, EXPLORED, NOT_WORTH}
+    for decision in first.values():
+        assert decision.features
+        assert decision.expected_usd
+        assert decision.utility
+        assert 0 < (decision.belief or 0) < 1
+        assert decision.probability == (0.1 if decision.reason == NOT_WORTH else decision.probability)
+    current = json.loads((folder / "decisions" / "gate" / "current.json").read_text())["version"]
+    weights = json.loads((folder / "decisions" / "gate" / f"{current}.json").read_text())
+    report = record["summary"]["gate"]
+    assert weights["asked"] > 0
+    assert weights["pairs"] == report["pairs"]["counted"]
+    assert report["pairs"]["low"] <= report["pairs"]["estimate"] <= report["pairs"]["high"]
+    assert sum(report["steps"]["ask"].values()) == report["pairs"]["asked"]
+    row = dict(
+        closing_rows(
+            Summary.from_json(record["summary"]), 5.0, [], ReleaseOutcome(None, None, 0, False, {}, {})
+        )
+    )
+    assert row["gate"].startswith("voi (gate-3-voi-")
+    assert "all would give about" in row["gate"]
+
+
+def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    settings = load_settings(
+        None, {"workspace": str(folder), "preset": "simulated", "budget": {"max_total_usd": 1}}
+    )
+    report = replay_workspace(settings, yes=True)["summary"]["gate"]
+    assert report["policy"] == "all"
+    assert set(report["steps"]["ask"]) == {"every step", EXPLORED}
+    assert not (folder / "decisions" / "gate").exists()
