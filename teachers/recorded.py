@@ -62,6 +62,11 @@ class RecordedTeacher:
         """What its price list says."""
         return self._price
 
+    @property
+    def context_tokens(self) -> int | None:
+        """No end."""
+        return None
+
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is kept under; another content of the table is another teacher."""
         return request_key(
@@ -93,7 +98,10 @@ class RecordedTeacher:
     async def ask(self, question: Question, sample: int) -> Asked:
         """The recorded answer. Every sample is the same: a table has one answer a model."""
         require_redacted([question])
-        found = self._answers.get(state_key(question.messages))
+        return self.told(question, sample, self._answers.get(state_key(question.messages)))
+
+    def told(self, question: Question, sample: int, found: RecordedAnswer | None) -> Asked:
+        """What the table says to a question, None where it says nothing, as the reply it is."""
         reply = replace(
             reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
@@ -121,6 +129,10 @@ class RecordedTeacher:
             ToolCall(call.id, call.name, self._redact(call.arguments)) for call in action.tool_calls
         )
         return Action(self._redact(action.text), calls)
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        """Nobody: every answer says what it cost."""
+        return None
 
     async def close(self) -> None:
         """Nothing is open."""

@@ -1,16 +1,18 @@
 """Tables of what several real models did at the same state, as questions and their answers.
 
 One JSON object a line (also gzipped): `state_id`, `messages` in the OpenAI shape, `tools` (names, or objects
-with a `name`), and `actions`: by model the `tool_calls` (`name` and `arguments`), the `text`, and `usage`
-(`in` and `out` tokens, `latency_s`) where it is known. A `content_ref` of a message points into a JSON file
-beside the table whose name holds `prefix`: a key of an object, or `file[i]` of a list of messages; the
-message's own content comes behind it.
+with a `name`), and `actions`: by model the `tool_calls` (`name` and `arguments`), the `text`, `usage` (`in`
+and `out` tokens, `latency_s`) and `reward` (or `correct`) where they are known. `task_id`, `depth`, `source`,
+`harness` and `cwd` may be there. A `content_ref` of a message points into a JSON file beside the table whose
+name holds `prefix`: a key of an object, or `file[i]` of a list of messages; the message's own content comes
+behind it. Where one tool takes one text, a text of the assistant that a tool answers is a call of it.
 """
 
 import gzip
 import json
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +25,36 @@ from records.message import Action, Message, ToolCall, ToolSpec
 from teachers.question import Question
 
 PRESENTATION = "recorded-1"
+_FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What one model did at a state. Tokens and seconds are 0 where the table does not say."""
+    """What one model did at a state. Tokens and seconds are 0 where the table does not say. `reward` is
+    what the action was worth by the table's own judge (`correct` is 1 or 0), None where it has none."""
 
     action: Action
     prompt_tokens: int = 0
     completion_tokens: int = 0
     latency_s: float = 0.0
+    reward: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedState:
-    """A state with the answers of the models that were asked there; `task_id` groups states of one task."""
+    """A state with the answers of the models that were asked there; `task_id` groups states of one task,
+    `depth` is the number of actions before it. `broken` has the models whose answer cannot be read."""
 
     state_id: str
     task_id: str
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     answers: Mapping[str, RecordedAnswer]
+    depth: int = 0
+    source: str = ""
+    harness: str = ""
+    cwd: str | None = None
+    broken: tuple[str, ...] = field(default=())
 
     def question(self, redact: Callable[[Message], Message], redaction: str) -> Question:
         """The state as a question, redacted by rules of this version."""
@@ -54,6 +65,14 @@ class RecordedState:
         trace_id = make_trace_id("recorded", self.state_id)
         step_id = f"{trace_id}:0:0"
         return Question(step_id, trace_id, messages, self.tools, prompt_id, PRESENTATION, redaction)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A line of a table that is no state, counted from 1, and what is wrong with it."""
+
+    line: int
+    why: str
 
 
 def state_key(messages: Sequence[Message]) -> str:
@@ -68,15 +87,46 @@ def state_key(messages: Sequence[Message]) -> str:
 
 
 def read_recorded(path: Path) -> list[RecordedState]:
-    """The states of a table. Raises TeacherError where it cannot be read, or a row is none."""
+    """The states of a table. Raises TeacherError where it cannot be read, or a row or an answer is broken."""
+    found: list[RecordedState] = []
+    for number, row in enumerate(recorded_rows(path), 1):
+        if isinstance(row, BrokenRow) or row.broken:
+            why = row.why if isinstance(row, BrokenRow) else f"answer of {row.broken[0]}"
+            raise TeacherError(
+                f"{path.name}, line {number} is no recorded state ({why})",
+                "state_id, messages and actions",
+                "see docs/configuration.md",
+            )
+        found.append(row)
+    return found
+
+
+def recorded_rows(path: Path) -> Iterator[RecordedState | BrokenRow]:
+    """The lines of a table one by one, those that are no state as what is wrong with them. Raises
+    TeacherError where the file cannot be read to its end."""
     try:
         prefixes = _prefixes(path.parent)
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            return [_state(line, number, path, prefixes) for number, line in enumerate(lines, 1)]
+            for number, line in enumerate(lines, 1):
+                yield _row(line, number, prefixes)
     except (OSError, EOFError) as error:
         raise TeacherError(
             f"{path} cannot be read ({error})", "a table of recorded answers", "correct `path`"
         ) from None
+
+
+def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState | BrokenRow:
+    try:
+        row = orjson.loads(line)
+    except ValueError:
+        return BrokenRow(number, "no JSON")
+    missing = [name for name in ("state_id", "messages", "actions") if name not in row] if row else ["object"]
+    if missing or not isinstance(row, dict):
+        return BrokenRow(number, f"no {missing[0] if missing else 'object'}")
+    try:
+        return _state(row, prefixes)
+    except _FAULTS as error:
+        return BrokenRow(number, f"{type(error).__name__}: {str(error)[:60]}")
 
 
 def _prefixes(folder: Path) -> dict[str, str]:
@@ -98,38 +148,68 @@ def _text(value: object) -> str:
     return str(value.get("content") or "") if isinstance(value, dict) else str(value)
 
 
-def _state(line: bytes, number: int, path: Path, prefixes: Mapping[str, str]) -> RecordedState:
-    try:
-        row = orjson.loads(line)
-        builder = Builder()
-        for message in _messages(row["messages"], prefixes):
-            builder.add(message)
-        builder.ready()
-        answers = {str(model): _answer(given) for model, given in row["actions"].items()}
-        tools = tuple(_tool(tool) for tool in row.get("tools") or ())
-        return RecordedState(
-            str(row["state_id"]), str(row.get("task_id", "")), tuple(builder.out), tools, answers
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TeacherError(
-            f"{path.name}, line {number} is no recorded state ({type(error).__name__})",
-            "state_id, messages and actions",
-            "see docs/configuration.md",
-        ) from None
+def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState:
+    answers, broken = dict[str, RecordedAnswer](), list[str]()
+    for model, given in row["actions"].items():
+        try:
+            answers[str(model)] = _answer(given)
+        except _FAULTS:
+            broken.append(str(model))
+    tools = tuple(_tool(tool) for tool in row.get("tools") or ())
+    builder = Builder()
+    for message in _messages(row["messages"], prefixes, _only_text(tools, answers)):
+        builder.add(message)
+    builder.ready()
+    spoken = sum(message.role == "assistant" for message in builder.out)
+    depth = row.get("depth")
+    return RecordedState(
+        str(row["state_id"]),
+        str(row.get("task_id") or ""),
+        tuple(builder.out),
+        tools,
+        answers,
+        depth if isinstance(depth, int) else spoken,
+        str(row.get("source") or ""),
+        str(row.get("harness") or ""),
+        row.get("cwd") if isinstance(row.get("cwd"), str) else None,
+        tuple(broken),
+    )
 
 
-def _messages(given: Sequence[Mapping[str, Any]], prefixes: Mapping[str, str]) -> Iterator[Message]:
+def _only_text(tools: Sequence[ToolSpec], answers: Mapping[str, RecordedAnswer]) -> tuple[str, str] | None:
+    """The only tool and its only argument, a text; None where there is more to choose from."""
+    if len(tools) != 1:
+        return None
+    calls = [call.parsed() or {} for answer in answers.values() for call in answer.action.tool_calls]
+    names = {name for given in calls for name in given}
+    texts = all(isinstance(value, str) for given in calls for value in given.values())
+    return (tools[0].name, names.pop()) if len(names) == 1 and texts else None
+
+
+def _messages(
+    given: Sequence[Mapping[str, Any]], prefixes: Mapping[str, str], only: tuple[str, str] | None
+) -> Iterator[Message]:
     made, waiting = 0, list[str]()
-    for each in given:
+    for at, each in enumerate(given):
         reference = each.get("content_ref")
-        content = (prefixes[reference] if reference else "") + (each.get("content") or "")
-        calls = tuple(_call(call, made + at) for at, call in enumerate(each.get("tool_calls") or ()))
+        content = (prefixes[reference] if reference else "") + _content(each.get("content"))
+        calls = tuple(_call(call, made + number) for number, call in enumerate(each.get("tool_calls") or ()))
+        answered_next = at + 1 < len(given) and given[at + 1]["role"] == "tool"
+        if only and not calls and each["role"] == "assistant" and answered_next:
+            calls, content = (_call({"name": only[0], "arguments": {only[1]: content}}, made),), ""
         made += len(calls)
         waiting += [call.id for call in calls]
         answered = None
         if each["role"] == "tool":
             answered = each.get("tool_call_id") or (waiting.pop(0) if waiting else None)
         yield Message(each["role"], content, calls, answered)
+
+
+def _content(given: Any) -> str:
+    """A text, or the texts among the parts of a content."""
+    if isinstance(given, list):
+        return "\n".join(str(part.get("text") or "") for part in given)
+    return str(given or "")
 
 
 def _call(call: Mapping[str, Any], number: int) -> ToolCall:
@@ -157,7 +237,16 @@ def _answer(given: Mapping[str, Any]) -> RecordedAnswer:
     usage = given.get("usage") or {}
     return RecordedAnswer(
         Action(str(given.get("text") or ""), calls),
-        int(usage.get("in") or 0),
-        int(usage.get("out") or 0),
+        int(usage.get("in") or usage.get("prompt_tokens") or 0),
+        int(usage.get("out") or usage.get("completion_tokens") or 0),
         float(usage.get("latency_s") or 0.0),
+        _reward(given),
     )
+
+
+def _reward(given: Mapping[str, Any]) -> float | None:
+    for name in ("reward", "correct"):
+        value = given.get(name)
+        if isinstance(value, int | float) and math.isfinite(value):
+            return float(value)
+    return None

@@ -1,0 +1,43 @@
+"""`tracemill evaluate` on the command line."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from flows.cli_options import Json
+
+Models = list[str] | None
+
+
+def evaluate(
+    tables: Annotated[list[Path], typer.Argument(help="Tables of several models (JSONL, also gzipped).")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="Folder for a report (JSON) and a plot (SVG) of each table.")
+    ] = Path("evaluation"),
+    half: Annotated[
+        Literal["all", "tune", "test"], typer.Option(help="Tasks of one half, by a hash of their names.")
+    ] = "all",
+    harness: Annotated[str | None, typer.Option(help="Harness of the table; else found from it.")] = None,
+    student: Annotated[Models, typer.Option(help="Model that may be the student; repeatable.")] = None,
+    teacher: Annotated[Models, typer.Option(help="Model that may be a teacher; repeatable.")] = None,
+    draws: Annotated[int, typer.Option(min=1, help="Most draws of student and three teachers.")] = 200,
+    samples: Annotated[int, typer.Option(min=10, help="Samples of tasks behind each interval.")] = 200,
+    seed: Annotated[int, typer.Option(help="Seed of draws and samples.")] = 0,
+    prices: Annotated[Path | None, typer.Option(help="Prices of models (TOML).")] = None,
+    json: Json = False,
+) -> None:
+    """Say what labels from a table of several models are worth, and what asking for them would cost.
+
+    Sends nothing and spends nothing.
+    """
+    from flows.evaluation import EvaluateOrder
+    from flows.evaluation_prices import prices_of
+    from flows.evaluation_report import evaluate_tables
+
+    known = prices_of(prices)
+    orders = [
+        EvaluateOrder(path, half, harness, student or (), teacher or (), draws, samples, seed, prices=known)
+        for path in tables
+    ]
+    evaluate_tables(orders, out, json)

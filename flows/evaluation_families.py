@@ -1,0 +1,44 @@
+"""How often two models do the same in a state, by family and rung of the ladder."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import combinations
+from typing import Any
+
+from agreement.alike import alike
+from agreement.ladder import Keys
+from flows.evaluation_table import Table
+
+LEVELS: Mapping[str, Callable[[Keys, Keys], bool]] = {
+    "exact": lambda one, other: one.exact == other.exact,
+    "canonical": lambda one, other: one.canonical == other.canonical,
+    "effect": alike,
+    "intent": lambda one, other: one.intent == other.intent,
+    "class": lambda one, other: one.cls == other.cls,
+}
+
+
+def agreement_of(table: Table) -> list[dict[str, Any]]:
+    """For every two families (one with itself too): the meetings of valid actions of two of their models at
+    a state, and the share of them that is the same, by rung; first those over all of a kind."""
+    count: dict[tuple[str, str], Counter[str]] = {}
+    for state in table.states:
+        valid = [done for done in state.acted.values() if not done.reason]
+        for one, other in combinations(valid, 2):
+            first, second = sorted((one.family, other.family))
+            seen = count.setdefault((first, second), Counter())
+            seen["meetings"] += 1
+            for name, same in LEVELS.items():
+                if same(one.keys, other.keys):
+                    seen[name] += 1
+    within = sum((seen for pair, seen in count.items() if pair[0] == pair[1]), Counter[str]())
+    across = sum((seen for pair, seen in count.items() if pair[0] != pair[1]), Counter[str]())
+    rows = [_row("same family", "", within), _row("two families", "", across)]
+    ordered = sorted(count.items(), key=lambda each: (-each[1]["meetings"], each[0]))
+    return [row for row in rows if row["meetings"]] + [_row(*pair, seen) for pair, seen in ordered]
+
+
+def _row(one: str, other: str, seen: Counter[str]) -> dict[str, Any]:
+    total = seen["meetings"]
+    shares = {name: round(seen[name] / total, 4) if total else None for name in LEVELS}
+    return {"one": one, "other": other, "meetings": total} | shares

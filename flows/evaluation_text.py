@@ -1,0 +1,109 @@
+"""A report of `tracemill evaluate` as tables on a terminal."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flows.evaluation_rules import VOTERS
+from records.printable import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_SETS = ("stronger teachers", "all draws")
+_MODELS = ("model", "family", "answers", "first-step reward", "prices")
+_RULES = ("rule", "draws", "pairs", "precision", "p10", "95 %", "useful", "p10", "95 %")
+_CELLS = ("chosen", "rejected", "pairs", "good", "tie", "bad", "unscored")
+_SAVINGS = ("early stopping", "cache", "gate", "calls", "USD", "cheaper", "pairs kept", "correct kept")
+_AGREEMENT = ("one", "other", "meetings", "exact", "canonical", "effect", "intent", "class")
+_MOST_CELLS = 10
+_MOST_FAMILIES = 12
+
+
+def print_report(console: "Console", report: dict[str, Any], files: Sequence[Path]) -> None:
+    """The report in tables, the longest of them cut; all of it is in the files."""
+    for line in _about(report):
+        console.print(printable(line), soft_wrap=True, markup=False)
+    models = [
+        [name, model["family"], f"{model['answers']:,}", _figure(model["first_step_reward"]), model["prices"]]
+        for name, model in list(report["table"]["models"].items())[:_MOST_FAMILIES]
+    ]
+    _print(console, "models", _MODELS, models, 2)
+    scored = bool(report["table"]["rewarded"])
+    for draws in _SETS:
+        for voters in VOTERS:
+            rows = [_rule(row, draws) for row in report["rules"] if row["voters"] == voters]
+            wide = len(_RULES) if scored else 3
+            title = f"labels, {draws}, {voters}"
+            _print(console, title, _RULES[:wide], [row[:wide] for row in rows if row])
+    for voters in VOTERS:
+        cells = report["pairs_by_operation"][voters][:_MOST_CELLS]
+        title = f"pairs by operation, default k=2, {voters}"
+        _print(console, title, _CELLS, [[_figure(cell[name]) for name in _CELLS] for cell in cells], 2)
+    _print(console, "what saves", _SAVINGS, [_saving(row) for row in report["savings"] if row["calls"]], 3)
+    rows = [[_figure(row[name]) for name in _AGREEMENT] for row in report["agreement"][:_MOST_FAMILIES]]
+    _print(console, "the same action, by family", _AGREEMENT, rows, 2)
+    for path in files:
+        console.print(printable(f"written {path}"), soft_wrap=True, markup=False)
+
+
+def _about(report: dict[str, Any]) -> list[str]:
+    about, draws = report["table"], report["draws"]
+    lines = [
+        f"{about['name']}: {about['states']:,} states of {about['tasks']:,} tasks ({about['half']}), "
+        f"{about['actions']:,} actions of {len(about['models'])} models, {about['rewarded']:,} with a "
+        f"reward; harness {', '.join(about['harnesses'])}",
+        f"{draws['taken']:,} of {draws['all']:,} draws of a student and three teachers, "
+        f"{draws['stronger']:,} with teachers at least as strong as the student",
+    ]
+    lines += [f"passed over: {count:,} x {why}" for why, count in about["broken"].items()]
+    lines += about["broken_examples"]
+    lines += [f"no vote: {count:,} x {why}" for why, count in about["no_vote"].items()]
+    if about["tokens_estimated"]:
+        lines.append(f"tokens estimated from bytes of {about['tokens_estimated']:,} actions")
+    return lines
+
+
+def _rule(row: dict[str, Any], draws: str) -> list[str]:
+    found = row[draws]
+    if not found["draws"] or found["pairs"] is None:
+        return []
+    shown = [row["rule"], f"{found['draws']:,}", f"{found['pairs']:,.0f}"]
+    for name in ("precision", "useful"):
+        low, high = found[f"{name}_interval"]
+        between = "-" if low is None or high is None else f"{low:.2f}-{high:.2f}"
+        shown += [_figure(found[name]), _figure(found[f"{name}_p10"]), between]
+    return shown
+
+
+def _saving(row: dict[str, Any]) -> list[str]:
+    cheaper = "-" if row["cheaper"] is None else f"{row['cheaper']:.2f}x"
+    kept = [_figure(row[name]) for name in ("pairs_kept", "good_kept")]
+    cached = "on" if row["cache"] else "off"
+    return [row["stop"], cached, row["gate"], f"{row['calls']:,}", f"{row['usd']:,.4f}", cheaper, *kept]
+
+
+def _figure(value: Any) -> str:
+    if value is None:
+        return "-"
+    return (
+        f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+    )
+
+
+def _print(
+    console: "Console", title: str, head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1
+) -> None:
+    """A table whose first columns are names and the others figures; nothing where it has no rows."""
+    from rich.box import SIMPLE
+    from rich.table import Table
+    from rich.text import Text
+
+    if not rows:
+        return
+    table = Table(title=title, title_justify="left", box=SIMPLE)
+    for at, column in enumerate(head):
+        table.add_column(column, justify="left" if at < names else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(printable(each)) for each in row))
+    console.print(table)
