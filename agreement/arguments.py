@@ -13,7 +13,7 @@ from harnesses.operations import command_line
 from harnesses.shell_operations import join_path
 from harnesses.sql import sql_form
 from harnesses.vocabulary import ToolRule
-from records.message import ToolCall, ToolSpec
+from records.message import ToolCall, ToolSpec, read_arguments
 
 _BODIES = frozenset({"content", "old_string", "new_string", "old_str", "new_str", "file_text", "new_source"})
 
@@ -27,7 +27,7 @@ def canonical_arguments(
     numbers and truth values written as text become such. By the harness's rule for the tool: arguments
     that only comment go, paths are joined with `cwd` and normalised, command lines are folded.
     """
-    given = call.parsed()
+    given = read_arguments(call.arguments)
     rule = rule_for(harness_for(harness), call.name)
     if given is None and rule is not None and rule.reading == "patch":
         given = {rule.target[0]: call.arguments}

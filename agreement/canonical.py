@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from agreement.arguments import canonical_arguments, composed, fold_text
-from harnesses.operations import call_effect, operation_and_target
+from harnesses.operations import call_effect, operation_of
 from harnesses.text_calls import calls_of
 from harnesses.tool_specs import wire_name
 from harnesses.vocabulary import Operation
 from records.identity import canonical_json, digest
-from records.message import Action, ToolCall, ToolSpec
+from records.message import Action, ToolCall, ToolSpec, read_arguments
 
 EMPTY_KEY = "empty"
 _BY_CLASS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
@@ -24,22 +26,18 @@ _BY_CLASS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
 
 @dataclass(frozen=True, slots=True)
 class Canonical:
-    """An action in normal form: its key, what it does, and the keys of its calls, `reads` where only
-    read-only ones are among them. `counting`: these calls in order, each with its arguments in normal form
-    (None where they are no object) and whether it changes anything."""
+    """An action in normal form: its key, and what it does. `counting`: the calls it is compared by in order,
+    each with its arguments in normal form (None where they are no object) and whether it changes anything."""
 
     key: str
     operation: Operation
-    target: str | None
-    calls: frozenset[str]
-    reads: bool
     counting: tuple[tuple[ToolCall, dict[str, Any] | None, bool], ...] = ()
 
 
 def exact_key(action: Action) -> str:
     """The key of the action as it stands: same tools, same JSON values, same text where no tool is called."""
     if action.tool_calls:
-        parts = [_exact_call(call) for call in action.tool_calls]
+        parts = [_exact_text(call) for call in action.tool_calls]
         return f"exact:{digest('calls', *parts)}"
     text = unicodedata.normalize("NFC", action.text).strip()
     return f"exact:{digest('text', text)}" if text else EMPTY_KEY
@@ -62,10 +60,10 @@ def canonical(
     calls are a set, mutating ones a sequence. What cannot be read is compared as folded text, and equals
     nothing that can. Never raises.
     """
-    operation, target = operation_and_target(action, harness)
+    operation = operation_of(action, harness)
     calls = _counting(calls_of(action, harness), harness)
     given = [canonical_arguments(call, _tool(call, tools), cwd, harness) for call in calls]
-    keys = [_call_key(call, arguments) for call, arguments in zip(calls, given, strict=True)]
+    keys = [_call_text(call, arguments) for call, arguments in zip(calls, given, strict=True)]
     mutating = [call_effect(call, harness).mutating for call in calls]
     if operation in _BY_CLASS and len(calls) <= 1:
         key = _BY_CLASS[operation]
@@ -73,18 +71,20 @@ def canonical(
         key = EMPTY_KEY
     else:
         key = f"{operation}:{digest(*in_order(keys, mutating))}"
-    reads = bool(calls) and not any(mutating)
-    counting = tuple(zip(calls, given, mutating, strict=True))
-    return Canonical(key, operation, target, frozenset(keys), reads, counting)
+    return Canonical(key, operation, tuple(zip(calls, given, mutating, strict=True)))
 
 
 def _counting(calls: tuple[ToolCall, ...], harness: str) -> tuple[ToolCall, ...]:
+    if len(calls) == 1:
+        return calls
     rest = tuple(call for call in calls if call_effect(call, harness).operation != Operation.PLAN)
     return rest or calls
 
 
 def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> list[str]:
     """The keys in order, each run of read-only ones sorted and without repeats."""
+    if len(keys) == 1:
+        return list(keys)
     ordered: list[str] = []
     run: set[str] = set()
     for key, changes in zip(keys, mutating, strict=True):
@@ -101,23 +101,22 @@ def _tool(call: ToolCall, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     return next((tool for tool in tools if tool.name == name), None)
 
 
-def _call_key(call: ToolCall, arguments: dict[str, Any] | None) -> str:
+def _call_text(call: ToolCall, arguments: dict[str, Any] | None) -> str:
     if arguments is None:
-        return digest("raw", wire_name(call.name), fold_text(call.arguments))
-    return digest("parsed", wire_name(call.name), canonical_json(arguments))
+        return canonical_json(["raw", wire_name(call.name), fold_text(call.arguments)])
+    return f'["parsed","{wire_name(call.name)}",{_json(arguments)}]'
 
 
-def _exact_call(call: ToolCall) -> str:
-    parsed = call.parsed()
+def _exact_text(call: ToolCall) -> str:
+    parsed = read_arguments(call.arguments)
     if parsed is None:
-        return digest("raw", call.name, call.arguments.strip())
-    return digest("parsed", call.name, canonical_json(composed(parsed)))
+        return canonical_json(["raw", call.name, call.arguments.strip()])
+    return _json(["parsed", call.name, composed(parsed)])
 
 
-def same_intent(one: Canonical, other: Canonical) -> bool:
-    """Same operation on the same target, whatever the details; also where one only reads a part of what
-    the other reads. Such actions neither agree nor differ."""
-    if one.reads and other.reads and (one.calls < other.calls or other.calls < one.calls):
-        return True
-    same = one.operation == other.operation and one.target == other.target
-    return same and one.target is not None and len(one.calls) == len(other.calls) == 1
+def _json(value: Any) -> str:
+    """JSON with sorted keys; `canonical_json` where the quick way does not take a value."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, RecursionError):
+        return canonical_json(value)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from agreement.alike import alike
 from agreement.canonical import EMPTY_KEY
-from agreement.labels import WRITES, Label, Voice, agrees_by_intent, is_proven, label_of
+from agreement.labels import WRITES, Label, Voice, agrees_by_intent, is_proven, label_of, told_apart
 from agreement.ladder import Keys, in_dead_zone
 from agreement.policy import Policy
 
@@ -51,8 +51,9 @@ def _spoilt(keys: Keys, student: Keys, policy: Policy) -> bool:
         return True
     if not policy.dead_zone or (policy.grounded and student.guess):
         return False
+    asks = policy.grounded and any(deed.asks for deed in (*keys.deeds, *student.deeds))
     if keys.intent == student.intent:
-        return True
+        return not asks or not (by_intent or told_apart(keys, student, policy))
     one_key = policy.level in ("exact", "canonical") or (policy.level == "effect" and not _stretches(keys))
     return one_key and not by_intent and in_dead_zone(keys, student)
 

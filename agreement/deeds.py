@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from harnesses.vocabulary import Operation
+from records.quick_init import quick_init
 
 _SCRATCH = re.compile(
     r"^(?:/tmp/.*|(?:.*/)?(?:repro|replicate|scratch|debug|try_|tmp|temp_)[\w-]*\.\w+)$", re.I
 )
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Span:
     """Lines `first` to `last` of a file, counted from 1, both included; `last` is None for its end."""
@@ -21,6 +23,7 @@ class Span:
     last: int | None = None
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """A file as it would be after an edit, or as much of it as is known."""
@@ -29,12 +32,14 @@ class Outcome:
     text: str
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Deed:
     """One thing done.
 
     `effect` is equal where the same comes of it, `intent` where it is about the same; equal effects have
-    equal intents. `paths` are files that must be there, `names` what a statement of SQL refers to.
+    equal intents. `paths` are files that must be there, `names` what a statement of SQL refers to, `asks`
+    what it asks of it.
     `decisive` is False where the intent says little: which program runs, which tables are asked. `setup`
     only prepares. `span` and `outcome` allow a closer look than equality of `effect` (`agreement.alike`).
     `proven`: the text a file has afterwards is known.
@@ -46,6 +51,7 @@ class Deed:
     mutating: bool = False
     paths: tuple[str, ...] = ()
     names: frozenset[str] = frozenset()
+    asks: tuple[str, ...] = ()
     decisive: bool = True
     setup: bool = False
     span: Span | None = None

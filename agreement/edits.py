@@ -12,8 +12,6 @@ from records.identity import digest
 
 _HUNK = re.compile(r"^@@.*$", re.MULTILINE)
 _FILE = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$", re.MULTILINE)
-_TRAILING = re.compile(r"[ \t]+$", re.MULTILINE)
-_BLANK_LINES = re.compile(r"\n{2,}")
 _MAX_PYTHON = 200_000
 
 
@@ -79,7 +77,7 @@ def _hunk(part: str) -> Change:
 
 def folded_lines(text: str) -> str:
     """A text without blanks at ends of lines and without empty lines."""
-    return _BLANK_LINES.sub("\n", _TRAILING.sub("", text)).strip("\n")
+    return "\n".join([kept for line in text.split("\n") if (kept := line.rstrip(" \t"))])
 
 
 @lru_cache(maxsize=512)

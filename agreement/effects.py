@@ -17,7 +17,7 @@ from harnesses.sql import sql_form, sql_operation
 from harnesses.tool_specs import wire_name
 from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
 from records.identity import canonical_json, digest
-from records.message import ToolCall
+from records.message import ToolCall, read_arguments
 
 _TEXTS = ("content", "file_text")
 
@@ -31,14 +31,17 @@ def deeds_of(call: ToolCall, arguments: dict[str, Any] | None, world: World) -> 
         return _raw(call, rule)
     if rule is None:
         return (Deed(Operation.OTHER, ("call", name, canonical_json(arguments)), ("call", name), True),)
-    if rule.reading == "shell" and (line := moved_line(call.parsed() or {}, rule)) is not None:
+    if (
+        rule.reading == "shell"
+        and (line := moved_line(read_arguments(call.arguments) or {}, rule)) is not None
+    ):
         rest = {key: value for key, value in arguments.items() if key != rule.target[0]}
         return _with(shell_deeds(line, world.cwd, world.total_of), rest)
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
-        given = next((arguments[key] for key in rule.target if isinstance(arguments.get(key), str)), "")
-        return _patch(given, world) or (_plain(call, name, arguments, world),)
+        patch = next((arguments[key] for key in rule.target if isinstance(arguments.get(key), str)), "")
+        return _patch(patch, world) or (_plain(call, name, arguments, world),)
     return (_known(call, name, arguments, rule, world),)
 
 
@@ -66,29 +69,32 @@ def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> Deed:
     if statement is None:
         return Deed(operation, ("sql?", text), ("sql?", text), mutating, decisive=False)
     intent = ("sql", str(operation), tuple(sorted(statement.tables)))
-    effect = ("sql", statement.text)
-    return Deed(operation, effect, intent, mutating, names=statement.names, decisive=False)
+    effect = ("sql", statement.effect)
+    asks = (str(operation), *statement.asks)
+    return Deed(operation, effect, intent, mutating, names=statement.names, asks=asks, decisive=False)
 
 
 def _known(call: ToolCall, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
     operation = call_effect(call, world.harness).operation
-    path = _path(arguments, rule, world)
-    plain = _plain(call, name, arguments, world)
     if operation == Operation.FINISH or operation == Operation.ASK:
         return Deed(operation, (str(operation),), (str(operation),), operation == Operation.FINISH)
     if operation == Operation.SEARCH:
         names = name.lower() in ("glob", "find_file")
         found = native_names(arguments, world.cwd) if names else native_search(arguments, world.cwd)
-        return found or plain
-    if path is None:
-        return plain
+    else:
+        path = _path(arguments, rule, world)
+        found = _on_file(operation, path, arguments, world) if path is not None else None
+    return found or _plain(call, name, arguments, world)
+
+
+def _on_file(operation: Operation, path: str, arguments: Mapping[str, Any], world: World) -> Deed | None:
     if operation == Operation.READ:
-        return _read(arguments, path, world) or plain
+        return _read(arguments, path, world)
     if operation == Operation.LIST:
         return list_deed(path)
     if operation == Operation.CREATE:
-        return _create(arguments, path) or plain
-    return edit_deed(path, changes_of(arguments), world) or plain if operation == Operation.EDIT else plain
+        return _create(arguments, path)
+    return edit_deed(path, changes_of(arguments), world) if operation == Operation.EDIT else None
 
 
 def _plain(call: ToolCall, name: str, arguments: Mapping[str, Any], world: World) -> Deed:

@@ -16,6 +16,7 @@ Verdict = Literal[
     "pair",
     "agrees_with_student",
     "dead_zone",
+    "order_only",
     "no_agreement",
     "too_few_votes",
     "one_family",
@@ -130,8 +131,18 @@ def _judge(chosen: Keys, student: Keys, lead: _Lead, policy: Policy) -> Verdict:
         return "no_agreement"
     if not policy.dead_zone or not in_dead_zone(chosen, student):
         return "pair"
-    told_apart = policy.grounded and student.guess and not chosen.guess
-    return "pair" if told_apart else "dead_zone"
+    return "pair" if told_apart(chosen, student, policy) else "dead_zone"
+
+
+def told_apart(chosen: Keys, student: Keys, policy: Policy) -> bool:
+    """True where two actions of the same intent are a pair all the same: the student guesses and the teachers
+    do not; or neither does, and they ask other things of the same tables."""
+    if not policy.grounded or chosen.guess:
+        return False
+    if student.guess:
+        return True
+    asked, own = (tuple(deed.asks for deed in keys.deeds) for keys in (chosen, student))
+    return bool(all(asked) and all(own) and asked and own) and asked != own
 
 
 def _wants_more(chosen: Keys, student: Keys, policy: Policy) -> bool:

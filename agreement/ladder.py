@@ -16,12 +16,14 @@ from agreement.world import World
 from harnesses.vocabulary import Operation
 from records.identity import digest
 from records.message import Action
+from records.quick_init import quick_init
 
 Rung = Literal["exact", "canonical", "effect", "intent"]
 RUNGS: tuple[Rung, ...] = ("exact", "canonical", "effect", "intent")
 _ENDS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Keys:
     """An action on the ladder: its key on each rung, and the deeds behind them.
@@ -61,8 +63,8 @@ def keys(action: Action, world: World) -> Keys:
     done = [(deed, flag) for call, arguments, flag in counting for deed in deeds_of(call, arguments, world)]
     deeds, flags = tuple(deed for deed, _ in done), [flag for _, flag in done]
     work = [(deed, flag) for deed, flag in done if not deed.setup] or done
-    effects = [digest(repr(deed.effect)) for deed in deeds]
-    intents = [digest(repr(deed.intent)) for deed, _ in work]
+    effects = [repr(deed.effect) for deed in deeds]
+    intents = [repr(deed.intent) for deed, _ in work]
     cls = _class_of(work)
     return Keys(
         exact,

@@ -1,32 +1,91 @@
 """Pipelines in one spelling where several do the same."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+from agreement.options import options_in_order
+from harnesses.shell import Simple
+from harnesses.shell_tables import PROGRAMS
+from harnesses.vocabulary import Operation
 
 Part = tuple[Any, ...]
 """(folder, words, assignments, redirects, here-document) of one command."""
 
-_FILTERS = "grep egrep fgrep head tail cut awk sort tac nl uniq rev"
+_FILTERS = "cat grep egrep fgrep head tail cut awk sort tac nl uniq rev wc xxd od md5sum sha1sum sha256sum"
 _TAKE_FILES = frozenset(_FILTERS.split())
+_READ_FILES = frozenset(["md5sum", "sha1sum", "sha256sum", "cksum", "zcat"])
 _WITH_VALUE = """-name -iname -type -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -newer
     -path -maxdepth -mindepth -newermt -regex -iregex"""
 _TESTS_WITH_VALUE = frozenset(_WITH_VALUE.split())
+_IS_FILE = ("-type", "f")
+_XARGS = re.compile(r"-0|-r|-I\S*|-i\S*|-n1?|1|\{\}|@|%|--null|--no-run-if-empty")
+_ENDS = (["+"], [";"], ["\\;"])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a `find` is told: where, by which tests in alphabetical order, and what to do with each hit,
+    the words of a command without its `{}`."""
+
+    places: tuple[str, ...]
+    tests: tuple[tuple[str, ...], ...]
+    then: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command in one spelling."""
+        return ("find", *self.places, *(word for test in self.tests for word in test), "then", *self.then)
+
+
+def without_cat(commands: Sequence[Simple]) -> tuple[Simple, ...]:
+    """The commands of a pipeline, `FILTER FILE` for `cat FILE | FILTER` and for `FILTER < FILE`."""
+    first, rest = commands[0], list(commands[1:])
+    if first.redirects and first.redirects[0][0] == "<" and len(first.redirects) == 1 and _takes(first):
+        first = replace(first, argv=(*first.argv, first.redirects[0][1]), redirects=())
+    name = first.argv[1] if len(first.argv) == 2 and first.argv[0] == "cat" else "-"
+    if (
+        rest
+        and not name.startswith("-")
+        and _takes(rest[0])
+        and not first.redirects
+        and not first.assignments
+    ):
+        first, rest = replace(rest[0], argv=(*rest[0].argv, name), joiner=first.joiner), rest[1:]
+    return (first, *rest)
+
+
+def without_xargs(commands: Sequence[Simple]) -> tuple[Simple, ...]:
+    """The commands of a pipeline, `find ... -exec C {} ;` for `find ... | xargs C`."""
+    if len(commands) < 2 or commands[0].argv[:1] != ("find",) or commands[1].argv[:1] != ("xargs",):
+        return tuple(commands)
+    done = _given(commands[1].argv[1:])
+    found = found_by(commands[0].argv) if done and not commands[0].redirects else None
+    if found is None or found.then:
+        return tuple(commands)
+    return (
+        replace(commands[1], argv=(*commands[0].argv, "-exec", *done, "{}", ";"), joiner=commands[0].joiner),
+        *commands[2:],
+    )
+
+
+def _takes(command: Simple) -> bool:
+    return bool(command.argv) and command.argv[0] in _TAKE_FILES and command.heredoc is None
 
 
 def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The pipeline with one command for `cat FILE | COMMAND` and for `sort | uniq`, with `find` handing what
-    it finds to the next command, its tests in alphabetical order, and paths without a slash at their end."""
+    """The pipeline with one command for `sort | uniq`, with `find` doing what the next command does to what
+    it finds, its tests in alphabetical order, and paths without a slash at their end."""
     found = [(part[0], _without_slashes(part[1]), *part[2:]) for part in parts]
-    if len(found) > 1 and len(found[0][1]) == 2 and found[0][1][0] == "cat" and _plain(found[0]):
-        head, following = found[0], found[1]
-        if following[1] and following[1][0] in _TAKE_FILES and not head[1][1].startswith("-"):
-            found[:2] = [(following[0], (*following[1], head[1][1]), *following[2:])]
-    if found and found[0][1][:1] == ("find",):
-        found = _found_first(found)
+    known = found_by(found[0][1]) if found else None
+    if known is not None:
+        found[0] = (found[0][0], known.words, *found[0][2:])
     for place in range(len(found) - 1, 0, -1):
-        if found[place][1] == ("uniq",) and found[place - 1][1][:1] == ("sort",) and _plain(found[place]):
-            before = found[place - 1]
-            found[place - 1 : place + 1] = [(before[0], ("sort", "-u", *before[1][1:]), *before[2:])]
+        before = found[place - 1]
+        if found[place][1] == ("uniq",) and before[1][:1] == ("sort",) and _plain(found[place]):
+            told = options_in_order("sort", ("-u", *before[1][1:]))
+            found[place - 1 : place + 1] = [(before[0], ("sort", *told), *before[2:])]
     return tuple(found)
 
 
@@ -38,28 +97,48 @@ def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word.rstrip("/") if word.startswith("/") and len(word) > 1 else word for word in words)
 
 
-def _found_first(found: list[Part]) -> list[Part]:
-    """`find` with sorted tests; `-exec C {} +`, `-exec C {} \\;` and `| xargs C` are one."""
-    words = list(found[0][1][1:])
+def found_by(argv: tuple[str, ...]) -> Found | None:
+    """What a `find` is told; None for another command and where it says more than is understood here.
+
+    `-exec C {} +` and `-exec C {} \\;` are one; of files, `-delete` and `-exec rm`; and that a hit is a file
+    is left out where only a file can be read.
+    """
+    if argv[:1] != ("find",):
+        return None
+    words = list(argv[1:])
     places: list[str] = []
     while words and not words[0].startswith(("-", "(", "!")):
         places.append(words.pop(0))
-    tests: list[tuple[str, ...]] = []
+    tests: set[tuple[str, ...]] = set()
     then: tuple[str, ...] = ()
     while words:
         test = words.pop(0)
-        if test == "-exec" and words[-1:] in (["+"], [";"], ["\\;"]):
-            then = tuple(word for word in words[:-1] if word != "{}")
-            words = []
+        if test == "-exec" and words[-1:] in _ENDS and "-exec" not in words:
+            then, words = _done(words[:-1]), []
+        elif test == "-delete" and not words:
+            then = ("rm",) if _IS_FILE in tests else ("-delete",)
         elif test in _TESTS_WITH_VALUE and words:
-            tests.append((test, words.pop(0)))
-        elif test.startswith("-") and test not in ("-o", "-not", "-or"):
-            tests.append((test,))
+            tests.add((test, words.pop(0)))
+        elif test.startswith("-") and test not in ("-o", "-not", "-or", "-delete", "-exec"):
+            tests |= {(test,)} if test not in ("-print", "-print0") else set()
         else:
-            return found
-    rest = found[1:]
-    if not then and rest and rest[0][1][:1] == ("xargs",) and _plain(rest[0]):
-        given = [word for word in rest[0][1][1:] if word not in ("-0", "-r", "{}")]
-        then, rest = tuple(given), rest[1:]
-    tests = [test for test in tests if test not in (("-print",), ("-print0",))]
-    return [(found[0][0], ("find", *places, *sorted(tests), "then", *then), *found[0][2:]), *rest]
+            return None
+    if then and (PROGRAMS.get(then[0]) in (Operation.READ, Operation.SEARCH) or then[0] in _READ_FILES):
+        tests.discard(_IS_FILE)
+    return Found(tuple(places), tuple(sorted(tests)), then)
+
+
+def _given(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that `xargs` runs."""
+    start = 0
+    while start < len(words) and _XARGS.fullmatch(words[start]):
+        start += 1
+    return words[start:]
+
+
+def _done(words: Sequence[str]) -> tuple[str, ...]:
+    kept = tuple(word for word in words if word not in ("{}", "@", "%"))
+    if not kept:
+        return ()
+    told = options_in_order(kept[0], kept[1:])
+    return (kept[0], *(word for word in told if (kept[0], word) != ("rm", "-f")))

@@ -7,7 +7,7 @@ from typing import Any
 from agreement.deeds import Deed, search_deed
 from harnesses.shell_operations import join_path
 
-_GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
+GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
 _GREP_VALUES = {
     "-e",
     "--regexp",
@@ -58,8 +58,8 @@ _SWAPPED = re.compile(r"\\?[|(){}+?]")
 def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
     """The search a command is; None where it is none, or says more than is understood here."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
-    if program in _GREPS:
-        return _grep(list(words[1:]), _GREPS[program], folder, then)
+    if program in GREPS:
+        return _grep(list(words[1:]), GREPS[program], folder, then)
     if program == "git" and words[1:2] == ("grep",):
         return _grep(list(words[2:]), "basic", folder, then)
     return _find(list(words[1:]), folder, then) if program == "find" else None

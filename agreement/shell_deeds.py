@@ -1,5 +1,6 @@
 """Command lines as deeds: shell reads, searches, lists and tests meet the native tools' here."""
 
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -7,12 +8,13 @@ from typing import Any
 
 from agreement.arguments import fold_text
 from agreement.deeds import Deed, create_intent, list_deed, read_deed
-from agreement.pipelines import normal_pipeline
-from agreement.searches import search_of
+from agreement.pipelines import found_by, normal_pipeline, without_cat, without_xargs
+from agreement.searches import GREPS, search_of
 from agreement.shell_key import Placed, placed_commands, shell_form
 from agreement.test_targets import test_deed
 from harnesses.shell import Simple
 from harnesses.shell_operations import (
+    Effect,
     choose_effect,
     command_effect,
     is_setup,
@@ -25,6 +27,12 @@ from harnesses.vocabulary import Operation
 
 _RANGE = re.compile(r"(\d+)(?:,(\d+|\$))?p")
 _COUNT = re.compile(r"-n?(\d+)|--lines=(\d+)")
+_VERSION = re.compile(r"(?<=^python)3(?:\.\d+)?$")
+_VERSIONED = re.compile(r"^python3(?:\.\d+)?(?= )")
+DRAWING = tuple(
+    (name,) for name in ("cut", "jq", "yq", "strings", "xxd", "od", "diff", "cmp", "column", "uniq")
+)
+"""Programs that draw something out of a file or make another form of it."""
 _SPLITS = frozenset({"", ";", "&&"})
 
 
@@ -40,7 +48,7 @@ def shell_deeds(line: str, cwd: str | None, total_of: Callable[[str], int | None
     pipelines = _pipelines(placed)
     if pipelines is None:
         return (_whole(placed, shell_form(line, cwd)),)
-    return tuple(_pipeline_deed(pipeline, cwd, total_of) for pipeline in pipelines)
+    return tuple(_pipeline_deed(pipeline, total_of) for pipeline in pipelines)
 
 
 def _unreadable(line: str, cwd: str | None) -> Deed:
@@ -78,24 +86,34 @@ def _whole(placed: Sequence[Placed], form: Any) -> Deed:
     return Deed(judged.operation, ("line", form), intent, judged.mutating, decisive=False)
 
 
-def _pipeline_deed(
-    pipeline: Sequence[Placed], cwd: str | None, total_of: Callable[[str], int | None]
-) -> Deed:
-    head = pipeline[0]
-    commands = [each.command for each in pipeline]
-    plain = not any(_writes(command) for command in commands)
-    if plain:
-        words = unwrap(head.command.argv)
-        folder = head.folder
+def _pipeline_deed(pipeline: Sequence[Placed], total_of: Callable[[str], int | None]) -> Deed:
+    commands = without_xargs(without_cat([each.command for each in pipeline]))
+    folder = pipeline[0].folder
+    if not any(_writes(command) for command in commands):
+        words = unwrap(commands[0].argv)
         found = (
             _read_of(commands, folder, total_of)
             or _list_of(commands, folder)
             or search_of(words, folder, _then(commands))
+            or _search_in_found(commands, folder)
             or (test_deed(words, folder) if _tests(commands, folder) else None)
         )
         if found is not None:
             return found
-    return _other(pipeline, cwd)
+    return _other([Placed(folder, command) for command in commands])
+
+
+def _search_in_found(commands: Sequence[Simple], folder: str) -> Deed | None:
+    """`find . -name '*.py' | xargs grep X` is `grep -r --include='*.py' X .`."""
+    found = found_by(commands[0].argv)
+    if found is None or not found.then or found.then[0] not in GREPS:
+        return None
+    names = [test[1] for test in found.tests if test[0] == "-name"]
+    if len(names) != len(found.tests):
+        return None
+    told = (f"--include={name}" for name in names)
+    words = (*(word for word in found.then if word != "/dev/null"), *told, *(found.places or (".",)))
+    return search_of(words, folder, _then(commands))
 
 
 def _writes(command: Simple) -> bool:
@@ -109,7 +127,9 @@ def _then(commands: Sequence[Simple]) -> tuple[Any, ...]:
 
 
 def _cuts(argv: tuple[str, ...]) -> bool:
-    return len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",), ("sort",))
+    return argv[:1] == ("sort",) or (
+        len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",))
+    )
 
 
 def _tests(commands: Sequence[Simple], folder: str) -> bool:
@@ -118,26 +138,57 @@ def _tests(commands: Sequence[Simple], folder: str) -> bool:
     return effect is not None and effect.operation == Operation.RUN_TEST and rest
 
 
-def _other(pipeline: Sequence[Placed], cwd: str | None) -> Deed:
-    effects = [(simple_effect(each.command, each.folder), each.command) for each in pipeline]
+def _other(pipeline: Sequence[Placed]) -> Deed:
+    folder, commands = pipeline[0].folder, [each.command for each in pipeline]
+    effects = [(simple_effect(command, folder), command) for command in commands]
     judged = choose_effect([(effect, command) for effect, command in effects if effect is not None])
-    parts = normal_pipeline([(c.folder, *_parts(c.command)) for c in pipeline])
-    setup = all(is_setup(each.command) for each in pipeline)
-    scripted = judged.operation != Operation.RUN or " " in (judged.target or "")
-    intent: tuple[Any, ...] = (str(judged.operation), judged.target) if scripted else ("run", parts)
-    if judged.operation == Operation.CREATE and judged.target:
-        intent = create_intent(judged.target)
-    elif judged.operation in (Operation.EDIT, Operation.READ, Operation.LIST) and judged.target:
-        through = tuple(part[1][:1] for part in parts[1:] if not _cuts(part[1]))
-        intent = (str(judged.operation), join_path(pipeline[0].folder, judged.target), *through)
+    parts = normal_pipeline([(each.folder, *_parts(each.command, judged.mutating)) for each in pipeline])
+    setup = all(is_setup(command) for command in commands)
     decisive = judged.operation in (Operation.EDIT, Operation.CREATE, Operation.VCS, Operation.FINISH)
+    intent = _intent(judged, parts, commands, folder)
     if judged.operation == Operation.FINISH:
         parts, intent = ("finish",), ("finish",)
     return Deed(judged.operation, ("run", parts), intent, judged.mutating, decisive=decisive, setup=setup)
 
 
-def _parts(command: Simple) -> tuple[Any, ...]:
-    return command.argv, command.assignments, command.redirects, command.heredoc
+def _intent(judged: Effect, parts: Sequence[Any], commands: Sequence[Simple], folder: str) -> tuple[Any, ...]:
+    """What a pipeline is about: a file or folder and what is made of it; else its words, or the script."""
+    if judged.operation == Operation.CREATE and judged.target:
+        return create_intent(judged.target)
+    if judged.operation == Operation.LIST and judged.target:
+        return ("list", _listed(join_path(folder, judged.target)))
+    if judged.operation in (Operation.EDIT, Operation.READ) and judged.target:
+        through = tuple(part[1][:1] for part in parts[1:] if not _cuts(part[1]))
+        found = found_by(commands[0].argv)
+        done = found.then[:1] if found is not None else ()
+        drawn = commands[0].argv[:1] if commands[0].argv[:1] in DRAWING else ()
+        return (str(judged.operation), join_path(folder, judged.target), *done, *drawn, *through)
+    scripted = judged.operation != Operation.RUN or " " in (judged.target or "")
+    if scripted:
+        return (str(judged.operation), _VERSIONED.sub("python", judged.target or "") or None)
+    return ("run", tuple(_gist(part) for part in parts if not _cuts(part[1])) or tuple(parts))
+
+
+def _listed(path: str) -> str:
+    """The folder a listing is of, for a pattern that of the pattern."""
+    name = path.rsplit("/", 1)[-1]
+    return posixpath.dirname(path) or "." if "*" in name or "?" in name else path
+
+
+def _gist(part: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A part of a pipeline, whether `find` is told that its hits are files or not."""
+    words = part[1]
+    if words[:1] != ("find",) or "-type" not in words:
+        return part
+    at = words.index("-type")
+    return part if words[at + 1 : at + 2] != ("f",) else (part[0], words[:at] + words[at + 2 :], *part[2:])
+
+
+def _parts(command: Simple, mutating: bool) -> tuple[Any, ...]:
+    """The parts of a command. Where only its answer counts it is the same with messages thrown away."""
+    argv = (_VERSION.sub("", command.argv[0]), *command.argv[1:]) if command.argv else ()
+    redirects = tuple(each for each in command.redirects if mutating or each != ("2>", "/dev/null"))
+    return argv, command.assignments, redirects, command.heredoc
 
 
 def _read_of(commands: Sequence[Simple], folder: str, total_of: Callable[[str], int | None]) -> Deed | None:

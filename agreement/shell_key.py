@@ -6,24 +6,17 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from agreement.options import options_in_order
 from harnesses.bash_tree import bash_words
 from harnesses.shell import Simple, parse_command
 from harnesses.shell_operations import join_path
+from records.quick_init import quick_init
 
-# Programs whose single-letter flags take no value that could be split off, so that -rn is -n -r.
-_FLAG_SETS = {
-    "ls": "alhtrSR1Fdi",
-    "rm": "rfiv",
-    "grep": "rRnilLcvwxhHosqEFPI",
-    "wc": "lwcm",
-    "cat": "nAbeEstT",
-    "mkdir": "pv",
-    "cp": "rRafpv",
-}
 _NO_EFFECT_REDIRECTS = frozenset({("2>&", "1")})
 _PLAIN_PATH = re.compile(r"^[\w./@+-]+$")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Placed:
     """A simple command in normal form, and the folder it runs in."""
@@ -36,7 +29,7 @@ class Placed:
 def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
     """The commands of a line run in `cwd`, in normal form; None where it cannot be read.
 
-    `cd X &&` becomes the folder of what follows, quotes go, flags of well-known programs are sorted,
+    `cd X &&` becomes the folder of what follows, quotes go, options of well-known programs come in order,
     `2>&1`, `|| true`, `| cat` and `--no-pager` are left out, absolute paths below the folder become
     relative. The order of operands stays. A line with a subshell counts as unreadable, because a `cd` in
     it does not reach further.
@@ -105,17 +98,7 @@ def _argv_form(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:
         return argv
     program = posixpath.basename(argv[0]) if argv[0].startswith(("/bin/", "/usr/bin/")) else argv[0]
     words = [_operand(word, folder) for word in argv[1:] if word != "--no-pager"]
-    known = _FLAG_SETS.get(program)
-    if known is None:
-        return (program, *words)
-    flags: set[str] = set()
-    rest: list[str] = []
-    for word in words:
-        if len(word) > 1 and word[0] == "-" and all(letter in known for letter in word[1:]):
-            flags.update(word[1:])
-        else:
-            rest.append(word)
-    return (program, *sorted(f"-{flag}" for flag in flags), *rest)
+    return (program, *options_in_order(program, tuple(words)))
 
 
 def _operand(word: str, folder: str) -> str:

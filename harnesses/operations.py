@@ -12,7 +12,7 @@ from harnesses.shell_operations import Effect, command_effect
 from harnesses.sql import sql_operation
 from harnesses.text_calls import calls_of
 from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
-from records.message import Action, ToolCall
+from records.message import Action, ToolCall, read_arguments
 
 __all__ = ["Operation", "call_effect", "is_mutating", "operation_and_target", "operation_of", "target_of"]
 
@@ -70,7 +70,7 @@ def _effect_of(name: str, given: str, harness: str) -> Effect:
     rule = rule_for(harness_for(harness), name)
     if rule is None:
         return Effect(Operation.OTHER, None, True)
-    arguments = call.parsed()
+    arguments = read_arguments(call.arguments)
     if arguments is None:
         arguments = {rule.target[0]: call.arguments} if rule.reading == "patch" else {}
     if rule.reading == "shell":

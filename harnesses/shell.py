@@ -7,6 +7,10 @@ and its reader falls back to the text.
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
+
+from records.placeholders import without_angles
+from records.quick_init import quick_init
 
 _HEREDOC = re.compile(
     r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"]?)(?P<tag>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n"
@@ -35,10 +39,10 @@ _QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", r
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
 _KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
-_PLACEHOLDER = re.compile(r"<((?:[A-Z]{2,12}_){1,4}(?:\d{1,9}_)?[0-9a-f]{4,8})>")
 _MARK = re.compile(r"\x00(\d+)\x00")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Simple:
     """One simple command.
@@ -81,11 +85,13 @@ class _Building:
 
     def add_word(self, token: str, bodies: list[str]) -> None:
         """Takes a word: a here-document, the target of a redirect, or an argument."""
-        whole = _MARK.fullmatch(token)
+        whole = _MARK.fullmatch(token) if bodies else None
         if whole:
             self.heredoc = bodies[int(whole[1])]
             return
-        word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])], unquote(token))
+        word = unquote(token)
+        if bodies:
+            word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])], word)
         if self.pending:
             self.redirects.append((self.pending, word))
             self.pending = ""
@@ -110,12 +116,7 @@ class _Building:
         )
 
 
-def without_angles(text: str) -> str:
-    """The text with the angles of placeholders (`<HOST_3f2ac91d>`) left out: in a command they would be
-    redirects."""
-    return _PLACEHOLDER.sub(r"\1", text) if "<" in text else text
-
-
+@lru_cache(maxsize=512)
 def parse_command(line: str) -> tuple[Simple, ...] | None:
     """The simple commands of a command line, in order; None where it cannot be read. What redaction left in
     place of a value is a word."""

@@ -2,11 +2,10 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from harnesses.shell import Simple, parse_command, without_angles
+from harnesses.shell import Simple, parse_command
 from harnesses.shell_tables import (
     GIT_READS,
     HAND_IN,
@@ -21,8 +20,11 @@ from harnesses.shell_tables import (
     WRAPPERS,
 )
 from harnesses.vocabulary import Operation
+from records.placeholders import without_angles
+from records.quick_init import quick_init
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Effect:
     """What a command does: operation, what it is about, and whether it changes anything."""
@@ -59,11 +61,12 @@ def command_effect(line: str) -> Effect:
     return choose_effect(effects)
 
 
-def unwrap(argv: Sequence[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=4096)
+def unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
     """The command inside its wrappers: `sudo`, `timeout 60`, `poetry run`, `python -m pytest` → `pytest`."""
-    words = tuple(argv)
+    words = argv
     while words:
-        program = posixpath.basename(words[0])
+        program = words[0].rpartition("/")[2]
         told = RUNNERS.get(words[0])
         past = 0 if told is None or words[1 : len(told) + 1] != told else len(told) + 1
         if program in WRAPPERS and len(words) > 1:

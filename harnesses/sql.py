@@ -7,7 +7,7 @@ import logging
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harnesses.vocabulary import Operation
 
@@ -23,11 +23,14 @@ _CATALOGUE = re.compile(r"\b(?:information_schema|sqlite_master|sqlite_schema|pg
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A statement in normal form: its `text`, the `tables` it names, and all `names` of tables and columns,
-    both in lower case."""
+    both in lower case. `asks` is what it asks of them: statements that ask the same give the same rows, with
+    columns more or less. `effect` is equal where the columns are the same too, in whatever order."""
 
     text: str
     tables: frozenset[str]
     names: frozenset[str]
+    asks: tuple[str, ...] = ()
+    effect: tuple[str, ...] = ()
 
 
 def sql_operation(text: str) -> Operation:
@@ -41,8 +44,8 @@ def sql_operation(text: str) -> Operation:
 def sql_form(text: str) -> Statement | None:
     """One statement in normal form; None where it cannot be read or is not one.
 
-    Spelling goes: case of keywords and names, quotes, aliases of tables and of columns nobody refers to,
-    `ASC`, comments. The order of columns, conditions and tables stays.
+    From its text spelling goes: case of keywords and names, quotes, aliases of tables and of columns nobody
+    refers to, `ASC`, comments; the order of columns, conditions and tables stays.
     """
     tree = _parsed(text)
     if tree is None:
@@ -53,7 +56,10 @@ def sql_form(text: str) -> Statement | None:
     columns = {column.name.lower() for column in tree.find_all(exp.Column) if column.name}
     _unalias(tree)
     written = tree.sql(dialect=_DIALECT, normalize=True, comments=False)
-    return Statement(" ".join(written.split()), frozenset(tables), frozenset(tables | columns) - {"*"})
+    names = frozenset(tables | columns) - {"*"}
+    text = " ".join(written.split())
+    asks, effect = _asked(tree) if isinstance(tree, exp.Query) else ((text,), (text,))
+    return Statement(text, frozenset(tables), names, asks, effect)
 
 
 def _parsed(text: str) -> "exp.Expr | None":
@@ -104,3 +110,87 @@ def _bare(selected: "exp.Expr", referred: set[str]) -> "exp.Expr":
     if isinstance(selected, exp.Alias) and selected.alias.lower() not in referred:
         return selected.this
     return selected
+
+
+def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a query asks, and its effect: of each of its selects where it reads, its functions, conditions,
+    groups, order and limit, and for the effect its columns. Schemas of tables and the case of literals count
+    for nothing, `IN (a, b)` is `= a OR = b`, and the row with the largest value is one whatever finds it."""
+    from sqlglot import exp
+
+    tree = tree.copy()
+    for table in tree.find_all(exp.Table):
+        table.set("db", None)
+    for literal in tree.find_all(exp.Literal):
+        literal.set("this", str(literal.this).lower())
+    for listed in list(tree.find_all(exp.In)):
+        if len(listed.expressions) > 1 and listed.parent is not None:
+            equal = (exp.EQ(this=listed.this.copy(), expression=each) for each in listed.expressions)
+            listed.replace(exp.or_(*equal))
+    for equal in list(tree.find_all(exp.EQ)):
+        if (found := _extreme(equal)) is not None:
+            equal.replace(exp.var(found))
+    combined = tuple(type(each).__name__ for each in tree.find_all(exp.SetOperation))
+    selects = [(_parts_of(select), _columns_of(select)) for select in tree.find_all(exp.Select)]
+    asks = tuple("; ".join(sorted(parts)) for parts, _ in selects)
+    return combined + asks, combined + tuple("; ".join(sorted(parts | columns)) for parts, columns in selects)
+
+
+def _columns_of(select: "exp.Select") -> set[str]:
+    return {f"column {_text(each)}" for each in select.expressions if _is_plain(each)}
+
+
+def _is_plain(selected: "exp.Expr") -> bool:
+    from sqlglot import exp
+
+    return isinstance(selected.unalias(), exp.Column | exp.Star)
+
+
+def _parts_of(select: "exp.Select") -> set[str]:
+    """The parts of one select that change which rows it gives, each as text."""
+    from sqlglot import exp
+
+    told = {"distinct"} if select.args.get("distinct") else set()
+    told |= {_text(each.unalias()) for each in select.expressions if not _is_plain(each)}
+    where = select.args.get("where")
+    conditions: list[exp.Expr] = []
+    if where is not None:
+        conditions = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
+    told |= {f"where {_alternatives(condition)}" for condition in conditions}
+    order, limit = select.args.get("order"), select.args.get("limit")
+    if order and limit and _text(limit).lower() == "limit 1" and len(order.expressions) == 1:
+        first = order.expressions[0]
+        told.add(f"where {'max' if first.args.get('desc') else 'min'} {_text(first.this)}")
+    else:
+        told |= {_text(each) for each in (order, limit) if each}
+    named = ("from_", "from", "group", "having", "joins", "offset", "qualify", "windows")
+    return told | {_text(each) for name in named for each in _listed(select.args.get(name))}
+
+
+def _alternatives(condition: "exp.Expr") -> str:
+    from sqlglot import exp
+
+    bare = condition.unnest()
+    return " OR ".join(sorted(map(_text, bare.flatten()))) if isinstance(bare, exp.Or) else _text(bare)
+
+
+def _extreme(condition: "exp.Expr") -> str | None:
+    """`x = (SELECT MAX(x) FROM ...)` as the largest x."""
+    from sqlglot import exp
+
+    right = condition.args.get("expression") if isinstance(condition, exp.EQ) else None
+    inner = right.this if isinstance(right, exp.Subquery) else None
+    if not isinstance(inner, exp.Select) or inner.args.get("where") or len(inner.expressions) != 1:
+        return None
+    value = inner.expressions[0].unalias()
+    if not isinstance(value, exp.Max | exp.Min) or _text(value.this) != _text(condition.this):
+        return None
+    return f"{'max' if isinstance(value, exp.Max) else 'min'} {_text(value.this)}"
+
+
+def _listed(value: Any) -> list["exp.Expr"]:
+    return [each for each in (value if isinstance(value, list) else [value]) if each is not None]
+
+
+def _text(tree: "exp.Expr") -> str:
+    return " ".join(tree.sql(dialect=_DIALECT, normalize=True, comments=False).split())

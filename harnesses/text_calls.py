@@ -17,6 +17,10 @@ _FENCE = re.compile(r"^```(\S*)\s*\n|^```\s*$", re.MULTILINE)
 _MINI = re.compile(
     r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```|<(mswea_bash_command|bash_code)>(.*?)</\2>", re.DOTALL
 )
+_TAGS = "(?:command|mswea_bash_command|bash_code)"
+_OPENING = re.compile(rf"(?:```\S*[ \t]*\n|<{_TAGS}>\s*)\Z")
+_CLOSING = re.compile(rf"\s*(?:```|</{_TAGS}>)")
+_MARK = 64
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
@@ -39,6 +43,16 @@ def command_in(text: str) -> str | None:
     """The command that SWE-agent takes from an answer; None where it would ask again."""
     place = _command_place(text)
     return None if place is None else text[place]
+
+
+def call_text_in(text: str, harness: str) -> str | None:
+    """The part of a text that its one call is, with the marks around it; None where it holds no such call."""
+    place = _place_of_call(text, harness)
+    if place is None:
+        return None
+    opening, closing = _OPENING.search(text[: place.start][-_MARK:]), _CLOSING.match(text, place.stop)
+    start = place.start - (len(opening[0]) if opening else 0)
+    return text[start : closing.end() if closing else place.stop]
 
 
 def with_call_of(text: str, other: str, harness: str) -> str | None:

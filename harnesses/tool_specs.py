@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from records.message import ToolSpec
@@ -58,6 +59,7 @@ def by_name(*tools: ToolSpec) -> dict[str, ToolSpec]:
     return {tool.name: tool for tool in tools}
 
 
+@lru_cache(maxsize=512)
 def wire_name(name: str) -> str:
     """The name as providers accept it: letters, digits, `_` and `-`, at most 64, never empty."""
     return _BAD_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"

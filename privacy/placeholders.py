@@ -9,25 +9,22 @@ once in four thousand million.
 import hashlib
 import os
 import re
-import secrets
 from functools import lru_cache
 from pathlib import Path
 
 from records.errors import WorkspaceError
+from records.placeholders import HEX, IN_ANGLES, KIND
 
 KEY_BYTES = 32
-_HEX = r"(?:[0-9a-f]{8}|[0-9a-f]{4})"
-_KIND = r"(?:[A-Z]{2,12}_){1,4}(?:\d{1,9}_)?"
-_IN_ANGLES = re.compile(rf"<({_KIND}{_HEX})>")
-_GLUED = re.compile(rf"(?<=[A-Za-z0-9])(?=<{_KIND}{_HEX}>)|(?<=>)(?<=[0-9a-f]{{4}}>)(?=[A-Za-z0-9<])")
+_GLUED = re.compile(rf"(?<=[A-Za-z0-9])(?=<{KIND}{HEX}>)|(?<=>)(?<=[0-9a-f]{{4}}>)(?=[A-Za-z0-9<])")
 _NO_IDENTIFIER = re.compile(r"[^A-Za-z0-9_-]")
 # The spellings of a placeholder, each with a literal it holds.
 _SPELLINGS = (
-    ("<", re.compile(rf"<{_KIND}{_HEX}>")),
-    ("REDACTED_", re.compile(rf"REDACTED_(?<![A-Za-z0-9]REDACTED_){_KIND}{_HEX}(?![A-Za-z0-9])")),
-    ("user_", re.compile(rf"user_(?<![A-Za-z0-9]user_){_HEX}(?![A-Za-z0-9])")),
+    ("<", re.compile(rf"<{KIND}{HEX}>")),
+    ("REDACTED_", re.compile(rf"REDACTED_(?<![A-Za-z0-9]REDACTED_){KIND}{HEX}(?![A-Za-z0-9])")),
+    ("user_", re.compile(rf"user_(?<![A-Za-z0-9]user_){HEX}(?![A-Za-z0-9])")),
 )
-_DIGITS = re.compile(rf"_(?:\d{{1,9}}_)?{_HEX}(?=>?$)")
+_DIGITS = re.compile(rf"_(?:\d{{1,9}}_)?{HEX}(?=>?$)")
 
 
 def placeholders_in(text: str) -> list[tuple[int, int]]:
@@ -78,7 +75,7 @@ def placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
 def as_identifier(text: str, digits: str, longest: int) -> str:
     """A redacted name as letters, digits, `_` and `-`, placeholders kept; `REDACTED_NAME_<digits>` where
     that takes more than `longest` characters."""
-    name = _IN_ANGLES.sub(r"REDACTED_\1", _GLUED.sub("_", text))
+    name = IN_ANGLES.sub(r"REDACTED_\1", _GLUED.sub("_", text))
     name = _NO_IDENTIFIER.sub("_", name)
     return name if 0 < len(name) <= longest else placeholder("NAME", digits, bare=True)
 
@@ -107,7 +104,7 @@ def _create_key(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.touch(mode=0o600)
-    draft.write_text(secrets.token_hex(KEY_BYTES), "ascii")
+    draft.write_text(os.urandom(KEY_BYTES).hex(), "ascii")
     try:
         path.hardlink_to(draft)  # the first of several processes wins
     except FileExistsError:

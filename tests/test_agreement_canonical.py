@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agreement.arguments import canonical_arguments, composed, fold_text
-from agreement.canonical import EMPTY_KEY, canonical, canonical_key, exact_key, same_intent
+from agreement.canonical import EMPTY_KEY, canonical_key, exact_key
 from agreement.shown import ShownText
 from harnesses.harness import HARNESSES, harness_for
 from records.message import Action, Message, ToolCall, ToolSpec
@@ -125,20 +125,6 @@ def test_the_default_of_a_schema_counts_as_left_out() -> None:
     )
     arguments = '{"n": "1", "b": "true", "x": 2.0, "empty": ""}'
     assert canonical_arguments(ToolCall("c", "f", arguments), tool, None, "x") == {"b": True, "x": 2}
-
-
-def test_same_intent_is_the_same_target_or_a_part_of_the_same_reads() -> None:
-    def form(action: Action) -> Any:
-        return canonical(action, TOOLS, "/repo", "claude_code")
-
-    read, part = act(("Read", {"file_path": "/a"})), act(("Read", {"file_path": "/a", "limit": 9}))
-    both = act(("Read", {"file_path": "/a"}), ("Grep", {"pattern": "x"}))
-    assert same_intent(form(read), form(part))
-    assert same_intent(form(read), form(both))
-    assert same_intent(form(both), form(read))
-    assert not same_intent(form(read), form(act(("Read", {"file_path": "/b"}))))
-    assert not same_intent(form(read), form(act(("Edit", {"file_path": "/a"}))))
-    assert not same_intent(form(Action("Done.")), form(Action("Done!")))
 
 
 def test_shown_text_knows_numbered_lines_written_text_and_paths() -> None:

@@ -36,6 +36,10 @@ def bash(line: str) -> Action:
     return act("Bash", command=line)
 
 
+def sql(query: str) -> Action:
+    return act("sql", query=query)
+
+
 def both(*actions: Action) -> Action:
     return Action("", tuple(call for action in actions for call in action.tool_calls))
 
@@ -78,6 +82,23 @@ SAME_EFFECT = [
         bash("find . -name '*.c' -type f -exec wc -l {} ';'"),
     ),
     (bash("cut -d: -f1 x | sort | uniq"), bash("cut -d: -f1 x | sort -u")),
+    (bash("tail -1 x"), bash("tail -n1 x")),
+    (bash("cut -f1 -d: x | sort -rn -k2"), bash("cat x | cut -d ':' -f 1 | sort -nr -k 2")),
+    (bash("sort -k2 -k1 < x | grep a"), bash("sort -k 2 -k 1 x | grep a")),
+    (bash("tar -xzf a.tgz -C b"), bash("tar xvf a.tgz -C b")),
+    (bash("cp -R a b"), bash("cp -rv a b")),
+    (bash("find src -name '*.py' | xargs grep -n foo"), bash("grep -rn foo src --include='*.py'")),
+    (bash("find . -type f -name '*.o' -delete"), bash("find . -name '*.o' -type f -exec rm -f {} +")),
+    (bash("find . -name '*.c' -exec wc -l {} +"), bash("find . -type f -name '*.c' | xargs wc -l")),
+    (bash("python3 run.py"), bash("python run.py")),
+    (
+        sql("select a, b from t where x in (1, 2)"),
+        sql("SELECT b, a FROM t WHERE x=2 OR x=1"),
+    ),
+    (
+        sql("select a from t order by b desc limit 1"),
+        sql("select a from t where b = (select max(b) from t)"),
+    ),
 ]
 
 OTHER_EFFECT = [
@@ -89,6 +110,27 @@ OTHER_EFFECT = [
     (bash("grep -rn foo src"), bash("grep -rn foo tests")),
     (bash("pytest tests/a.py"), bash("pytest tests/a.py -k slow")),
     (bash("cat a.py | wc -l"), bash("cat a.py")),
+    (bash("sort -k1 -k2 x | grep a"), bash("sort -k2 -k1 x | grep a")),
+    (bash("tar -tvf a.tar"), bash("tar -tf a.tar")),
+    (bash("tail -n 1 x"), bash("tail -n 2 x")),
+    (bash("tail -n 1 x"), bash("tail -n +1 x")),
+    (bash("find . -name '*.c' | wc -l"), bash("find . -type f -name '*.c' | wc -l")),
+    (bash("find . -name '*.o' -delete"), bash("find . -name '*.o' -exec rm {} +")),
+    (bash("find a | xargs rm"), bash("find b | xargs rm")),
+    (bash("python3 run.py 2>/dev/null"), bash("python3 run.py")),
+    (bash("cp -r a b"), bash("cp -rn a b")),
+    (
+        sql("select a from t union select a from u where x"),
+        sql("select a from t where x union select a from u"),
+    ),
+    (
+        sql("select a from t where x = 1 and y = 2"),
+        sql("select a from t where x = 1 or y = 2"),
+    ),
+    (
+        sql("select a from t order by b limit 1"),
+        sql("select a from t order by b desc limit 1"),
+    ),
     (bash("rm -rf build"), bash("rm -rf dist")),
     (bash("echo 'unclosed"), bash("echo 'unclosed too")),
     (bash("(cd a && make)"), bash("(cd b && make)")),
@@ -181,12 +223,29 @@ def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> N
 
 
 VOCABULARY = """cat a.py src/ grep -rn 'x | && head -5 find . -name '*.py' ; pytest tests/a.py::t
-    sed -n '1,9p' cd sub > out ( ) $( if ls -la wc -l xargs 2>&1 || true sort uniq -exec {} + rm git diff"""
-WORDS = st.sampled_from([*VOCABULARY.split(), "\n", "'x y'"])
+    sed -n '1,9p' cd sub > out ( ) $( if ls -la wc -l xargs 2>&1 || true sort uniq -exec {} + rm git diff
+    python3 python run.py tail -1 -n1 -k2 tar -xzf xf -v cp -R -r -delete 2>/dev/null <"""
+WHOLE = [
+    "find . -type f -name '*.o'",
+    "| xargs grep foo",
+    "-exec wc -l {} +",
+    "cat a.py |",
+    "-exec rm -f {} ;",
+]
+WORDS = st.sampled_from([*VOCABULARY.split(), *WHOLE, "\n", "'x y'"])
+QUERIES = st.builds(
+    "SELECT {}{} FROM {}{}{}".format,
+    st.sampled_from(["", "DISTINCT "]),
+    st.sampled_from(["a, b", "b, a", "*", "COUNT(a)", "a"]),
+    st.sampled_from(["t", "db.t", "t JOIN u ON t.a = u.a", "u"]),
+    st.sampled_from(["", " WHERE a IN (1, 2)", " WHERE a = 2 OR a = 1", " WHERE b = (SELECT MAX(b) FROM t)"]),
+    st.sampled_from(["", " ORDER BY b DESC LIMIT 1", " ORDER BY b", " UNION SELECT a FROM u WHERE b = 1"]),
+)
 LINES = st.lists(WORDS, max_size=9).map(" ".join)
 ACTIONS = st.lists(
     st.one_of(
         LINES.map(bash),
+        QUERIES.map(sql),
         st.builds(lambda n: act("Read", file_path="a.py", limit=n), st.integers(1, 40)),
         st.builds(edit, st.sampled_from(["y = x", "return y", "zz"]), st.sampled_from(["q", "return y", ""])),
         st.builds(lambda n, v: act(n, pattern=v), st.sampled_from(["Grep", "Glob"]), st.text(max_size=4)),
