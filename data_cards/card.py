@@ -34,6 +34,20 @@ _LICENCES = (
     "cc-by-nc-4.0",
 )
 
+CONFIGS_HOLD = {
+    "dpo": "one row a preference pair (TRL's `DPOTrainer`)",
+    "sft": "`prompt` and the chosen side as `completion` (`SFTTrainer`)",
+    "kto": "each side of a pair with its `label`, true where it is the chosen one (`KTOTrainer`)",
+    "prm": "runs of judged steps as text, `completions` with `labels` (TRL's stepwise supervision, "
+    "`PRMTrainer` up to TRL 1.13), and each chosen action as one right step",
+    "hints": "`prompt` and what one who knows better would be told there as `privileged_context` "
+    "(`SDPOTrainer`, `SDFTTrainer`)",
+    "soft": "the votes at a step as a distribution over actions: `completions` with `weights`",
+    "votes": "one row a teacher's vote, also those that did not count",
+    "dropped": "one row a pair that was dropped, with operator, reason and value",
+}
+"""What the card says of each config."""
+
 
 def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
     """The text of README.md. Raises ReleaseError where the template asks for what is not there."""
@@ -44,7 +58,7 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
     head = yaml.safe_dump(card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
     try:
         template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-        return template.render(head=head, spec=spec, m=manifest, t=tallies)
+        return template.render(head=head, spec=spec, m=manifest, t=tallies, configs=CONFIGS_HOLD)
     except jinja2.TemplateError as error:
         raise ReleaseError(f"the card cannot be rendered ({error})") from error
 

@@ -30,8 +30,8 @@ class RowEncoder:
             "prompt": self.messages(pair.state_messages),
             "chosen": self.messages(pair.chosen),
             "rejected": self.messages(pair.rejected),
-            "tools": self._remembered(pair.tools, _tools),
-            **_pair_columns(pair),
+            "tools": self.tools(pair.tools),
+            **pair_columns(pair),
             "n_teachers_agreeing": pair.n_teachers_agreeing,
             "simulated": pair.simulated,
             "cost_usd": pair.cost_usd,
@@ -47,7 +47,7 @@ class RowEncoder:
     def dropped_row(self, dropped: DroppedPair) -> Row:
         """A dropped pair, without its state."""
         return {
-            **_pair_columns(dropped.pair),
+            **pair_columns(dropped.pair),
             "operator": dropped.operator,
             "reason": dropped.reason,
             "value": clean(dropped.value),
@@ -60,14 +60,19 @@ class RowEncoder:
 
     def messages(self, messages: Sequence[Message]) -> list[Row]:
         """Messages as rows: what a message does not have is None."""
-        return [self._remembered(message, _message) for message in messages]
+        return [self.remembered(message, message_row) for message in messages]
 
-    def _remembered(self, value: T, encode: Callable[[T], Any]) -> Any:
-        known = self._known.get(id(value))
+    def tools(self, tools: tuple[ToolSpec, ...]) -> list[str]:
+        """Tools as JSON texts."""
+        return self.remembered(tools, _tools)
+
+    def remembered(self, value: T, encode: Callable[[T], Any]) -> Any:
+        """What `encode` makes of a value; made once as long as it is remembered."""
+        known = self._known.get((id(value), encode))
         if known is None:
             if len(self._known) >= _CACHED:
                 self._known.clear()
-            known = self._known[id(value)] = (
+            known = self._known[id(value), encode] = (
                 value,
                 encode(value),
             )  # the value is held, so its id stays its own
@@ -77,13 +82,13 @@ class RowEncoder:
 def vote_rows(pair: DPOPair, verdict: str) -> Iterator[Row]:
     """The votes of a pair, one row each."""
     for vote in pair.votes:
-        yield _vote(vote, pair.step_id, pair.pair_id, verdict, pair.label_source)
+        yield _vote(vote, pair.step_id, pair.pair_id, verdict, pair.label_source, pair.simulated)
 
 
 def other_vote_rows(step: StepVotes) -> Iterator[Row]:
     """The votes of a step without a pair, one row each."""
     for vote in step.votes:
-        yield _vote(vote, step.step_id, None, step.verdict, "teachers")
+        yield _vote(vote, step.step_id, None, step.verdict, "teachers", step.simulated)
 
 
 def arguments_value(arguments: str) -> Any:
@@ -109,7 +114,8 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _message(message: Message) -> Row:
+def message_row(message: Message) -> Row:
+    """A message as a row."""
     return {
         "role": message.role,
         "content": clean(message.content),
@@ -132,12 +138,16 @@ def _wire(messages: Sequence[Message]) -> str:
     return json.dumps([message.to_wire() for message in messages])
 
 
-def _pair_columns(pair: DPOPair) -> Row:
+def pair_columns(pair: DPOPair) -> Row:
+    """What every row of a pair says of it."""
     row = {name: getattr(pair, name) for name in PAIR_COLUMNS if name != "trace_id"}
     row["trace_id"] = StepId.parse(pair.step_id).trace_id
     return {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
-def _vote(vote: Vote, step_id: str, pair_id: str | None, verdict: str, label_source: str) -> Row:
+def _vote(
+    vote: Vote, step_id: str, pair_id: str | None, verdict: str, label_source: str, simulated: bool
+) -> Row:
     row = {name: clean(value) if isinstance(value, str) else value for name, value in asdict(vote).items()}
-    return {**row, "step_id": step_id, "pair_id": pair_id, "verdict": verdict, "label_source": label_source}
+    of_step = {"step_id": step_id, "pair_id": pair_id, "verdict": verdict, "label_source": label_source}
+    return {**row, **of_step, "simulated": simulated}

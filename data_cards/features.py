@@ -1,17 +1,22 @@
-"""Columns of the three configs of a release.
+"""Columns of the configs of a release.
 
-`prompt`, `chosen`, `rejected` and `tools` are TRL's conversational preference format. Calls and schemas
-are JSON columns: as plain structs Arrow would give every call the keys of all others, filled with None.
+`prompt`, `chosen`, `rejected`, `completion`, `label` and `tools` are TRL's conversational formats for
+preferences, prompt and completion, and unpaired preferences; `prompt`, `completions` and `labels` of `prm`
+its stepwise supervision (https://huggingface.co/docs/trl/v1.13.0/dataset_formats). Calls and schemas are JSON
+columns: as plain structs Arrow would give every call the keys of all others, filled with None.
 """
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from datasets import Features
 
-CONFIGS = ("dpo", "votes", "dropped")
+VIEWS = ("sft", "kto", "prm", "hints", "soft")
+"""Configs that say the same as pairs and votes in the form of other trainers."""
+CONFIGS = ("dpo", *VIEWS, "votes", "dropped")
 PAIR_COLUMNS = (
     "pair_id",
     "step_id",
@@ -31,6 +36,18 @@ PAIR_COLUMNS = (
     "outcome",
     "licence",
     "evidence",
+)
+ORIGIN_COLUMNS = (
+    "trace_id",
+    "source",
+    "harness",
+    "presentation",
+    "student_model",
+    "student_family",
+    "repository",
+    "instance_id",
+    "licence",
+    "outcome",
 )
 _DPO = {
     "n_teachers_agreeing": "int32",
@@ -57,6 +74,7 @@ _VOTES = {
     "agrees": "bool",
     "cost_usd": "float64",
     "request_key": "string",
+    "simulated": "bool",
 }
 _DROPPED = {
     "operator": "string",
@@ -66,22 +84,36 @@ _DROPPED = {
     "chosen_text": "string",
     "rejected_text": "string",
 }
+_SOFT = {"verdict": "string", "student": "int32", "simulated": "bool", "cost_usd": "float64"}
+_OTHERS = (
+    "prompt",
+    "chosen",
+    "rejected",
+    "completion",
+    "completions",
+    "label",
+    "labels",
+    "privileged_context",
+    "kind",
+    "step_ids",
+    "label_sources",
+    "weights",
+    "counts",
+    "operations",
+    "role",
+    "content",
+    "tool_calls",
+    "tool_call_id",
+    "name",
+    "tools",
+    "families",
+    "teachers",
+)
 
 
 def column_names() -> list[str]:
     """Every column of every config."""
-    messages = (
-        "prompt",
-        "chosen",
-        "rejected",
-        "role",
-        "content",
-        "tool_calls",
-        "tool_call_id",
-        "name",
-        "tools",
-    )
-    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *messages, "families", "teachers"]
+    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_OTHERS]
 
 
 def features_of(config: str) -> "Features":
@@ -97,15 +129,56 @@ def features_of(config: str) -> "Features":
             "name": Value("string"),
         }
     )
+    tools = List(Json())
+    strings = List(Value("string"))
     pair = {name: Value("string") for name in PAIR_COLUMNS}
-    if config == "votes":
-        return Features({name: Value(kind) for name, kind in _VOTES.items()})
+    marked = {**pair, "simulated": Value("bool")}
+    step = {"step_id": Value("string"), **{name: Value("string") for name in ORIGIN_COLUMNS}}
     sides = {"chosen": messages, "rejected": messages}
-    if config == "dropped":
-        return Features({**pair, **{n: Value(k) for n, k in _DROPPED.items()}, **sides})
-    lists = {"families": List(Value("string")), "teachers": List(Value("string"))}
-    plain = {name: Value(kind) for name, kind in _DPO.items()}
-    return Features({"prompt": messages, **sides, "tools": List(Json()), **pair, **plain, **lists})
+    columns: dict[str, dict[str, Any]] = {
+        "dpo": {
+            "prompt": messages,
+            **sides,
+            "tools": tools,
+            **pair,
+            **_plain(_DPO),
+            "families": strings,
+            "teachers": strings,
+        },
+        "sft": {"prompt": messages, "completion": messages, "tools": tools, **marked},
+        "kto": {"prompt": messages, "completion": messages, "label": Value("bool"), "tools": tools, **marked},
+        "prm": {
+            "prompt": Value("string"),
+            "completions": strings,
+            "labels": List(Value("bool")),
+            "kind": Value("string"),
+            "step_ids": strings,
+            "label_sources": strings,
+            **{name: Value("string") for name in ORIGIN_COLUMNS},
+            "simulated": Value("bool"),
+        },
+        "hints": {"prompt": messages, "privileged_context": Value("string"), "tools": tools, **marked},
+        "soft": {
+            "prompt": messages,
+            "completions": List(messages),
+            "weights": List(Value("float64")),
+            "counts": List(Value("int32")),
+            "operations": strings,
+            "teachers": List(strings),
+            "tools": tools,
+            **step,
+            **_plain(_SOFT),
+        },
+        "votes": _plain(_VOTES),
+        "dropped": {**pair, **_plain(_DROPPED), **sides},
+    }
+    return Features(columns[config])
+
+
+def _plain(columns: Mapping[str, str]) -> dict[str, Any]:
+    from datasets import Value
+
+    return {name: Value(kind) for name, kind in columns.items()}
 
 
 def storage_schema(schema: pa.Schema) -> pa.Schema:

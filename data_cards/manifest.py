@@ -72,6 +72,7 @@ class Manifest(_Frozen):
     teachers: tuple[TeacherEntry, ...]
     votes: dict[str, dict[str, int]]
     policy: str
+    wording: str = "full"
     spend_usd: float
     cap_usd: float | None
     usd_per_pair: float

@@ -19,6 +19,7 @@ from data_cards.tables import Written, write_tables
 from data_cards.versions import next_version, version_key, versions_in
 from records.errors import PrivacyError, ReleaseError
 from records.pair import DroppedPair, NormalizedDPOPair, StepVotes
+from records.views import SoftStep, StepRun
 
 Gate = Callable[[Path], GateEntry]
 
@@ -48,12 +49,14 @@ def write_release(
     releases_dir: Path,
     other_votes: Iterable[StepVotes] = (),
     gate: Gate | None = None,
+    steps: Iterable[StepRun | SoftStep] = (),
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
 
     The tables, the card and the manifest are written to a temporary folder beside the version and
     renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
-    latest version's, in whatever order, gives that version back. Without a pair nothing is written.
+    latest version's, in whatever order, gives that version back. Without a pair nothing is written. `steps`
+    are what the views `prm` and `soft` hold beside pairs.
 
     `gate` judges the folder before it is put in its place, or the version that is there already; what it
     raises refuses the release.
@@ -70,7 +73,7 @@ def write_release(
     if first is None:
         return NoRelease(_why_empty(spec, dropped))
     with _temporary(releases_dir / spec.name) as folder:
-        written = write_tables(folder, chain((first,), rows), dropped, other_votes)
+        written = write_tables(folder, chain((first,), rows), dropped, other_votes, steps, spec.views)
         return _finish(spec, folder, written, gate)
 
 

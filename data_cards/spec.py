@@ -2,9 +2,11 @@
 
 import re
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from data_cards.features import VIEWS
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 
@@ -15,7 +17,8 @@ class _Frozen(BaseModel):
 
 class TeacherEntry(_Frozen):
     """A teacher as the card names it. `terms` is a sentence on the terms its answers are under, and
-    `distillation` whether these allow training on them; None where that is not known."""
+    `distillation` whether these allow training on them; None where that is not known. `standing` is the share
+    of steps, of those that tell it apart from the agents, that speak for it; None where too few do."""
 
     name: str
     model: str
@@ -23,6 +26,7 @@ class TeacherEntry(_Frozen):
     simulated: bool = False
     terms: str = ""
     distillation: bool | None = None
+    standing: float | None = None
 
 
 class Loss(_Frozen):
@@ -41,6 +45,7 @@ class ReleaseSpec(_Frozen):
     written. `spend_usd` is what the run paid teachers, for pairs and for everything that gave none.
     `funnel` counts the stages before the recipe, in their order (traces, states, asked, ...). `version`
     is `YYYY.MM.DD` or `YYYY.MM.DD.N`, computed from `created` (UTC, now where None) where None.
+    `wording` says whose words the sides hold, `views` which configs beside pairs and votes are written.
     """
 
     name: str
@@ -55,6 +60,8 @@ class ReleaseSpec(_Frozen):
     recipe_fingerprint: str = ""
     configuration_fingerprint: str = ""
     policy: str = ""
+    wording: Literal["full", "calls_only", "student_thought"] = "full"
+    views: tuple[str, ...] = VIEWS
     teachers: tuple[TeacherEntry, ...] = ()
     losses: tuple[Loss, ...] = ()
     funnel: dict[str, int] = {}

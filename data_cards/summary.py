@@ -46,6 +46,7 @@ def _from_spec(spec: ReleaseSpec) -> dict[str, Any]:
         "funnel",
         "teachers",
         "policy",
+        "wording",
         "spend_usd",
         "cap_usd",
         "redaction",

@@ -1,20 +1,30 @@
 """The pairs of the workspace, and what was shown at their steps."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+from flows.pair_settings import PairSettings
 from flows.renewing import Renewed, Renewer
 from harnesses.present import Presentation, present
+from normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from pairs.caps import cap
+from pairs.siblings import may_have_siblings, sibling_pairs
+from pairs.wording import worded
+from privacy.placeholders import without_digits
 from records.identity import StepId
-from records.pair import DPOPair, NormalizedDPOPair, StepVotes
+from records.message import render_turn
+from records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes
 from records.rows import pairs_from_table, votes_from_table
-from records.state import MessageView, Trace
+from records.state import MessageView, Trace, TraceState
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
 
+_RUN_COLUMNS = ("trace_id", "kind", "instance_id", "outcome", "harness")
+
 
 def load_pairs(work: Workspace, renewer: Renewer | None = None) -> list[DPOPair]:
-    """Every pair of the workspace without what was shown, sorted by step: a pair is small, its state is
+    """Every pair that is stored, without what was shown, sorted by step: a pair is small, its state is
     not. With a `renewer` as it may leave the workspace, without as it is stored."""
     by_trace: dict[str, list[DPOPair]] = {}
     for table in work.current("pairs"):
@@ -22,7 +32,7 @@ def load_pairs(work: Workspace, renewer: Renewer | None = None) -> list[DPOPair]
             by_trace.setdefault(StepId.parse(pair.step_id).trace_id, []).append(pair)
     found = [pair for pairs in by_trace.values() for pair in pairs]
     if renewer is not None:
-        renewing = (renewer.renew(trace) for trace in _traces(work, frozenset(by_trace)))
+        renewing = (renewer.renew(trace) for trace in read_traces(work, frozenset(by_trace)))
         found = [_renewed(pair, by) for by in renewing for pair in by_trace[by.trace.trace_id]]
     return sorted(found, key=lambda pair: pair.pair_id)
 
@@ -39,11 +49,88 @@ def _renewed(pair: DPOPair, by: Renewed) -> DPOPair:
     )
 
 
-def _traces(work: Workspace, trace_ids: frozenset[str]) -> Iterator[Trace]:
-    """Stored traces, one in memory at a time."""
+def find_siblings(work: Workspace, renewer: Renewer | None = None) -> tuple[list[DPOPair], Counter[str]]:
+    """The sibling pairs of the workspace, without what was shown, and why there are no more. They look across
+    traces, so they are made of what is there today and never stored. Read are only traces of tasks with
+    runs of both outcomes, one at a time."""
+
+    def read(trace_ids: frozenset[str]) -> Iterator[Trace]:
+        for stored in read_traces(work, trace_ids):
+            trace = stored if renewer is None else renewer.renew(stored).trace
+            if may_have_siblings(trace):
+                yield trace
+
+    wanted = _with_both_outcomes(work)
+    return sibling_pairs(wanted, read, without_digits)
+
+
+def _with_both_outcomes(work: Workspace) -> frozenset[str]:
+    runs: dict[tuple[str, str], dict[str, str]] = {}
+    for table in work.current("traces", columns=_RUN_COLUMNS):
+        for row in table.to_pylist():
+            if row["kind"] == "main" and row["instance_id"] and row["outcome"] != "unknown":
+                runs.setdefault((row["harness"], row["instance_id"]), {})[row["trace_id"]] = row["outcome"]
+    return frozenset(name for run in runs.values() if len(set(run.values())) > 1 for name in run)
+
+
+def read_traces(work: Workspace, trace_ids: frozenset[str]) -> Iterator[Trace]:
+    """Stored traces by their ids, one in memory at a time."""
     for table in work.current("traces", trace_ids):
         for row in range(table.num_rows):
             yield traces_from_table(table.slice(row, 1))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What is left of the pairs of a workspace. `pairs` are all there were; every one is in `normalized`,
+    kept or dropped, and each part of the reduction has its count there. `no_sibling`: why there are no
+    more sibling pairs."""
+
+    pairs: list[DPOPair]
+    siblings: list[DPOPair]
+    normalized: Normalized
+    no_sibling: Counter[str]
+
+
+def reduce_pairs(
+    work: Workspace, settings: PairSettings, normalizer: DJNormalizer, renewer: Renewer
+) -> Reduced:
+    """All pairs of the workspace and those that look across traces through wording, recipe and caps."""
+    stored = load_pairs(work, renewer)
+    siblings, reasons = find_siblings(work, renewer) if settings.siblings else ([], Counter[str]())
+    pairs = sorted([*stored, *siblings], key=lambda pair: pair.pair_id)
+    said = [(pair, worded(pair, settings.wording)) for pair in pairs]
+    refused = [_refused(pair, reason) for pair, reason in said if isinstance(reason, str)]
+    normalized = normalizer.normalize([pair for _, pair in said if isinstance(pair, DPOPair)])
+    if settings.wording != "full":
+        count = OperatorCount(f"wording({settings.wording})", len(said), len(refused), 0)
+        normalized = replace(
+            normalized,
+            dropped=[*refused, *normalized.dropped],
+            counts=(count, *normalized.counts),
+        )
+    return Reduced(pairs, siblings, _capped(normalized, settings), reasons)
+
+
+def _refused(pair: DPOPair, reason: str) -> DroppedPair:
+    return DroppedPair(pair, render_turn(pair.chosen), render_turn(pair.rejected), "wording", reason, "")
+
+
+def _capped(normalized: Normalized, settings: PairSettings) -> Normalized:
+    """What the caps leave. A row they take is dropped with its reason and its rank as the value."""
+    gone, counts = cap([item.pair for item in normalized.kept], settings.caps())
+    taken = {each.row: each for each in gone}
+    dropped = [
+        DroppedPair(item.pair, item.chosen_text, item.rejected_text, by.cap, by.reason, str(by.rank))
+        for row, item in enumerate(normalized.kept)
+        if (by := taken.get(row)) is not None
+    ]
+    return replace(
+        normalized,
+        kept=[item for row, item in enumerate(normalized.kept) if row not in taken],
+        dropped=[*normalized.dropped, *dropped],
+        counts=(*normalized.counts, *(OperatorCount(c.cap, c.rows_in, c.dropped, 0) for c in counts)),
+    )
 
 
 def votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[StepVotes]:
@@ -56,21 +143,25 @@ def votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[St
 def with_states(
     work: Workspace, kept: Sequence[NormalizedDPOPair], renewer: Renewer
 ) -> Iterator[NormalizedDPOPair]:
-    """The pairs with what is shown at their step, one shard of traces at a time."""
+    """The pairs with what is shown at their step, and what came back where that failed, one shard of traces
+    at a time."""
     by_trace: dict[str, list[NormalizedDPOPair]] = {}
     for item in kept:
         by_trace.setdefault(StepId.parse(item.pair.step_id).trace_id, []).append(item)
-    for stored in _traces(work, frozenset(by_trace)):
+    for stored in read_traces(work, frozenset(by_trace)):
         trace = renewer.renew(stored).trace
         shown: dict[int, Presentation] = {}
         for item in by_trace[trace.trace_id]:
-            step = StepId.parse(item.pair.step_id)
-            if step.context not in shown:
-                context = next(c for c in trace.contexts if c.index == step.context)
-                shown[step.context] = present(trace, context)
-            yield _with_state(item, shown[step.context], step.step)
+            state = trace.state(StepId.parse(item.pair.step_id))
+            if state.context.index not in shown:
+                shown[state.context.index] = present(trace, state.context)
+            yield _with_state(item, shown[state.context.index], state)
 
 
-def _with_state(item: NormalizedDPOPair, shown: Presentation, step: int) -> NormalizedDPOPair:
-    state = MessageView(shown.messages, shown.cuts[step])
-    return replace(item, pair=replace(item.pair, state_messages=state, tools=shown.tools))
+def _with_state(item: NormalizedDPOPair, shown: Presentation, state: TraceState) -> NormalizedDPOPair:
+    view = MessageView(shown.messages, shown.cuts[state.step.index])
+    failed = [result.content for result in state.results if result.is_error or result.error_kind]
+    names = {tool.name for tool in shown.tools}
+    others = tuple(tool for tool in item.pair.tools if tool.name not in names)
+    pair = replace(item.pair, state_messages=view, tools=(*shown.tools, *others) if others else shown.tools)
+    return replace(item, pair=pair, error="\n".join(failed))

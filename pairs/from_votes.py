@@ -1,7 +1,9 @@
 """Teacher pairs: what enough teachers would have done, against what the agent did."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from agreement.lookahead import look_ahead
 from agreement.policy import Policy
 from agreement.vote import Tally, tally
 from agreement.world import Record
@@ -24,12 +26,19 @@ def teacher_pair(
 
     `presentation` is that of the state's context, and so is `record`, made anew where none is given. The
     pair costs what all replies at the step cost, failed ones included, and is `simulated` where any of them
-    is.
+    is. The steps that follow are looked at: what differs in order alone is no pair (`order_only`), and one is
+    `verified = lookahead` where the student's call failed and it then did what the teachers agreed on.
     """
     result = tally(state, presentation.tools, replies, policy, record)
     if result.chosen is None or result.chosen.action is None:
         return None, result
-    return _pair(state, presentation, replies, policy, result, result.chosen.action), result
+    chosen = result.chosen.action
+    seen = look_ahead(state, presentation.tools, chosen, record)
+    if seen == "order_only":
+        votes = tuple(replace(vote, agrees=False) for vote in result.votes)
+        return None, replace(result, verdict="order_only", chosen=None, votes=votes)
+    pair = _pair(state, presentation, replies, policy, result, chosen)
+    return replace(pair, verified="lookahead") if seen == "confirmed" else pair, result
 
 
 def _pair(

@@ -58,13 +58,9 @@ class _Walk:
     presentation: Presentation | None = None
 
 
-def hindsight_pairs(trace: Trace) -> list[DPOPair]:
-    """The hindsight pairs of a trace, in the order of its steps. The same trace gives the same pairs."""
-    return hindsight_report(trace)[0]
-
-
-def hindsight_report(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
-    """The hindsight pairs of a trace, and for each failed step without one the reason, counted."""
+def hindsight_pairs(trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
+    """The hindsight pairs of a trace in the order of its steps, and for each failed step without one the
+    reason, counted. The same trace gives the same pairs."""
     pairs: list[DPOPair] = []
     reasons: Counter[str] = Counter()
     harness = harness_for(trace.harness, trace.harness_version)

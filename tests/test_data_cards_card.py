@@ -88,6 +88,10 @@ def test_the_head_parses_and_names_every_table(tmp_path: Path) -> None:
     head: dict[str, Any] = data.to_dict()
     assert [(c["config_name"], c.get("default")) for c in head["configs"]] == [
         ("dpo", True),
+        ("sft", None),
+        ("kto", None),
+        ("prm", None),
+        ("hints", None),
         ("votes", None),
         ("dropped", None),
     ]
@@ -117,7 +121,7 @@ def test_the_figures_of_the_card_are_those_of_the_manifest(tmp_path: Path) -> No
     for line in (
         "| hindsight | 1 | the action failed",
         "| teachers | 7 | several teacher models",
-        "| qwen-a | `qwen/qwen-x` | qwen | 8 | 0 | 0 | allowed: Apache-2.0 weights |",
+        "| qwen-a | `qwen/qwen-x` | qwen | 8 | 0 | 0 | not known | allowed: Apache-2.0 weights |",
         "| zai-a | `z-ai/glm-x` | zai | 0 | 0 | 8 | not known |",
         "| finish | edit | 8 | 100.0% |",
         "| p1;system=stand_in | 12.5% |",

@@ -223,9 +223,10 @@ def test_votes_and_dropped_rows_are_there(release: Release, tmp_path: Path) -> N
 
 
 def test_a_table_without_rows_is_left_out(tmp_path: Path) -> None:
-    release = written(write_release(SPEC, normalized(hindsight(1)), [], tmp_path))
-    assert [path.name for path in (release.path / "data").iterdir()] == ["dpo"]
-    assert set(read_manifest(release.path).tables) == {"dpo"}
+    spec = SPEC.model_copy(update={"views": ("sft", "soft")})
+    release = written(write_release(spec, normalized(hindsight(1)), [], tmp_path))
+    assert sorted(path.name for path in (release.path / "data").iterdir()) == ["dpo", "sft"]
+    assert set(read_manifest(release.path).tables) == {"dpo", "sft"}
     assert len(load(release.path, "dpo", tmp_path / "cache")) == 1
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from harnesses.text_calls import calls_in_text, with_call_of
-from pairs.hindsight import NOT_MENDED, NOT_POSSIBLE, hindsight_report
+from pairs.hindsight import NOT_MENDED, NOT_POSSIBLE, hindsight_pairs
 from records.message import ErrorKind, Message, ToolCall
 from records.pair import DPOPair
 from records.state import Context, Step, Trace
@@ -42,7 +42,7 @@ def texts(pairs: list[DPOPair]) -> list[tuple[str, str]]:
 
 def test_a_refused_edit_is_mended_by_the_edit_that_was_taken() -> None:
     wrong, right = edits(3, "x = 1"), edits(3, "    x = 1", "Indented, then.")
-    pairs, _ = hindsight_report(trace_of("swe_agent", (wrong, REFUSED), (right, EDITED)))
+    pairs, _ = hindsight_pairs(trace_of("swe_agent", (wrong, REFUSED), (right, EDITED)))
     assert texts(pairs) == [(wrong, edits(3, "    x = 1"))]
     (pair,) = pairs
     assert pair.evidence == "edit failed (the edit would break the syntax), mended 1 step later"
@@ -65,7 +65,7 @@ def test_a_refused_edit_is_mended_by_the_edit_that_was_taken() -> None:
 def test_an_edit_that_may_be_another_one_mends_nothing(
     between: tuple[str, str] | Message, right: str, reason: str
 ) -> None:
-    pairs, reasons = hindsight_report(
+    pairs, reasons = hindsight_pairs(
         trace_of("swe_agent", (edits(3, "x = 1"), REFUSED), between, (right, EDITED))
     )
     assert (pairs, dict(reasons)) == ([], {reason: 1})
@@ -75,7 +75,7 @@ def test_a_command_of_mini_swe_agent_is_mended_within_its_block() -> None:
     lost = "<returncode>1</returncode>\n<output>\ncat: app/main.py: No such file or directory\n</output>"
     found = "<returncode>0</returncode>\n<output>\nx = 1\n</output>"
     wrong, right = runs("cat app/main.py"), "There it is:\n```bash\ncat src/app/main.py\n```"
-    pairs, _ = hindsight_report(trace_of("mini_swe_agent", (wrong, lost), (right, found)))
+    pairs, _ = hindsight_pairs(trace_of("mini_swe_agent", (wrong, lost), (right, found)))
     assert texts(pairs) == [(wrong, runs("cat src/app/main.py"))]
 
 
@@ -83,7 +83,7 @@ def test_a_search_without_a_hit_is_told_by_its_frame() -> None:
     nothing = "<returncode>1</returncode>\n<output>\n</output>"
     wrong, right = runs("grep -rn 'def f\\(x' src"), runs("grep -rn 'def f(x' src")
     turns = ((wrong, nothing), (right, "<returncode>0</returncode>\n<output>\nsrc/a.py:1:def f(x\n</output>"))
-    assert texts(hindsight_report(trace_of("mini_swe_agent", *turns))[0]) == [(wrong, right)]
+    assert texts(hindsight_pairs(trace_of("mini_swe_agent", *turns))[0]) == [(wrong, right)]
 
 
 def test_the_answer_to_a_written_function_is_told_from_what_the_user_says() -> None:
@@ -93,9 +93,9 @@ def test_the_answer_to_a_written_function_is_told_from_what_the_user_says() -> N
     lost, found = "cat: app/main.py: No such file or directory", "x = 1"
     wrong, right = "I look.\n" + call("cat app/main.py"), "Again.\n" + call("cat src/app/main.py")
     head = "EXECUTION RESULT of [execute_bash]:\n"
-    pairs, _ = hindsight_report(trace_of("openhands", (wrong, head + lost), (right, head + found)))
+    pairs, _ = hindsight_pairs(trace_of("openhands", (wrong, head + lost), (right, head + found)))
     assert texts(pairs) == [(wrong, "I look.\n" + call("cat src/app/main.py"))]
-    assert hindsight_report(trace_of("openhands", (wrong, lost), (right, found))) == ([], {})
+    assert hindsight_pairs(trace_of("openhands", (wrong, lost), (right, found))) == ([], {})
 
 
 def test_a_written_call_and_a_tool_call_do_not_mend_each_other() -> None:
@@ -105,7 +105,7 @@ def test_a_written_call_and_a_tool_call_do_not_mend_each_other() -> None:
     messages[3] = Message("assistant", "Indented.", (ToolCall("c", "edit", arguments),))
     messages[4] = Message("tool", EDITED, tool_call_id="c")
     mixed = Trace("t", "swe_agent", "d", "swe_agent", (Context(0, tuple(messages), trace.contexts[0].steps),))
-    assert hindsight_report(mixed) == ([], {NOT_POSSIBLE: 1})
+    assert hindsight_pairs(mixed) == ([], {NOT_POSSIBLE: 1})
 
 
 @pytest.mark.parametrize(
@@ -134,4 +134,4 @@ def test_timeouts_and_complaints_are_no_fault_of_the_call() -> None:
     messages = list(trace.contexts[0].messages)
     messages[2] = Message("user", REFUSED, is_error=True, error_kind=ErrorKind.TIMEOUT)
     late = Trace("t", "swe_agent", "d", "swe_agent", (Context(0, tuple(messages), trace.contexts[0].steps),))
-    assert hindsight_report(late) == ([], {"timed out": 1})
+    assert hindsight_pairs(late) == ([], {"timed out": 1})

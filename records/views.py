@@ -1,0 +1,61 @@
+"""Steps for the views of a dataset that are no pairs: runs of judged steps, and what teachers voted for."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from records.message import Message, ToolSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a step is from, as every row of a dataset says it."""
+
+    trace_id: str
+    source: str
+    harness: str
+    presentation: str
+    student_model: str | None
+    student_family: str
+    repository: str | None = None
+    instance_id: str | None = None
+    licence: str | None = None
+    outcome: str = "unknown"
+    simulated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """Neighbouring steps of an agent that were all judged. `turns` holds for each what the agent did, behind
+    what was said since the step before; `labels` whether that was confirmed (True) or another action was
+    preferred (False), and `label_sources` by what."""
+
+    origin: Origin
+    state_messages: Sequence[Message]
+    step_ids: tuple[str, ...]
+    turns: tuple[tuple[Message, ...], ...]
+    labels: tuple[bool, ...]
+    label_sources: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One action at a step, and the teachers whose votes are for it."""
+
+    message: Message
+    operation: str
+    teachers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SoftStep:
+    """The votes at a step as a distribution over actions, the most frequent first. `student` is the place of
+    the agent's own action among them, -1 where nobody voted for it."""
+
+    origin: Origin
+    step_id: str
+    state_messages: Sequence[Message]
+    tools: tuple[ToolSpec, ...]
+    verdict: str
+    candidates: tuple[Candidate, ...]
+    student: int
+    cost_usd: float

@@ -1,0 +1,217 @@
+"""TRL's trainers take each config as `load_dataset` gives it: two steps of a tiny model, made here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from data_cards.release import Release, write_release
+from data_cards.spec import ReleaseSpec
+from records.message import Message, ToolCall, ToolSpec
+from records.pair import DPOPair, NormalizedDPOPair
+from records.views import Candidate, Origin, SoftStep, StepRun
+
+pytestmark = pytest.mark.slow
+
+TEMPLATE = (
+    "{% for tool in tools or [] %}<tool>{{ tool.function.name }}</tool>{% endfor %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{ c.function.arguments | tojson }}</call>"
+    "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+)
+TOOLS = (ToolSpec("Bash", "Runs.", {"type": "object", "properties": {"cmd": {"type": "string"}}}),)
+STATE = (
+    Message("system", "You are an agent."),
+    Message("user", "Fix the bug."),
+    Message("assistant", "I look.", (ToolCall("a", "Bash", '{"cmd": "ls"}'),)),
+    Message("tool", "main.py", tool_call_id="a", name="Bash"),
+)
+ORIGIN = Origin("openhands-1", "openhands", "openhands", "p1/x", None, "unknown")
+
+
+def kept(number: int) -> NormalizedDPOPair:
+    call = ToolCall("b", "Bash", json.dumps({"cmd": f"pytest test_{number}.py", "timeout": number}))
+    pair = DPOPair(
+        step_id=f"openhands-{number}:0:1",
+        label_source="hindsight",
+        state_messages=STATE,
+        tools=TOOLS,
+        chosen=(Message("assistant", "I test.", (call,)),),
+        rejected=(Message("assistant", f"Done with {number}."),),
+        chosen_operation="run_test",
+        rejected_operation="finish",
+        source="openhands",
+        harness="openhands",
+        presentation="p1/x",
+        student_model=None,
+        student_family="unknown",
+        verified="lookahead",
+    )
+    return NormalizedDPOPair(pair, "I test.", "Done.", "default-abc", "exit code 2")
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    run = StepRun(
+        ORIGIN,
+        STATE[:2],
+        ("openhands-1:0:0", "openhands-1:0:1"),
+        ((STATE[2],), (STATE[3], Message("assistant", "Done."))),
+        (True, False),
+        ("teachers", "hindsight"),
+    )
+    votes = (
+        Candidate(Message("assistant", "I test."), "run_test", ("qwen-a", "zai-a")),
+        Candidate(Message("assistant", "Done."), "finish", ("kimi-a",)),
+    )
+    soft = SoftStep(ORIGIN, "openhands-1:0:1", STATE, TOOLS, "no_agreement", votes, 1, 0.25)
+    folder = tmp_path_factory.mktemp("releases")
+    spec = ReleaseSpec(name="views", redaction="r1")
+    made = write_release(spec, (kept(n) for n in range(8)), [], folder, steps=[run, soft])
+    assert isinstance(made, Release)
+    return made
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A folder with a tiny model and its tokenizer, and the tokenizer."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+    words = Tokenizer(models.BPE(unk_token=None))
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=400, special_tokens=["<|end|>", "<pad>"], initial_alphabet=alphabet
+    )
+    words.train_from_iterator(["Fix the bug. I test. Done. pytest"], trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|end|>", pad_token="<pad>")
+    tokenizer.chat_template = TEMPLATE
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    folder = tmp_path_factory.mktemp("tiny")
+    Qwen2ForCausalLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder, tokenizer
+
+
+def rows(release: Release, config: str, cache: Path) -> Any:
+    from datasets import load_dataset
+
+    return load_dataset(str(release.path), config, split="train", cache_dir=str(cache))
+
+
+def arguments(out: Path) -> dict[str, Any]:
+    return {
+        "output_dir": str(out),
+        "max_steps": 2,
+        "per_device_train_batch_size": 2,
+        "report_to": "none",
+        "use_cpu": True,
+        "bf16": False,
+        "save_strategy": "no",
+        "logging_steps": 1,
+        "disable_tqdm": True,
+    }
+
+
+def losses(trainer: Any) -> list[float]:
+    trainer.train()
+    return [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+
+
+@pytest.mark.parametrize("config", ["dpo", "sft", "kto"])
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_of_trl_takes_its_config_unchanged(
+    config: str, release: Release, tiny: Any, tmp_path: Path
+) -> None:
+    import trl
+
+    folder, tokenizer = tiny
+    name = config.upper()
+    args = getattr(trl, f"{name}Config")(max_length=512, gradient_checkpointing=False, **arguments(tmp_path))
+    trainer = getattr(trl, f"{name}Trainer")(
+        model=str(folder),
+        args=args,
+        train_dataset=rows(release, config, tmp_path / "cache"),
+        processing_class=tokenizer,
+    )
+    assert len(trainer.train_dataset) == (16 if config == "kto" else 8)
+    seen = tokenizer.decode(next(iter(trainer.get_train_dataloader()))["input_ids"].flatten())
+    assert "<tool>Bash</tool>" in seen
+    assert '<call>Bash {"cmd": "ls"}</call>' in seen
+    found = losses(trainer)
+    assert len(found) == 2
+    assert all(loss > 0 for loss in found)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_steps_with_labels_train_a_process_reward_model(release: Release, tiny: Any, tmp_path: Path) -> None:
+    """As TRL's PRMTrainer (up to 1.13) reads its stepwise supervision: a label at the end of each step."""
+    from transformers import (
+        DataCollatorForTokenClassification,
+        Qwen2ForTokenClassification,
+        Trainer,
+        TrainingArguments,
+    )
+
+    folder, tokenizer = tiny
+    separator = tokenizer.encode("\n", add_special_tokens=False)
+
+    def tokens(text: str) -> list[int]:
+        return tokenizer(text, add_special_tokens=False)["input_ids"]
+
+    def tokenized(row: dict[str, Any]) -> dict[str, list[int]]:
+        ids, labels = tokens(row["prompt"]), [-100] * len(tokens(row["prompt"]))
+        for text, label in zip(row["completions"], row["labels"], strict=True):
+            step = tokens(text) + separator
+            ids, labels = ids + step, labels + [-100] * (len(step) - 1) + [int(label)]
+        return {"input_ids": ids, "labels": labels}
+
+    steps = rows(release, "prm", tmp_path / "cache")
+    assert sorted(map(len, steps["labels"])) == [1] * 8 + [2]
+    data = steps.map(tokenized, remove_columns=steps.column_names, load_from_cache_file=False)
+    model = Qwen2ForTokenClassification.from_pretrained(folder, num_labels=2)
+    collate = DataCollatorForTokenClassification(tokenizer)
+    trainer = Trainer(model, TrainingArguments(**arguments(tmp_path)), collate, data)
+    assert len(losses(trainer)) == 2
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_trainer_of_self_distillation_takes_hints_unchanged(
+    release: Release, tiny: Any, tmp_path: Path
+) -> None:
+    from trl.experimental.sdft import SDFTConfig, SDFTTrainer
+
+    folder, tokenizer = tiny
+    args = SDFTConfig(max_completion_length=4, num_generations=2, **arguments(tmp_path))
+    hints = rows(release, "hints", tmp_path / "cache")
+    trainer = SDFTTrainer(model=str(folder), args=args, train_dataset=hints, processing_class=tokenizer)
+    assert len(losses(trainer)) == 2
+    assert [turn["role"] for turn in hints[0]["prompt"]] == ["system", "user"]
+    assert hints[0]["prompt"][1]["content"].endswith("[tool]\nmain.py\n\nWhat do you do next?")
+    assert hints[0]["privileged_context"] == (
+        "What was done here:\nDone.\n\nIt failed:\nexit code 2\n\nThis mended it later:\nI test."
+    )
+
+
+def test_a_run_and_a_distribution_come_back_as_they_were(release: Release, tmp_path: Path) -> None:
+    [run] = [row for row in rows(release, "prm", tmp_path) if row["kind"] == "agent"]
+    assert run["prompt"] == "[system]\nYou are an agent.\n[user]\nFix the bug.\n[assistant]\n"
+    assert run["completions"] == ["I look.\nBash cmd: ls", "[tool]\nmain.py\n[assistant]\nDone."]
+    assert (run["labels"], run["label_sources"]) == ([True, False], ["teachers", "hindsight"])
+    [soft] = rows(release, "soft", tmp_path)
+    assert soft["weights"] == pytest.approx([2 / 3, 1 / 3])
+    assert [turn[0]["content"] for turn in soft["completions"]] == ["I test.", "Done."]
+    assert (soft["counts"], soft["student"], soft["cost_usd"]) == ([2, 1], 1, 0.25)
+    assert soft["teachers"] == [["qwen-a", "zai-a"], ["kimi-a"]]
