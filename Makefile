@@ -13,7 +13,7 @@ COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 help:
 	@echo "make demo      the whole run on the example sessions, with simulated teachers, in $(DEMO)/"
 	@echo "make test      import contract, lint and tests"
-	@echo "make test-all  the same and the long tests: many kills, many processes"
+	@echo "make test-all  the same and the long tests: many kills, many processes, PostgreSQL where it is installed"
 	@echo "make check     lint, format, types, import contract"
 	@echo "make bench     the benchmarks"
 	@echo "make setup     everything in $(VENV)"

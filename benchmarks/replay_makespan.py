@@ -1,12 +1,13 @@
 """How near a replay of 200 traces comes to the shortest time its plan allows.
 
-    python benchmarks/replay_makespan.py [--traces N] [--concurrency N] [--stop lossless|tiered|off]
+    python benchmarks/replay_makespan.py [--traces N] [--concurrency N] [--plans N] [--stop WHEN]
 
 The replay is a process of its own against a stub server on the loopback: decisions, ledger on disk,
 three teachers, early stopping, votes. Lengths are lognormal around 30 steps and one trace has 484;
 answers take 8 s (lognormal median, sigma 0.6) divided by 20. The bound is the larger of the longest
 path through the questions that were asked, at the latencies they had, and of their sum over the calls in
-flight: no order of these questions is faster.
+flight: no order of these questions is faster. With `--plans` the traces are asked in so many plans, one after
+the other, as shards are that were not joined.
 """
 
 import argparse
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ from stub_server import latency_s, place
 
 if TYPE_CHECKING:
     from flows.shard_work import Shown
+    from records.reply import Decision, TeacherReply
+    from teachers.question import Question
     from teachers.settings import CompatibleSettings
     from teachers.strand import StepWork
 
@@ -82,53 +85,84 @@ def teachers_at(port: int) -> "list[CompatibleSettings]":
     ]
 
 
-def child(port: int, traces: int, flight: int, stop: str, folder: str) -> None:
+def child(port: int, traces: int, flight: int, stop: str, folder: str, plans: int) -> None:
     """One replay; prints what it asked, the bounds, and its CPU seconds."""
-    from agreement.policy import Policy
-    from agreement.settling import Referee
-    from teachers.build import build_teachers
-    from teachers.gate import EXPLORED, decide
-    from teachers.ledger import Ledger, sqlite_url
-    from teachers.replay import replay
-    from teachers.replay_plan import cheapest_first, plan_items, strands_of
-    from teachers.settings import GateSettings, ReplaySettings
+    from teachers.gate import decide
+    from teachers.settings import GateSettings
 
     shown, asked = sessions(traces), teachers_at(port)
     questions = [question for item in shown for question in item.questions()]
+    decisions = decide(questions, asked, 0, GateSettings())
+    before = time.process_time()
+    replies = asyncio.run(ask(shown, decisions, asked, flight, stop, folder, plans))
+    figures = {
+        "states": len(questions),
+        "cpu_s": time.process_time() - before,
+        "failed": sum(reply.failure is not None for reply in replies),
+    }
+    went = {(reply.step_id, reply.teacher) for reply in replies}
+    print(json.dumps(figures | bounds(questions, decisions, asked, flight, stop, went)))
+
+
+async def ask(
+    shown: "Sequence[Shown]",
+    decisions: "Sequence[Decision]",
+    asked: "Sequence[CompatibleSettings]",
+    flight: int,
+    stop: str,
+    folder: str,
+    plans: int,
+) -> "list[TeacherReply]":
+    """The replay of all questions in as many plans, one after another, with a ledger on disk."""
+    from agreement.policy import Policy
+    from agreement.settling import Referee
+    from teachers.build import build_teachers
+    from teachers.ledger import Ledger, sqlite_url
+    from teachers.replay import replay
+    from teachers.settings import ReplaySettings
+
     states = {str(s.step_id): (s, i.presentations[0].tools) for i in shown for s in i.trace.states()}
     referee = Referee(states, Policy(), stop) if stop != "off" else None  # type: ignore[arg-type]
-    before = time.process_time()
+    settings = ReplaySettings(concurrency=flight)
     with Ledger(sqlite_url(Path(folder) / "ledger.sqlite")) as ledger:
         ledger.open_run("bench", 10**15)
-        decisions = decide(questions, asked, 0, GateSettings())
-        settings = ReplaySettings(concurrency=flight)
-        result = asyncio.run(
-            replay(
-                questions, decisions, build_teachers(asked, {}), ledger, "bench", settings, referee=referee
-            )
-        )
-    cpu_s = time.process_time() - before
+        replies: list[TeacherReply] = []
+        for part in parts_of(shown, plans):
+            some = [question for item in part for question in item.questions()]
+            built = build_teachers(asked, {})
+            replies += (
+                await replay(some, decisions, built, ledger, "bench", settings, referee=referee)
+            ).replies
+    return replies
+
+
+def bounds(
+    questions: "Sequence[Question]",
+    decisions: "Sequence[Decision]",
+    asked: "Sequence[CompatibleSettings]",
+    flight: int,
+    stop: str,
+    went: Collection[tuple[str, str]],
+) -> dict[str, float]:
+    """The shortest time the questions that went out allow: by the longest path, and by the work."""
+    from teachers.build import build_teachers
+    from teachers.gate import EXPLORED
+    from teachers.replay_plan import cheapest_first, plan_items, strands_of
+
     items = plan_items(questions, decisions, build_teachers(asked, {}), 1)
     order = cheapest_first(items)
     strands = [works for _, works in strands_of(items, order, flight, None)]
-    went = {(r.step_id, r.teacher) for r in result.replies}
     usual = {"off": 3, "lossless": 2, "tiered": 1}[stop]
     alone = {d.step_id: 3 if d.reason == EXPLORED else usual for d in decisions}
     paths = [path_s(works, went, [teacher.name for teacher in order], alone) for works in strands]
     work_s = sum(takes_s(step, teacher) for step, teacher in went)
-    print(
-        json.dumps(
-            {
-                "states": len(questions),
-                "asked": len(went),
-                "strands": len(strands),
-                "path_s": max(paths),
-                "work_s": work_s / flight,
-                "cpu_s": cpu_s,
-                "failed": sum(reply.failure is not None for reply in result.replies),
-            }
-        )
-    )
+    return {"asked": len(went), "strands": len(strands), "path_s": max(paths), "work_s": work_s / flight}
+
+
+def parts_of(shown: "Sequence[Shown]", plans: int) -> "list[list[Shown]]":
+    """The traces, in an order that depends on nothing, in parts of as many each."""
+    mixed = random.Random(7).sample(list(shown), len(shown))
+    return [mixed[start::plans] for start in range(plans)]
 
 
 def takes_s(step_id: str, teacher: str) -> float:
@@ -155,7 +189,7 @@ def path_s(
     return max(free.values())
 
 
-def run(traces: int, flight: int, stop: str) -> dict[str, float]:
+def run(traces: int, flight: int, stop: str, plans: int = 1) -> dict[str, float]:
     """A server and a replay against it, each a process of its own."""
     server = subprocess.Popen(
         [sys.executable, str(HERE.parent / "stub_server.py"), str(MEDIAN_S), str(SIGMA)],
@@ -166,7 +200,7 @@ def run(traces: int, flight: int, stop: str) -> dict[str, float]:
     port = server.stdout.readline().strip()
     try:
         with tempfile.TemporaryDirectory() as folder:
-            given = [port, str(traces), str(flight), stop, folder]
+            given = [port, str(traces), str(flight), stop, folder, str(plans)]
             out = subprocess.run(
                 [sys.executable, str(HERE), "--child", *given], check=True, stdout=subprocess.PIPE, text=True
             ).stdout
@@ -183,13 +217,14 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=200)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--stop", choices=["lossless", "tiered", "off"], default="lossless")
-    parser.add_argument("--child", nargs=5, help=argparse.SUPPRESS)
+    parser.add_argument("--plans", type=int, default=1)
+    parser.add_argument("--child", nargs=6, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.child:
-        port, traces, flight, stop, folder = given.child
-        child(int(port), int(traces), int(flight), stop, folder)
+        port, traces, flight, stop, folder, plans = given.child
+        child(int(port), int(traces), int(flight), stop, folder, int(plans))
         return
-    found = run(given.traces, given.concurrency, given.stop)
+    found = run(given.traces, given.concurrency, given.stop, given.plans)
     bound_s = max(found["path_s"], found["work_s"])
     print(
         f"{given.traces} traces, {found['states']:,} states, {found['strands']} strands, stop = {given.stop}:"

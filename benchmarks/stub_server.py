@@ -5,8 +5,8 @@
 Every answer is the same tool call and takes LATENCY_S. With SIGMA the last `<place>` in the request (see
 `place`) says, together with the model, what is answered and how long it takes: lognormal around LATENCY_S.
 
-`GET /stats` gives the calls received, the most in flight at once, and the seconds from the first request to
-the last answer.
+`GET /stats` gives the calls received, the most in flight at once, the seconds from the first request to the
+last answer, and the CPU seconds the server took.
 """
 
 import asyncio
@@ -118,6 +118,7 @@ class Stub(asyncio.Protocol):
         elif path == b"/stats":
             span_s = Stub.last_s - Stub.first_s
             stats = {"received": Stub.received, "most": Stub.most, "span_s": span_s}
+            stats["cpu_s"] = time.process_time()
             self._out.write(_http(json.dumps(stats).encode()))
         else:
             Stub.first_s = Stub.first_s or time.monotonic()

@@ -6,43 +6,44 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from agreement.settling import Referee
 from flows.consent_text import say_lines
+from flows.gating import Gate, gate_version
 from flows.interrupts import on_press
+from flows.price_plan import open_book
 from flows.progress import Meter
-from flows.runs import utc_now
 from flows.settings import RunSettings
 from flows.summary import Summary
+from flows.voting import drop_hopeless, policy_of
 from privacy.redact import Redactor
 from records.errors import PrivacyError
-from records.families import UNKNOWN
-from records.identity import StepId, canonical_json, digest
+from records.identity import StepId
 from records.message import Action
+from records.pair import StepVotes
 from records.reply import Decision, TeacherReply
 from records.workspace import Workspace
 from teachers.build import build_teachers
-from teachers.eligibility import require_eligible
-from teachers.gate import GATE_VERSION, decide
+from teachers.gate import decide
 from teachers.ledger import Ledger, sqlite_url
 from teachers.ledger_entries import Spent
-from teachers.price_book import PRICES, PriceBook
+from teachers.price_book import PriceBook
 from teachers.prices import nusd_to_usd, usd_down
 from teachers.question import Question
 from teachers.replay import Redact, ReplayResult, replay
-from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
+from teachers.settings import BudgetSettings
+
+if TYPE_CHECKING:
+    from flows.shard_work import Shown
 
 COME_HOME_S = 10.0
 """Seconds that calls in flight have to come home after Ctrl-C: they may be billed, so their answers are
 worth waiting for. A second press does not wait."""
 COMING_HOME = f"interrupted: {COME_HOME_S:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
 
-TOO_FEW = "too few families may vote"
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Asking:
     """What a run needs to ask: its teachers, its place in the ledger, its rules."""
 
@@ -56,6 +57,12 @@ class Asking:
     prices: PriceBook = field(default_factory=PriceBook)
     """What they cost, from one run to the next."""
     began_s: float = field(default_factory=time.monotonic)
+    gate: Gate | None = None
+    """What chooses the steps; None where all are asked."""
+    states_left: int = 0
+    """States of the run that were neither asked nor passed over."""
+    told: set[str] = field(default_factory=set[str])
+    """Teachers of whom the user was told something."""
 
     @classmethod
     @contextmanager
@@ -74,24 +81,42 @@ class Asking:
             return
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run_id, settings.budget)
-            prices = PriceBook(work.root / PRICES, lambda line: say_lines([line]))
-            yield cls(settings, ledger, run_id, redactor, accepted, gauge, prices)
+            prices = open_book(work)
+            gate = Gate.open(settings, work, prices)
+            yield cls(settings, ledger, run_id, redactor, accepted, gauge, prices, gate=gate)
 
-    def decide(self, questions: Sequence[Question], before: Sequence[Decision]) -> list[Decision]:
-        """Which teacher is asked at which step. Decisions made before are replayed; a step that cannot
-        give a pair is asked of nobody."""
-        version = self._gate_version()
-        found = {(d.step_id, d.teacher): d for d in before if d.gate == version}
-        fresh = decide(questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate)
-        made = [replace(d, gate=version) for d in _drop_hopeless(fresh, self.settings)]
+    def decide(
+        self, questions: Sequence[Question], before: Sequence[Decision], shown: "Sequence[Shown]"
+    ) -> list[Decision]:
+        """Which teacher is asked at which step of the traces `shown`. Decisions made before are replayed,
+        whatever the gate has learned since; a step that cannot give a pair is asked of nobody."""
+        version = gate_version(self.settings)
+        found = {(d.step_id, d.teacher): d for d in before if d.gate.partition("+")[0] == version}
+        known = {step_id for step_id, _ in found}
+        new = [question for question in questions if question.step_id not in known]
+        choices = None
+        if self.gate is not None:
+            left = None if self.settings.budget is None else self._left_usd()
+            choices = self.gate.choose(new, shown, version, left, self.states_left)
+        fresh = decide(questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate, choices)
+        made = [
+            d if choices else replace(d, gate=version)
+            for d in drop_hopeless(fresh, self.settings.asked(), policy_of(self.settings))
+        ]
         return [found.get((d.step_id, d.teacher), d) for d in made]
 
-    def _gate_version(self) -> str:
-        """The gate and everything its verdicts depend on: under another version they are made anew."""
-        gate = self.settings.gate.model_dump(mode="json")
-        vote = self.settings.agreement.model_dump(mode="json")
-        names = [[teacher.name, teacher.family] for teacher in self.settings.asked()]
-        return f"{GATE_VERSION}-{digest(canonical_json([gate, vote, names]), size=4)}"
+    def _left_usd(self) -> float:
+        """What the cap of the run has left; all of it in an estimate, which is no run."""
+        assert self.settings.budget is not None
+        cap = usd_down(self.settings.budget.max_total_usd)
+        spent = self._spent() if self.run_id else None
+        gone = spent.settled_nusd + spent.reserved_nusd if spent else 0
+        return nusd_to_usd(max(cap - gone, 0))
+
+    def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
+        """Let the gate learn from what came of a batch, if it does; the next batch is decided by that."""
+        if self.gate is not None:
+            self.gate.learn(decisions, votes)
 
     def remember(self, replies: Sequence[TeacherReply]) -> None:
         """Give a ledger that was lost the answers the workspace still holds."""
@@ -102,10 +127,12 @@ class Asking:
 
     def begin(self, states: int) -> None:
         """Ready to ask, at most all teachers at so many states."""
+        self.states_left = states
         self.gauge.begin("questions", self._most(states), nusd_to_usd(self._spent().settled_nusd))
 
     def pass_over(self, states: int) -> None:
         """So many of the states are finished with: nobody is asked about them again."""
+        self.states_left -= states
         self.gauge.expect(fewer=self._most(states))
 
     def _most(self, states: int) -> int:
@@ -129,8 +156,12 @@ class Asking:
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
         wanted = sum(decision.verdict == "ask" for decision in decisions) * self.settings.replay.samples
         self.gauge.expect(fewer=self._most(states) - wanted)
+        self.states_left = max(self.states_left - states, 0)
+        if self.gate is not None:
+            self.gate.asked()
+        later = self.states_left / max(states, 1)
         try:
-            return asyncio.run(self._ask(questions, decisions, referee, redact or {}))
+            return asyncio.run(self._ask(questions, decisions, referee, redact or {}, later))
         except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
             raise KeyboardInterrupt from None
 
@@ -140,6 +171,7 @@ class Asking:
         decisions: Sequence[Decision],
         referee: Referee | None,
         redact: Mapping[str, Redact],
+        later: float,
     ) -> ReplayResult:
         """The replay. At Ctrl-C nothing more goes out; what is in flight has `COME_HOME_S`."""
         teachers = build_teachers(self.settings.asked(), os.environ, self._redact, self.prices)
@@ -172,8 +204,16 @@ class Asking:
                 interrupted=interrupted,
                 referee=referee,
                 time_left_s=self._time_left_s(),
+                later=later,
                 redact=clean,
+                tell=self._tell,
             )
+
+    def _tell(self, teacher: str, line: str) -> None:
+        """Says a line of a teacher, the first of a run; the closing table has them all counted."""
+        if teacher not in self.told:
+            self.told.add(teacher)
+            say_lines([line])
 
     def _time_left_s(self) -> float | None:
         """Seconds until the deadline of the run, None where it has none."""
@@ -226,65 +266,3 @@ def open_run(ledger: Ledger, run_id: str, budget: BudgetSettings) -> None:
         None if day is None else usd_down(day),
         None if trace is None else usd_down(trace),
     )
-
-
-def _drop_hopeless(decisions: Sequence[Decision], settings: RunSettings) -> list[Decision]:
-    """Where fewer teachers or families than the vote needs would be asked, none is."""
-    families = {teacher.name: teacher.family for teacher in settings.asked()}
-    asked: dict[str, list[str]] = {}
-    for decision in decisions:
-        if decision.verdict == "ask":
-            asked.setdefault(decision.step_id, []).append(families[decision.teacher])
-    vote = settings.agreement.rule()
-    hopeless = {
-        step_id
-        for step_id, found in asked.items()
-        if len(found) < vote.threshold or len(set(found) - {UNKNOWN}) < vote.min_families
-    }
-    return [
-        Decision(d.step_id, d.teacher, "skip", TOO_FEW, d.gate, 0.0, d.coin)
-        if d.verdict == "ask" and d.step_id in hopeless
-        else d
-        for d in decisions
-    ]
-
-
-@contextmanager
-def build_ledger(place: Path | str | None) -> Iterator[Ledger]:
-    """A ledger at a path or database URL; None: one that is gone after the block."""
-    if place is None:
-        with (
-            TemporaryDirectory(prefix="tracemill-") as folder,
-            Ledger(sqlite_url(Path(folder) / "l")) as ledger,
-        ):
-            yield ledger
-        return
-    text = str(place)
-    with Ledger(text if "://" in text else sqlite_url(Path(text))) as ledger:
-        yield ledger
-
-
-async def ask_states(
-    questions: Sequence[Question],
-    teachers: Sequence[TeacherSettings],
-    ledger: Ledger,
-    max_total_usd: float,
-    settings: ReplaySettings,
-) -> list[TeacherReply]:
-    """Ask every teacher every question, in a run of its own. Raises ConfigError where too few may vote."""
-    require_eligible(teachers, {question.student_family for question in questions})
-    run_id = f"library-{utc_now()}-{os.getpid()}"
-    open_run(ledger, run_id, BudgetSettings.model_validate({"max_total_usd": max_total_usd}))
-    decisions = decide(questions, teachers, 0, GateSettings())
-    redactor = Redactor.from_environment(os.environ)
-    built = build_teachers(teachers, os.environ, lambda text: redactor.redact_text(text)[0])
-    result = await replay(
-        questions,
-        decisions,
-        built,
-        ledger,
-        run_id,
-        settings,
-        redact=lambda reply: redact_reply(redactor, reply),
-    )
-    return result.replies

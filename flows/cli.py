@@ -29,9 +29,12 @@ from flows.cli_sources import (
     Format,
     Hub,
     Idle,
+    Jobs,
+    Out,
     Paths,
     PrivacyOf,
     Project,
+    Recorded,
     Sample,
     Seed,
     Since,
@@ -43,12 +46,13 @@ from flows.cli_sources import (
     select_asked,
     sources_asked,
 )
+from flows.evaluate_cli import evaluate
 from flows.interrupts import EXIT_CODE, remembered
 from flows.privacy_cli import Accept, privacy_app
 from flows.simulation_cli import simulate_openrouter
 from flows.teacher_cli import estimate, replay
 from records.errors import TracemillError
-from records.pair import LabelSource
+from records.label_source import LabelSource
 
 app = typer.Typer(
     name="tracemill",
@@ -104,10 +108,8 @@ def run(
 
 @app.command()
 def ingest(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Workspace to write the traces to.")],
-    paths: Annotated[
-        list[str] | None, typer.Argument(help="Files or folders of any known format, URLs of Parquet files.")
-    ] = None,
+    out: Out,
+    paths: Recorded = None,
     hub: Hub = None,
     form: Format = None,
     idle_minutes: Idle = None,
@@ -117,9 +119,7 @@ def ingest(
     unredacted: Unredacted = False,
     forgotten: ForgottenIn = None,
     ask_again: AskAgain = None,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", "-j", min=1, help="Processes; else by size, up to the cores.")
-    ] = None,
+    jobs: Jobs = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
@@ -130,34 +130,17 @@ def ingest(
     from flows.lean import lean
 
     with lean(numpy=bool(hub)):
-        from flows.commands import ingest_only
-        from flows.ingest_work import IngestOrder
-        from flows.sampling import SampleOrder
-        from flows.source_order import order_of
+        from flows.ingest_asked import ingest_asked
 
-        chosen, settings = select_asked(project, deny_project, since, until), None
-        if chosen or privacy:
-            from flows.settings import load_settings
-
-            settings = load_settings(privacy, chosen)
-        sources = order_of(**sources_asked(paths, hub, form, idle_minutes))
-        drawn = SampleOrder(sample, seed or 0) if sample else None
-        order = IngestOrder(
-            sources,
-            out,
-            settings.select if settings and chosen else None,
-            unredacted,
-            jobs,
-            sample=drawn,
-            privacy=settings.privacy if settings and privacy else None,
-            forgotten=tuple(forgotten or ()),
-            ask_again=bool(ask_again),
-        )
-        ingest_only(order, json)
+        what = sources_asked(paths, hub, form, idle_minutes)
+        chosen = select_asked(project, deny_project, since, until)
+        options = {"unredacted": unredacted, "jobs": jobs, "ask_again": bool(ask_again)}
+        ingest_asked(out, what, chosen, sample_asked(sample, seed), privacy, forgotten or (), options, json)
 
 
 app.command()(replay)
 app.command()(estimate)
+app.command()(evaluate)
 
 
 @app.command()
@@ -209,7 +192,7 @@ def release(
 def show(
     workspace: WorkspaceOption = None,
     pairs: Annotated[int, typer.Option("--pairs", "-p", min=0, help="Also show this many pairs.")] = 0,
-    source: Annotated[LabelSource | None, typer.Option(help="Only pairs of teachers or hindsight.")] = None,
+    source: Annotated[LabelSource | None, typer.Option(help="Only pairs of this label source.")] = None,
     json: Json = False,
 ) -> None:
     """Show the last run of a workspace, its releases and, if asked, some of its pairs."""

@@ -6,6 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+Out = Annotated[Path, typer.Option("--out", "-o", help="Workspace to write the traces to.")]
+Recorded = Annotated[
+    list[str] | None, typer.Argument(help="Files or folders of any known format, URLs of Parquet files.")
+]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", min=1, help="Processes; else by size, up to the cores.")
+]
 Paths = Annotated[
     list[str] | None, typer.Option("--path", help="File, folder or https URL of a Parquet file; repeatable.")
 ]

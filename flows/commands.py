@@ -134,6 +134,8 @@ def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
 
     record = write_requests(settings)
     rows = [("requests", _plain(record["requests"])), ("written to", record["path"])]
+    if long := {name: count for name, count in record["too_long"].items() if count}:
+        rows.insert(1, ("longer than context", _plain(long)))
     if record["send_nothing"]:
         rows.append(("send nothing", _plain(record["send_nothing"])))
     _say(rows, "tracemill replay --dry-run", record, as_json)

@@ -90,6 +90,15 @@ def _workspace(settings: RunSettings) -> str:
     return f"{root} (will be made)"
 
 
+def _ledger(settings: RunSettings) -> str:
+    if settings.ledger_url is None:
+        return "a SQLite file in the workspace"
+    from teachers.ledger import Ledger
+
+    with Ledger(settings.ledger_url) as ledger:
+        return f"{ledger.backend}, opened"
+
+
 def _checks() -> Iterator[tuple[str, Check]]:
     yield "python", _python
     yield "packages", _packages
@@ -99,6 +108,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
     yield "publish gate", _publish_gate
     yield "sources", _sources
     yield "workspace", _workspace
+    yield "ledger", _ledger
 
 
 def examine(settings: RunSettings) -> int:

@@ -1,6 +1,7 @@
 """`tracemill replay --dry-run`: the very requests a replay would send, into a file; nothing is sent."""
 
 import os
+from collections import Counter
 from collections.abc import Container, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from records.files import writing
 from records.workspace import Workspace
 from teachers.build import build_teachers
 from teachers.chat import ChatTeacher
+from teachers.fitting import too_long
 from teachers.price_book import PRICES, PriceBook
 
 
@@ -19,14 +21,15 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     """Write `dry-run.jsonl` into the workspace, a request a line: step, teacher, sample, the key it would be
     bought under, URL, headers but for the API key, and body. Gives the counts by teacher.
 
-    Requests that were bought already are left out, and those of steps that need no further answer by what
-    was bought. Else every teacher is asked at every step that was decided on, as where no step is settled
-    early. Raises WorkspaceError where there are no traces, ConfigError
-    where nobody is to be asked.
+    Left out are requests that were bought already, those of steps that need no further answer by what was
+    bought, and prompts that are longer than the context of a model whose card was read (`too_long` counts
+    them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
+    settled early. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked.
     """
     work = Workspace.open(settings.workspace, create=False)
     counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked()}
     silent: set[str] = set()
+    unfit: Counter[str] = Counter()
     path = work.dry_run_path
     book = PriceBook(work.root / PRICES)
     with writing(path, private=True) as temporary, temporary.open("wb") as out:
@@ -37,19 +40,28 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
                 if not isinstance(teacher, ChatTeacher):
                     silent.add(teacher.name)
                     continue
-                for line in _requests(batch, teacher, settings.replay.samples, settled):
+                for line in _requests(batch, teacher, settings.replay.samples, settled, unfit):
                     counts[teacher.name] += 1
                     out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
     requests = {name: count for name, count in counts.items() if name not in silent}
-    return {"path": str(path), "requests": requests, "send_nothing": sorted(silent)}
+    return {
+        "path": str(path),
+        "requests": requests,
+        "too_long": dict(unfit),
+        "send_nothing": sorted(silent),
+    }
 
 
 def _requests(
-    batch: Batch, teacher: ChatTeacher, samples: int, settled: Container[str]
+    batch: Batch, teacher: ChatTeacher, samples: int, settled: Container[str], unfit: Counter[str]
 ) -> Iterator[dict[str, Any]]:
-    """The requests of one teacher at the steps that are not settled, in their order."""
-    for item in batch.wanted(teacher, samples):
-        if item.question.step_id in settled:
+    """The requests of one teacher at the steps that are not settled, in their order; `unfit` learns how many
+    are longer than its context."""
+    items = [item for item in batch.wanted(teacher, samples) if item.question.step_id not in settled]
+    long = {item.index for item in too_long(items)}
+    unfit[teacher.name] += len(long)
+    for item in items:
+        if item.index in long:
             continue
         yield {
             "step_id": item.question.step_id,

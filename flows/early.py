@@ -3,7 +3,7 @@
 Each teacher takes the student's action, another one that several take, or one that nobody else takes, with
 fixed probabilities. They are set so that three teachers and a vote of two need 15 % fewer calls without
 changing a label, and 18 % fewer with `tiered`, as on recorded runs of five coding agents
-(`benchmarks/early_stop.py`). Most of their shared steps are first ones, which are open; where teachers do
+(`docs/label_quality.md`). Most of their shared steps are first ones, which are open; where teachers do
 more often what the student did, more is saved.
 """
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import orjson
 
-from flows.consent_text import say_lines
 from flows.early import asked_shares
 from flows.measured import Measured, measure
+from flows.price_plan import open_book
 from flows.questions import Batch, batches_of
 from flows.settings import RunSettings
 from records.identity import digest
@@ -24,7 +24,8 @@ from records.workspace import Workspace
 from teachers.build import build_teachers
 from teachers.caching import CacheRule, cache_rule
 from teachers.chat import ChatTeacher
-from teachers.price_book import PRICES, PriceBook
+from teachers.fitting import too_long
+from teachers.price_book import PriceBook
 from teachers.prices import Price, nusd_to_usd
 from teachers.request_body import message_bytes
 from teachers.teacher import Teacher
@@ -84,7 +85,7 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     where `refresh` finds a teacher that cannot be asked.
     """
     work = Workspace.open(settings.workspace, create=False)
-    book = PriceBook(work.root / PRICES, lambda line: say_lines([line]))
+    book = open_book(work)
     if refresh:
         asyncio.run(_read_prices(settings, book))
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
@@ -146,12 +147,12 @@ class _Tally:
     price: Price
     rule: CacheRule
     price_from: str
-    context_tokens: int | None
     measured: Measured = field(default_factory=Measured)
     states: int = 0
     bought: int = 0
     calls: list[Call] = field(default_factory=list[Call])
     worst_nusd: int = 0
+    too_long: int = 0
 
     @classmethod
     def of(cls, teacher: Teacher) -> "_Tally":
@@ -161,7 +162,6 @@ class _Tally:
             teacher.price,
             cache_rule(teacher.family) if chat else CacheRule(lifetime_s=0),
             chat.price_from if chat else "its own settings",
-            chat.context_tokens if chat else None,
             Measured() if chat else Measured(latency_s=0.0),
         )
 
@@ -173,6 +173,9 @@ class _Tally:
         self.states += asked
         self.bought += asked * samples - len(items)
         items = [item for item in items if item.question.step_id not in settled]
+        unfit = {item.index for item in too_long(items)}
+        self.too_long += len(unfit)
+        items = [item for item in items if item.index not in unfit]
         steps = [item.question.step_id for item in items]
         self.calls += [(step.rpartition(":")[0], step, sizes[step]) for step in steps]
         if items:
@@ -203,7 +206,6 @@ class _Tally:
     def figures(self, share: float) -> Figures:
         """The figures, where the teacher is asked at `share` of its steps when steps are settled early."""
         early = [call for call in self.calls if _drawn(call[1]) < share]
-        longest, most = self.context_tokens, self.measured.answer_tokens
         return Figures(
             teacher=self.teacher.name,
             model=self.teacher.model,
@@ -211,13 +213,13 @@ class _Tally:
             calls=len(self.calls),
             bought=self.bought,
             prompt_tokens=sum(map(self._tokens, self.calls)),
-            answer_tokens=round(len(self.calls) * most),
+            answer_tokens=round(len(self.calls) * self.measured.answer_tokens),
             usd_uncached=nusd_to_usd(self._cost_nusd(self.calls, False)),
             usd_cached=nusd_to_usd(self._cost_nusd(self.calls, True)),
             usd_early=nusd_to_usd(self._cost_nusd(early, True)),
             usd_worst=nusd_to_usd(self.worst_nusd),
             wall_s=self.longest_chain() * self.measured.latency_s,
-            too_long=sum(longest is not None and self._tokens(c) + most > longest for c in self.calls),
+            too_long=self.too_long,
             price_from=self.price_from,
             measured=self.measured,
         )

@@ -32,7 +32,8 @@ def _lines(f: Figures) -> str:
         f"about {_time(f.wall_s)}",
     ]
     if f.too_long:
-        lines.append(f"{f.too_long:,} prompts are longer than the model's context: rows context_too_long")
+        some = f"{f.too_long:,} more prompts are" if f.calls else f"all {f.too_long:,} prompts are"
+        lines.append(f"{some} longer than the model's context: rows context_too_long, not sent")
     return "\n".join(lines)
 
 

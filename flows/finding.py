@@ -25,6 +25,7 @@ from ingesters.sources import (
     discover,
     ingest_source,
 )
+from ingesters.unknown_text import encoding_fault
 from records.errors import SourceError
 
 SOURCES = ("claude_code", "openhands", "swe_gym", "swe_agent", "mini_swe_agent")
@@ -158,7 +159,10 @@ def _why_unread(file: SourceFile) -> str:
         return "a zip archive, not unpacked"
     if file.dialect == EVALUATION:
         return "results of an evaluation, read with its runs"
-    return "of no known format" if file.bytes else "empty"
+    if not file.bytes:
+        return "empty"
+    fault = "" if file.url else encoding_fault(file.path)
+    return f"of no known format: {fault}" if fault else "of no known format"
 
 
 def _why_unreadable(path: Path) -> str:
@@ -192,6 +196,8 @@ def _behind(order: SourceOrder) -> Iterator[SourceFile]:
 
 def _of_hub(order: SourceOrder, found: Found) -> Iterator[SourceFile]:
     """The files of datasets of the Hub."""
+    if not order.hub:
+        return
     from ingesters.hub import HubSpec, resolve
 
     for text in order.hub:

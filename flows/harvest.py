@@ -1,5 +1,5 @@
-"""The whole run as a Prefect flow: one task a shard to ingest it, consent, one task a shard to ask and
-label it, then one reduce.
+"""The whole run as a Prefect flow: one task a shard to ingest it, consent, one task a plan of shards to ask
+and label them, then one reduce.
 
 Consent needs to know every project, so all shards are ingested before the first question is sent; a
 refusal leaves the traces in the workspace. Tasks return paths and counts only, and Prefect's result cache
@@ -9,6 +9,7 @@ machine's: it is given neither the configuration, which holds private lists, nor
 configuration.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,12 +18,15 @@ from typing import Any
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
+from flows.asked_shards import Shard, ask_shards, plans_of
 from flows.asking import Asking
 from flows.carrying import batches_of, marks_of
 from flows.consent import require_consent
+from flows.gate_report import gate_report
 from flows.interrupts import raise_if_interrupted
 from flows.inventory import TraceEntry
 from flows.prepare import Prepared, prepare
+from flows.price_plan import prices_for_manifest
 from flows.progress import Meter, meter
 from flows.redacting import known_values
 from flows.release_work import release_pairs
@@ -30,11 +34,13 @@ from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings, load_settings
 from flows.settled import Settled
 from flows.shard_ingest import Ingested, count_entries
-from flows.shard_work import Shown, ask_shard, found_again, load_traces, make_pairs, write_labels
+from flows.shard_work import Shown, found_again, load_traces, make_pairs, stored_decisions, write_labels
+from flows.standing import standing_report
 from flows.stock import take_stock
 from flows.summary import ReleaseOutcome, Summary
 from flows.unsaid import said, unsaid
 from ingesters.sources import SourceFile
+from records.reply import TeacherReply
 
 
 @task(name="ingest", cache_policy=NO_CACHE, persist_result=False)
@@ -46,17 +52,27 @@ def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, 
     return done
 
 
-@task(name="shard", cache_policy=NO_CACHE, persist_result=False)
+@task(name="shards", cache_policy=NO_CACHE, persist_result=False)
 @unsaid
-def shard_task(ready: Prepared, trace_ids: list[str], asking: Asking | None) -> Summary:
-    """The traces of one shard through decide → replay → pairs."""
-    shown = [Shown.of(trace, ready.renewer) for trace in load_traces(ready.work, trace_ids)]
-    source = shown[0].trace.source
-    replies, summary = ask_shard(ready.work, source, shown, asking)
-    made = make_pairs(shown, replies, ready.policy)
-    write_labels(ready.work, source, trace_ids, made)
+def shards_task(ready: Prepared, plan: list[list[str]], asking: Asking | None) -> list[Summary]:
+    """The traces of the shards of one plan through decide → replay → pairs."""
+    shards: list[Shard] = []
+    for trace_ids in plan:
+        shown = [Shown.of(trace, ready.renewer) for trace in load_traces(ready.work, trace_ids)]
+        shards.append(Shard(shown[0].trace.source, shown))
+    done = ask_shards(ready.work, shards, asking)
+    return [_label(ready, shard, asking, *one) for shard, one in zip(shards, done, strict=True)]
+
+
+def _label(
+    ready: Prepared, shard: Shard, asking: Asking | None, replies: list[TeacherReply], summary: Summary
+) -> Summary:
+    made = make_pairs(shard.shown, replies, ready.policy)
+    write_labels(ready.work, shard.source, shard.trace_ids, made)
+    if asking is not None:
+        asking.learn(stored_decisions(ready.work, shard.trace_ids), made.votes)
     summary.add(made.summary)
-    summary.redactions += found_again(shown)
+    summary.redactions += found_again(shard.shown)
     return summary
 
 
@@ -114,7 +130,8 @@ def _run(ready: Prepared, yes: bool) -> dict[str, Any]:
         gauge.begin("normalise and release", 1)
         release = said(release_task, ready, run_id, total)
     record = {"run_id": run_id, "cap_usd": cap, **_figures(ready, total, release)}
-    write_manifest(ready.work, run_id, "harvest", record)
+    prices = prices_for_manifest(ready.settings, ready.work, os.environ)
+    write_manifest(ready.work, run_id, "harvest", record | {"prices": prices})
     end_run(ready.work, run_id, "finished", record)
     return record
 
@@ -159,19 +176,28 @@ def _run_shards(
             gauge.begin("shards", len(shards))
         else:
             asking.begin(total.states)
+        left: list[list[str]] = []
         for trace_ids in shards:
-            raise_if_interrupted()
             done = settled.summary_of(trace_ids) if asking is None or remembers else None
             if done is None:
-                done = said(shard_task, ready, trace_ids, asking)
-                settled.add(trace_ids, done)
-            elif asking is not None:
-                asking.pass_over(sum(states[trace_id] for trace_id in trace_ids))
+                left.append(trace_ids)
+                continue
             total.add(done)
+            if asking is None:
+                gauge.advance()
+            else:
+                asking.pass_over(sum(states[trace_id] for trace_id in trace_ids))
+        for plan in plans_of(left, asking):
+            raise_if_interrupted()
+            for trace_ids, done in zip(plan, said(shards_task, ready, plan, asking), strict=True):
+                settled.add(trace_ids, done)
+                total.add(done)
             if asking is None:
                 gauge.advance()
         if asking is not None:
             asking.book(total)
+            total.gate = gate_report(ready.work, ready.settings)
+            total.standing = standing_report(ready.work)
 
 
 def _has_ledger(settings: RunSettings) -> bool:

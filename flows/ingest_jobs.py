@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flows.lean import lean
-from flows.sampling import SampleOrder
 from flows.shard_ingest import Ingested, Intake
 from flows.source_order import SourceOrder
 from ingesters.sources import SourceFile
@@ -21,6 +20,7 @@ from records.workspace import Workspace
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
+    from flows.sampling import SampleOrder
     from flows.selection import SelectSettings
     from flows.settings import PrivacySettings
     from flows.sieve import Sieve
@@ -42,7 +42,7 @@ class IngestOrder:
     unredacted: bool = False
     jobs: int | None = None
     shard_mb: float = 16.0
-    sample: SampleOrder | None = None
+    sample: "SampleOrder | None" = None
     privacy: "PrivacySettings | None" = None
     forgotten: tuple[Path, ...] = ()
     ask_again: bool = False

@@ -16,7 +16,7 @@ from flows.shards import GONE, Kept, Plan, plan_sources
 from flows.stock import take_stock
 from flows.summary import Summary
 from flows.watermarks import Watermarks
-from records.errors import ConfigError, WorkspaceError
+from records.errors import ConfigError, SourceError, WorkspaceError
 from records.files import encodable
 from records.printable import so_many
 from records.skip import IngestReport
@@ -42,8 +42,9 @@ def ingest_everything(order: IngestOrder) -> dict[str, Any]:
     """Read and write every source, redacted unless the order says otherwise; gives `files` (one account
     each) and `totals`.
 
-    Raises SourceError before anything is written where a path is no session, WorkspaceError where the
-    folder cannot be written or holds the other kind of text.
+    Raises SourceError before anything is written where a path is no session, and at the end where one cannot
+    be read and nothing else was; WorkspaceError where the folder cannot be written or holds the other kind of
+    text.
     """
     order = _checked(order)
     text = "recorded" if order.unredacted else "redacted"
@@ -135,7 +136,16 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
         write_manifest(work, run_id, "sample", stock.drawn.to_json())
     write_manifest(work, run_id, "ingest", record)
     end_run(work, run_id, "finished", {"totals": record["totals"]})
+    _refuse_unreadable(order, reports)
     return record
+
+
+def _refuse_unreadable(order: IngestOrder, reports: list[IngestReport]) -> None:
+    """Raises SourceError where a file named outright cannot be read and nothing else gave a trace."""
+    named = {str(path.expanduser()) for path, _ in order.sources.given}
+    faults = (report.error for report in reports if report.error and report.path in named)
+    if (fault := next(faults, None)) and not any(report.traces for report in reports):
+        raise SourceError(fault)
 
 
 def _named(kept: Kept) -> IngestReport:

@@ -69,7 +69,8 @@ def _shown(project: Project) -> Project:
 
 
 def _text_bytes(message: Message) -> int:
-    size = _utf8_bytes(message.content)
+    text = message.content
+    size = len(text) if text.isascii() else _utf8_bytes(text)
     for call in message.tool_calls:
         size += _utf8_bytes(call.arguments)
     return size

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 # Read when pyarrow is loaded: no threads for sums that nobody makes, and freed memory goes back at once.
 _VARIABLES = {"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
 _OPTIONAL = ("numpy", "cloudpickle")
+_FILE_SYSTEMS = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow._hdfs")
 
 
 @contextmanager
@@ -33,13 +34,13 @@ def lean(numpy: bool = False) -> Iterator[None]:
 
 
 def _load_arrow_alone() -> None:
-    """pyarrow takes numpy and cloudpickle where they are installed, for conversions and functions that nobody
-    here makes, and numpy takes as long to load as pyarrow:
+    """pyarrow takes numpy, cloudpickle and its own clients of object stores where they are installed, for
+    conversions, functions and addresses that nobody here makes, and numpy takes as long to load as pyarrow:
     https://arrow.apache.org/docs/python/install.html (optional dependencies)."""
     if "numpy" in sys.modules or "pyarrow" in sys.modules:
         return
     hidden: dict[str, object] = sys.modules  # type: ignore[assignment]
-    without = [name for name in _OPTIONAL if name not in hidden]
+    without = [name for name in (*_OPTIONAL, *_FILE_SYSTEMS) if name not in hidden]
     hidden.update(dict.fromkeys(without))  # None is what `import` takes for a module that is not there
     try:
         importlib.import_module("pyarrow.parquet")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agreement.policy import Policy
-from flows.asking import ask_states, build_ledger
+from flows.library_asking import ask_states, build_ledger
 from flows.redacting import make_redactor
 from flows.shard_work import Shown, make_pairs
 from normalize.normalizer import DJNormalizer, Normalized
@@ -28,10 +28,16 @@ async def replay_trace(
     teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
     *,
     max_total_usd: float,
+    agreement_threshold: int = 2,
     ledger: Path | str | None = None,
     settings: ReplaySettings | None = None,
 ) -> list[TeacherReply]:
-    """Ask every teacher what it would have done at each of the states.
+    """Ask the teachers what they would have done at each of the states.
+
+    The defaults are those of the product: teachers are asked cheapest first and no further once no answer
+    could change a step's label under `agreement_threshold`, at one step in twenty always all; nobody of the
+    student's own family is asked. `ReplaySettings(stop="off")` asks everybody everywhere, which votes under
+    another threshold want.
 
     Calling it is the consent: it sends the states to the teachers without asking anybody, where
     `tracemill replay` names projects and destinations and asks first. They are redacted before anything
@@ -45,9 +51,9 @@ async def replay_trace(
     """
     wanted = {str(state.step_id) for state in states}
     shown = [Shown.of(trace) for trace in _traces(states)]
-    questions = [q for item in shown for q in item.questions() if q.step_id in wanted]
+    settings, policy = settings or ReplaySettings(), Policy(threshold=agreement_threshold)
     with build_ledger(ledger) as opened:
-        return await ask_states(questions, teachers, opened, max_total_usd, settings or ReplaySettings())
+        return await ask_states(shown, wanted, teachers, opened, max_total_usd, settings, policy)
 
 
 def replay_trace_sync(
@@ -55,12 +61,20 @@ def replay_trace_sync(
     teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
     *,
     max_total_usd: float,
+    agreement_threshold: int = 2,
     ledger: Path | str | None = None,
     settings: ReplaySettings | None = None,
 ) -> list[TeacherReply]:
     """`replay_trace` for code that is not async."""
     return asyncio.run(
-        replay_trace(states, teachers, max_total_usd=max_total_usd, ledger=ledger, settings=settings)
+        replay_trace(
+            states,
+            teachers,
+            max_total_usd=max_total_usd,
+            agreement_threshold=agreement_threshold,
+            ledger=ledger,
+            settings=settings,
+        )
     )
 
 
@@ -83,11 +97,19 @@ async def replay_and_normalize_trace(
     agreement_threshold: int = 2,
     recipe: Path | None = None,
     ledger: Path | str | None = None,
+    settings: ReplaySettings | None = None,
 ) -> Normalized:
     """`replay_trace`, `extract_dpo_pairs` and `DJNormalizer` in one call."""
     normalizer = DJNormalizer(recipe)
     normalizer.check()
-    replies = await replay_trace(states, teachers, max_total_usd=max_total_usd, ledger=ledger)
+    replies = await replay_trace(
+        states,
+        teachers,
+        max_total_usd=max_total_usd,
+        agreement_threshold=agreement_threshold,
+        ledger=ledger,
+        settings=settings,
+    )
     pairs = extract_dpo_pairs(states, replies, agreement_threshold)
     return await asyncio.to_thread(normalizer.normalize, pairs)
 
@@ -100,6 +122,7 @@ def replay_and_normalize_trace_sync(
     agreement_threshold: int = 2,
     recipe: Path | None = None,
     ledger: Path | str | None = None,
+    settings: ReplaySettings | None = None,
 ) -> Normalized:
     """`replay_and_normalize_trace` for code that is not async."""
     return asyncio.run(
@@ -110,5 +133,6 @@ def replay_and_normalize_trace_sync(
             agreement_threshold=agreement_threshold,
             recipe=recipe,
             ledger=ledger,
+            settings=settings,
         )
     )

@@ -11,6 +11,7 @@ from flows.renewing import Renewer
 from flows.settings import RunSettings
 from flows.shard_ingest import Intake
 from flows.shards import Plan, plan_shards
+from flows.standing import measured_policy
 from flows.stored_traces import StoredTraces
 from flows.voting import policy_of
 from flows.watermarks import Watermarks
@@ -53,6 +54,7 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
     policy = policy_of(settings)
     check_teachers(settings, policy)
     check_second_opinion(settings)
+    check_ledger(settings)
     load_recipe(settings.normalize.recipe)
     if _answers_are_needed_of_this_machine(settings):
         from flows.asking import check_answering
@@ -67,7 +69,7 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
         work,
         plan,
         known or begin(work.root, renewer.redactor, settings.select, form, anew=again),
-        policy,
+        measured_policy(settings, work),
         renewer,
         Intake(work, renewer, sieve, settings.shard_mb * 1e6, StoredTraces(work)),
         normalizer,
@@ -89,6 +91,14 @@ def check_second_opinion(settings: RunSettings) -> None:
     require_kingfisher(os.environ, settings.release.require_second_opinion)
     if destinations(settings, os.environ):
         try_kingfisher(os.environ)
+
+
+def check_ledger(settings: RunSettings) -> None:
+    """Raises LedgerError where teachers are to be asked and the ledger of `ledger_url` cannot be opened."""
+    if settings.asked() and settings.ledger_url is not None:
+        from teachers.ledger import Ledger
+
+        Ledger(settings.ledger_url).close()
 
 
 def check_teachers(settings: RunSettings, policy: Policy) -> None:

@@ -5,7 +5,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from flows.asking import Asking, build_ledger
+from flows.asking import Asking
+from flows.gating import Gate
+from flows.library_asking import build_ledger
 from flows.progress import Meter
 from flows.redacting import make_renewer, make_sieve
 from flows.settings import RunSettings
@@ -16,6 +18,7 @@ from records.reply import Decision
 from records.workspace import Workspace
 from teachers.hearing import Hearing
 from teachers.ledger import Ledger
+from teachers.price_book import PRICES, PriceBook
 from teachers.question import Question
 from teachers.replay_plan import Item, keys_of, plan_items
 from teachers.reply_json import reply_for
@@ -70,14 +73,23 @@ def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
         raise WorkspaceError(f"{work.root} holds no traces", "some", "run `tracemill ingest` first")
     renewer, sieve = make_renewer(work, settings), make_sieve(settings.select, work)
     with _ledger(settings, work) as ledger:
-        asking = Asking(settings, ledger, "", renewer.redactor, frozenset(), Meter())
+        book = PriceBook(work.root / PRICES)
+        asking = Asking(settings, ledger, "", renewer.redactor, frozenset(), Meter(), book)
+        if (gate := Gate.open(settings, work, book)) is not None:
+            asking.gate, asking.states_left = gate, _states(work)
         for start in range(0, len(ids), _TRACES):
             traces = load_traces(work, ids[start : start + _TRACES])
             taken = [trace for trace in traces if sieve.reason(trace, Counter()) is None]
             shown = tuple(Shown.of(trace, renewer) for trace in taken)
             questions = tuple(question for item in shown for question in item.questions())
             before = stored_decisions(work, [trace.trace_id for trace in taken])
-            yield Batch(shown, questions, tuple(asking.decide(questions, before)), ledger)
+            yield Batch(shown, questions, tuple(asking.decide(questions, before, shown)), ledger)
+
+
+def _states(work: Workspace) -> int:
+    """The steps of all traces of a workspace."""
+    contexts = (each for table in work.current("traces") for each in table["contexts"].to_pylist())
+    return sum(len(context["steps"]) for each in contexts for context in each)
 
 
 @contextmanager

@@ -48,14 +48,16 @@ def _require_usable(redact: tuple[str, ...], allow: tuple[str, ...]) -> None:
 def _written_everywhere() -> str:
     """What no session says and every release holds: names of columns, the card, roles, stand-in prompts and
     tools."""
-    from data_cards.card import TEMPLATE
+    from data_cards.card import CONFIGS_HOLD, TEMPLATE
+    from data_cards.encode_views import WRITTEN
     from data_cards.features import column_names
     from data_cards.manifest import Manifest
     from harnesses.harness import HARNESSES
 
     names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
     prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]
-    return "\n".join([*names, TEMPLATE.read_text("utf-8"), *prompts])
+    said = [*names, TEMPLATE.read_text("utf-8"), *CONFIGS_HOLD.values(), *WRITTEN, *prompts]
+    return "\n".join(said)
 
 
 def known_values(redactor: Redactor) -> Counter[str]:

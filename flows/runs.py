@@ -6,16 +6,15 @@ killed is taken up again under its own id, so that what it spent still counts ag
 
 import fcntl
 import os
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from flows.code_version import code_version
 from records.errors import WorkspaceError
 from records.files import read_json_file, write_json
-from records.identity import digest
 from records.workspace import Workspace
 
 MANIFEST_SCHEMA = 1
@@ -31,6 +30,12 @@ def utc_now() -> str:
 def today() -> str:
     """The day as `YYYY-MM-DD`, UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d")
+
+
+def new_run_id() -> str:
+    """`<UTC time to the microsecond>Z-<8 random hex>`: no other process and no other moment has it, and the
+    names of runs sort by when they began."""
+    return f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%S.%f')}Z-{os.urandom(4).hex()}"
 
 
 @contextmanager
@@ -53,9 +58,7 @@ def start_run(work: Workspace, fingerprint: str, command: str = "run") -> tuple[
             if record.get("status") == "running":
                 return run_id, True
             break
-    started = utc_now()
-    stamp = started.replace("-", "").replace(":", "")
-    run_id = f"{stamp}-{digest(fingerprint, started, str(os.getpid()), size=4)}"
+    run_id = new_run_id()
     write_json(
         work.run_dir(run_id) / "run.json",
         {
@@ -64,7 +67,7 @@ def start_run(work: Workspace, fingerprint: str, command: str = "run") -> tuple[
             "command": command,
             "fingerprint": fingerprint,
             "status": "running",
-            "started_at": started,
+            "started_at": utc_now(),
         },
     )
     return run_id, False
@@ -103,22 +106,3 @@ def write_manifest(
     head = {"schema": MANIFEST_SCHEMA, "stage": stage, "written_at": utc_now(), "code": code_version()}
     write_json(path, head | content, private)
     return path
-
-
-def code_version() -> dict[str, str | None]:
-    """Version of tracemill and, in a git checkout, its commit."""
-    from importlib.metadata import version
-
-    return {"tracemill": version("tracemill"), "commit": _commit()}
-
-
-def _commit() -> str | None:
-    root = Path(__file__).resolve().parent.parent
-    if not (root / ".git").exists():
-        return None
-    command = ["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    except OSError:
-        return None
-    return done.stdout.strip() or None

@@ -7,12 +7,13 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator
 
 from agreement.ladder import Rung
 from agreement.policy import Policy, PolicyName, policy_named
+from flows.pair_settings import PairSettings
 from flows.runs import DEFAULT_WORKSPACE
 from flows.selection import SelectSettings
 from flows.source_settings import SampleSettings, SourceSettings
@@ -23,6 +24,7 @@ from records.identity import canonical_json, digest
 from teachers.presets import PRESETS
 from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
 
+View = Literal["sft", "kto", "prm", "hints", "soft"]
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -85,6 +87,8 @@ class ReleaseSettings(_Model):
     """Fingerprints of findings that the publish gate lets pass."""
     require_second_opinion: bool = False
     """Refuse to release where kingfisher is not installed."""
+    views: tuple[View, ...] = get_args(View)
+    """Configs beside pairs and votes: the same for other trainers."""
 
     @field_validator("name")
     @classmethod
@@ -122,6 +126,7 @@ class RunSettings(_Model):
     replay: ReplaySettings = ReplaySettings()
     gate: GateSettings = GateSettings()
     agreement: VoteSettings = Field(default_factory=lambda: VoteSettings.model_validate({}))
+    pairs: PairSettings = PairSettings.model_validate({})
     privacy: PrivacySettings = PrivacySettings()
     normalize: NormalizeSettings = NormalizeSettings()
     release: ReleaseSettings = ReleaseSettings()

@@ -12,17 +12,27 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from flows.gating import gate_version
 from flows.journal import append_lines, objects_in, rewrite_lines
 from flows.reading_version import RedactionVersion, code_digest
 from flows.settings import RunSettings
 from flows.summary import Summary
 from records.errors import WorkspaceError
 from records.identity import canonical_json, digest
+from records.reply import FINAL_FAILURES
 from records.workspace import Workspace
 
 FILE = "settled.jsonl"
 _PACKAGES = ("agreement", "harnesses", "pairs", "records", "teachers")
-_MODULES = ("flows.asking", "flows.renewing", "flows.shard_work", "flows.summary", "flows.voting")
+_MODULES = (
+    "flows.asking",
+    "flows.gating",
+    "flows.asked_shards",
+    "flows.renewing",
+    "flows.shard_work",
+    "flows.summary",
+    "flows.voting",
+)
 _TABLES = ("traces", "decisions", "replies", "pairs", "votes")
 _SPARE_LINES = 500
 
@@ -60,11 +70,12 @@ class Settled:
 
     def add(self, trace_ids: Sequence[str], summary: Summary) -> None:
         """A batch was gone through; it is finished with if no question is open."""
-        if summary.stopped or summary.failures or summary.left_over:
+        if summary.stopped or summary.left_over or not summary.failures.keys() <= FINAL_FAILURES:
             return
         covered = frozenset(trace_ids)
         kept = Summary.from_json(summary.to_json())
         kept.calls, kept.reused = 0, summary.asked  # bought by then, whoever asks
+        kept.unpriced_calls, kept.unpriced_usd = 0, 0.0
         value = {
             "batch": _batch(trace_ids),
             "version": self._version,
@@ -81,6 +92,7 @@ def _version_of(settings: RunSettings) -> str:
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
     for how_fast in ("concurrency", "deadline_minutes"):
         dumped["replay"].pop(how_fast, None)
+    dumped["gate"] = gate_version(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
     return digest(code_digest(_PACKAGES, _MODULES), canonical_json(dumped), size=8)
 

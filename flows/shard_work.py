@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 from agreement.fold import record_of
 from agreement.policy import Policy
 from agreement.world import Record
-from flows.interrupts import raise_if_interrupted
 from flows.runs import today
 from flows.summary import Summary
-from flows.voting import referee_of, with_outcomes
 from harnesses.present import Presentation, present_all
 from pairs.from_votes import teacher_pair
-from pairs.hindsight import hindsight_report
+from pairs.hindsight import hindsight_pairs
 from records.pair import DPOPair, StepVotes
 from records.reply import Decision, TeacherReply
 from records.rows import (
@@ -33,12 +31,9 @@ from records.state import MessageView, Trace, TraceState
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
 from teachers.question import Question
-from teachers.schedule import NOT_NEEDED
 
 if TYPE_CHECKING:
-    from flows.asking import Asking
     from flows.renewing import Renewed, Renewer
-    from teachers.replay import ReplayResult
 
 
 def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
@@ -173,7 +168,7 @@ def make_pairs(
             if answers:
                 _vote(made, item, state, answers, policy, records)
         if hindsight:
-            found, reasons = hindsight_report(item.trace)
+            found, reasons = hindsight_pairs(item.trace)
             made.summary.hindsight_skips += reasons
             made.pairs += found
     made.summary.pairs.update(pair_kind(pair) for pair in made.pairs)
@@ -197,7 +192,8 @@ def _vote(
         records[at] = record_of(state.context, item.trace.harness)
     pair, tally = teacher_pair(state, presentation, current, policy, records[at])
     made.summary.verdicts[tally.verdict] += 1
-    made.votes.append(StepVotes(str(state.step_id), tally.verdict, tally.votes))
+    simulated = any(reply.simulated for reply in current)
+    made.votes.append(StepVotes(str(state.step_id), tally.verdict, tally.votes, simulated))
     if pair is not None:
         made.pairs.append(pair)
 
@@ -213,49 +209,11 @@ def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: L
     if made.pairs or any(work.current("pairs", some)):
         pairs = sorted(made.pairs, key=lambda pair: pair.pair_id)
         work.write("pairs", pairs_to_table(pairs), trace_ids, source, today())
-    if made.votes or any(work.current("votes", some)):
-        votes = sorted(made.votes, key=lambda step: step.step_id)
-        work.write("votes", votes_to_table(votes), trace_ids, source, today())
+    write_votes(work, source, trace_ids, made.votes)
 
 
-def ask_shard(
-    work: Workspace,
-    source: str,
-    shown: Sequence[Shown],
-    asking: "Asking | None",
-) -> tuple[list[TeacherReply], Summary]:
-    """Decide, write the decisions, ask, write the replies; gives all replies these traces have. Raises
-    KeyboardInterrupt where Ctrl-C was pressed, once what was bought is written."""
-    trace_ids = [item.trace.trace_id for item in shown]
-    summary = Summary()
-    if asking is None:
-        return stored_replies(work, trace_ids), summary
-    questions = [question for item in shown for question in item.questions()]
-    decisions = asking.decide(questions, stored_decisions(work, trace_ids))
-    write_decisions(work, source, trace_ids, decisions)
-    asking.remember(stored_replies(work, trace_ids))
-    states = sum(item.trace.step_count for item in shown)
-    renewed = {item.trace.trace_id: item.reply for item in shown}
-    result = asking.ask(questions, decisions, states, referee_of(asking.settings, shown), renewed)
-    replies = write_replies(work, source, trace_ids, result.replies)
-    write_decisions(work, source, trace_ids, with_outcomes(decisions, result.not_asked))
-    _count_replies(summary, decisions, result)
-    raise_if_interrupted()
-    return replies, summary
-
-
-def _count_replies(summary: Summary, decisions: Sequence[Decision], result: "ReplayResult") -> None:
-    counters = result.counters
-    summary.asked = sum(decision.verdict == "ask" for decision in decisions)
-    summary.not_asked.update(d.reason for d in decisions if d.verdict == "skip")
-    for name, count in counters.items():
-        kind, _, what = name.partition(":")
-        if kind == "not_asked":
-            summary.not_asked[what] += count
-            summary.left_over += 0 if what.startswith(NOT_NEEDED) else count
-            summary.asked -= count
-        elif kind == "failed":
-            summary.failures[what] += count
-    summary.calls = counters["attempts"]
-    summary.reused = counters["cached"]
-    summary.stopped = result.stopped
+def write_votes(work: Workspace, source: str, trace_ids: Sequence[str], votes: Sequence[StepVotes]) -> None:
+    """Write the votes of a shard in place of those these traces had."""
+    if votes or any(work.current("votes", frozenset(trace_ids))):
+        ordered = sorted(votes, key=lambda step: step.step_id)
+        work.write("votes", votes_to_table(ordered), trace_ids, source, today())

@@ -10,7 +10,6 @@ from flows.source_marks import Mark, address_of, part_key
 from flows.source_order import SourceOrder
 from flows.watermarks import Watermarks
 from ingesters.detect import dialect_of_table
-from ingesters.hub import HubSpec
 from ingesters.parquet_rows import TableSlice, layout_of
 from ingesters.remote import HUB
 from ingesters.row_dialects import row_reader
@@ -209,7 +208,10 @@ def _untouched(found: Found, order: SourceOrder, marks: Watermarks, changes: Cou
     alone = {marks.key_of(source) for source in found.alone}
     there = {marks.hash(address) for address in found.there} | set(marks.moved.values())
     roots = [(marks.hash(str(path.expanduser().resolve())), wanted) for path, wanted in order.given]
-    roots += [(marks.hash(HUB + HubSpec.parse(name).repo), None) for name in order.hub]
+    if order.hub:
+        from ingesters.hub import HubSpec
+
+        roots += [(marks.hash(HUB + HubSpec.parse(name).repo), None) for name in order.hub]
     gone: set[str] = set()
     for mark in marks:
         if mark.key in alone:

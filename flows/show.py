@@ -11,7 +11,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from flows.commands import record_rows
-from flows.reduce import load_pairs
+from flows.reduce import find_siblings, load_pairs
 from flows.runs import DEFAULT_WORKSPACE, last_run
 from flows.shard_work import pair_kind
 from flows.summary import print_closing
@@ -26,7 +26,8 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
     no workspace."""
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False)
     record = last_run(work)
-    pairs = [pair for pair in load_pairs(work) if source in (None, pair.label_source)]
+    stored = load_pairs(work) + find_siblings(work)[0]
+    pairs = [pair for pair in stored if source in (None, pair.label_source)]
     if as_json:
         sys.stdout.write(
             json.dumps({"run": record, "releases": releases(work), "pairs": Counter(map(pair_kind, pairs))})

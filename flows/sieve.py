@@ -35,10 +35,6 @@ class Sieve:
         return self.forgotten(trace) or (self.select.reason(trace) if self.select else None)
 
 
-def none_forgotten(trace: Trace) -> None:
-    """For a folder in which nothing can be forgotten."""
-
-
 def names_of(trace: Trace) -> dict[str, set[str]]:
     """What the entries of each list are held against."""
     owned = _repository_names(trace)

@@ -1,20 +1,33 @@
 """The stages one by one, on a workspace that holds the traces."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from flows.asked_shards import Shard, ask_shards, plans_of
 from flows.consent import require_consent
+from flows.gate_report import gate_report
 from flows.inventory import TraceEntry
-from flows.prepare import check_second_opinion, check_teachers, make_normalizer
+from flows.prepare import check_ledger, check_second_opinion, check_teachers, make_normalizer
+from flows.price_plan import prices_for_manifest
 from flows.progress import meter
 from flows.redacting import known_values, list_scope, make_redactor, make_renewer, make_sieve
-from flows.reduce import load_pairs
+from flows.reduce import reduce_pairs
 from flows.release_work import account, release_pairs
 from flows.renewing import Renewer
 from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings
-from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, stored_replies, write_labels
+from flows.shard_work import (
+    Shown,
+    load_traces,
+    make_pairs,
+    stored_decisions,
+    stored_replies,
+    write_labels,
+    write_votes,
+)
+from flows.standing import measured_policy, standing_report
 from flows.summary import ReleaseOutcome, Summary
 from flows.voting import policy_of
 from privacy.redact import TODAYS_RULES, Rules
@@ -66,6 +79,7 @@ def replay_workspace(settings: RunSettings, yes: bool = False, rules: Rules = TO
     check_teachers(settings, policy_of(settings))
     make_redactor(None, settings.privacy)
     check_second_opinion(settings)
+    check_ledger(settings)
     from flows.asking import Asking
 
     total, cap = Summary(), settings.cap_usd()
@@ -81,7 +95,8 @@ def replay_workspace(settings: RunSettings, yes: bool = False, rules: Rules = TO
                 _ask_batches(work, batches, asking, renewer, total)
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
-        write_manifest(work, run_id, "replay", record)
+        prices = prices_for_manifest(settings, work, os.environ)
+        write_manifest(work, run_id, "replay", record | {"prices": prices})
         end_run(work, run_id, "finished", record)
     return record
 
@@ -94,10 +109,20 @@ def _ask_batches(
     total: Summary,
 ) -> None:
     asking.begin(total.states)
-    for source, ids in batches:
-        shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
-        total.add(ask_shard(work, source, shown, asking)[1])
+    source_of = {tuple(ids): source for source, ids in batches}
+    for plan in plans_of(source_of, asking):
+        shards = [
+            Shard(source_of[ids], [Shown.of(trace, renewer) for trace in load_traces(work, ids)])
+            for ids in plan
+        ]
+        for shard, (replies, summary) in zip(shards, ask_shards(work, shards, asking), strict=True):
+            total.add(summary)
+            if asking.gate is not None:
+                votes = make_pairs(shard.shown, replies, policy_of(asking.settings), hindsight=False).votes
+                write_votes(work, shard.source, shard.trace_ids, votes)
+                asking.learn(stored_decisions(work, shard.trace_ids), votes)
     asking.book(total)
+    total.gate = gate_report(work, asking.settings)
 
 
 def _cleared(
@@ -128,14 +153,16 @@ def _leave_out(total: Summary, reason: str | None) -> bool:
 
 def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
     """Make the pairs of every trace anew, as `rules` redact it, from the replies the workspace holds."""
-    policy, total = policy_of(settings), Summary()
+    total = Summary()
     with _stage(settings, "pairs") as (work, run_id):
+        policy = measured_policy(settings, work)
         renewer = make_renewer(work, settings, rules)
         for source, ids in _batches(work):
             shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
             made = make_pairs(shown, stored_replies(work, ids), policy)
             write_labels(work, source, ids, made)
             total.add(made.summary)
+        total.standing = standing_report(work)
         write_manifest(work, run_id, "pairs", total.to_json())
         end_run(work, run_id, "finished", {"summary": total.to_json()})
     return total
@@ -145,8 +172,8 @@ def account_of_losses(settings: RunSettings) -> dict[str, Any]:
     """What the recipe would keep and drop of the workspace's pairs; writes the account alone."""
     normalizer = make_normalizer(settings)
     with _stage(settings, "normalize") as (work, run_id):
-        pairs = load_pairs(work, make_renewer(work, settings))
-        record = account(normalizer.normalize(pairs))
+        reduced = reduce_pairs(work, settings.pairs, normalizer, make_renewer(work, settings))
+        record = account(reduced.normalized)
         write_manifest(work, run_id, "normalize", record)
         end_run(work, run_id, "finished", record)
     return record
@@ -157,6 +184,7 @@ def release_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Rel
     normalizer = make_normalizer(settings)
     with _stage(settings, "release") as (work, run_id):
         summary = _summary_of(work)
+        summary.standing = standing_report(work)
         renewer = make_renewer(work, settings, rules)
         outcome = release_pairs(work, settings, normalizer, renewer, run_id, summary)
         end_run(work, run_id, "finished", {"release": outcome.path, "version": outcome.version})

@@ -2,17 +2,19 @@
 
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from flows.carrying import carry, drop_damaged
 from flows.inventory import TraceEntry
-from flows.sampled_plan import sampled
-from flows.sampling import Drawn, SampleOrder
 from flows.shard_ingest import Intake, facts_of
 from flows.shards import Plan
 from flows.source_marks import Mark
 from flows.summary import Summary
 from flows.watermarks import Watermarks
 from ingesters.sources import SourceFile
+
+if TYPE_CHECKING:
+    from flows.sampling import Drawn, SampleOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +24,14 @@ class Stock:
 
     plan: Plan
     entries: dict[str, TraceEntry]
-    drawn: Drawn | None = None
+    drawn: "Drawn | None" = None
 
 
 def take_stock(
     plan: Plan,
     marks: Watermarks,
     intake: Intake,
-    sample: SampleOrder | None,
+    sample: "SampleOrder | None",
     read: dict[str, int],
     total: Summary,
 ) -> Stock:
@@ -41,6 +43,8 @@ def take_stock(
     marks.add([_stranger(file, marks) for file in plan.strangers])
     drawn = None
     if sample is not None:
+        from flows.sampled_plan import sampled
+
         quiet = partial(facts_of, redactor=intake.redactor)
         plan, drawn, count = sampled(plan, sample, marks, intake.sieve, quiet)
         total.add(count)

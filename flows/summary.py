@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from records.printable import printable, printable_lines
+from records.reply import FINAL_FAILURES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +32,9 @@ class Summary:
     redactions: Counter[str] = field(default_factory=Counter)
     asked: int = 0
     not_asked: Counter[str] = field(default_factory=Counter)
+    explored: int = 0
+    """Questions at explored steps; of them `explored_left` were not asked."""
+    explored_left: int = 0
     left_over: int = 0
     """Questions among those not asked that the next run asks: the cap was reached, a teacher was out."""
     calls: int = 0
@@ -39,9 +43,16 @@ class Summary:
     spent_usd: float = 0.0
     held_usd: float = 0.0
     held_calls: int = 0
+    unpriced_usd: float = 0.0
+    unpriced_calls: int = 0
+    """Calls whose price nobody said: booked as spent at their worst case."""
     verdicts: Counter[str] = field(default_factory=Counter)
     hindsight_skips: Counter[str] = field(default_factory=Counter)
     pairs: Counter[str] = field(default_factory=Counter)
+    gate: dict[str, Any] = field(default_factory=dict)
+    """What the gate did, of the whole run (`flows.gate_report`)."""
+    standing: dict[str, Any] = field(default_factory=dict)
+    """How the teachers stand against the agents, of the whole run (`flows.standing`)."""
     stopped: str | None = None
 
     def add(self, other: "Summary") -> None:
@@ -50,6 +61,10 @@ class Summary:
             mine, theirs = getattr(self, item.name), getattr(other, item.name)
             if item.name == "stopped":
                 self.stopped = mine or theirs
+            elif item.name == "gate":
+                self.gate = mine or theirs
+            elif item.name == "standing":
+                self.standing = theirs or mine
             else:
                 setattr(self, item.name, mine + theirs)
 
@@ -87,6 +102,9 @@ class ReleaseOutcome:
     note: str = ""
     gate: str = ""
     """What the publish gate said, a line for people each."""
+    siblings: dict[str, int] = field(default_factory=dict)
+    """Pairs that look across traces, by kind: they are made for the release."""
+    no_sibling: dict[str, int] = field(default_factory=dict)
 
 
 def _counts(counter: dict[str, int], most: int = 12) -> str:
@@ -106,6 +124,7 @@ def closing_rows(
     summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
 ) -> list[tuple[str, str]]:
     """The closing table as (what, figures), in the order of the data flow."""
+    made = {**summary.pairs, **release.siblings}
     rows = [
         ("files read", _files(summary)),
         ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
@@ -114,27 +133,48 @@ def closing_rows(
         ("worth knowing", _counts(dict(summary.flags)) or "nothing"),
         ("redacted", _counts(dict(summary.redactions)) or "nothing found"),
         ("teachers", ", ".join(teachers) or "none: nothing was sent"),
-        ("questions asked", f"{summary.asked:,}"),
+        ("questions asked", _asked(summary)),
         ("not asked", _counts(dict(summary.not_asked)) or "-"),
         ("calls", f"{summary.calls:,} sent, {summary.reused:,} answered from the ledger"),
         ("failed calls", _failures(summary)),
         ("spent / cap", _spent(summary, cap_usd)),
         ("votes", _counts(dict(summary.verdicts)) or "-"),
         ("no hindsight pair", _counts(dict(summary.hindsight_skips)) or "-"),
-        ("pairs made", _counts(dict(summary.pairs)) or "none"),
+        ("pairs made", _counts(made) or "none"),
         ("dropped", _counts(release.dropped) or "none"),
-        ("pairs released", _released(dict(summary.pairs), release)),
+        ("pairs released", _released(made, release)),
         ("release", _release_text(release)),
     ]
+    if release.no_sibling:
+        rows.insert(-4, ("no sibling pair", _counts(release.no_sibling)))
     if summary.left_out:
         rows.insert(2, ("sessions left out", _counts(dict(summary.left_out))))
     if summary.unmatched:
         rows.insert(2, ("selection", "\n".join(map(printable, summary.unmatched))))
     if release.gate:
         rows.insert(-1, ("publish gate", release.gate))
+    if summary.gate:
+        at = next(place for place, (what, _) in enumerate(rows) if what == "not asked")
+        rows.insert(at + 1, ("gate", _gate(summary.gate)))
+    if summary.standing:
+        at = next(place for place, (what, _) in enumerate(rows) if what == "votes")
+        rows.insert(at, ("teachers' standing", "\n".join(standing_lines(summary.standing))))
     if summary.stopped:
         rows.append(("stopped", summary.stopped))
     return rows
+
+
+def standing_lines(report: dict[str, Any]) -> list[str]:
+    """`flows.standing.standing_report` as lines for people."""
+    lines = []
+    for name, each in report.items():
+        told = (
+            f"{each['standing']:>7.2f}  {name}, with the others at {each['agreed']} of {each['asked']} steps"
+        )
+        if each["weaker"]:
+            told += ": weaker than the agents, its votes make bad labels"
+        lines.append(told if each["told"] else f"{told} (too few to tell)")
+    return lines
 
 
 def _files(summary: Summary) -> str:
@@ -142,9 +182,21 @@ def _files(summary: Summary) -> str:
     return f"{summary.files:,}" + changes + _indent(summary.unread, "unread")
 
 
+def _asked(summary: Summary) -> str:
+    if not summary.explored_left:
+        return f"{summary.asked:,}"
+    return f"{summary.asked:,}\n{summary.explored_left:,} of {summary.explored:,} at explored steps left"
+
+
 def _failures(summary: Summary) -> str:
     text = _counts(dict(summary.failures))
-    return f"{text}\nthe same command asks these again" if text else "none"
+    if not text:
+        return "none"
+    final = sorted(FINAL_FAILURES & summary.failures.keys())
+    if len(final) == len(summary.failures):
+        return f"{text}\nkept: the same requests would fail again"
+    but = f", but not {' and '.join(final)}" if final else ""
+    return f"{text}\nthe same command asks these again{but}"
 
 
 def _spent(summary: Summary, cap_usd: float | None) -> str:
@@ -153,7 +205,25 @@ def _spent(summary: Summary, cap_usd: float | None) -> str:
     text = f"{_money(summary.spent_usd)} / {_money(cap_usd)}"
     if summary.held_usd:
         text += f"\n{_money(summary.held_usd)} held for {summary.held_calls:,} calls that were cut off"
+    if summary.unpriced_calls:
+        calls = f"{summary.unpriced_calls:,} calls at their worst case: nobody said what they cost"
+        text += f"\n{_money(summary.unpriced_usd)} of it for {calls}"
     return text
+
+
+def _gate(report: dict[str, Any]) -> str:
+    """`flows.gate_report` in lines."""
+    asked, skipped = report["steps"]["ask"], report["steps"]["skip"]
+    lines = [f"{report['policy']} ({report['version']})"]
+    lines += [f"{count:>7,}  steps asked: {why}" for why, count in asked.items()]
+    lines += [f"{count:>7,}  steps not asked: {why}" for why, count in skipped.items()]
+    pairs = report["pairs"]
+    if report["policy"] != "all" or pairs["asked"] < pairs["steps"]:
+        lines.append(
+            f"{pairs['counted']:,.0f} steps gave a pair; all would give about {pairs['estimate']:,.0f}"
+            f" (95 %: {pairs['low']:,.0f} to {pairs['high']:,.0f})"
+        )
+    return "\n".join(lines)
 
 
 def _released(made: dict[str, int], release: ReleaseOutcome) -> str:

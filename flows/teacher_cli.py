@@ -1,11 +1,15 @@
 """`tracemill replay` and `tracemill estimate` on the command line."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from flows.cli_options import AskAgain, Config, Json, MaxUsd, Preset, WorkspaceOption, Yes
 from flows.cli_sources import DenyProject, Project, Since, Until, overrides_asked, select_asked
+
+if TYPE_CHECKING:
+    from flows.settings import RunSettings
 
 Concurrency = Annotated[int | None, typer.Option(help="Calls in flight at most.")]
 
@@ -28,11 +32,8 @@ def replay(
     json: Json = False,
 ) -> None:
     """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
-    from flows.settings import load_settings
-
-    over = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
-    over |= select_asked(project, deny_project, since, until)
-    settings = load_settings(config, over)
+    asked = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
+    settings = _settings(config, asked, select_asked(project, deny_project, since, until))
     if dry_run:
         from flows.commands import dry_run_only
 
@@ -61,8 +62,14 @@ def estimate(
 ) -> None:
     """Say what a replay would ask, cost and take, by teacher and in all; spends nothing, works offline."""
     from flows.commands import estimate_only
+
+    asked = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
+    chosen = select_asked(project, deny_project, since, until)
+    estimate_only(_settings(config, asked, chosen), refresh, json)
+
+
+def _settings(config: Path | None, *flags: dict[str, Any]) -> "RunSettings":
+    """The configuration with the flags over it, a table each."""
     from flows.settings import load_settings
 
-    over = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
-    over |= select_asked(project, deny_project, since, until)
-    estimate_only(load_settings(config, over), refresh, json)
+    return load_settings(config, {key: value for table in flags for key, value in table.items()})

@@ -5,14 +5,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agreement.policy import Policy
-from agreement.settling import Referee
+from agreement.settling import Referee, Stop
 from flows.settings import RunSettings
+from records.families import UNKNOWN
 from records.reply import Decision
+from teachers.settings import TeacherSettings
 
 if TYPE_CHECKING:
     from flows.shard_work import Shown
 
 ASKED = "asked"
+TOO_FEW = "too few families may vote"
 
 
 def policy_of(settings: RunSettings) -> Policy:
@@ -22,14 +25,41 @@ def policy_of(settings: RunSettings) -> Policy:
 
 def referee_of(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:
     """Who says when a step of these traces is settled; None where every teacher is asked everywhere."""
-    if settings.replay.stop == "off":
+    return referee_for(shown, policy_of(settings), settings.replay.stop)
+
+
+def referee_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee | None:
+    """The same for a vote and a rule of stopping."""
+    if stop == "off":
         return None
     states = {
         str(state.step_id): (state, item.presentations[state.context.index].tools)
         for item in shown
         for state in item.trace.states()
     }
-    return Referee(states, policy_of(settings), settings.replay.stop)
+    return Referee(states, policy, stop)
+
+
+def drop_hopeless(
+    decisions: Sequence[Decision], teachers: Sequence[TeacherSettings], vote: Policy
+) -> list[Decision]:
+    """Where fewer teachers or families than the vote needs would be asked, none is."""
+    families = {teacher.name: teacher.family for teacher in teachers}
+    asked: dict[str, list[str]] = {}
+    for decision in decisions:
+        if decision.verdict == "ask":
+            asked.setdefault(decision.step_id, []).append(families[decision.teacher])
+    hopeless = {
+        step_id
+        for step_id, found in asked.items()
+        if len(found) < vote.threshold or len(set(found) - {UNKNOWN}) < vote.min_families
+    }
+    return [
+        replace(d, verdict="skip", reason=TOO_FEW, probability=0.0)
+        if d.verdict == "ask" and d.step_id in hopeless
+        else d
+        for d in decisions
+    ]
 
 
 def with_outcomes(decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]) -> list[Decision]:

@@ -29,16 +29,19 @@ def record_accepted(path: Path, findings: Iterable[Finding]) -> None:
     """Add findings accepted now, with the time (UTC) and where they stood first."""
     entries = read_accepted(path)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    first: dict[str, Finding] = {}
+    for found in findings:
+        first.setdefault(found.fingerprint, found)
     new = {
-        found.fingerprint: {
-            "fingerprint": found.fingerprint,
+        name: {
+            "fingerprint": name,
             "rule": found.rule,
             "opinions": list(found.opinions),
             "accepted_at": now,
             "where": found.where(),
         }
-        for found in findings
-        if found.fingerprint not in entries
+        for name, found in first.items()
+        if name not in entries
     }
     if new:
         kept = sorted([*entries.values(), *new.values()], key=lambda entry: entry["fingerprint"])

@@ -89,6 +89,10 @@ DECISIONS = pa.schema(
         ("probability", pa.float64()),
         ("coin", pa.float64()),
         ("outcome", pa.string()),
+        ("features", pa.list_(pa.string())),
+        ("belief", pa.float64()),
+        ("utility", pa.float64()),
+        ("expected_usd", pa.float64()),
     ]
 )
 REPLIES = pa.schema(
@@ -133,7 +137,14 @@ VOTE = pa.struct(
         ("request_key", pa.string()),
     ]
 )
-VOTES = pa.schema([("step_id", pa.string()), ("verdict", pa.string()), ("votes", pa.list_(VOTE))])
+VOTES = pa.schema(
+    [
+        ("step_id", pa.string()),
+        ("verdict", pa.string()),
+        ("votes", pa.list_(VOTE)),
+        ("simulated", pa.bool_()),
+    ]
+)
 PAIR_TEXT_FIELDS = (
     "step_id",
     "label_source",
@@ -168,9 +179,9 @@ PAIRS = pa.schema(
 
 SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "traces": (3, TRACES),
-    "decisions": (2, DECISIONS),
+    "decisions": (3, DECISIONS),
     "replies": (1, REPLIES),
-    "votes": (1, VOTES),
+    "votes": (2, VOTES),
     "pairs": (1, PAIRS),
 }
 Upgrade = Callable[[pa.Table], pa.Table]

@@ -36,7 +36,7 @@ def _is_plain(value: Any) -> bool:
     kind = type(value)
     if kind is dict:
         inner = value.values()
-    elif kind is list:
+    elif kind is list or kind is tuple:
         inner = value
     else:
         return kind in _PLAIN

@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Literal
 
 from records.quick_init import quick_init
@@ -45,6 +46,17 @@ class ToolCall:
         except ValueError:
             return None
         return value if isinstance(value, dict) else None
+
+
+@lru_cache(maxsize=64)
+def read_arguments(arguments: str) -> dict[str, Any] | None:
+    """The arguments of a call as an object, None where they are no JSON object. Read once while the same call
+    is looked at again: whoever takes it must not change it (`ToolCall.parsed` gives one of its own)."""
+    try:
+        value = json.loads(arguments)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from records.label_source import LabelSource
 from records.message import Message, ToolSpec
 
-LabelSource = Literal["teachers", "hindsight", "siblings"]
 Verified = Literal["none", "lookahead", "outcome", "execution"]
 
 
@@ -34,11 +34,13 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class StepVotes:
-    """All votes at a step and what they came to (`pair`, `no_agreement`, ...)."""
+    """All votes at a step and what they came to (`pair`, `no_agreement`, ...). `simulated` where any of the
+    teachers is."""
 
     step_id: str
     verdict: str
     votes: tuple[Vote, ...]
+    simulated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +86,14 @@ class DPOPair:
 
 @dataclass(frozen=True, slots=True)
 class NormalizedDPOPair:
-    """A pair that passed a recipe, with the flat strings the operators saw."""
+    """A pair that passed a recipe, with the flat strings the operators saw. `error` is what came back for the
+    rejected action where that failed, set with the state by the release writer."""
 
     pair: DPOPair
     chosen_text: str
     rejected_text: str
     recipe: str
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

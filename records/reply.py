@@ -25,6 +25,10 @@ class FailureKind(StrEnum):
     NO_CREDIT = "no_credit"  # 402 or 403: nothing more can be bought
 
 
+FINAL_FAILURES = frozenset({"truncated", "refused", "context_too_long"})
+"""Failures the same request would meet again: kept like answers, so that nobody pays for them twice."""
+
+
 @dataclass(frozen=True, slots=True)
 class TeacherUsage:
     """Tokens as the provider counted them. `prompt_tokens` includes cached ones."""
@@ -73,6 +77,8 @@ class Decision:
     `coin` in [0, 1) is a hash of seed and step; it is asked where `coin < probability`. `outcome` is added
     to those that were to be asked once the replay is over: `asked`, or why it was not (the label of the
     step was certain without it, a cap or the deadline was met): such an answer is censored, not missing.
+    A gate that chooses says by what: the step's `features`, the probability of a pair it believed in, the
+    `utility` of one and what asking was expected to cost.
     """
 
     step_id: str
@@ -83,3 +89,7 @@ class Decision:
     probability: float
     coin: float
     outcome: str = ""
+    features: tuple[str, ...] = ()
+    belief: float | None = None
+    utility: float | None = None
+    expected_usd: float | None = None

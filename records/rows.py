@@ -23,7 +23,7 @@ def decisions_to_table(decisions: Iterable[Decision]) -> pa.Table:
 
 def decisions_from_table(table: pa.Table) -> list[Decision]:
     """The inverse of `decisions_to_table`."""
-    return [Decision(**row) for row in table.to_pylist()]
+    return [Decision(**{**row, "features": tuple(row["features"])}) for row in table.to_pylist()]
 
 
 def reply_to_row(reply: TeacherReply) -> dict[str, Any]:
@@ -66,7 +66,12 @@ def votes_to_table(steps: Iterable[StepVotes]) -> pa.Table:
 def votes_from_table(table: pa.Table) -> list[StepVotes]:
     """The inverse of `votes_to_table`."""
     return [
-        StepVotes(row["step_id"], row["verdict"], tuple(Vote(**vote) for vote in row["votes"]))
+        StepVotes(
+            row["step_id"],
+            row["verdict"],
+            tuple(Vote(**vote) for vote in row["votes"]),
+            row["simulated"],
+        )
         for row in table.to_pylist()
     ]
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 _LONGEST_TYPE = 40
 
@@ -37,7 +38,10 @@ class IngestReport:
 def record_type(value: object) -> str:
     """The type that a record says it has, as it may be counted and shown; `untyped` where it says none, and
     `other` where that is no name of a type: content may stand there, and reports are not redacted."""
-    if not isinstance(value, str) or not value:
-        return "untyped"
+    return _typed(value) if isinstance(value, str) and value else "untyped"
+
+
+@lru_cache(maxsize=256)
+def _typed(value: str) -> str:
     plain = value.isascii() and not any(c.isdigit() or c.isspace() or c in "@/\\" for c in value)
     return value if plain and len(value) <= _LONGEST_TYPE else "other"

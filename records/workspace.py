@@ -169,9 +169,12 @@ class Workspace:
             )
         return metadata
 
-    def current(self, name: str, traces: frozenset[str] | None = None) -> Iterator[pa.Table]:
+    def current(
+        self, name: str, traces: frozenset[str] | None = None, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.Table]:
         """What the table says today, shard by shard, newest first: of each trace only the rows of the
-        newest shard that covers it. `traces` limits it to those."""
+        newest shard that covers it. `traces` limits it to those, `columns` to some columns, the one that
+        names the trace among them."""
         done: set[str] = set()
         for shard in reversed(self.live(name)):
             wanted = self.covers(name, shard) - done
@@ -179,14 +182,17 @@ class Workspace:
             if traces is not None:
                 wanted &= traces
             if wanted:
-                yield _of_traces(name, self.read(name, shard), wanted)
+                yield _of_traces(name, self.read(name, shard, columns), wanted)
 
-    def read(self, name: str, shard: Shard) -> pa.Table:
-        """One shard as a table of today's schema."""
+    def read(self, name: str, shard: Shard, columns: Sequence[str] | None = None) -> pa.Table:
+        """One shard as a table of today's schema, or some of its columns."""
         path = self.root / shard.path
         version = int(self._metadata(name, shard)[b"tracemill.schema"])
-        table = pq.ParquetFile(path).read().replace_schema_metadata(None)
-        return upgrade(name, table, version, str(path))
+        file = pq.ParquetFile(path)
+        if columns is not None and version == SCHEMAS[name][0]:
+            return file.read(columns=list(columns)).replace_schema_metadata(None)
+        table = upgrade(name, file.read().replace_schema_metadata(None), version, str(path))
+        return table if columns is None else table.select(columns)
 
     @contextmanager
     def lock(self) -> Iterator[None]:

@@ -57,8 +57,9 @@ def build_teachers(
     shared: dict[tuple, tuple[Transport, Catalogue]] = {}
     book = book or PriceBook()
     if not to_ask:
-        keys = {name: NO_KEY for one in settings if (name := getattr(one, "api_key_env", None))}
-        environ = keys | dict(environ)
+        named = {name for one in settings if (name := getattr(one, "api_key_env", None))}
+        missing = {name for name in named if not environ.get(name, "").strip()}
+        environ = dict(environ) | dict.fromkeys(missing, NO_KEY)
     teachers: list[Teacher] = []
     for one in settings:
         if isinstance(one, SimulatedSettings):

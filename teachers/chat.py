@@ -10,17 +10,17 @@ from records.identity import request_key
 from records.reply import FailureKind, TeacherReply
 from teachers.catalogue import Catalogue
 from teachers.chain import ChainMemory
-from teachers.completion import Completion, parse_json, raw_of, read_completion
+from teachers.completion import Completion, billed_nusd, parse_json, raw_of, read_completion
 from teachers.faults import Fault, fault_of_status
 from teachers.model_card import ModelCard
 from teachers.offline_prices import OFFLINE_DAY, offline_price
 from teachers.price_book import PriceBook
 from teachers.prices import Price, nusd_to_usd, price_of
 from teachers.question import Question, require_redacted
-from teachers.request_body import message_bytes, request_body
+from teachers.request_body import message_bytes, request_body, request_bytes
 from teachers.settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
 from teachers.teacher import Asked, reply_to
-from teachers.transport import Received, Transport, TransportFault
+from teachers.transport import GENERATION_HEADER, Received, Transport, TransportFault
 from teachers.usable import card_found, entry_of, require_usable
 
 SIMULATED_HEADER = "x-tracemill-simulated"
@@ -134,7 +134,7 @@ class ChatTeacher:
         if before is not None and before.tokens:
             tokens = before.tokens + message_bytes(question.messages[before.messages :])
         else:
-            tokens = len(self.body(question, 0))
+            tokens = request_bytes(self._settings, question, 0, self._card, before)
         longest = self._card.context_tokens
         return self._card.price.bound_nusd(
             tokens if longest is None else min(tokens, longest), self._settings.max_tokens
@@ -144,7 +144,8 @@ class ChatTeacher:
         """One attempt. Raises PrivacyError where the question was never redacted."""
         require_redacted([question])
         if self._is_too_long(question):
-            return self._asked(question, sample, Completion(fault=Fault(FailureKind.CONTEXT_TOO_LONG)), 0.0)
+            found = Completion(fault=Fault(FailureKind.CONTEXT_TOO_LONG))
+            return replace(self._asked(question, sample, found, 0.0), sent=False)
         body = self.body(question, sample)
         started = time.perf_counter()
         try:
@@ -154,7 +155,7 @@ class ChatTeacher:
             broken = "broke off" if fault.sent else "cannot be reached"
             why = "gave no answer in time" if fault.timed_out else f"{broken} ({fault.kind})"
             found = Fault(kind, retry=True, billed=fault.sent, why=why)
-            completion = Completion(fault=found, raw=fault.kind)
+            completion = Completion(fault=found, generation_id=fault.generation_id, raw=fault.kind)
             return self._asked(question, sample, completion, time.perf_counter() - started)
         latency_s = time.perf_counter() - started
         completion = self._read(received)
@@ -184,7 +185,8 @@ class ChatTeacher:
         body = parse_json(received.text)
         fault = fault_of_status(received.status, body, received.headers)
         fault = replace(fault, why=fault.why or f"answers {received.status}")
-        return Completion(fault=fault, raw=raw_of(body, received.text, self._redact))
+        named = received.headers.get(GENERATION_HEADER)
+        return Completion(fault=fault, generation_id=named, raw=raw_of(body, received.text, self._redact))
 
     def _asked(
         self,
@@ -196,8 +198,11 @@ class ChatTeacher:
     ) -> Asked:
         fault = completion.fault
         cost = completion.cost_nusd
-        if cost is None and fault is not None and not fault.billed:
+        unbilled = fault is not None and not fault.billed and not cost
+        if unbilled:
             cost = 0
+        can_look = isinstance(self._settings, OpenRouterSettings) and not (unbilled or completion.cost_said)
+        bill_id = completion.generation_id if can_look else None
         reply = replace(
             reply_to(self, question, sample, self.request_key(question, sample)),
             model=completion.model,
@@ -213,9 +218,18 @@ class ChatTeacher:
             raw=completion.raw,
         )
         if fault is None:
-            return Asked(reply, cost)
+            return Asked(reply, cost, bill_id=bill_id or "")
         why = fault.why or f"answers with a fault ({fault.kind})"
-        return Asked(reply, cost, fault.retry, fault.retry_after_s, fault.halt, why, fault.account)
+        wait_s = fault.retry_after_s
+        return Asked(reply, cost, fault.retry, wait_s, fault.halt, why, fault.account, bill_id or "")
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        """What OpenRouter's page on the answer says, looked up once; it may come seconds after the answer."""
+        try:
+            received = await self._transport.generation(bill_id)
+        except TransportFault:
+            return None
+        return billed_nusd(received.text) if received.status == 200 else None
 
     async def close(self) -> None:
         """Closes the connections to the server; teachers that share them open new ones."""

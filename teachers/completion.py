@@ -11,13 +11,15 @@ from records.message import Action, ToolCall
 from records.reply import FailureKind, TeacherUsage
 from teachers.faults import Fault, fault_in_body
 from teachers.prices import Price, usd_up
+from teachers.transport import GENERATION_HEADER
 
 _RAW_FAILURE_CHARS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What a body of HTTP 200 holds: an action, or the fault in its place; `cost_nusd` None: unknown."""
+    """What a body of HTTP 200 holds: an action, or the fault in its place. `cost_nusd` None: unknown;
+    `cost_said` is False where it is what the tokens come to at the known price."""
 
     action: Action | None = None
     fault: Fault | None = None
@@ -27,6 +29,7 @@ class Completion:
     finish_reason: str | None = None
     usage: TeacherUsage = field(default_factory=TeacherUsage)
     cost_nusd: int | None = None
+    cost_said: bool = False
     raw: str = ""
 
 
@@ -97,13 +100,22 @@ def stated_cost_nusd(body: Mapping[str, Any]) -> int | None:
     return usd_up(cost) + (usd_up(upstream) if usage.get("is_byok") is True and upstream else 0)
 
 
-def cost_nusd(body: Mapping[str, Any], price: Price) -> int | None:
-    """The stated cost; else the tokens at the known price; else None."""
-    stated = stated_cost_nusd(body)
-    usage = usage_of(body)
-    if stated is not None or not usage.prompt_tokens:
-        return stated
+def counted_cost_nusd(usage: TeacherUsage, price: Price) -> int | None:
+    """What the tokens come to at the known price, None where they were not counted."""
+    if not usage.prompt_tokens:
+        return None
     return price.cost_nusd(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
+
+
+def billed_nusd(text: str) -> int | None:
+    """What OpenRouter's page on an answer (`GET /generation`) says was charged for it, as
+    `stated_cost_nusd`; None where it does not say."""
+    page = _dict(_dict(parse_json(text)).get("data"))
+    cost = _amount(page.get("total_cost"))
+    if cost is None:
+        return None
+    upstream = _amount(page.get("upstream_inference_cost"))
+    return usd_up(cost) + (usd_up(upstream) if page.get("is_byok") is True and upstream else 0)
 
 
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
@@ -157,11 +169,12 @@ def read_completion(
 ) -> Completion:
     """Reads a body of HTTP 200; every text in it is redacted before anything else is done with it. The
     generation's id is in a header too, also of answers that are of no use: their cost can be looked up."""
-    parsed, named = parse_json(text), headers.get("x-generation-id")
+    parsed, named = parse_json(text), headers.get(GENERATION_HEADER)
     if not isinstance(parsed, dict):
         fault = Fault(FailureKind.MALFORMED, retry=True, billed=True)
         return Completion(fault=fault, generation_id=named, raw=raw_of(None, text, redact))
     body: dict[str, Any] = redact_leaves(parsed, redact)
+    usage, stated = usage_of(body), stated_cost_nusd(body)
     judged = _judge(body, headers)
     choice = _first(body)
     if choice.get("logprobs") and choice.get("message") != _first(parsed).get("message"):
@@ -173,7 +186,8 @@ def read_completion(
         provider=_text(parsed.get("provider")),
         generation_id=_text(parsed.get("id")) or named,
         finish_reason=_text(choice.get("finish_reason")),
-        usage=usage_of(body),
-        cost_nusd=cost_nusd(body, price),
+        usage=usage,
+        cost_nusd=counted_cost_nusd(usage, price) if stated is None else stated,
+        cost_said=stated is not None,
         raw=orjson.dumps(body).decode() if isinstance(judged, Action) else raw_of(parsed, text, redact),
     )

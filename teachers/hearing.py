@@ -17,7 +17,7 @@ class Hearing:
     ) -> None:
         """`families` has the vendor family of every teacher, by name."""
         self._referee = referee
-        self._explored = {d.step_id for d in decisions if d.reason == EXPLORED}
+        self.explored = {d.step_id for d in decisions if d.reason == EXPLORED}
         self._families = families
         self._heard: dict[str, list[TeacherReply]] = {}
 
@@ -42,7 +42,7 @@ class Hearing:
 
     def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
         """How a step stands while teachers of these names may still be heard."""
-        if self._referee is None or step_id in self._explored:
+        if self._referee is None or step_id in self.explored:
             return Standing("", len(waiting))
         heard = [reply for reply in self._heard.get(step_id, ()) if reply.teacher not in waiting]
         return self._referee.stand(step_id, heard, [self._families[name] for name in waiting])

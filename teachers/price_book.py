@@ -14,10 +14,13 @@ from typing import Any
 from records.errors import WorkspaceError
 from records.files import read_json_file, write_json
 from teachers.model_card import ModelCard, card_of_endpoints, differences, kept
+from teachers.offline_prices import OFFLINE_DAY, OFFLINE_PRICES
+from teachers.prices import MILLION
 
 PRICES = "prices.json"
 PRICES_SCHEMA = 1
 FRESH_S = 600.0
+TABLE = f"the table of {OFFLINE_DAY}"
 
 
 def _nothing(line: str) -> None:
@@ -28,13 +31,18 @@ def _nothing(line: str) -> None:
 class PriceBook:
     """The models of one workspace by server and id. Without a `path` it lives as long as the process.
 
-    `say` is handed a line for every model whose price or snapshot is another than the one kept, before
-    any call; `changes` has them all.
+    `say` is handed a line for every model whose price or snapshot is another than planned, before any call;
+    `changes` has them all. Planned is what `planned` has of a model, by server and id; else what was kept;
+    else the table that ships.
     """
 
     path: Path | None = None
     say: Callable[[str], None] = _nothing
     changes: list[str] = field(default_factory=list)
+    planned: Mapping[tuple[str, str], Mapping[str, Any]] = field(
+        default_factory=dict[tuple[str, str], Mapping[str, Any]]
+    )
+    _compared: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _pages: dict[str, dict[str, Any]] | None = None
     _recent: dict[object, tuple[float, Any]] = field(
         default_factory=dict[object, tuple[float, Any]],
@@ -76,21 +84,43 @@ class PriceBook:
             return None
         return None if card is None else (card, str(page["read_at"])[:10])
 
+    def page(self, server: str, model: str) -> dict[str, Any] | None:
+        """What is kept of a model: `entry`, `endpoints` and `read_at`; None where nothing is."""
+        return self._read().get(_key(server, model))
+
     def remember(
         self, server: str, model: str, entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]]
     ) -> None:
         """Keep what a catalogue says now, and say what it said otherwise before."""
         pages, key = self._read(), _key(server, model)
         now = {"entry": kept(entry), "endpoints": [kept(each) for each in endpoints]}
-        before = pages.get(key)
-        if before is not None:
-            for what in _changes(before, now):
-                line = f"{model}: {what} since {str(before.get('read_at'))[:10]}"
-                self.changes.append(line)
-                self.say(line)
+        before = pages.get(key) or _table_page(model)
+        if (server, model) not in self._compared:
+            self._compared.add((server, model))
+            before = self.planned.get((server, model)) or before
+        if before is not None and (changed := _changes(before, now)):
+            since = before.get("read_at")
+            line = f"{model}: {', '.join(changed)} since {str(since)[:10] if since else TABLE}"
+            self.changes.append(line)
+            self.say(line)
         pages[key] = now | {"read_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
         if self.path is not None:
             write_json(self.path, {"schema": PRICES_SCHEMA, "models": pages})
+
+
+def _table_page(model: str) -> dict[str, Any] | None:
+    """The page of a model as far as the table that ships has it."""
+    settings = OFFLINE_PRICES.get(model)
+    if settings is None or settings.tiers:
+        return None
+    given = {
+        "prompt": settings.prompt_usd,
+        "completion": settings.completion_usd,
+        "input_cache_read": settings.cache_read_usd,
+        "input_cache_write": settings.cache_write_usd,
+    }
+    pricing = {name: format(usd / MILLION, "f") for name, usd in given.items() if usd is not None}
+    return {"entry": {"pricing": pricing}, "endpoints": [], "read_at": None}
 
 
 def _key(server: str, model: str) -> str:
@@ -100,7 +130,11 @@ def _key(server: str, model: str) -> str:
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What is dearer, cheaper or another model than before: of the model's own page, and of each provider
     that was there before."""
-    found = differences(before.get("entry") or {}, now["entry"])
+    old_entry, new_entry = before.get("entry") or {}, now["entry"]
+    if before.get("read_at") is None:  # a table says less than a page
+        pricing = {name: new_entry["pricing"].get(name) for name in old_entry["pricing"]}
+        new_entry = {"pricing": pricing}
+    found = differences(old_entry, new_entry)
     if found:
         return found
     old = {each.get("tag"): each for each in before.get("endpoints") or ()}

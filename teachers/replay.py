@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from agreement.settling import Referee
 from records.reply import Decision, TeacherReply
 from teachers.caching import cache_rule
+from teachers.exploring import Room, in_phases
+from teachers.fitting import row_of, said_of, too_long
 from teachers.flight import LEAD, Flight
+from teachers.garbage import rare_collections
 from teachers.hearing import Hearing
 from teachers.ledger import Ledger
 from teachers.pace import Pace
@@ -25,6 +28,7 @@ from teachers.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
 from teachers.settings import ReplaySettings
 from teachers.strand import Call
 from teachers.teacher import Teacher
+from teachers.written import StillAsked
 
 OnReply = Callable[[TeacherReply, bool], None]
 Redact = Callable[[TeacherReply], TeacherReply]
@@ -38,8 +42,10 @@ class ReplayResult:
 
     `stopped` is the one line that says why the run ended early, None where it did not: a rerun goes on
     from there. `counters`: `wanted`, `cached`, `asked` (answers that needed a call), `attempts`,
-    `retries`, `answered`, `failed:<kind>`, `not_asked:<why>`, `most_in_flight`. `not_asked` has the reason
-    by step and teacher; the label of a step is certain where it begins with `NOT_NEEDED`.
+    `retries`, `answered`, `failed:<kind>`, `not_asked:<why>`, `most_in_flight`, `unpriced` (attempts that
+    nobody said the price of: they count at their worst case, `unpriced_nusd` in all), `explored` (of those
+    wanted, the ones at explored steps, `explored_left` of them not asked). `not_asked` has the reason by
+    step and teacher; the label of a step is certain where it begins with `NOT_NEEDED`.
     """
 
     replies: list[TeacherReply]
@@ -62,26 +68,34 @@ async def replay(
     interrupted: asyncio.Event | None = None,
     referee: Referee | None = None,
     time_left_s: float | None = None,
+    later: float = 0.0,
     redact: Redact | None = None,
+    tell: Callable[[str, str], None] | None = None,
 ) -> ReplayResult:
     """Asks what was decided, in the run `run_id` that was opened in the ledger.
 
     `on_reply` gets every reply with True where it came from the ledger, `on_wait` every wait before
     another attempt, `on_spared` a call for every answer that is not needed any more. Once `interrupted` is
     set nothing more goes out, and the result has what was in flight by then; nor does anything once
-    `time_left_s` is over. `redact` gives a reply as it may be judged and handed out. Steps that the
-    `referee` calls settled are not asked further; without one all is asked. Raises PrivacyError before
-    anything where a question was not redacted, TeacherError before any money where a teacher that is needed
-    cannot answer, LedgerError where the ledger fails.
+    `time_left_s` is over. Of the run, `later` times as much as this is still to come: where the cap or the
+    time may not last for all of it, explored steps go first. `tell` gets, before anything is spent, a teacher
+    and what its user should know: prompts that are longer than its context. `redact` gives a reply as
+    it may be judged and handed out. Steps that the `referee` calls settled are not asked further; without one
+    all is asked.
+
+    Raises PrivacyError before anything where a question was not redacted, TeacherError before any money where
+    a teacher that is needed cannot answer, LedgerError where the ledger fails.
     """
     require_redacted(questions)
     settings, decisions = settings or ReplaySettings(), list(decisions)
     hearing = Hearing(referee, decisions, {teacher.name: teacher.family for teacher in teachers})
     caller = Caller(ledger, run_id, settings, Counter(), on_wait)
-    run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is)
+    run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is, tell)
     watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
     try:
-        return await run.run(plan_items(questions, decisions, teachers, settings.samples), time_left_s)
+        with rare_collections():
+            items = plan_items(questions, decisions, teachers, settings.samples)
+            return await run.run(items, time_left_s, later)
     finally:
         watching.cancel()
         try:
@@ -103,7 +117,9 @@ class _Replay:
         on_reply: OnReply | None,
         on_spared: Callable[[], None] | None,
         redact: Redact,
+        tell: Callable[[str, str], None] | None,
     ) -> None:
+        self._tell = tell
         self.counters = caller.counters
         self.purse = caller.purse
         self._caller = caller
@@ -121,13 +137,19 @@ class _Replay:
         await interrupted.wait()
         self._caller.stop(INTERRUPTED)
 
-    async def run(self, items: Sequence[Item], time_left_s: float | None) -> ReplayResult:
+    async def run(self, items: Sequence[Item], time_left_s: float | None, later: float) -> ReplayResult:
         await self.purse.book(self.purse.ledger.write_off_stale, self._settings.write_off_after_s)
         self.counters["wanted"] = len(items)
+        deadline = None if time_left_s is None else asyncio.get_running_loop().time() + time_left_s
         rest = self._unsettled(await self._from_ledger(items))
         if rest:
             await _check([*{id(item.teacher): item.teacher for item in rest}.values()])
-            await self._ask(rest, time_left_s)
+            rest = await self._fitting(rest)
+        if rest:
+            room = Room(await self._caller.room_nusd(), time_left_s, self._settings.concurrency, later)
+            for phase in in_phases(rest, self._hearing.explored, room):
+                await self._ask(phase, deadline)
+        self._count_explored(items)
         self.counters["most_in_flight"] = self.purse.most_in_flight
         replies = [self._replies[index] for index in sorted(self._replies)]
         late = TIME_UP if self.counters[f"not_asked:{DEADLINE}"] else None
@@ -153,20 +175,51 @@ class _Replay:
                 self._leave(item.call, f"{NOT_NEEDED}: {why}")
         return [item for item in items if item.question.step_id not in settled]
 
-    async def _ask(self, items: Sequence[Item], time_left_s: float | None) -> None:
+    async def _fitting(self, items: Sequence[Item]) -> list[Item]:
+        """The items that may fit their teachers' contexts. The others are rows, kept like answers."""
+        unfit = too_long(items)
+        if not unfit:
+            return list(items)
+        if self._tell is not None:
+            for teacher, line in said_of(items, unfit).items():
+                self._tell(teacher, line)
+        rows = [row_of(item) for item in unfit]
+        await self.purse.book(self.purse.ledger.remember, rows)
+        for item, row in zip(unfit, rows, strict=True):
+            self._record(item, row, True)
+        left = {item.index for item in unfit}
+        return self._unsettled([item for item in items if item.index not in left])
+
+    def _count_explored(self, items: Sequence[Item]) -> None:
+        explored = [item for item in items if item.question.step_id in self._hearing.explored]
+        self.counters["explored"] = len(explored)
+        self.counters["explored_left"] = sum(item.call[:2] in self._not_asked for item in explored)
+
+    async def _ask(self, items: Sequence[Item], deadline: float | None) -> None:
         """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""
         width, order = self._settings.concurrency, cheapest_first(items)
-        now = asyncio.get_running_loop().time()
-        deadline = None if time_left_s is None else now + time_left_s
+        time_left_s = None if deadline is None else max(deadline - asyncio.get_running_loop().time(), 0.0)
+        flying = {item.call: item for item in items}
+        still = StillAsked(item.question for item in items)
+
+        def drop(call: Call, reason: str) -> None:
+            self._leave(call, reason)
+            still.once_less(flying[call].question)
+
+        async def answer(item: Item, order: int) -> Outcome:
+            outcome = await self._answer(item, order)
+            still.once_less(item.question)
+            return outcome
+
         schedule = Schedule(
             strands_of(items, order, width, time_left_s),
             [teacher.name for teacher in order],
             Rules(LEAD if self._hearing.stops else None, deadline, width),
             self._hearing.stand,
             Pace({teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S),
-            self._leave,
+            drop,
         )
-        await Flight(schedule, {item.call: item for item in items}, self._caller, self._answer, width).land()
+        await Flight(schedule, flying, self._caller, answer, width).land()
 
     def _leave(self, call: Call, reason: str) -> None:
         self.counters[f"not_asked:{reason}"] += 1

@@ -11,6 +11,7 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
 from records.errors import TracemillError
 from records.reply import FailureKind, TeacherReply
+from teachers.bills import with_bill
 from teachers.ledger import Ledger
 from teachers.ledger_entries import Bought, Denied, Grant, Intent, Reservation
 from teachers.pauses import ACCOUNT, Pauses
@@ -67,6 +68,7 @@ class Caller:
         self.dry: str | None = None
         self.in_flight = 0
         self.purse = Purse(ledger)
+        self.backoff_s = settings.backoff_s
         self._run_id = run_id
         self._settings = settings
         self.counters = counters
@@ -109,7 +111,7 @@ class Caller:
             stop=lambda state: purchase.attempts >= self._settings.max_attempts,
             wait=self._wait_s,
             retry=retry_if_result(partial(self._again, item)),
-            sleep=self._nap,
+            sleep=self.nap,
             before_sleep=partial(self._tell, item.teacher.name),
             retry_error_callback=_last,
         )
@@ -128,7 +130,7 @@ class Caller:
         if self._on_wait is not None:
             self._on_wait(Wait(teacher, _last(state).why, state.upcoming_sleep))
 
-    async def _nap(self, seconds: float) -> None:
+    async def nap(self, seconds: float) -> None:
         """Sleeps, unless everything stops."""
         try:
             async with asyncio.timeout(seconds):
@@ -141,7 +143,7 @@ class Caller:
             left = self.pauses.left_s(teacher)
             if left <= 0:
                 return
-            await self._nap(left)
+            await self.nap(left)
 
     async def reserve(self, item: Item) -> Grant | None:
         """The worst case of one attempt, once the teacher may be asked again; None where all stopped."""
@@ -153,6 +155,7 @@ class Caller:
             teacher=item.teacher.name,
             request_key=item.key,
             amount_nusd=item.teacher.bound_nusd(item.question),
+            leave_nusd=item.leave_nusd,
         )
         return await self.purse.take(intent)
 
@@ -161,12 +164,19 @@ class Caller:
         if denied.scope == "trace":
             return f"{BUDGET} of the trace"
         left = max(denied.cap_nusd - denied.settled_nusd - denied.reserved_nusd, 0)
+        kept = f" and the ${nusd_to_usd(denied.kept_nusd):.6f} kept for explored steps to come"
         self.dry = self.dry or (
             f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} leaves "
-            f"${nusd_to_usd(left):.6f}, less than the ${nusd_to_usd(denied.wanted_nusd):.6f} the next call "
-            "may cost: raise the cap to ask the rest"
+            f"${nusd_to_usd(left):.6f}, less than the "
+            f"${nusd_to_usd(denied.wanted_nusd - denied.kept_nusd):.6f} the next call "
+            f"may cost{kept if denied.kept_nusd else ''}: raise the cap to ask the rest"
         )
         return BUDGET
+
+    async def room_nusd(self) -> int:
+        """What the run's cap leaves at the moment."""
+        spent = await self.purse.book(self.purse.ledger.spent, self._run_id)
+        return spent.cap_nusd - spent.settled_nusd - spent.reserved_nusd
 
     async def ask(self, item: Item, again: bool) -> Asked:
         """One attempt, cut off after `attempt_timeout_s`; what a teacher raises is a failed call."""
@@ -196,6 +206,9 @@ class Caller:
             self.purse.release(trace_id, reservation, outcome)
         else:
             stored = dump_reply(reply) if asked.final else None
+            if asked.cost_nusd is None:
+                self.counters["unpriced"] += 1
+                self.counters["unpriced_nusd"] += reservation.amount_nusd
             self.purse.settle(trace_id, reservation, asked.cost_nusd, stored, outcome)
             if (asked.cost_nusd or 0) > reservation.amount_nusd:
                 self.stop(f"a call of {item.teacher.name} cost more than its bound")
@@ -240,7 +253,12 @@ class _Purchase:
         if caller.stopped:
             caller.purse.release(item.question.trace_id, grant, STOPPED)
             return Outcome(reply=self._last, ends=STOPPED)
-        asked = await caller.ask(item, again=self._last is not None)
+        again = self._last is not None
+        asked = await caller.ask(item, again)
+        if not asked.sent:
+            caller.counters["attempts"] -= 1
+            caller.counters["retries" if again else "asked"] -= 1
+        asked = await with_bill(item.teacher, asked, caller.nap, caller.backoff_s)
         self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
         reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply

@@ -19,7 +19,7 @@ CUT_SHARE = 0.05
 """What cutting a strand may add to its cost where only the other strands wait for it."""
 HASTE_SHARE = 1.0
 """The same where it would not be through by the deadline."""
-_BYTES_A_TOKEN = 4
+BYTES_A_TOKEN = 4
 _MESSAGE_BYTES = 32
 _CACHED_SHARE = 0.9
 
@@ -27,7 +27,8 @@ _CACHED_SHARE = 0.9
 @dataclass(frozen=True, slots=True)
 class Item:
     """One answer wanted. `index` is its place in the result, `key` what it is bought under, `former_key`
-    what it may have been bought under before; empty where that is nothing else."""
+    what it may have been bought under before; empty where that is nothing else. It is bought only where
+    `leave_nusd` is left beside it."""
 
     index: int
     question: Question
@@ -35,6 +36,7 @@ class Item:
     sample: int
     key: str
     former_key: str = ""
+    leave_nusd: int = 0
 
     def bought(self, answers: Mapping[str, str]) -> str | None:
         """The stored answer among those of the ledger by key, None where there is none."""
@@ -157,4 +159,4 @@ def _tokens(question: Question, start: int = 0, end: int | None = None) -> int:
         _MESSAGE_BYTES + len(m.content) + sum(len(call.arguments) + len(call.name) for call in m.tool_calls)
         for m in messages
     )
-    return size // _BYTES_A_TOKEN
+    return size // BYTES_A_TOKEN

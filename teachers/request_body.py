@@ -8,24 +8,21 @@
 - The beginning of a prompt is marked for the families that cache at marks only.
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 from records.message import Message
-from records.state import MessageView
 from teachers.caching import LOOK_BACK_BLOCKS, cache_rule
 from teachers.chain import Shown
 from teachers.model_card import ModelCard
 from teachers.question import Question, sendable
 from teachers.settings import CompatibleSettings, OpenRouterSettings
+from teachers.written import TOOLS, WRITTEN, wire_message
 
 SESSION_CHARS = 256
 _MARK = {"type": "ephemeral"}
-_KEPT_BYTES = 24_000_000
-_KEPT_TOOLS = 256
 
 
 def request_body(
@@ -37,12 +34,34 @@ def request_body(
 ) -> bytes:
     """The request as it goes over the wire. `before` is the prompt of the same context that was answered
     last; it only moves cache marks. Equal arguments give equal bytes."""
+    return b"".join(_parts(settings, question, sample, card, before))
+
+
+def request_bytes(
+    settings: OpenRouterSettings | CompatibleSettings,
+    question: Question,
+    sample: int,
+    card: ModelCard,
+    before: Shown | None = None,
+) -> int:
+    """How long `request_body` is of the same arguments; costs no copy of it."""
+    return sum(map(len, _parts(settings, question, sample, card, before)))
+
+
+def _parts(
+    settings: OpenRouterSettings | CompatibleSettings,
+    question: Question,
+    sample: int,
+    card: ModelCard,
+    before: Shown | None,
+) -> list[bytes | memoryview]:
+    """The request in pieces."""
     places: list[int] = []
     if isinstance(settings, OpenRouterSettings) and cache_rule(settings.family).marked:
         places = mark_places(question.messages, before)
     rest: dict[str, Any] = {"max_tokens": settings.max_tokens}
     if question.tools:
-        rest |= {"tools": _TOOLS.of(question), "tool_choice": "auto"}
+        rest |= {"tools": TOOLS.of(question), "tool_choice": "auto"}
     if settings.temperature is not None and card.heeds("temperature"):
         rest["temperature"] = settings.temperature
     if settings.logprobs is not None and card.heeds("logprobs"):
@@ -51,102 +70,23 @@ def request_body(
         rest |= _openrouter_fields(settings, question, sample)
     head = b'{"model":' + orjson.dumps(settings.model) + b',"messages":['
     tail = orjson.dumps(rest)
-    return b"".join([head, *_messages(question.messages, places, settings.family), b"],", tail[1:]])
+    return [head, *_messages(question.messages, places, settings.family), b"],", tail[1:]]
 
 
-def _messages(messages: Sequence[Message], places: Sequence[int], family: str) -> list[bytes]:
+def _messages(messages: Sequence[Message], places: Sequence[int], family: str) -> list[bytes | memoryview]:
     """The messages as JSON, a comma between two of them, those at `places` with a cache mark."""
-    written = _WRITTEN.of(messages, family)
-    parts: list[bytes] = []
+    written = WRITTEN.of(messages, family)
+    parts: list[bytes | memoryview] = []
     start = 0
     for place in places:
-        marked = _wire(messages[place], family)
+        marked = wire_message(messages[place], family)
         text = {"type": "text", "text": marked["content"], "cache_control": _MARK}
         comma = b"," if place + 1 < len(messages) else b""
         parts += [written.part(start, place), orjson.dumps(marked | {"content": [text]}), comma]
         start = place + 1
-    last = len(messages) - 1
-    if start <= last:
-        parts.append(written.part(start, last))
-        parts.append(written.part(last, last + 1)[:-1])
+    if start < len(messages):
+        parts.append(written.part(start, len(messages))[:-1])
     return parts
-
-
-def _wire(message: Message, family: str) -> dict[str, Any]:
-    wire = sendable(message).to_wire()
-    if family == "deepseek" and message.tool_calls:
-        wire["reasoning_content"] = ""
-    return wire
-
-
-class _Prefix:
-    """The messages of one context as JSON, each followed by a comma, as far as they were asked for."""
-
-    def __init__(self, whole: Sequence[Message], family: str) -> None:
-        self._whole = whole
-        self._family = family
-        self._bytes = bytearray()
-        self._ends = [0]
-
-    def write(self, count: int) -> int:
-        """Writes the first `count` messages, where that was not done; gives how many bytes came to it."""
-        before = len(self._bytes)
-        for message in self._whole[len(self._ends) - 1 : count]:
-            self._bytes += orjson.dumps(_wire(message, self._family)) + b","
-            self._ends.append(len(self._bytes))
-        return len(self._bytes) - before
-
-    def part(self, start: int, end: int) -> bytes:
-        """The messages from `start` to before `end`, each followed by a comma."""
-        return bytes(memoryview(self._bytes)[self._ends[start] : self._ends[end]])
-
-    def __len__(self) -> int:
-        return len(self._bytes)
-
-
-class _Written:
-    """Contexts as JSON. Every prompt of a session begins with the one before, and each teacher is sent
-    them, so each message is written once; what was not used for longest goes where more than `_KEPT_BYTES`
-    are kept."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[int, bool], _Prefix] = OrderedDict()
-        self._bytes = 0
-
-    def of(self, messages: Sequence[Message], family: str) -> _Prefix:
-        """A prompt as a family is sent it. A context is told by the object it is, which is kept with it."""
-        whole = messages.whole if isinstance(messages, MessageView) else messages
-        place = (id(whole), family == "deepseek")
-        found = self._kept.pop(place, None) or _Prefix(whole, family)
-        if not isinstance(whole, tuple):
-            found.write(len(messages))
-            return found
-        self._kept[place] = found
-        self._bytes += found.write(len(messages))
-        while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
-            self._bytes -= len(self._kept.popitem(last=False)[1])
-        return found
-
-
-class _Tools:
-    """Tools as JSON: the same along a trace, and for all teachers."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[int, tuple[object, orjson.Fragment]] = OrderedDict()
-
-    def of(self, question: Question) -> orjson.Fragment:
-        """The tools of a question."""
-        found = self._kept.pop(id(question.tools), None)
-        if found is None:
-            found = (question.tools, orjson.Fragment(orjson.dumps(question.wire_tools())))
-        self._kept[id(question.tools)] = found
-        if len(self._kept) > _KEPT_TOOLS:
-            self._kept.popitem(last=False)
-        return found[1]
-
-
-_WRITTEN = _Written()
-_TOOLS = _Tools()
 
 
 def message_bytes(messages: Sequence[Message]) -> int:

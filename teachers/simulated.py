@@ -36,6 +36,11 @@ class SimulatedTeacher:
         """What its price list says."""
         return self._price
 
+    @property
+    def context_tokens(self) -> int | None:
+        """No end."""
+        return None
+
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is bought under."""
         settings = self._settings
@@ -99,6 +104,10 @@ class SimulatedTeacher:
             simulated=True,
             raw=json.dumps(given.wire_message(), ensure_ascii=False),
         )
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        """Nobody: every answer says what it cost."""
+        return None
 
     async def close(self) -> None:
         """Nothing is open."""

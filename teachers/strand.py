@@ -1,6 +1,5 @@
 """The state of what is asked along one run of steps; the schedule decides, this remembers."""
 
-from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -27,14 +26,14 @@ class Step:
     on their way. `together` is how many teachers may be asked at once, None where that is not known."""
 
     step_id: str
-    unsent: dict[str, deque[int]]
+    unsent: dict[str, list[int]]
     unstarted: list[str]
-    out: Counter[str] = field(default_factory=Counter[str])
+    out: dict[str, int] = field(default_factory=dict[str, int])
     together: int | None = None
 
     def heard(self, teacher: str) -> bool:
         """Whether nothing more will come of a teacher."""
-        return not self.unsent[teacher] and not self.out[teacher]
+        return not self.unsent[teacher] and not self.out.get(teacher)
 
     def waiting(self) -> list[str]:
         """Who may still be heard: those asked already, then the others in their order."""
@@ -47,8 +46,8 @@ class Step:
 
     def send(self, teacher: str) -> int:
         """The next sample of a teacher goes out."""
-        self.out[teacher] += 1
-        return self.unsent[teacher].popleft()
+        self.out[teacher] = self.out.get(teacher, 0) + 1
+        return self.unsent[teacher].pop(0)
 
     def came_home(self, teacher: str) -> None:
         """A sample came home."""
@@ -74,12 +73,14 @@ class Strand:
     are finished with, those in `opened` are begun and not finished, none behind `furthest` is begun;
     `held` where a follower lags behind on purpose."""
 
+    __slots__ = ("begun", "chains", "frontier", "furthest", "held", "opened", "steps", "trace_id")
+
     def __init__(self, trace_id: str, works: Sequence[StepWork], place: Mapping[str, int]) -> None:
         self.trace_id = trace_id
         self.steps: list[Step] = []
         for work in works:
             names = sorted((name for name, samples in work.wanted.items() if samples), key=place.__getitem__)
-            self.steps.append(Step(work.step_id, {n: deque(work.wanted[n]) for n in names}, names))
+            self.steps.append(Step(work.step_id, {n: list(work.wanted[n]) for n in names}, names))
         named = sorted({name for step in self.steps for name in step.unsent}, key=place.__getitem__)
         self.chains = [Chain(self, name, rank) for rank, name in enumerate(named)]
         self.frontier = 0

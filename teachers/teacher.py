@@ -3,12 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from records.reply import TeacherReply
+from records.reply import FINAL_FAILURES, TeacherReply
 from teachers.prices import Price
 from teachers.question import Question
-
-FINAL_FAILURES = frozenset({"truncated", "refused", "context_too_long"})
-"""Failures the same request would meet again: kept like answers, so that nobody pays for them twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +16,9 @@ class Asked:
     nobody says how much: then the whole reservation counts. `retry` is True for a fault that may pass;
     `retry_after_s` is the server's own wish, `account` that it holds for every call of the run: the limit
     met is that of the account. `halt` says that no further call of this teacher, or of the whole run, can
-    succeed. `why` is what the user is told of the fault: `answers 503`.
+    succeed. `why` is what the user is told of the fault: `answers 503`. `bill_id` names an answer that did
+    not say what it cost, where the server can be asked afterwards. `sent` is False where no request was
+    made: it would fail like one before.
     """
 
     reply: TeacherReply
@@ -29,6 +28,8 @@ class Asked:
     halt: Literal["", "teacher", "run"] = ""
     why: str = ""
     account: bool = False
+    bill_id: str = ""
+    sent: bool = True
 
     @property
     def final(self) -> bool:
@@ -68,6 +69,11 @@ class Teacher(Protocol):
         """What its tokens cost."""
         ...
 
+    @property
+    def context_tokens(self) -> int | None:
+        """The longest prompt and answer together; None where nobody said."""
+        ...
+
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is bought under; needs no network."""
         ...
@@ -86,6 +92,11 @@ class Teacher(Protocol):
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """One attempt; `reply.order` is left 0."""
+        ...
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        """What the server says an answer cost that did not say so itself, in nano-USD; None where it does
+        not say, or not yet."""
         ...
 
     async def close(self) -> None:

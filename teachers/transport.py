@@ -32,6 +32,8 @@ _NO_PROXY = {"http://": None, "https://": None}
 MIN_SCRUBBED = 8
 """Characters of a key that is taken out of answers. A shorter one may be part of any word."""
 
+GENERATION_HEADER = "x-generation-id"
+
 NO_KEY = "none"
 """Sent where a server wants no key: the SDK insists on one."""
 
@@ -51,13 +53,15 @@ class Received:
 
 
 class TransportFault(Exception):
-    """No HTTP answer came. `sent` is False where the request cannot have reached the server."""
+    """No whole HTTP answer came. `sent` is False where the request cannot have reached the server;
+    `generation_id` is what the answer's headers said before it broke off."""
 
-    def __init__(self, kind: str, sent: bool, timed_out: bool) -> None:
+    def __init__(self, kind: str, sent: bool, timed_out: bool, generation_id: str | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
         self.sent = sent
         self.timed_out = timed_out
+        self.generation_id = generation_id
 
 
 def _causes(error: BaseException | None) -> list[BaseException]:
@@ -68,7 +72,7 @@ def _causes(error: BaseException | None) -> list[BaseException]:
     return found
 
 
-def _fault(error: Exception) -> TransportFault:
+def _fault(error: Exception, generation_id: str | None = None) -> TransportFault:
     """Whether the request went out is read off aiohttp's own exception: the SDK's adapter turns a
     reset after sending into a connect timeout."""
     import aiohttp
@@ -77,7 +81,7 @@ def _fault(error: Exception) -> TransportFault:
     causes = _causes(error)
     unsent = any(isinstance(cause, never_sent) for cause in causes)
     timed_out = any(isinstance(cause, TimeoutError) for cause in causes)
-    return TransportFault(type(causes[-1]).__name__, sent=not unsent, timed_out=timed_out)
+    return TransportFault(type(causes[-1]).__name__, not unsent, timed_out, generation_id)
 
 
 def _proxy_of(url: str) -> str | None:
@@ -154,14 +158,15 @@ class Transport:
         came. The SDK's typed method would walk every message of the prompt in Python."""
         import aiohttp
 
-        session = self._session or self._connect()
+        session, named = self._session or self._connect(), None
         try:
             async with session.post(
                 self._completions, data=body, allow_redirects=False, proxy=self._proxy
             ) as answer:
+                named = answer.headers.get(GENERATION_HEADER)
                 text = (await answer.read()).decode("utf-8", "replace")
         except (aiohttp.ClientError, OSError) as error:
-            raise _fault(error) from None
+            raise _fault(error, named) from None
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return Received(answer.status, self.scrub(text), headers)
 
@@ -177,6 +182,11 @@ class Transport:
     async def key(self) -> Received:
         """GET /key, OpenRouter's page on the key itself."""
         return await self._received(self._open().get("/key", cast_to=object, options=_RAW))
+
+    async def generation(self, generation_id: str) -> Received:
+        """GET /generation, OpenRouter's page on one answer."""
+        wanted: RequestOptions = {**_RAW, "params": {"id": generation_id}}
+        return await self._received(self._open().get("/generation", cast_to=object, options=wanted))
 
     async def _received(self, call: Any) -> Received:
         import openai

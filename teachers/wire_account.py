@@ -34,6 +34,8 @@ class Account:
         self._cached_tokens = 0
         self._written_tokens = 0
         self._held_nusd = 0
+        self._bills: dict[str, tuple[float, int]] = {}
+        self.looks = 0
 
     def arrive(self, body: bytes) -> tuple[str, int]:
         """Counts a request; gives its hash and which attempt at it this is, from 0."""
@@ -92,6 +94,16 @@ class Account:
         self._paid[key] += 1
         self._by_model[model] += 1
 
+    def bill(self, generation_id: str, nusd: int) -> None:
+        """Notes what an answer was charged."""
+        self._bills[generation_id] = (time.monotonic() + self.settings.bill_delay_s, nusd)
+
+    def billed(self, generation_id: str) -> int | None:
+        """What was charged for an answer; None where it is not known, or not yet."""
+        self.looks += 1
+        ready_at, nusd = self._bills.get(generation_id, (math.inf, 0))
+        return nusd if time.monotonic() >= ready_at else None
+
     def latency_s(self, key: str, attempt: int) -> float:
         """Lognormal around the configured median; the same request, the same wait."""
         settings = self.settings
@@ -116,7 +128,8 @@ class Account:
         }
 
     def stats(self) -> dict[str, Any]:
-        """`GET /__stats`: `requests` counts all of them, `received` those for an answer;
+        """`GET /__stats`: `requests` counts all of them, `received` those for an answer, `looked_up`
+        those for a price afterwards;
         `paid_twice` counts payments beyond the first for one body; the gaps are the
         seconds between two attempts at one body."""
         return {
@@ -125,6 +138,7 @@ class Account:
             "distinct": len(self._attempts),
             "paid": sum(self._paid.values()),
             "paid_twice": sum(count - 1 for count in self._paid.values()),
+            "looked_up": self.looks,
             "most_in_flight": self.most_in_flight,
             "charged_nusd": self.charged_nusd,
             "charged_usd": nusd_to_usd(self.charged_nusd),

@@ -56,6 +56,11 @@ def _per_token(usd_per_million: Decimal | None) -> str | None:
     return None if usd_per_million is None else format(usd_per_million / MILLION, "f")
 
 
+def context_tokens(settings: WireSettings, model: str) -> int:
+    """The longest prompt and answer together of a model."""
+    return settings.contexts.get(model, CONTEXT_TOKENS)
+
+
 _HEEDED = ("max_tokens", "temperature", "reasoning", "logprobs", "top_logprobs", "tools", "tool_choice")
 
 
@@ -77,7 +82,7 @@ def _model_entry(settings: WireSettings, model: str) -> dict[str, Any]:
         "id": model,
         "canonical_slug": model,
         "name": model,
-        "context_length": CONTEXT_TOKENS,
+        "context_length": context_tokens(settings, model),
         "pricing": _pricing(settings.models[model]),
         "supported_parameters": [name for name in _HEEDED if name not in without],
         "top_provider": {"max_completion_tokens": 64_000},

@@ -129,6 +129,8 @@ def spoiled(kind: FaultKind, body: dict[str, Any]) -> dict[str, Any]:
         return {"id": body["id"], **error_body(502, "Provider returned error")}
     if kind is FaultKind.LIMIT_IN_200:
         return {"id": body["id"], **error_body(429, "Rate limit exceeded")}
+    if kind in (FaultKind.NO_USAGE, FaultKind.NO_BILL):
+        return {name: value for name, value in body.items() if name != "usage"}
     if kind is FaultKind.EMPTY_CHOICES:
         return {**body, "choices": []}
     choice = dict(body["choices"][0])

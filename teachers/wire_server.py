@@ -4,7 +4,7 @@ It charges an account, counts what it was asked, and misbehaves as configured. E
 header `X-Tracemill-Simulated`, so that no row ever passes for a model's.
 
     POST /api/v1/chat/completions    GET /api/v1/models    GET /api/v1/models/{id}/endpoints
-    GET /api/v1/key                  GET /__stats
+    GET /api/v1/key                  GET /api/v1/generation?id=        GET /__stats
 """
 
 import asyncio
@@ -22,29 +22,26 @@ from aiohttp.typedefs import Handler
 from records.errors import ConfigError
 from records.families import family_of
 from teachers.caching import cache_rule
-from teachers.chat import SIMULATED_HEADER
-from teachers.prices import Price, price_of
+from teachers.prices import Price, nusd_to_usd, price_of
 from teachers.settings import PriceSettings
 from teachers.sim_policy import Answer, answer
 from teachers.wire_account import Account
-from teachers.wire_bodies import completion_body, endpoints_body, models_body, served, unheeded
+from teachers.wire_answers import MARK, as_error, as_json, cut_off, refused_as
+from teachers.wire_bodies import (
+    completion_body,
+    context_tokens,
+    endpoints_body,
+    models_body,
+    served,
+    unheeded,
+)
 from teachers.wire_cache import Found, Prompt, PromptCache, cut
-from teachers.wire_faults import UNBILLED, error_body, refusal, spoiled
+from teachers.wire_faults import UNBILLED, refusal, spoiled
 from teachers.wire_quirks import complaint
 from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
 
-_MARK = {SIMULATED_HEADER: "1"}
 _MAX_BODY_BYTES = 256 * 2**20
-_HOLD_RETRY_S = 0.2
 _DEFAULT_MAX_TOKENS = 4096
-
-
-def _json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    return web.json_response(body, status=status, headers=_MARK | (headers or {}))
-
-
-def _error(code: int, message: str, **metadata: Any) -> web.Response:
-    return _json(error_body(code, message, **metadata), code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +74,7 @@ class WireServer:
         app.router.add_get("/api/v1/models", self._models)
         app.router.add_get("/api/v1/models/{model:.+}/endpoints", self._endpoints)
         app.router.add_get("/api/v1/key", self._key)
+        app.router.add_get("/api/v1/generation", self._generation)
         app.router.add_get("/__stats", self._stats)
         return app
 
@@ -90,21 +88,31 @@ class WireServer:
         return request.headers.get("Authorization") == f"Bearer {self._settings.api_key}"
 
     async def _models(self, request: web.Request) -> web.Response:
-        return _json(models_body(self._settings))
+        return as_json(models_body(self._settings))
 
     async def _endpoints(self, request: web.Request) -> web.Response:
         model, settings = request.match_info["model"], self._settings
         if model not in settings.models:
-            return _error(404, "No such model")
-        return _json(endpoints_body(settings, model))
+            return as_error(404, "No such model")
+        return as_json(endpoints_body(settings, model))
 
     async def _key(self, request: web.Request) -> web.Response:
         if not self._authorized(request):
-            return _error(401, "No auth credentials found")
-        return _json(self.account.key_page())
+            return as_error(401, "No auth credentials found")
+        return as_json(self.account.key_page())
+
+    async def _generation(self, request: web.Request) -> web.Response:
+        if not self._authorized(request):
+            return as_error(401, "No auth credentials found")
+        named = request.query.get("id", "")
+        nusd = self.account.billed(named)
+        if nusd is None:
+            return as_error(404, "Generation not found")
+        cost = nusd_to_usd(nusd)
+        return as_json({"data": {"id": named, "total_cost": cost, "usage": cost, "is_byok": False}})
 
     async def _stats(self, request: web.Request) -> web.Response:
-        return _json(self.account.stats())
+        return as_json(self.account.stats())
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         account = self.account
@@ -121,21 +129,21 @@ class WireServer:
             self.bodies.append(body)
             self.headers.append({name.lower(): value for name, value in request.headers.items()})
         if not self._authorized(request):
-            return _error(401, "No auth credentials found")
+            return as_error(401, "No auth credentials found")
         try:
             wanted = json.loads(body)
             model, wanted["messages"] = str(wanted["model"]), list(wanted["messages"])
         except (ValueError, TypeError, KeyError):
-            return _error(400, "model and messages are required")
+            return as_error(400, "model and messages are required")
         offer = self._served(model, wanted)
         if offer is None:
-            return _error(404, f"No endpoints found for {model}")
+            return as_error(404, f"No endpoints found for {model}")
         if why := complaint(model, family_of(model), wanted):
-            return _error(400, why)
+            return as_error(400, why)
         fault = self.account.fault(key, attempt, model)
         if fault is not None and (refused := refusal(fault)) is not None:
             status, error, headers = refused
-            return _json(error, status, headers)
+            return as_json(error, status, headers)
         provider, prices = offer
         priced = prices.cache_write_usd is not None and cache_rule(family_of(model)).pays_writes
         asked = _Request(key, attempt, model, wanted, provider, price_of(prices), priced)
@@ -164,10 +172,11 @@ class WireServer:
             sample=int((wanted.get("metadata") or {}).get("sample", 0)),
         )
         most = int(wanted.get("max_tokens") or _DEFAULT_MAX_TOKENS)
+        if given.prompt_tokens + most > context_tokens(self._settings, asked.model):
+            return refused_as(FaultKind.TOO_LONG)
         with self.account.hold(asked.price.charge_nusd(given.prompt_tokens, most, 0, 0)) as fits:
             if not fits:
-                status, error, headers = _hold()
-                return _json(error, status, headers)
+                return refused_as(FaultKind.IN_FLIGHT_HOLD)
             await asyncio.sleep(self.account.latency_s(asked.key, asked.attempt))
             return await self._bill(request, asked, given, fault)
 
@@ -188,12 +197,14 @@ class WireServer:
             given.prompt_tokens, given.completion_tokens, found.cached_tokens, found.written_tokens
         )
         if not self.account.covers(cost):
-            return _error(402, "Insufficient credits", limit_source="openrouter_credits")
+            return as_error(402, "Insufficient credits", limit_source="openrouter_credits")
         if fault is None or fault.kind not in UNBILLED:
             self.account.charge(asked.key, asked.model, cost, found)
         body = completion_body(asked.model, given, found, cost, asked.provider, int(time.time()))
+        if fault is None or fault.kind is not FaultKind.NO_BILL:
+            self.account.bill(body["id"], 0 if fault is not None and fault.kind in UNBILLED else cost)
         if fault is None:
-            return _json(body, headers={"X-Generation-Id": body["id"]})
+            return as_json(body, headers={"X-Generation-Id": body["id"]})
         return await self._spoil(request, fault.kind, body)
 
     async def _spoil(self, request: web.Request, kind: FaultKind, body: dict[str, Any]) -> web.StreamResponse:
@@ -202,30 +213,14 @@ class WireServer:
         if kind is FaultKind.RESET and request.transport is not None:
             request.transport.abort()
         if kind is FaultKind.CUT:
-            return await _cut_off(request, json.dumps(body).encode())
+            return await cut_off(request, json.dumps(body).encode(), {"X-Generation-Id": body["id"]})
         if kind is FaultKind.PROXY_PAGE:
             return web.Response(status=502, text="<html>Bad gateway</html>", content_type="text/html")
         if kind is FaultKind.BAD_JSON:
             text = json.dumps(body)
-            half, headers = text[: len(text) // 2], {**_MARK, "X-Generation-Id": body["id"]}
+            half, headers = text[: len(text) // 2], {**MARK, "X-Generation-Id": body["id"]}
             return web.Response(text=half, content_type="application/json", headers=headers)
-        return _json(spoiled(kind, body))
-
-
-def _hold() -> tuple[int, dict[str, Any], dict[str, str]]:
-    found = refusal(FaultSettings(kind=FaultKind.IN_FLIGHT_HOLD, retry_after_s=_HOLD_RETRY_S))
-    assert found is not None
-    return found
-
-
-async def _cut_off(request: web.Request, body: bytes) -> web.StreamResponse:
-    """Half of a body whose length was stated, then nothing."""
-    response = web.StreamResponse(headers={**_MARK, "Content-Length": str(len(body))})
-    await response.prepare(request)
-    await response.write(body[: len(body) // 2])
-    if request.transport is not None:
-        request.transport.close()
-    return response
+        return as_json(spoiled(kind, body))
 
 
 async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunner, str]:

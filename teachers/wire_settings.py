@@ -47,6 +47,8 @@ class FaultKind(StrEnum):
     LENGTH = "length"  # 200, finish_reason "length"
     CONTENT_FILTER = "content-filter"  # 200, finish_reason "content_filter"
     REFUSAL = "refusal"  # 200, a refusal in place of a text
+    NO_USAGE = "no-usage"  # 200, the answer without its usage: GET /generation has the price
+    NO_BILL = "no-bill"  # the same, and GET /generation never has it
     PROXY_PAGE = "proxy-page"  # 502 with a page of HTML after the answer was paid for
 
 
@@ -77,6 +79,9 @@ class WireSettings(_Settings):
         default_factory=lambda: dict(OFFLINE_PRICES), description="prices by model id"
     )
     without_tools: tuple[str, ...] = Field(default=(), description="models listed as unable to call tools")
+    contexts: dict[str, int] = Field(
+        default_factory=dict, description="longest prompt and answer of a model, in tokens; else a million"
+    )
     unlisted: dict[str, tuple[str, ...]] = Field(
         default_factory=dict, description="request fields a model does not heed, by model"
     )
@@ -93,6 +98,9 @@ class WireSettings(_Settings):
     )
     latency_s: float = Field(default=0.0, ge=0, description="median seconds until an answer")
     latency_spread: float = Field(default=0.0, ge=0, le=3, description="sigma of a lognormal around it")
+    bill_delay_s: float = Field(
+        default=0.0, ge=0, description="seconds after an answer until GET /generation knows it"
+    )
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
     faults: tuple[FaultSettings, ...] = ()
     keep_bodies: bool = Field(default=False, description="keep every request's body in memory")

@@ -16,6 +16,7 @@ from teachers.wire_settings import WireSettings
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
 SIMULATED = PRESETS["simulated"].teachers
+ALL = tm.ReplaySettings(stop="off")
 
 
 def _states() -> list[tm.TraceState]:
@@ -40,7 +41,7 @@ def test_importing_it_loads_nothing() -> None:
 def test_states_to_replies_to_pairs_to_normalized_pairs(tmp_path: Path) -> None:
     states = _states()
     ledger = tmp_path / "ledger.sqlite"
-    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, ledger=ledger)
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, ledger=ledger, settings=ALL)
     assert len(replies) == 4 * len(states)
     assert 0 < sum(reply.cost_usd for reply in replies) < 1.0
     pairs = tm.extract_dpo_pairs(states, replies, agreement_threshold=2)
@@ -51,10 +52,22 @@ def test_states_to_replies_to_pairs_to_normalized_pairs(tmp_path: Path) -> None:
     for pair in pairs:
         assert len(pair.state_messages) >= len(by_step[pair.step_id].messages)
 
-    again = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=0.0, ledger=ledger)
+    again = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=0.0, ledger=ledger, settings=ALL)
     assert again == replies
     done = tm.replay_and_normalize_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, ledger=ledger)
     assert len(done.kept) + len(done.dropped) == len(pairs)
+
+
+def test_teachers_are_asked_no_further_than_the_labels_need() -> None:
+    states = _states()
+    for threshold in (2, 3):
+        given = {"teachers": SIMULATED, "max_total_usd": 1.0, "agreement_threshold": threshold}
+        every = tm.replay_trace_sync(states, **given, settings=ALL)
+        needed = tm.replay_trace_sync(states, **given)
+        assert 2 * len(states) < len(needed) < len(every)
+        labels = [tm.extract_dpo_pairs(states, replies, threshold) for replies in (every, needed)]
+        assert len(labels[0]) > 3
+        assert [pair.step_id for pair in labels[1]] == [pair.step_id for pair in labels[0]]
 
 
 def test_part_of_the_states_is_asked_alone() -> None:
@@ -89,7 +102,7 @@ def test_what_is_sent_is_redacted_first(monkeypatch: pytest.MonkeyPatch) -> None
             OpenRouterSettings(model=f"simulated/{name}", base_url=server.url, max_tokens=200)
             for name in ("deepseek-a", "kimi-a", "glm-a")
         ]
-        replies = tm.replay_trace_sync(states, teachers=teachers, max_total_usd=5.0)
+        replies = tm.replay_trace_sync(states, teachers=teachers, max_total_usd=5.0, settings=ALL)
         sent = b"\n".join(server.server.bodies)
     assert len(replies) == server.stats()["received"] == 3 * len(states)
     assert b"in /home/user_" in sent

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
+from flows.asked_shards import Shard, ask_shards
 from flows.carrying import batches_of
 from flows.ingest_jobs import IngestOrder
 from flows.ingest_work import ingest_everything
 from flows.redacting import make_renewer
 from flows.settings import RunSettings, load_settings
 from flows.settled import FILE, Settled
-from flows.shard_work import Shown, ask_shard, load_traces, make_pairs, write_labels
+from flows.shard_work import Shown, load_traces, make_pairs, write_labels
 from flows.source_order import order_of
 from flows.stage_work import pair_workspace
 from flows.summary import Summary
@@ -44,7 +45,7 @@ def settled_of(work: Workspace, how: RunSettings) -> Settled:
 def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
     """What the flow does with a batch, without a teacher."""
     shown = [Shown.of(trace) for trace in load_traces(work, batch)]
-    replies, summary = ask_shard(work, shown[0].trace.source, shown, None)
+    ((replies, summary),) = ask_shards(work, [Shard(shown[0].trace.source, shown)], None)
     made = make_pairs(shown, replies, policy_of(how))
     write_labels(work, shown[0].trace.source, batch, made)
     summary.add(made.summary)

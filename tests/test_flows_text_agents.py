@@ -78,7 +78,8 @@ def test_text_agents_are_asked_in_their_own_way_and_paired(
 ) -> None:
     trace = _trace(tmp_path, name, value)
     states = list(trace.states())
-    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0)
+    asked_of_all = tm.ReplaySettings(stop="off")
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, settings=asked_of_all)
     assert len(replies) == 4 * len(states)
     for reply in replies:
         assert reply.action is not None

@@ -24,7 +24,7 @@ from flows.selection import SelectSettings
 from flows.shard_ingest import Intake
 from flows.shard_work import load_traces
 from flows.shards import GONE, MOVED, UNCHANGED, Plan, plan_sources
-from flows.sieve import Sieve, none_forgotten
+from flows.sieve import Sieve
 from flows.source_order import SourceOrder, order_of
 from flows.summary import Summary
 from flows.watermarks import FILE, TAKEN_UP
@@ -209,7 +209,7 @@ def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     plan = plan_sources(order_of([str(home)]), 16, known)
     assert Counter(kept.stale for kept in plan.kept) == {True: 5, False: 5}
     work, summary = Workspace.open(tmp_path / "w"), Summary()
-    intake = Intake(work, None, Sieve(none_forgotten, nobody), 16e6)
+    intake = Intake(work, None, Sieve(lambda trace: None, nobody), 16e6)
     assert carry(intake, plan.kept, {}, summary) == {}
     assert summary.left_out == {"not selected: too late": 10}
 

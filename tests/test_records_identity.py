@@ -4,40 +4,8 @@ import pytest
 
 from records.errors import TracemillError
 from records.families import family_of
-from records.identity import StepId, digest, extend_prompt, make_trace_id, prompt_root, request_key
+from records.identity import StepId, digest, extend_prompt, make_trace_id, prompt_root
 from records.message import Message, ToolCall, ToolSpec, render_turn
-
-BASE = {
-    "prompt_id": "p",
-    "model": "z-ai/glm-5.3",
-    "provider": "z-ai",
-    "sampling": {"temperature": 0.7, "max_tokens": 4096},
-    "reasoning": {"effort": "low"},
-    "presentation": "p1",
-    "sample": 0,
-}
-
-
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("prompt_id", "q"),
-        ("model", "z-ai/glm-5.4"),
-        ("provider", None),
-        ("sampling", {"temperature": 0.8, "max_tokens": 4096}),
-        ("sampling", {"temperature": 0.7, "max_tokens": 4097}),
-        ("reasoning", {}),
-        ("presentation", "p2"),
-        ("sample", 1),
-    ],
-)
-def test_every_field_of_a_request_changes_its_key(field: str, value: object) -> None:
-    assert request_key(**BASE) != request_key(**(BASE | {field: value}))
-
-
-def test_the_order_of_settings_does_not_change_a_request_key() -> None:
-    swapped = BASE | {"sampling": {"max_tokens": 4096, "temperature": 0.7}}
-    assert request_key(**BASE) == request_key(**swapped)
 
 
 def test_a_joint_between_parts_cannot_move() -> None:

@@ -128,5 +128,5 @@ def test_the_doctor_says_a_line_a_check(tmp_path: Path, capsys: pytest.CaptureFi
     settings = RunSettings.model_validate({"workspace": tmp_path / "w", "sources": sources})
     assert examine(settings) == 2
     said = _clean(capsys.readouterr().out)
-    assert len(said.splitlines()) == 8
+    assert len(said.splitlines()) == 9
     assert r"gone\x1b[2J\nok    sources: fine" in said

@@ -82,9 +82,9 @@ def test_lists_and_structs() -> None:
 
 def test_shards_end_by_size_by_source_and_where_a_trace_comes_again(tmp_path: Path) -> None:
     work = Workspace.open(tmp_path / "w")
-    traces = [make_trace(f"t{n}", "x" * 600_000) for n in range(4)]
+    traces = [make_trace(f"t{n}", "x" * 1_200_000) for n in range(4)]
     traces += [make_trace("t3", "again"), make_trace("t4"), make_trace("c0", source="claude_code")]
-    with trace_shards(work, DAY, 1e6) as shards:
+    with trace_shards(work, DAY, 2e6) as shards:
         for trace in traces:
             shards.add(trace, len(trace.contexts[0].messages[0].content))
             shards.flush()

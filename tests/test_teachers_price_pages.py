@@ -92,7 +92,8 @@ async def test_a_changed_price_is_told_before_anything_is_spent_and_nothing_is_b
     assert asked == [(2, 0), (1, 2), (1, 3)]
     day = json.loads((tmp_path / "prices.json").read_text())["models"].popitem()[1]["read_at"][:10]
     line = f"{MODEL}: prompt price $0.21 per million -> $0.42 per million since {day}"
-    assert told == [(line, 0)]
+    read = "input cache read price $0.0042 per million -> $0.01 per million"
+    assert told == [(f"{MODEL}: {read} since the table of 2026-11-21", 0), (line, 0)]
 
 
 def test_a_snapshot_that_changed_and_a_provider_that_got_dearer_are_told(tmp_path: Path) -> None:

@@ -1,19 +1,11 @@
-"""The replay over a real socket: the cap, answers bought once, crashes, order, refusals.
-
-Started as a program, this file is the process that the crash tests kill:
-`python test_teachers_replay.py URL LEDGER TRACES STEPS CAP_NUSD`.
-"""
+"""The replay over a real socket: the cap, answers bought once, order, refusals."""
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 
+from flows.library_asking import build_ledger
 from records.errors import PrivacyError, TeacherError
 from records.identity import extend_prompt, prompt_root
 from records.message import Action, Message, ToolCall, ToolSpec
@@ -29,7 +21,7 @@ from teachers.question import Question
 from teachers.replay import ReplayResult, replay
 from teachers.settings import GateSettings, OpenRouterSettings, ReplaySettings
 from teachers.teacher import Asked
-from teachers.wire_server import Running, running
+from teachers.wire_server import running
 from teachers.wire_settings import WireSettings
 
 pytestmark = pytest.mark.anyio
@@ -87,7 +79,7 @@ def questions_of(traces: int, steps: int) -> list[Question]:
 
 async def run(
     url: str,
-    ledger_file: Path,
+    place: Path | str,
     questions: list[Question],
     *,
     cap_nusd: int = 10**9,
@@ -99,7 +91,7 @@ async def run(
     teachers = build_teachers(
         [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in models], environ or KEY
     )
-    with Ledger(f"sqlite:///{ledger_file}") as ledger:
+    with build_ledger(place) as ledger:
         ledger.open_run("run", cap_nusd, max_trace_nusd=trace_cap_nusd)
         decisions = decide(questions, teachers, 0, GateSettings())
         result = await replay(questions, decisions, teachers, ledger, "run", settings)
@@ -286,6 +278,10 @@ class Careless:
     def __init__(self, cost_nusd: int | None) -> None:
         self.cost_nusd = cost_nusd
 
+    @property
+    def context_tokens(self) -> int | None:
+        return None
+
     def request_key(self, question: Question, sample: int) -> str:
         return f"{question.prompt_id}-{sample}"
 
@@ -302,6 +298,9 @@ class Careless:
         key = self.request_key(question, sample)
         reply = TeacherReply(question.step_id, key, self.name, self.family, sample, 0, action=Action("done"))
         return Asked(reply, self.cost_nusd)
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        return None
 
     async def close(self) -> None: ...
 
@@ -327,62 +326,3 @@ async def test_a_teacher_whose_code_fails_gives_failed_rows_at_the_worst_case(tm
     assert result.stopped is None
     assert [reply.failure for reply in result.replies] == ["provider_error"] * 5
     assert spent.settled_nusd == 5 * 2 * 10
-
-
-def start_child(
-    url: str, ledger_file: Path, traces: int, steps: int, cap_nusd: int
-) -> subprocess.Popen[bytes]:
-    command = [sys.executable, __file__, url, str(ledger_file), str(traces), str(steps), str(cap_nusd)]
-    return subprocess.Popen(command, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL)
-
-
-def kill_after(server: Running, child: subprocess.Popen[bytes], received: int) -> None:
-    """Kills the child once the server has seen so many requests."""
-    deadline = time.monotonic() + 60
-    while server.stats()["received"] < received and child.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.002)
-    child.send_signal(signal.SIGKILL)
-    child.wait(timeout=30)
-
-
-@pytest.mark.parametrize("kills", [1, pytest.param(20, marks=pytest.mark.slow)])
-async def test_a_killed_run_pays_again_at_most_for_what_was_in_flight(kills: int, tmp_path: Path) -> None:
-    traces, steps = 12, 8
-    cap_nusd = 10**10
-    in_flight = 0
-    with running(WireSettings(latency_s=0.05, latency_spread=0.5)) as server:
-        for kill in range(kills):
-            child = start_child(server.url, tmp_path / "l.db", traces, steps, cap_nusd)
-            kill_after(server, child, server.stats()["received"] + 20 + 7 * (kill % 5))
-            with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
-                spent = ledger.spent("run")
-            in_flight = spent.open_calls
-            assert server.stats()["paid_twice"] <= in_flight <= 32 * (kill + 1)
-            assert server.stats()["charged_nusd"] <= spent.settled_nusd + spent.reserved_nusd <= cap_nusd
-        result, spent = await run(
-            server.url, tmp_path / "l.db", questions_of(traces, steps), cap_nusd=cap_nusd
-        )
-        stats = server.stats()
-    assert result.counters["answered"] == traces * steps * 4
-    assert stats["paid_twice"] <= in_flight
-    assert stats["charged_nusd"] <= spent.settled_nusd + spent.reserved_nusd <= cap_nusd
-    assert in_flight > 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("processes", [2, 8])
-def test_processes_on_one_ledger_stay_under_its_cap_together(processes: int, tmp_path: Path) -> None:
-    with running(WireSettings(latency_s=0.05)) as server:
-        children = [start_child(server.url, tmp_path / "l.db", 60, 20, 10**8) for _ in range(processes)]
-        assert [child.wait(timeout=300) for child in children] == [0] * processes
-        with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
-            spent = ledger.spent("run")
-        assert server.stats()["charged_nusd"] == spent.settled_nusd <= 10**8
-    assert spent.settled_nusd > 0.9 * 10**8
-
-
-if __name__ == "__main__":
-    child_url, child_ledger, *numbers = sys.argv[1:]
-    child_traces, child_steps, child_cap = (int(number) for number in numbers)
-    child_questions = questions_of(child_traces, child_steps)
-    asyncio.run(run(child_url, Path(child_ledger), child_questions, cap_nusd=child_cap))

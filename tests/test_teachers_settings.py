@@ -1,4 +1,4 @@
-"""Configuration: presets, refusals, who may vote, what an answer is bought under, the gate."""
+"""Configuration: presets, refusals, who may vote, the gate."""
 
 from dataclasses import replace
 from typing import Any
@@ -105,64 +105,6 @@ def test_the_url_comes_from_the_settings_then_the_environment() -> None:
     assert openrouter_url(bare, {}) == "https://openrouter.ai/api/v1"
     assert openrouter_url(bare, environ) == "http://127.0.0.1:1/api/v1"
     assert openrouter_url(OpenRouterSettings(model="m", base_url="http://x/v1"), environ) == "http://x/v1"
-
-
-def key_of(question: Question = QUESTION, sample: int = 0, **changed: Any) -> str:
-    settings = OpenRouterSettings.model_validate({"model": "deepseek/deepseek-v4-pro-0813", **changed})
-    return build_teachers([settings], KEYS)[0].request_key(question, sample)
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"model": "deepseek/deepseek-v4.1-flash"},
-        {"provider": "deepseek"},
-        {"temperature": 0.7},
-        {"max_tokens": 100},
-        {"reasoning": {"effort": "low"}},
-        {"base_url": "http://127.0.0.1:8787/api/v1"},
-        {"sample": 1},
-        {"question": replace(QUESTION, prompt_id="prompt-2")},
-        {"question": replace(QUESTION, presentation="p2")},
-    ],
-)
-def test_what_changes_the_answer_changes_its_key(changed: dict[str, Any]) -> None:
-    assert key_of(**changed) != key_of()
-
-
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"name": "another"},
-        {"family": "another"},
-        {"prices": {"prompt_usd": 9, "completion_usd": 9}},
-        {"api_key_env": "OPENROUTER_API_KEY"},
-        {"attribution_url": "https://example.org"},
-        {"data_collection": "allow"},
-        {"enforce_distillable_text": True},
-        {"logprobs": 5},
-        {"require_parameters": False},
-        {"base_url": "https://openrouter.ai/api/v1/"},
-        {"question": replace(QUESTION, trace_id="u", step_id="u:0:0")},
-        {"question": replace(QUESTION, student_family="qwen", redaction="r2")},
-    ],
-)
-def test_what_does_not_change_the_answer_leaves_its_key(changed: dict[str, Any]) -> None:
-    assert key_of(**changed) == key_of()
-
-
-def test_every_field_of_a_request_is_in_one_of_the_two_tables() -> None:
-    def fields(test: Any) -> set[str]:
-        return {name for changed in test.pytestmark[-1].args[1] for name in changed}
-
-    changing = fields(test_what_changes_the_answer_changes_its_key)
-    leaving = fields(test_what_does_not_change_the_answer_leaves_its_key)
-    assert (changing | leaving) - {"sample", "question"} == set(OpenRouterSettings.model_fields) - {"type"}
-    assert changing & leaving == {"base_url", "question"}
-
-
-def test_a_stand_in_server_has_one_key_whatever_its_port() -> None:
-    assert key_of(base_url="http://127.0.0.1:1/api/v1") == key_of(base_url="http://127.0.0.1:2/api/v1")
 
 
 def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:

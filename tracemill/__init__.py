@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from records.reply import TeacherReply
     from records.state import Trace, TraceState
     from teachers.presets import DEFAULT_TEACHERS
+    from teachers.settings import ReplaySettings
 
 _HOMES = {
     "Action": "records.message",
@@ -40,6 +41,7 @@ _HOMES = {
     "Message": "records.message",
     "NormalizedDPOPair": "records.pair",
     "OpenHandsIngester": "ingesters.openhands",
+    "ReplaySettings": "teachers.settings",
     "SWEGymIngester": "ingesters.swe_gym",
     "TeacherReply": "records.reply",
     "ToolCall": "records.message",
@@ -63,6 +65,7 @@ __all__ = [
     "Message",
     "NormalizedDPOPair",
     "OpenHandsIngester",
+    "ReplaySettings",
     "SWEGymIngester",
     "TeacherReply",
     "ToolCall",
