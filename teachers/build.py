@@ -39,6 +39,12 @@ def api_key(settings: OpenRouterSettings | CompatibleSettings, environ: Mapping[
             f"the environment variable {settings.api_key_env}",
             "set it, or use the simulated teachers",
         )
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError(
+            f"{settings.api_key_env} holds characters that no API key has",
+            "printable ASCII without blanks",
+            "set it again as the provider shows it",
+        )
     return key
 
 

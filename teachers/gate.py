@@ -11,7 +11,7 @@ from teachers.gate_value import Valued
 from teachers.question import Question
 from teachers.settings import GateSettings
 
-GATE_VERSION = "gate-3"
+GATE_VERSION = "gate-4"
 STUDENT_FAMILY = "student family"
 NOT_SAMPLED = "not sampled"
 NOT_WORTH = "not worth its cost"
@@ -91,7 +91,7 @@ def _decide(
 
 
 def _probability(settings: GateSettings, choice: Choice | None) -> float:
-    """That a step is asked: `explore + (1 - explore) [taken]` (`facts/method.md` 2.6)."""
+    """That a step is asked: `explore + (1 - explore) [taken]`."""
     if choice is None:
         return settings.fraction
     return 1.0 if choice.taken else settings.explore

@@ -71,7 +71,7 @@ class Belief:
 
     def probability(self, words: Iterable[str]) -> float:
         """The probability of a pair at a step, at the mode of the posterior."""
-        total = self._weight(BASE) + math.fsum(sorted(map(self._weight, words)))
+        total = self._weight(BASE) + math.fsum(map(self._weight, words))
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
 
     def _weight(self, word: str) -> float:

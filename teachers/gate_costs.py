@@ -1,7 +1,7 @@
 """What asking at a step costs, given at which other steps of its context is asked.
 
 Steps of a context share a growing prefix. What the step asked before it had is read from the cache, the rest
-is new; where nobody was asked before, all of it is (`facts/method.md` 2.2 of the design).
+is new; where nobody was asked before, all of it is.
 """
 
 from collections.abc import Container, Sequence

@@ -2,7 +2,7 @@
 
 A context is gone over once, so that all T steps of a trace cost O(T). A word is one bucket of a feature;
 numbers are put into buckets by powers of two. What followed the action is among the features, because a
-recorded session shows it (`facts/method.md` 2.3 of the design).
+recorded session shows it.
 """
 
 import math
@@ -17,7 +17,6 @@ from agreement.validity import why_call_invalid, why_impossible
 from agreement.world import World
 from harnesses.operations import operation_and_target
 from harnesses.vocabulary import Operation
-from records.identity import digest
 from records.message import Action, Message, ToolSpec
 from records.state import Context, Trace, TraceState
 from teachers.gate_results import NOTHING_YET, Came, came_back
@@ -27,6 +26,8 @@ _HEDGES = re.compile(
     r"\b(?:maybe|perhaps|not sure|i think|might|let me try|another approach)\b", re.IGNORECASE
 )
 _NEVER = 99
+_DIGITS = 8
+"""Of the digest of a project, which is made under the workspace's redaction key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ def _of_context(
             f"hedges={_yes(bool(_HEDGES.search(action.text)))}",
             f"tools={_power(len(tools))}",
             f"harness={trace.harness}",
-            f"repository={digest('repository', trace.repository, size=4) if trace.repository else 'unknown'}",
+            f"project={trace.worked_in[0].digest[:_DIGITS] if trace.worked_in else 'unknown'}",
         ]
         if second is not None:
             words += _second_words(second, known, lambda given, w=world: keys(given, w))

@@ -29,7 +29,7 @@ class Valued:
 
 def expected_usd(costs_usd: Sequence[float], shares: Sequence[float]) -> float:
     """What asking one after the other costs: teacher j, at `costs_usd[j]`, is asked with probability
-    `shares[j]`; cheapest first, `E[c] = c1 + P(go on) c2 + ...` (`facts/method.md` 2.1)."""
+    `shares[j]`; cheapest first, `E[c] = c1 + P(go on) c2 + ...`."""
     return sum(cost * share for cost, share in zip(costs_usd, shares, strict=True))
 
 

@@ -23,11 +23,22 @@ from sqlalchemy.exc import SQLAlchemyError
 from records.errors import LedgerError
 from records.reply import TeacherReply
 from teachers.ledger_batch import Batch
-from teachers.ledger_entries import Close, Grant, Intent, Reservation, Spent
+from teachers.ledger_buyers import Buyer
+from teachers.ledger_entries import BeingBought, Close, Grant, Intent, Reservation, Spent
 from teachers.ledger_faults import refusal_of
 from teachers.ledger_forget import compact, forget_rows
 from teachers.ledger_many import KEEP
-from teachers.ledger_schema import answers, budgets, calls, insert_or_ignore, open_database, runs
+from teachers.ledger_schema import (
+    IDENTITY,
+    IS_OPEN,
+    answers,
+    budgets,
+    calls,
+    insert_or_ignore,
+    meta,
+    open_database,
+    runs,
+)
 from teachers.reply_json import dump_reply
 
 _LOOKUP_KEYS = 500
@@ -59,6 +70,21 @@ class Ledger:
     def backend(self) -> str:
         """The kind of database: `sqlite` or `postgresql`."""
         return self._engine.dialect.name
+
+    def identity(self) -> str:
+        """What this ledger and its copies have and no other, wherever its database moves."""
+        with self._reading() as connection:
+            return str(connection.execute(select(meta.c.value).where(meta.c.key == IDENTITY)).scalar_one())
+
+    def knows(self, run_id: str) -> bool:
+        """Whether the run was opened in this ledger."""
+        with self._reading() as connection:
+            return connection.execute(_RUN, {"key": run_id}).one_or_none() is not None
+
+    def is_empty(self) -> bool:
+        """Whether it has no answer yet."""
+        with self._reading() as connection:
+            return connection.execute(select(answers.c.request_key).limit(1)).first() is None
 
     def close(self) -> None:
         """Gives the connections back."""
@@ -98,23 +124,30 @@ class Ledger:
             connection.execute(update(runs).where(runs.c.run_id == run_id).values(caps))
 
     def apply(
-        self, closes: Sequence[Close] = (), intents: Sequence[Intent] = ()
-    ) -> tuple[list[bool | LedgerError], list[Grant]]:
+        self, closes: Sequence[Close] = (), intents: Sequence[Intent] = (), buyer: Buyer | None = None
+    ) -> tuple[list[bool | LedgerError], list[Grant | BeingBought]]:
         """Books calls that came home, then grants or denies intents, all in one transaction.
 
         Gives for every close True, False where the cost was above the reservation (it is counted all the
         same, and the bound it broke can no longer be trusted), or the error of a call that is unknown or
-        closed already; and for every intent what became of it. Raises LedgerError where a run was not
-        opened; nothing is booked then.
+        closed already; and for every intent what became of it. What another buyer who lives is asking at the
+        moment is not granted to this `buyer`; without one the intents wait for nobody, and nobody for them.
+        Raises LedgerError where a run was not opened; nothing is booked then.
         """
         now = self._clock()
-        batch = Batch(now, datetime.fromtimestamp(now, UTC).date().isoformat())
+        batch = Batch(now, datetime.fromtimestamp(now, UTC).date().isoformat(), buyer)
         with self._writing() as connection:
             batch.run(connection, closes, intents)
         return batch.closed, batch.grants
 
-    def reserve(self, intent: Intent) -> Grant:
-        """Writes the intent and reserves its amount in run, day and trace, or says why not.
+    def leave(self, buyer: Buyer) -> None:
+        """A buyer is gone: what it left open stays reserved, and may be asked by others."""
+        if buyer.entered:
+            with self._writing() as connection:
+                buyer.leave(connection)
+
+    def reserve(self, intent: Intent) -> Grant | BeingBought:
+        """Writes the intent, nobody's, and reserves its amount in run, day and trace, or says why not.
 
         Raises LedgerError where the run was not opened.
         """
@@ -148,7 +181,7 @@ class Ledger:
         """Books intents left open for longer than this as spent, at their worst case, in the run and
         the day that made them; gives how many. A reply that comes later corrects the figure."""
         now = self._clock()
-        stale = select(calls.c.id, calls.c.amount_nusd).where(calls.c.state == "open")
+        stale = select(calls.c.id, calls.c.amount_nusd).where(IS_OPEN)
         batch = Batch(now, "")
         with self._writing() as connection:
             late = stale.where(calls.c.opened_at < now - older_than_s).order_by(calls.c.id)

@@ -8,7 +8,8 @@ from sqlalchemy import bindparam, insert, select
 from sqlalchemy.engine import Connection, Row
 
 from records.errors import LedgerError
-from teachers.ledger_entries import Bought, Close, Denied, Grant, Intent, Reservation
+from teachers.ledger_buyers import Buyer, open_elsewhere
+from teachers.ledger_entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
 from teachers.ledger_many import BOOK, CLOSE, KEEP, OPEN_BUDGETS
 from teachers.ledger_schema import answers, budgets, calls, runs
 
@@ -21,6 +22,7 @@ _ANSWERS = select(answers.c.request_key, answers.c.reply).where(
 _RUNS = select(runs).where(runs.c.run_id.in_(bindparam("keys", expanding=True)))
 _CALLS = select(calls).where(calls.c.id.in_(bindparam("keys", expanding=True)))
 _BUDGETS = select(budgets).where(budgets.c.scope.in_(bindparam("keys", expanding=True)))
+_ELSEWHERE = open_elsewhere(bindparam("keys", expanding=True), bindparam("me"))
 _OPEN = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
 
 
@@ -52,12 +54,15 @@ class _Scope:
 @dataclass(slots=True)
 class Batch:
     """The work of one transaction. `closed` holds for every close whether its cost kept to the
-    reservation, or the error it met; `grants` what became of every intent."""
+    reservation, or the error it met; `grants` what became of every intent. Without a `buyer` the intents are
+    nobody's: they wait for no one, and no one for them."""
 
     now: float
     day: str
+    buyer: Buyer | None = None
     closed: list[bool | LedgerError] = field(default_factory=list)
-    grants: list[Grant] = field(default_factory=list)
+    grants: list[Grant | BeingBought] = field(default_factory=list)
+    _held: set[str] = field(default_factory=set)
     _scopes: dict[str, _Scope] = field(default_factory=dict)
     _answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     _full: set[tuple[str, str]] = field(default_factory=set)
@@ -75,10 +80,18 @@ class Batch:
             if intent.run_id not in opened:
                 raise LedgerError(f"the run {intent.run_id!r} was never opened in this ledger")
         self._load(connection, of_calls.values(), intents)
+        self._look_elsewhere(connection, intents)
         closing = [row for close in closes if (row := self._close(of_calls, close)) is not None]
         replies |= {key: str(row["reply"]) for key, row in self._answers.items()}
         opening = [row for intent in intents if (row := self._grant(opened, replies, intent)) is not None]
         self._write(connection, closing, opening)
+
+    def _look_elsewhere(self, connection: Connection, intents: Sequence[Intent]) -> None:
+        """Finds what others are asking, and says that this buyer is there."""
+        if self.buyer is not None:
+            keys = [intent.request_key for intent in intents]
+            self._held = self.buyer.held(_rows(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)
+            self.buyer.beat(connection, self.now)
 
     def _load(self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[Intent]) -> None:
         """Reads every budget row concerned; makes those that are missing."""
@@ -122,6 +135,9 @@ class Batch:
         if intent.request_key in replies:
             self.grants.append(Bought(replies[intent.request_key]))
             return None
+        if intent.request_key in self._held:
+            self.grants.append(BeingBought())
+            return None
         run = opened[intent.run_id]
         caps = {"day": run.max_day_nusd, "run": run.max_total_nusd, "trace": run.max_trace_nusd}
         names = scopes_of(self.day, intent.run_id, intent.trace_id)
@@ -145,6 +161,7 @@ class Batch:
             "step_id": intent.step_id,
             "teacher": intent.teacher,
             "request_key": intent.request_key,
+            "buyer": "" if self.buyer is None else self.buyer.name,
             "day": self.day,
             "amount_nusd": intent.amount_nusd,
             "state": "open",
@@ -170,10 +187,10 @@ class Batch:
             ]
 
 
-def _rows(connection: Connection, query: Any, keys: Sequence[Any]) -> list[Row[Any]]:
+def _rows(connection: Connection, query: Any, keys: Sequence[Any], **given: str) -> list[Row[Any]]:
     """The rows of an `IN` query, a bounded number of keys at a time, in the order of the keys' blocks."""
     unique = list(dict.fromkeys(keys))
     found: list[Row[Any]] = []
     for start in range(0, len(unique), _IN):
-        found += connection.execute(query, {"keys": unique[start : start + _IN]}).all()
+        found += connection.execute(query, {"keys": unique[start : start + _IN], **given}).all()
     return found

@@ -45,7 +45,13 @@ class Bought:
     reply: str
 
 
+@dataclass(frozen=True, slots=True)
+class BeingBought:
+    """Somebody else who lives is asking it at the moment: its answer is worth waiting for."""
+
+
 Grant = Reservation | Denied | Bought
+"""What becomes of an intent in the end."""
 
 
 @dataclass(frozen=True, slots=True)

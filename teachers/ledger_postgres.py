@@ -4,6 +4,7 @@
 (https://www.postgresql.org/docs/current/libpq-connect.html).
 """
 
+import logging
 import os
 import ssl
 from collections.abc import Mapping
@@ -54,6 +55,7 @@ def open_engine(url: URL, timeout_s: float, environ: Mapping[str, str] = os.envi
         options["user"] = url.username or environ.get("PGUSER") or getuser()
         options["password"] = url.password or environ.get(PASSWORD_VARIABLE, "")
         url = url.set(query={})
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)  # a lost server is one line, said by us
     engine = create_engine(
         url.set(drivername=f"postgresql+{driver}"),
         connect_args=options,

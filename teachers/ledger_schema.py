@@ -1,5 +1,6 @@
 """Tables of the ledger and how a database is opened; SQLite and PostgreSQL."""
 
+import secrets
 import sqlite3
 from contextlib import suppress
 from functools import cache
@@ -17,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     event,
+    literal_column,
     select,
 )
 from sqlalchemy import create_engine as sqlalchemy_engine
@@ -29,8 +31,12 @@ from records.files import make_private_file
 from teachers.ledger_faults import refusal_of
 from teachers.ledger_postgres import PASSWORD_VARIABLE, is_postgres, open_engine, place_of
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+IDENTITY = "ledger"
 BUSY_TIMEOUT_S = 60.0
+
+IS_OPEN = literal_column("state") == literal_column("'open'")
+"""Spelled out in the statement, without which neither database uses the indexes of open calls."""
 
 metadata = MetaData()
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text))
@@ -53,6 +59,16 @@ budgets = Table(
     Column("reserved_nusd", BigInteger, nullable=False, default=0),
 )
 
+buyers = Table(
+    "buyers",
+    metadata,
+    Column("buyer", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("seen_at", Float, nullable=False),
+)
+
 calls = Table(
     "calls",
     metadata,
@@ -62,6 +78,7 @@ calls = Table(
     Column("step_id", Text, nullable=False),
     Column("teacher", Text, nullable=False),
     Column("request_key", Text, nullable=False),
+    Column("buyer", Text, nullable=False),
     Column("day", Text, nullable=False),
     Column("amount_nusd", BigInteger, nullable=False),
     Column("cost_nusd", BigInteger),
@@ -70,7 +87,8 @@ calls = Table(
     Column("opened_at", Float, nullable=False),
     Column("closed_at", Float),
     Index("calls_by_run_state", "run_id", "state"),
-    Index("calls_by_state_time", "state", "opened_at"),
+    Index("calls_open_by_key", "request_key", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
+    Index("calls_open_by_time", "opened_at", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
 )
 
 answers = Table(
@@ -137,6 +155,7 @@ def _create(engine: Engine) -> None:
     with engine.begin() as connection:
         metadata.create_all(connection)
         insert_or_ignore(connection, meta, {"key": "schema", "value": str(SCHEMA_VERSION)})
+        insert_or_ignore(connection, meta, {"key": IDENTITY, "value": secrets.token_hex(8)})
         version = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar_one()
     if version != str(SCHEMA_VERSION):
         raise LedgerError(

@@ -33,7 +33,7 @@ class PriceBook:
 
     `say` is handed a line for every model whose price or snapshot is another than planned, before any call;
     `changes` has them all. Planned is what `planned` has of a model, by server and id; else what was kept;
-    else the table that ships.
+    else the table that ships. `read_now` has the models, by server and id, whose prices it read itself.
     """
 
     path: Path | None = None
@@ -42,7 +42,7 @@ class PriceBook:
     planned: Mapping[tuple[str, str], Mapping[str, Any]] = field(
         default_factory=dict[tuple[str, str], Mapping[str, Any]]
     )
-    _compared: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    read_now: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _pages: dict[str, dict[str, Any]] | None = None
     _recent: dict[object, tuple[float, Any]] = field(
         default_factory=dict[object, tuple[float, Any]],
@@ -95,8 +95,8 @@ class PriceBook:
         pages, key = self._read(), _key(server, model)
         now = {"entry": kept(entry), "endpoints": [kept(each) for each in endpoints]}
         before = pages.get(key) or _table_page(model)
-        if (server, model) not in self._compared:
-            self._compared.add((server, model))
+        if (server, model) not in self.read_now:
+            self.read_now.add((server, model))
             before = self.planned.get((server, model)) or before
         if before is not None and (changed := _changes(before, now)):
             since = before.get("read_at")

@@ -3,19 +3,23 @@
 Everything that comes up while a transaction runs goes into the next one, so that a call costs a share of
 a commit. Nobody waits for a call that came home to be booked: it goes into no later transaction than the
 reservation of whatever is asked because of it, and before that, so that no call goes out on an answer that
-a crash could lose. The ledger works on a thread of its own; the line is kept on the event loop alone.
+a crash could lose. The ledger works on a thread of its own; the line is kept on the event loop alone. What
+another replay is asking at the moment is waited for until its answer is there, or nobody asks it any more.
 """
 
 import asyncio
 from collections import Counter, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
 from records.errors import LedgerError
 from teachers.ledger import Ledger
-from teachers.ledger_entries import Close, Denied, Grant, Intent, Reservation
+from teachers.ledger_buyers import Buyer
+from teachers.ledger_entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
+from teachers.lookout import Lookout, Wish
 
 T = TypeVar("T")
 
@@ -25,12 +29,6 @@ LINGER_S = 0.004
 _ENOUGH = 32
 """Reservations that wait for no more company. A hundred at a time would cost a little less each, and go out
 as one burst whose answers come home as one: the connections would be idle while it is booked."""
-
-
-@dataclass(slots=True)
-class _Wish:
-    intent: Intent
-    granted: "asyncio.Future[Grant | None]"
 
 
 @dataclass(slots=True)
@@ -47,12 +45,15 @@ class Purse:
     steps aside until a call of that trace comes home.
     """
 
-    def __init__(self, ledger: Ledger) -> None:
+    def __init__(self, ledger: Ledger, hold_s: float = 900.0) -> None:
+        """A call that another replay opened `hold_s` ago or earlier is waited for no longer."""
         self.ledger = ledger
+        self._buyer = Buyer(hold_s)
         self.most_in_flight = 0
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
-        self._line: deque[_Wish] = deque()
-        self._aside: dict[str, list[_Wish]] = {}
+        self._line: deque[Wish] = deque()
+        self._aside: dict[str, list[Wish]] = {}
+        self._elsewhere = Lookout(self._look)
         self._homes: list[_Home] = []
         self._in_flight: Counter[str] = Counter()
         self._out = 0
@@ -72,14 +73,14 @@ class Purse:
     async def take(self, intent: Intent) -> Grant | None:
         """Reserves; None where everything stopped meanwhile. A denial by run or day stands when nothing
         of ours is in flight, one by the trace when nothing of the trace is. Raises LedgerError where
-        anything before could not be booked."""
+        anything before could not be booked. It waits while somebody else who lives asks the same."""
         if self._fault is not None:
             raise self._fault
         if self._stopped:
             return None
         if self._dry is not None and _wanted(intent) >= self._dry.wanted_nusd:
             return self._dry
-        wish = _Wish(intent, asyncio.get_running_loop().create_future())
+        wish = Wish(intent, asyncio.get_running_loop().create_future())
         self._line.append(wish)
         self._soon()
         return await wish.granted
@@ -116,8 +117,17 @@ class Purse:
         self._end_line()
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Leaves the ledger and ends the thread."""
+        self._elsewhere.close()
+        with suppress(LedgerError):  # its process will be gone soon enough
+            self._thread.submit(self.ledger.leave, self._buyer).result()
         self._thread.shutdown(wait=True)
+
+    def _look(self) -> None:
+        """What others had reserved may be free by now too."""
+        if self._elsewhere.waiting:
+            self._head_denied = None
+        self._soon()
 
     def _soon(self) -> None:
         """Has what waits decided: at once where it is enough for a transaction, else with what comes
@@ -148,22 +158,23 @@ class Purse:
         """Sends one batch to the thread, where there is anything that can be decided now."""
         self._lingering = None
         homes, self._homes = self._homes, []
-        wishes: list[_Wish] = []
+        wishes = self._elsewhere.take()
         if self._head_denied is None or homes:
-            wishes = [self._line.popleft() for _ in range(min(_ENOUGH, len(self._line)))]
-        if not homes and not wishes:
+            wishes += [self._line.popleft() for _ in range(min(_ENOUGH, len(self._line)))]
+        if not homes and not wishes and not self._elsewhere.due:
             self._rest()
             return
         closes, intents = [home.close for home in homes], [wish.intent for wish in wishes]
-        running = loop.run_in_executor(self._thread, self.ledger.apply, closes, intents)
+        running = loop.run_in_executor(self._thread, self.ledger.apply, closes, intents, self._buyer)
+        self._elsewhere.began(loop)
         running.add_done_callback(lambda done: self._done(loop, homes, wishes, done))
 
     def _done(
         self,
         loop: asyncio.AbstractEventLoop,
         homes: list[_Home],
-        wishes: list[_Wish],
-        done: "asyncio.Future[tuple[list[bool | LedgerError], list[Grant]]]",
+        wishes: list[Wish],
+        done: "asyncio.Future[tuple[list[bool | LedgerError], list[Grant | BeingBought]]]",
     ) -> None:
         error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is not None:
@@ -175,21 +186,27 @@ class Purse:
                 if isinstance(kept, LedgerError):
                     self._fail(kept, [])
             self._granted(wishes, grants)
-        if self._homes or (self._line and self._head_denied is None):
+        self._elsewhere.ended(loop)
+        if self._homes or self._elsewhere.due or (self._line and self._head_denied is None):
             self._linger(loop)
         else:
             self._rest()
 
-    def _fail(self, error: BaseException, wishes: list[_Wish]) -> None:
+    def _fail(self, error: BaseException, wishes: list[Wish]) -> None:
         """The book can no longer be trusted: nothing more is granted."""
         self._fault = self._fault or error
         for wish in [*wishes, *self._waiting()]:
             _refuse(wish, error)
+        self._clear()
+
+    def _waiting(self) -> list[Wish]:
+        aside = (wish for some in self._aside.values() for wish in some)
+        return [*self._line, *aside, *self._elsewhere.waiting]
+
+    def _clear(self) -> None:
         self._line.clear()
         self._aside.clear()
-
-    def _waiting(self) -> list[_Wish]:
-        return [*self._line, *(wish for aside in self._aside.values() for wish in aside)]
+        self._elsewhere.waiting.clear()
 
     def _settled(self, home: _Home) -> None:
         self._out -= 1
@@ -199,18 +216,20 @@ class Purse:
         self._head_denied = None
         self._line.extendleft(reversed(self._aside.pop(home.trace_id, [])))
 
-    def _granted(self, wishes: list[_Wish], grants: list[Grant]) -> None:
+    def _granted(self, wishes: list[Wish], grants: list[Grant | BeingBought]) -> None:
         """Hands out what was granted; puts back, in their order, those who must wait."""
-        back: list[_Wish] = []
+        back: list[Wish] = []
         for wish, grant in zip(wishes, grants, strict=True):
             if isinstance(grant, Reservation):
                 self._fly(wish, grant)
-            elif not isinstance(grant, Denied):
+            elif isinstance(grant, Bought):
                 _give(wish.granted, grant)
             elif self._fault is not None:
                 _refuse(wish, self._fault)
             elif self._stopped:
                 _give(wish.granted, None)
+            elif isinstance(grant, BeingBought):
+                self._elsewhere.waiting.append(wish)
             elif grant.scope != "trace":
                 self._head_denied = self._head_denied or grant
                 back.append(wish)
@@ -221,7 +240,7 @@ class Purse:
         self._line.extendleft(reversed(back))
         self._run_dry()
 
-    def _fly(self, wish: _Wish, grant: Reservation) -> None:
+    def _fly(self, wish: Wish, grant: Reservation) -> None:
         self._out += 1
         self._in_flight[wish.intent.trace_id] += 1
         self.most_in_flight = max(self.most_in_flight, self._out)
@@ -231,9 +250,9 @@ class Purse:
             _give(wish.granted, grant)
 
     def _run_dry(self) -> None:
-        """Where nothing in flight can free any more, the denial at the head stands, and with it that of
-        everyone who wants as much."""
-        if self._head_denied is None or self._out or self._homes:
+        """Where nothing in flight, here or elsewhere, can free any more, the denial at the head stands, with
+        that of everyone who wants as much."""
+        if self._head_denied is None or self._out or self._homes or self._elsewhere.waiting:
             return
         self._dry, self._head_denied = self._head_denied, None
         line, self._line = self._line, deque()
@@ -246,8 +265,7 @@ class Purse:
     def _end_line(self) -> None:
         for wish in self._waiting():
             _give(wish.granted, None)
-        self._line.clear()
-        self._aside.clear()
+        self._clear()
 
 
 def _wanted(intent: Intent) -> int:
@@ -255,7 +273,7 @@ def _wanted(intent: Intent) -> int:
     return intent.amount_nusd + intent.leave_nusd
 
 
-def _refuse(wish: _Wish, error: BaseException) -> None:
+def _refuse(wish: Wish, error: BaseException) -> None:
     if not wish.granted.done():
         wish.granted.set_exception(error)
 

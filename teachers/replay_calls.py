@@ -67,7 +67,7 @@ class Caller:
         self.stopped: str | None = None
         self.dry: str | None = None
         self.in_flight = 0
-        self.purse = Purse(ledger)
+        self.purse = Purse(ledger, settings.attempt_timeout_s * settings.max_attempts)
         self.backoff_s = settings.backoff_s
         self._run_id = run_id
         self._settings = settings
@@ -165,7 +165,7 @@ class Caller:
             return f"{BUDGET} of the trace"
         left = max(denied.cap_nusd - denied.settled_nusd - denied.reserved_nusd, 0)
         kept = f" and the ${nusd_to_usd(denied.kept_nusd):.6f} kept for explored steps to come"
-        self.dry = self.dry or (
+        self.dry = (
             f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} leaves "
             f"${nusd_to_usd(left):.6f}, less than the "
             f"${nusd_to_usd(denied.wanted_nusd - denied.kept_nusd):.6f} the next call "

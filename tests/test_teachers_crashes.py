@@ -1,21 +1,15 @@
-"""Processes that are killed, and processes that share a ledger: what the server was paid, against the book.
+"""Processes that are killed, and processes that share a ledger: what was paid, against the book."""
 
-Started as a program, this file is such a process: `python test_teachers_crashes.py URL LEDGER TRACES STEPS
-CAP_NUSD`.
-"""
-
-import asyncio
-import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from asked_sessions import questions_of, run
+from asking_processes import go, start
 from postgres_server import Server
-from test_teachers_replay import KEY, questions_of, run
 
 from teachers.ledger import Ledger
 from teachers.ledger_entries import Spent
@@ -32,23 +26,17 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def start(server: Running, ledger_url: str, traces: int, cap_nusd: int) -> "subprocess.Popen[bytes]":
-    numbers = (str(number) for number in (traces, STEPS, cap_nusd))
-    command = [sys.executable, __file__, server.url, ledger_url, *numbers]
-    return subprocess.Popen(command, env={**os.environ, **KEY}, stdout=subprocess.DEVNULL)
-
-
 def kill_at_random(server: Running, child: "subprocess.Popen[bytes]", moment: random.Random) -> bool:
-    """Kills the child some calls after its start and up to a latency later; every fifth time at any moment
-    of its first seconds. Gives whether it was still there."""
-    wanted = server.stats()["received"] + moment.randrange(1, 90)
-    deadline = time.monotonic() + (moment.uniform(0.2, 4.0) if moment.random() < 0.2 else 60.0)
+    """Kills the child some calls after it began and up to a latency later; every fifth time at any moment
+    of its first half second. Gives whether it was still there."""
+    wanted = server.stats()["received"] + moment.randrange(1, 50)
+    deadline = time.monotonic() + (moment.uniform(0.0, 0.5) if moment.random() < 0.2 else 60.0)
     while server.stats()["received"] < wanted and child.poll() is None and time.monotonic() < deadline:
         time.sleep(0.002)
     time.sleep(moment.uniform(0, 0.08))
     alive = child.poll() is None
     child.send_signal(signal.SIGKILL)
-    child.wait(timeout=30)
+    child.communicate(timeout=30)
     return alive
 
 
@@ -71,7 +59,8 @@ async def kill_often(ledger_url: str, kills: int, traces: int, cap_nusd: int, se
     stored: dict[str, str] = {}
     with running(WireSettings(latency_s=0.05, latency_spread=0.5)) as server:
         for kill in range(1, kills + 1):
-            child = start(server, ledger_url, traces, cap_nusd)
+            child = start(server, ledger_url, traces, STEPS, cap_nusd)
+            go([child])
             alive += kill_at_random(server, child, moment)
             spent, kept = look(ledger_url)
             stats = server.stats()
@@ -100,19 +89,22 @@ async def test_a_killed_run_pays_again_at_most_for_what_was_in_flight(ledger_url
 @pytest.mark.slow
 @pytest.mark.parametrize(("kills", "cap_nusd"), [(20, ROOMY_NUSD), (10, TIGHT_NUSD)])
 async def test_the_same_at_random_moments(kills: int, cap_nusd: int, tmp_path: Path) -> None:
-    await kill_often(f"sqlite:///{tmp_path / 'l.db'}", kills, 40, cap_nusd, 2)
+    await kill_often(f"sqlite:///{tmp_path / 'l.db'}", kills, 25, cap_nusd, 2)
 
 
 @pytest.mark.slow
 async def test_the_same_at_random_moments_on_postgresql(postgres: Server) -> None:
-    await kill_often(postgres.new_database(), 10, 40, ROOMY_NUSD, 3)
+    await kill_often(postgres.new_database(), 10, 15, ROOMY_NUSD, 3)
 
 
 def together(ledger_url: str, processes: int) -> None:
     cap_nusd = 10**8
     with running(WireSettings(latency_s=0.05)) as server:
-        children = [start(server, ledger_url, 120, cap_nusd) for _ in range(processes)]
-        assert [child.wait(timeout=300) for child in children] == [0] * processes
+        children = [start(server, ledger_url, 60, STEPS, cap_nusd) for _ in range(processes)]
+        go(children)
+        for child in children:
+            child.communicate(timeout=300)
+        assert [child.returncode for child in children] == [0] * processes
         spent, _ = look(ledger_url)
         charged = server.stats()["charged_nusd"]
     assert spent is not None
@@ -130,10 +122,3 @@ def test_processes_on_one_ledger_stay_under_its_cap_together(processes: int, tmp
 @pytest.mark.slow
 def test_two_processes_on_postgresql_stay_under_its_cap_together(postgres: Server) -> None:
     together(postgres.new_database(), 2)
-
-
-if __name__ == "__main__":
-    child_url, child_ledger, *numbers = sys.argv[1:]
-    child_traces, child_steps, child_cap = (int(number) for number in numbers)
-    child_questions = questions_of(child_traces, child_steps)
-    asyncio.run(run(child_url, child_ledger, child_questions, cap_nusd=child_cap))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from records.message import Action, Message, ToolCall
+from records.project import Project
 from records.reply import TeacherReply
 from records.rows import decisions_from_table, decisions_to_table
 from records.state import Context, Step, Trace
@@ -269,3 +270,10 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
         )
     assert sum(each.estimate for each in estimates) / 50 == pytest.approx(100, rel=0.05)
     assert sum(each.low <= 100 <= each.high for each in estimates) >= 44
+
+
+def test_a_project_is_known_by_the_digest_under_the_key_of_the_workspace() -> None:
+    trace = session([(bash("ls"), "a.py")])
+    assert words(trace)[0]["project"] == "unknown"
+    project = Project("0123456789abcdef", "lamps")
+    assert words(replace(trace, repository="x/lamps", worked_in=(project,)))[0]["project"] == "01234567"

@@ -118,10 +118,10 @@ def test_what_came_home_is_booked_with_the_reservation_of_what_follows_and_never
             assert isinstance(grant, Reservation)
             purse.settle("trace", grant, 0, f"{number}", "answer")
         await purse.booked()
+        assert len(begun) == 6  # five that also reserve, and the last
         purse.close()
 
     asyncio.run(scene())
-    assert len(begun) == 6  # five that also reserve, and the last
     assert list(ledger.answers_to([f"k{n}" for n in range(5)]).values()) == list("01234")
 
 

@@ -4,18 +4,15 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from asked_sessions import KEY, MODELS, TOOLS, questions_of, run
 
-from flows.library_asking import build_ledger
 from records.errors import PrivacyError, TeacherError
-from records.identity import extend_prompt, prompt_root
-from records.message import Action, Message, ToolCall, ToolSpec
+from records.message import Action
 from records.reply import TeacherReply
-from records.state import MessageView
 from teachers.build import build_teachers
 from teachers.gate import decide
 from teachers.ledger import Ledger
 from teachers.ledger_entries import Intent, Spent
-from teachers.presets import SIMULATED
 from teachers.prices import Price
 from teachers.question import Question
 from teachers.replay import ReplayResult, replay
@@ -25,77 +22,11 @@ from teachers.wire_server import running
 from teachers.wire_settings import WireSettings
 
 pytestmark = pytest.mark.anyio
-MODELS = tuple(teacher.model for teacher in SIMULATED.teachers)
-KEY = {"OPENROUTER_API_KEY": "sk-or-simulated"}
-TOOLS = (
-    ToolSpec(
-        "bash",
-        "Runs a command.",
-        {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]},
-    ),
-    ToolSpec(
-        "read_file",
-        "Reads a file.",
-        {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-    ),
-)
 
 
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
-
-
-def session(number: int, steps: int) -> tuple[Message, ...]:
-    """A session of `steps` calls, every second of which fails."""
-    messages = [Message("system", "You mend programs."), Message("user", f"Mend src/part{number}.py")]
-    for step in range(steps):
-        call = ToolCall(
-            f"c{step}", "bash", f'{{"command": "python -m pytest tests/test_{number}_{step}.py"}}'
-        )
-        result = f"FAILED tests/test_{number}_{step}.py - AssertionError" if step % 2 else "1 passed"
-        messages += [
-            Message("assistant", "I run it.", (call,)),
-            Message("tool", result, tool_call_id=call.id),
-        ]
-    return tuple(messages)
-
-
-def questions_of(traces: int, steps: int) -> list[Question]:
-    questions: list[Question] = []
-    for number in range(traces):
-        messages = session(number, steps)
-        prompt_id, seen = prompt_root(TOOLS, "p1"), 0
-        for step in range(steps):
-            cut = 2 + 2 * step
-            for message in messages[seen:cut]:
-                prompt_id = extend_prompt(prompt_id, message)
-            seen = cut
-            view = MessageView(messages, cut)
-            trace = f"t{number}"
-            questions.append(Question(f"{trace}:0:{step}", trace, view, TOOLS, prompt_id, "p1", "r1"))
-    return questions
-
-
-async def run(
-    url: str,
-    place: Path | str,
-    questions: list[Question],
-    *,
-    cap_nusd: int = 10**9,
-    trace_cap_nusd: int | None = None,
-    settings: ReplaySettings | None = None,
-    models: tuple[str, ...] = MODELS,
-    environ: dict[str, str] | None = None,
-) -> tuple[ReplayResult, Spent]:
-    teachers = build_teachers(
-        [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in models], environ or KEY
-    )
-    with build_ledger(place) as ledger:
-        ledger.open_run("run", cap_nusd, max_trace_nusd=trace_cap_nusd)
-        decisions = decide(questions, teachers, 0, GateSettings())
-        result = await replay(questions, decisions, teachers, ledger, "run", settings)
-        return result, ledger.spent("run")
 
 
 CENT_NUSD = 10_000_000
