@@ -21,6 +21,8 @@ _OPEN_END = 1000
 def effects_alike(actions: Sequence[Keys]) -> list[str]:
     """For each action the name of its effect among these: equal where the effects are the same."""
     names = {keys.effect: keys for keys in actions}
+    if len({keys.intent for keys in names.values()}) == len(names):  # what is alike has one intent
+        return [keys.effect for keys in actions]
     groups: list[list[Keys]] = []
     for effect in sorted(names):
         keys = names[effect]

@@ -5,7 +5,7 @@ import re
 import shlex
 import unicodedata
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from agreement.shell_key import shell_form
 from harnesses.harness import harness_for, rule_for
@@ -15,6 +15,7 @@ from harnesses.sql import sql_form
 from harnesses.vocabulary import ToolRule
 from records.message import ToolCall, ToolSpec, read_arguments
 
+_ANY: Mapping[str, Any] = {}
 _BODIES = frozenset({"content", "old_string", "new_string", "old_str", "new_str", "file_text", "new_source"})
 
 
@@ -41,7 +42,7 @@ def canonical_arguments(
     kept: dict[str, Any] = {}
     for name, value in given.items():
         schema = properties.get(name)
-        value = _value(name, value, schema if isinstance(schema, Mapping) else {}, rule, cwd)
+        value = _value(name, value, schema if _is_schema(schema) else _ANY, rule, cwd)
         if not _is_idle(name, value, schema, name in required, rule, cwd):
             kept[name] = value
     return kept
@@ -64,6 +65,10 @@ def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
     if isinstance(value, str) and kind == "boolean" and value.strip().lower() in ("true", "false"):
         return value.strip().lower() == "true"
     return _whole(value) if isinstance(value, float) else value
+
+
+def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
+    return isinstance(schema, dict | Mapping)  # a dict is told much faster
 
 
 def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
@@ -89,7 +94,8 @@ def _whole(value: float) -> float | int:
 
 
 def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | None, cwd: str | None) -> Any:
-    value = composed(coerce(value, schema))
+    if not (isinstance(value, str) and value.isascii() and schema.get("type", "string") == "string"):
+        value = composed(coerce(value, schema))
     if not isinstance(value, str):
         return value
     if rule is not None and name in rule.paths and value.strip():
@@ -110,7 +116,10 @@ def composed(value: Any) -> Any:
     if isinstance(value, list):
         return [composed(item) for item in value]
     if isinstance(value, dict):
-        return {key: composed(item) for key, item in value.items()}
+        return {
+            key: item if type(item) is str and item.isascii() else composed(item)
+            for key, item in value.items()
+        }
     return _whole(value) if isinstance(value, float) else value
 
 
@@ -124,7 +133,7 @@ def _is_idle(
         return True
     if required:
         return False
-    if isinstance(schema, Mapping) and schema.get("default", ...) == value:
+    if _is_schema(schema) and schema.get("default", ...) == value:
         return type(schema["default"]) is type(value)
     if rule is not None and name in rule.paths and cwd and value == posixpath.normpath(cwd):
         return name != next(iter(rule.target), None)

@@ -37,7 +37,7 @@ def always_a_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str],
     label = label_of(votes, student, policy)
     if label.verdict != "pair" or not waiting:
         return label.verdict == "pair"
-    if policy.unanimous or policy.min_posterior:
+    if policy.unanimous or policy.min_chance:
         return False
     return _held_by_key(votes, label, student, len(waiting), policy) or _held_by_intent(
         votes, votes[label.backers[0]].keys, student, waiting, policy

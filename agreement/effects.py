@@ -150,7 +150,7 @@ def edit_deed(path: str, changes: tuple[Change, ...] | None, world: World) -> De
     if after is None:
         return None
     outcome = Outcome(path, after.text) if after.whole else None
-    effect = ("edit", path, digest(folded_lines(after.text)))
+    effect = ("edit", path, digest(after.folded))
     return Deed(Operation.EDIT, effect, ("edit", path), True, (path,), outcome=outcome, proven=True)
 
 

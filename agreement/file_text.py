@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from agreement.edits import Change
 
+_GAP = "\x00"
 _NUMBERED = re.compile(r"^[ \t]*(\d+)(?:\u2192|\t|:)(.*)$")
 
 
@@ -36,7 +37,15 @@ class FileText:
     @property
     def text(self) -> str:
         """The pieces, with a mark where something unknown lies between them."""
-        return "\n\x00\n".join("\n".join(piece.lines) for piece in self.pieces)
+        return f"\n{_GAP}\n".join("\n".join(piece.lines) for piece in self.pieces)
+
+    @property
+    def folded(self) -> str:
+        """The text without blanks at ends of lines and without empty lines (`edits.folded_lines` of it)."""
+        lines: list[str] = []
+        for piece in self.pieces:
+            lines += (_GAP, *piece.lines) if lines else piece.lines
+        return "\n".join([kept for line in lines if (kept := line.rstrip(" \t"))])
 
     def seen(self, piece: Piece, total: int | None) -> "FileText":
         """With a piece more, joined with those it touches or covers; newer lines count."""
@@ -46,9 +55,11 @@ class FileText:
         near = [p for p in self.pieces if p.last >= piece.first - 1 and p.first <= piece.last + 1]
         if all(piece.first <= p.first and p.last <= piece.last for p in near):
             return FileText(tuple(sorted((*apart, piece), key=lambda p: p.first)), total or self.total)
-        lines = dict(pair for p in (*near, piece) for pair in enumerate(p.lines, start=p.first))
+        lines: dict[int, str] = {}
+        for p in (*near, piece):
+            lines.update(enumerate(p.lines, p.first))
         first = min(lines)
-        joined = Piece(first, tuple(lines[n] for n in range(first, first + len(lines))))
+        joined = Piece(first, tuple(map(lines.__getitem__, range(first, first + len(lines)))))
         return FileText(tuple(sorted((*apart, joined), key=lambda p: p.first)), total or self.total)
 
     def changed(self, changes: tuple[Change, ...]) -> "FileText | None":

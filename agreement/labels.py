@@ -1,12 +1,12 @@
 """What a list of votes decides: `label_of`, for all votes of a step or any part of them."""
 
-import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from agreement.alike import effects_alike
+from agreement.calibration import chance_of
 from agreement.canonical import EMPTY_KEY
 from agreement.ladder import Keys, in_dead_zone
 from agreement.policy import Policy
@@ -25,8 +25,6 @@ Verdict = Literal[
 _LENIENT = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST})
 WRITES = frozenset({Operation.EDIT, Operation.CREATE})
 """Classes of actions that write files."""
-_PRIOR_AGREED, _PRIOR_ASKED = 2.0, 2.5
-_LEAST, _MOST = 0.05, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +41,13 @@ class Voice:
 @dataclass(frozen=True, slots=True)
 class Label:
     """What the votes come to. `backers` are the places of the votes behind the leading action, `chosen` of
-    the one that stands for them where the verdict is `pair`. `posterior` is None unless votes are weighed."""
+    the one that stands for them where the verdict is `pair`. `chance`, that a further teacher
+    would do the same, is None unless votes are weighed."""
 
     verdict: Verdict
     backers: tuple[int, ...] = ()
     chosen: int | None = None
-    posterior: float | None = None
+    chance: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +77,14 @@ def label_of(votes: Sequence[Voice], student: Keys, policy: Policy) -> Label:
         return Label("no_agreement", lead.backers)
     if lead.same_as_student:
         return Label("agrees_with_student", lead.backers)
-    posterior = _posterior(votes, lead.backers, policy) if policy.min_posterior else None
-    if posterior is not None and posterior < policy.min_posterior:
-        return Label("no_agreement", lead.backers, posterior=posterior)
+    chance = _chance(votes, lead.backers, policy) if policy.min_chance else None
+    if chance is not None and chance < policy.min_chance:
+        return Label("no_agreement", lead.backers, chance=chance)
     if len({votes[place].family for place in lead.backers}) < policy.min_families:
-        return Label("one_family", lead.backers, posterior=posterior)
+        return Label("one_family", lead.backers, chance=chance)
     chosen = _medoid(votes, lead.backers)
     verdict = _judge(votes[chosen].keys, student, lead, policy)
-    return Label(verdict, lead.backers, chosen if verdict == "pair" else None, posterior)
+    return Label(verdict, lead.backers, chosen if verdict == "pair" else None, chance)
 
 
 def _leading(votes: Sequence[Voice], student: Keys, policy: Policy) -> _Lead | None:
@@ -120,10 +119,14 @@ def agrees_by_intent(keys: Keys, student: Keys, policy: Policy) -> bool:
 
 def _most(names: Sequence[str], places: Sequence[int]) -> tuple[int, ...] | None:
     """The places of the most frequent name; None where there are none, or two names as frequent."""
-    ranked = Counter(names).most_common(2)
-    if not ranked or (len(ranked) == 2 and ranked[0][1] == ranked[1][1]):
+    counts: dict[str, int] = {}
+    for name in names:
+        counts[name] = counts.get(name, 0) + 1
+    most = max(counts.values(), default=0)
+    first = [name for name, count in counts.items() if count == most]
+    if len(first) != 1:
         return None
-    return tuple(place for place, name in zip(places, names, strict=True) if name == ranked[0][0])
+    return tuple([place for place, name in zip(places, names, strict=True) if name == first[0]])
 
 
 def _judge(chosen: Keys, student: Keys, lead: _Lead, policy: Policy) -> Verdict:
@@ -158,6 +161,13 @@ def is_proven(keys: Keys) -> bool:
     return all(deed.proven for deed in keys.deeds if deed.mutating)
 
 
+def _chance(votes: Sequence[Voice], backers: Sequence[int], policy: Policy) -> float:
+    """The chance that a further teacher does what those behind an action did; 1 where one more did."""
+    if len(backers) > policy.threshold:
+        return 1.0
+    return chance_of([votes[place].teacher for place in backers], policy)
+
+
 def _medoid(votes: Sequence[Voice], backers: Sequence[int]) -> int:
     """The place of the vote most like the others behind an action; of equals the shortest."""
     rungs: tuple[Callable[[Keys], str], ...] = (
@@ -173,26 +183,3 @@ def _medoid(votes: Sequence[Voice], backers: Sequence[int]) -> int:
         return (vote.keys.guess, -like, vote.length, vote.keys.exact, vote.teacher)
 
     return min(backers, key=order)
-
-
-def _posterior(votes: Sequence[Voice], backers: Sequence[int], policy: Policy) -> float:
-    """Probability that the leading action is the right one among those voted for: one-coin model with each
-    teacher's smoothed rate of agreement, prior Beta(2, 0.5) (`facts/method.md` 3)."""
-    names = Counter(vote.keys.effect for vote in votes)
-    others = max(1, len(names) + 1 - len({votes[place].keys.effect for place in backers}))
-    chosen, rest = 0.0, [0.0] * others
-    for place, vote in enumerate(votes):
-        rate = reliability_of(vote.teacher, policy)
-        right, wrong = math.log(rate), math.log((1 - rate) / others)
-        chosen += right if place in backers else wrong
-        for other in range(others):
-            backs = place not in backers and other == 0
-            rest[other] += right if backs else wrong
-    weights = [math.exp(each - chosen) for each in rest]
-    return 1 / (1 + sum(weights))
-
-
-def reliability_of(teacher: str, policy: Policy) -> float:
-    """How often a teacher is right, as far as its counts say: near 0.8 without any."""
-    agreed, asked = policy.reliability.get(teacher, (0, 0))
-    return min(_MOST, max(_LEAST, (agreed + _PRIOR_AGREED) / (asked + _PRIOR_ASKED)))

@@ -1,8 +1,8 @@
 """The ladder of equivalence: exact < canonical < same effect < same intent < same class < different.
 
-Two actions are compared by keys, one a rung; equal keys on a rung imply equal keys on all rungs above it
-(`facts/method.md` 1.2 of the design). Keys are short texts, so that a vote is a count of keys and every
-decision can be made again from what is stored.
+Two actions are compared by keys, one a rung; equal keys on a rung imply equal keys on all rungs above it.
+Keys are short texts, so that a vote is a count of keys and every decision can be made
+again from what is stored.
 """
 
 from collections.abc import Iterable, Sequence

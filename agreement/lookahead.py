@@ -1,7 +1,7 @@
 """What the recorded steps after a vote say of it: the trace is frozen, so one may look ahead.
 
 `order_only`: what the teachers would read, the student reads within the next steps anyway; the two differ in
-order alone and neither is wrong (`facts/method.md` 4). `confirmed`: the student's own call failed, and within
+order alone and neither is wrong. `confirmed`: the student's own call failed, and within
 the next steps it did what the teachers agreed on, and that did not fail.
 """
 

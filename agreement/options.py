@@ -5,8 +5,9 @@ POSIX.1-2017: flags may be clustered, a value may follow its letter at once, ope
 """
 
 import re
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +17,7 @@ class _Program:
     flags: frozenset[str]
     valued: frozenset[str]
     chatty: frozenset[str] = frozenset()
-    same: tuple[tuple[str, str], ...] = ()
+    same: Mapping[str, str] = field(default_factory=dict)
     first_operand_ends: bool = False
 
 
@@ -49,7 +50,7 @@ _TABLE = {
     "wc": ("lwcmL", ""),
 }
 _CHATTY = frozenset(["cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown", "gzip", "gunzip", "tar"])
-_SAME = {"cp": (("R", "r"),), "rm": (("R", "r"),)}
+_SAME = {"cp": {"R": "r"}, "rm": {"R": "r"}}
 _LONG = {"--verbose": "-v", "--recursive": "-r", "--reverse": "-r", "--unique": "-u", "--count": "-c"}
 _LINES = re.compile(r"--(?:lines|bytes)=(\S+)")
 _PACKED = re.compile(r"[A-Za-z]*[cxt][A-Za-z]*")
@@ -62,16 +63,17 @@ def _program(name: str) -> _Program | None:
         return None
     chatty = frozenset("v") if name in _CHATTY else frozenset()
     flags = frozenset() if found[0] == ":" else frozenset(found[0])
-    return _Program(flags, frozenset(found[1]), chatty, _SAME.get(name, ()), found[0] == ":")
+    return _Program(flags, frozenset(found[1]), chatty, _SAME.get(name, {}), found[0] == ":")
 
 
+@lru_cache(maxsize=1024)
 def options_in_order(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
     """The words after a program's name: flags one by one in alphabetical order, then options with their
     values, those of one letter in their order, then operands. `head -5` is `head -n 5`; flags by which a
     program only says what it does go, as does the way of packing where tar finds it out itself. Options
     not known here count as operands; words of other programs stay as they are."""
     program = _program(name)
-    if program is None:
+    if program is None or (name != "tar" and not any(word[:1] == "-" for word in words)):
         return words
     flags: set[str] = set()
     values: list[tuple[str, str]] = []
@@ -88,7 +90,7 @@ def options_in_order(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
         else:
             flags |= taken[0]
             values += taken[1]
-    flags = {dict(program.same).get(flag, flag) for flag in flags}
+    flags = {program.same.get(flag, flag) for flag in flags}
     if name == "tar" and flags & {"x", "t"}:
         flags -= {"z", "j", "J"}
     flags -= set() if name == "tar" and "t" in flags else program.chatty

@@ -94,7 +94,7 @@ def _plain(part: Part) -> bool:
 
 
 def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word.rstrip("/") if word.startswith("/") and len(word) > 1 else word for word in words)
+    return tuple([word.rstrip("/") if word[:1] == "/" and len(word) > 1 else word for word in words])
 
 
 def found_by(argv: tuple[str, ...]) -> Found | None:

@@ -25,8 +25,10 @@ class Policy:
     known. `grounded`: for a guess, an action that refers to names nothing shown so far holds, unless the
     student guesses too and is near.
 
-    With `min_posterior` above 0 the votes are weighed: an action is chosen where its posterior reaches it,
-    by `reliability`, for each teacher how often it agreed with the others and how often that could be said.
+    With `min_chance` above 0 the votes are weighed: an action behind which no more than `threshold` teachers
+    stand is chosen where the chance that a further one would do the same reaches it. `chances` are steps of
+    that chance by the trust in those behind it (`agreement.calibration`), which rests on `reliability`: for
+    each teacher how often it agreed with the others, and how often that could be said.
     """
 
     name: str = "default"
@@ -40,14 +42,15 @@ class Policy:
     dead_zone: bool = True
     grounded: bool = True
     proven: bool = True
-    min_posterior: float = 0.0
+    min_chance: float = 0.0
     reliability: Mapping[str, tuple[int, int]] = field(default_factory=dict, hash=False)
+    chances: tuple[tuple[float, float], ...] = ()
 
 
 DEFAULT = Policy()
 STRICT = Policy("strict", level="canonical", far=False, unanimous=True)
 LENIENT = Policy("lenient", lenient=True)
-WEIGHTED = Policy("weighted", min_posterior=0.9)
+WEIGHTED = Policy("weighted", min_chance=0.5)
 POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (DEFAULT, STRICT, LENIENT, WEIGHTED)}
 
 

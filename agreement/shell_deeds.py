@@ -186,8 +186,11 @@ def _gist(part: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _parts(command: Simple, mutating: bool) -> tuple[Any, ...]:
     """The parts of a command. Where only its answer counts it is the same with messages thrown away."""
-    argv = (_VERSION.sub("", command.argv[0]), *command.argv[1:]) if command.argv else ()
-    redirects = tuple(each for each in command.redirects if mutating or each != ("2>", "/dev/null"))
+    argv, redirects = command.argv, command.redirects
+    if argv and argv[0].startswith("python3"):
+        argv = (_VERSION.sub("", argv[0]), *argv[1:])
+    if redirects and not mutating:
+        redirects = tuple([each for each in redirects if each != ("2>", "/dev/null")])
     return argv, command.assignments, redirects, command.heredoc
 
 

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -44,8 +44,7 @@ def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
         if moved is not None:
             folder = moved
         elif not _is_no_effect(command):
-            joiner = command.joiner if placed else ""
-            placed.append(Placed(folder, _normal(replace(command, joiner=joiner), folder)))
+            placed.append(Placed(folder, _normal(command, command.joiner if placed else "", folder)))
     return tuple(placed) or (Placed(folder, Simple(("cd", folder))),)
 
 
@@ -88,21 +87,24 @@ def _is_no_effect(command: Simple) -> bool:
     return (command.joiner, command.argv) in (("||", ("true",)), ("|", ("cat",)))
 
 
-def _normal(command: Simple, folder: str) -> Simple:
-    redirects = tuple(each for each in command.redirects if each not in _NO_EFFECT_REDIRECTS)
-    return replace(command, argv=_argv_form(command.argv, folder), redirects=redirects)
+def _normal(command: Simple, joiner: str, folder: str) -> Simple:
+    redirects = command.redirects
+    if redirects:
+        redirects = tuple([each for each in redirects if each not in _NO_EFFECT_REDIRECTS])
+    argv = _argv_form(command.argv, folder)
+    return Simple(argv, joiner, command.keywords, command.assignments, redirects, command.heredoc)
 
 
 def _argv_form(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if not argv:
         return argv
     program = posixpath.basename(argv[0]) if argv[0].startswith(("/bin/", "/usr/bin/")) else argv[0]
-    words = [_operand(word, folder) for word in argv[1:] if word != "--no-pager"]
+    words = [_operand(word, folder) if "/" in word else word for word in argv[1:] if word != "--no-pager"]
     return (program, *options_in_order(program, tuple(words)))
 
 
 def _operand(word: str, folder: str) -> str:
-    if not _PLAIN_PATH.match(word) or "/" not in word or word.startswith("-") or word.endswith("..."):
+    if word.startswith("-") or word.endswith("...") or not _PLAIN_PATH.match(word):
         return word
     if folder and word.startswith(folder.rstrip("/") + "/"):
         return posixpath.relpath(word, folder)

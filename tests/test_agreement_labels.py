@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
@@ -10,10 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agreement.calibration import calibrated, chance_of, reliability_of, rising, trust_in
 from agreement.fold import record_of
-from agreement.labels import Label, Voice, label_of, reliability_of
+from agreement.labels import Label, Voice, label_of
 from agreement.ladder import keys
 from agreement.policy import DEFAULT, LENIENT, POLICIES, STRICT, WEIGHTED, Policy, policy_named
+from agreement.standing import Heard
 from agreement.validity import why_impossible
 from agreement.world import World
 from harnesses.harness import harness_for, rule_for
@@ -81,18 +84,57 @@ def test_the_policies_differ_in_what_they_ask_for() -> None:
     assert vote(*two_of_three, student=OTHER, policy=STRICT).verdict == "no_agreement"
     assert vote(READ, READ, READ, student=OTHER, policy=STRICT).verdict == "pair"
     assert vote(READ, PART, TEST, student=OTHER, policy=LENIENT).verdict == "pair"
-    poor = {f"t{place}": (1, 9) for place in range(3)}
-    good = {f"t{place}": (9, 10) for place in range(3)}
+
+
+def test_weighed_votes_want_a_chance_that_one_more_would_do_the_same() -> None:
+    two_of_three = (READ, bash("cat a.py"), TEST)
+    counts = {"t0": (9, 10), "t1": (5, 10), "t2": (1, 10)}
+    trusted, doubted = trust_in(("t0", "t1"), counts), trust_in(("t1", "t2"), counts)
+    told = replace(WEIGHTED, reliability=counts, chances=((doubted, 0.3), (trusted, 0.61)))
+    sure = vote(*two_of_three, student=OTHER, policy=told)
+    assert (sure.verdict, sure.chance) == ("pair", 0.61)
+    unsure = vote(TEST, READ, READ, student=OTHER, policy=told)
+    assert (unsure.verdict, unsure.chance) == ("no_agreement", 0.3)
+    assert vote(READ, READ, READ, student=OTHER, policy=told).chance == 1.0
+    assert vote(*two_of_three, student=OTHER, policy=WEIGHTED).chance == 0.5
     assert (
-        vote(*two_of_three, student=OTHER, policy=replace(WEIGHTED, reliability=poor)).verdict
-        == "no_agreement"
+        vote(*two_of_three, student=OTHER, policy=replace(WEIGHTED, min_chance=0.6)).verdict == "no_agreement"
     )
-    sure = vote(READ, READ, READ, student=OTHER, policy=replace(WEIGHTED, reliability=good))
-    assert sure.verdict == "pair"
-    assert sure.posterior is not None
-    assert 0.99 < sure.posterior < 1
-    assert reliability_of("t0", replace(WEIGHTED, reliability=good)) == pytest.approx(11 / 12.5)
-    assert reliability_of("new", WEIGHTED) == pytest.approx(0.8)
+    assert reliability_of("t0", counts) == pytest.approx(11 / 12.5)
+    assert reliability_of("new", counts) == pytest.approx(0.8)
+
+
+def test_chances_never_fall_and_are_counts() -> None:
+    assert rising([(2.0, True), (1.0, True), (2.0, False), (3.0, True)]) == ((1.0, 3 / 5), (3.0, 2 / 3))
+    assert rising([]) == ()
+    steps = [Heard({"a": "x", "b": "x", "c": key}) for key in ("x", "x", "x", "y")]
+    told = calibrated(WEIGHTED, steps)
+    assert told.reliability == {"a": (3, 3), "b": (3, 3), "c": (3, 4)}
+    assert told.chances == ((trust_in("ac", told.reliability), 10 / 12),)
+    assert chance_of(("a", "b"), told) == pytest.approx(10 / 12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.booleans()), max_size=12))
+def test_pooled_counts_are_the_nearest_that_never_fall(trials: list[tuple[float, bool]]) -> None:
+    """The isotonic fit is the greatest of the least means over ranges (min-max formula)."""
+    places = sorted({trust for trust, _ in trials})
+
+    def mean(low: float, high: float) -> Fraction:
+        inside = [came for trust, came in trials if low <= trust <= high]
+        return Fraction(sum(inside), len(inside))
+
+    exact = {
+        at: max(min(mean(low, high) for high in places if high >= at) for low in places if low <= at)
+        for at in places
+    }
+    starts = [at for n, at in enumerate(places) if n == 0 or exact[at] != exact[places[n - 1]]]
+    sizes = [sum(exact[trust] == exact[at] for trust, _ in trials) for at in starts]
+    wanted = tuple(
+        (at, float((exact[at] * size + 1) / (size + 2))) for at, size in zip(starts, sizes, strict=True)
+    )
+    assert [at for at, _ in rising(trials)] == [at for at, _ in wanted]
+    assert [chance for _, chance in rising(trials)] == pytest.approx([chance for _, chance in wanted])
 
 
 def test_one_family_is_not_enough() -> None:

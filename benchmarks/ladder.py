@@ -1,0 +1,158 @@
+"""How many recorded actions a core puts on the ladder in a second, and which rung costs what.
+
+    TRACEMILL_REAL_TRACES=FOLDER TRACEMILL_MULTITEACHER=FOLDER python benchmarks/ladder.py [--runs 5]
+
+Every measurement is a process of its own that reads a source, folds each context into its world and empties
+every cache; then each action is put on the ladder once, in its own world and with the tools a teacher would
+be shown. Counted is the CPU of that, and of the whole process, each of the fastest of the runs. Loading the
+grammar of bash counts for the process alone; what was read is no garbage to look through, as in a replay.
+`--keys FILE` writes the keys of every action instead, a line each, to compare two versions of the rules.
+"""
+
+import argparse
+import gc
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import _lru_cache_wrapper
+from pathlib import Path
+from typing import Any
+
+from agreement.canonical import canonical, exact_key
+from agreement.fold import record_of, world_of
+from agreement.ladder import RUNGS, keys
+from agreement.world import World
+from harnesses.bash_tree import bash_words
+from harnesses.harness import harness_for
+from harnesses.present import present_all
+from harnesses.swe_agent_commands import call_of_command
+from ingesters.sources import discover, ingest_source
+from records.message import Action, Message, ToolCall
+from records.state import Context
+
+SOURCES = {"java": "TRACEMILL_MULTITEACHER", "traces": "TRACEMILL_REAL_TRACES"}
+"""Where the actions come from, and the variable that names the folder."""
+FLOORS = ("agreement", "harnesses", "records")
+"""Packages whose caches are emptied."""
+JAVA_TABLE = "msb_swe_agent_full_trajs.jsonl.gz"
+Acted = tuple[Action, World]
+PARTS: dict[str, Callable[[Action, World], object]] = {
+    "exact": lambda action, world: exact_key(action),
+    "canonical": lambda action, world: canonical(action, world.tools, world.cwd, world.harness),
+    "ladder": keys,
+}
+"""What is measured: each part holds the ones before it but `canonical`, which leaves out `exact`."""
+
+
+def java(folder: Path) -> Iterator[Acted]:
+    """The actions of the SWE-agent runs on Java, each with its world."""
+    tools = tuple(harness_for("swe_agent").tools.values())
+    with gzip.open(folder / JAVA_TABLE, "rt") as lines:
+        for line in lines:
+            messages = tuple(_java_messages(json.loads(line)))
+            record = record_of(Context(0, messages, ()), "swe_agent")
+            for cut in range(1, len(messages), 2):
+                yield Action.of(messages[cut]), World("swe_agent", "/repo", tools, record, cut)
+
+
+def _java_messages(row: dict[str, Any]) -> Iterator[Message]:
+    yield Message("user", row["task"])
+    for number, step in enumerate(row["steps"]):
+        command = (step["call"] or {}).get("arguments", {}).get("command")
+        made = call_of_command(str(command)) if command is not None else None
+        calls = (ToolCall(f"c{number}", made.name, made.arguments),) if made else ()
+        yield Message("assistant", step["thought"] or "", calls)
+        yield Message("tool", step["observation"] or "", tool_call_id=f"c{number}")
+
+
+def sessions(folder: Path) -> Iterator[Acted]:
+    """The actions of recorded sessions of any format, each with its world."""
+    for source in discover([folder]):
+        for trace in ingest_source(source)[0] if source.dialect is not None else ():
+            records = {each.index: record_of(each, trace.harness) for each in trace.contexts}
+            tools = {index: shown.tools for index, shown in present_all(trace).items()}
+            for state in trace.states():
+                at = state.context.index
+                yield state.student_action, world_of(state, tools.get(at, ()), records[at])
+
+
+def actions_of(source: str) -> list[Acted]:
+    """The actions of a source. Ends the process where its folder is not named."""
+    folder = os.environ.get(SOURCES[source])
+    if not folder:
+        sys.exit(f"{SOURCES[source]} is not set: name the folder of `{source}`")
+    return list((java if source == "java" else sessions)(Path(folder)))
+
+
+def empty_caches() -> None:
+    """Forget what reading and folding have left in caches of functions."""
+    for each in gc.get_objects():
+        if isinstance(each, _lru_cache_wrapper) and each.__module__.partition(".")[0] in FLOORS:
+            each.cache_clear()
+
+
+def child(source: str, part: str) -> None:
+    """One measurement: prints actions, CPU seconds of the part and of the process."""
+    found = actions_of(source)
+    bash_words("(true)")
+    empty_caches()
+    gc.collect()
+    gc.freeze()
+    work, started = PARTS[part], time.process_time()
+    for action, world in found:
+        work(action, world)
+    spent = time.process_time() - started
+    print(json.dumps({"actions": len(found), "cpu_s": spent, "process_cpu_s": time.process_time()}))
+
+
+def measure(source: str, part: str) -> dict[str, float]:
+    """What a child found."""
+    command = [sys.executable, __file__, "--child", source, part]
+    return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def write_keys(target: Path, sources: list[str]) -> None:
+    """The keys of every action, with all that the rules look at beside them."""
+    with target.open("w") as out:
+        for source in sources:
+            for number, (action, world) in enumerate(actions_of(source)):
+                known = keys(action, world)
+                rungs = [known.at(rung) for rung in RUNGS]
+                told = (sorted(known.reads), known.decisive, known.guess, repr(known.deeds))
+                out.write(json.dumps([source, number, *rungs, known.cls, *told]) + "\n")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--sources", nargs="+", choices=SOURCES, default=list(SOURCES))
+    parser.add_argument("--keys", type=Path)
+    parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.child:
+        return child(*given.child)
+    if given.keys:
+        return write_keys(given.keys, given.sources)
+    print(f"{'source':8}{'part':11}{'actions':>9}{'CPU s':>8}{'us each':>9}{'a second':>10}{'process':>9}")
+    for source in given.sources:
+        for part in PARTS:
+            runs = [measure(source, part) for _ in range(given.runs)]
+            count = int(runs[0]["actions"])
+            cpu_s, whole_s = (min(run[name] for run in runs) for name in ("cpu_s", "process_cpu_s"))
+            print(
+                f"{source:8}{part:11}{count:9,}{cpu_s:8.3f}{cpu_s / count * 1e6:9.1f}{count / cpu_s:10,.0f}"
+                f"{whole_s:9.2f}",
+                flush=True,
+            )
+    return None
+
+
+if __name__ == "__main__":
+    main()
