@@ -1,5 +1,6 @@
 """`tracemill evaluate` on the command line."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -24,7 +25,13 @@ def evaluate(
     draws: Annotated[int, typer.Option(min=1, help="Most draws of student and three teachers.")] = 200,
     samples: Annotated[int, typer.Option(min=10, help="Samples of tasks behind each interval.")] = 200,
     seed: Annotated[int, typer.Option(help="Seed of draws and samples.")] = 0,
-    prices: Annotated[Path | None, typer.Option(help="Prices of models (TOML).")] = None,
+    prices: Annotated[
+        str | None, typer.Option(help="Prices of models (TOML), or 'spread': today's, cheap to dear.")
+    ] = None,
+    rule: Annotated[Models, typer.Option(help="Rule that is compared; repeatable; else every rule.")] = None,
+    gate_seeds: Annotated[
+        int, typer.Option(min=0, help="Passes of each gate over a draw; 0 leaves the gate out.")
+    ] = 1,
     json: Json = False,
 ) -> None:
     """Say what labels from a table of several models are worth, and what asking for them would cost.
@@ -32,12 +39,23 @@ def evaluate(
     Sends nothing and spends nothing.
     """
     from flows.evaluation import EvaluateOrder
-    from flows.evaluation_prices import prices_of
+    from flows.evaluation_prices import SPREAD, prices_of
     from flows.evaluation_report import evaluate_tables
 
-    known = prices_of(prices)
-    orders = [
-        EvaluateOrder(path, half, harness, student or (), teacher or (), draws, samples, seed, prices=known)
-        for path in tables
-    ]
+    spread = prices == SPREAD
+    order = EvaluateOrder(
+        tables[0],
+        half,
+        harness,
+        student or (),
+        teacher or (),
+        draws,
+        samples,
+        seed,
+        {} if spread else prices_of(Path(prices) if prices else None),
+        spread,
+        rule or (),
+        gate_seeds,
+    )
+    orders = [replace(order, table=path) for path in tables]
     evaluate_tables(orders, out, json)

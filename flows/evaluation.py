@@ -6,23 +6,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flows.evaluation_draws import Poll, draws_of, standing_of
+from flows.evaluation_draws import Draw, Poll, draws_of, spread_over, standing_of
 from flows.evaluation_families import agreement_of
-from flows.evaluation_rules import PRODUCT, VOTERS, rules
+from flows.evaluation_gate import GATE, chooser
+from flows.evaluation_gate_facts import facts_in
+from flows.evaluation_gate_figures import gate_draws, gate_figures
+from flows.evaluation_rules import PRODUCT, VOTERS, product_rule, rules_named
 from flows.evaluation_savings import Savings
 from flows.evaluation_scores import Tally, by_operation, resampled, rule_figures
 from flows.evaluation_steps import Asker
 from flows.evaluation_table import Table, read_table, reasons_without_vote
 from flows.progress import Meter
+from teachers.gate_features import StepFacts
 from teachers.settings import PriceSettings
 
-SCHEMA = 1
+SCHEMA = 2
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOrder:
     """What is evaluated. `draws`: the most (student, trio) draws; `samples`: how often tasks are drawn
-    anew for intervals."""
+    anew for intervals; `spread`: prices from cheap to dear, the weakest model the cheapest; `rules`: names
+    of the rules compared, empty: all; `gate_seeds`: passes of each gate over a draw, 0 leaves it out."""
 
     table: Path
     half: str = "all"
@@ -33,6 +38,9 @@ class EvaluateOrder:
     samples: int = 200
     seed: int = 0
     prices: Mapping[str, PriceSettings] = field(default_factory=dict)
+    spread: bool = False
+    rules: Sequence[str] = ()
+    gate_seeds: int = 1
 
 
 def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]:
@@ -40,13 +48,18 @@ def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]
     table cannot be read and SourceError where nothing of it is usable."""
     told = meter or Meter()
     told.begin("states", 0)
-    table = read_table(order.table, order.harness, order.prices, order.half, told.advance)
+    whole = read_table(order.table, order.harness, order.prices, told.advance)
+    if order.spread:
+        whole = read_table(order.table, order.harness, spread_over(whole), told.advance)
+    table = whole.half(order.half)
     draws, total = draws_of(table, order.draws, order.seed, order.students, order.teachers)
-    poll, compared = Poll(table), rules()
+    poll, compared = Poll(table), rules_named(order.rules)
     weights = resampled(len(table.tasks), order.samples, order.seed)
     told.begin("draws", len(draws))
-    tally, savings = Tally(poll, compared, len(draws)), Savings(table.tasks)
-    asker = Asker(poll, next(rule for rule in compared if (rule.name, rule.voters) == (PRODUCT, VOTERS[0])))
+    tally = Tally(poll, compared, len(draws))
+    facts = facts_in(order.table, whole) if order.gate_seeds else {}
+    savings = Savings(table.tasks, {GATE: chooser(facts, table.rewarded)} if facts else None)
+    asker = Asker(poll, product_rule(VOTERS[0]))
     for draw in draws:
         tally.add(draw)
         savings.add(asker.steps(draw))
@@ -57,10 +70,32 @@ def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]
         "table": _table(table, order),
         "draws": {"all": total, "taken": len(draws), "stronger": sum(draw.stronger for draw in draws)},
         "rules": rule_figures(poll, draws, tally.tallied, weights),
-        "pairs_by_operation": {voters: by_operation(product[voters]) for voters in VOTERS},
+        "pairs_by_operation": {voters: by_operation(each) for voters, each in product.items()},
         "savings": savings.rows(weights),
+        "gate": _gate(whole, facts, draws, order, told) if facts else {},
         "agreement": agreement_of(table),
     }
+
+
+def _gate(
+    whole: Table,
+    facts: Mapping[tuple[int, str], StepFacts],
+    draws: Sequence[Draw],
+    order: EvaluateOrder,
+    told: Meter,
+) -> dict[str, Any]:
+    """The gate's figures by who votes, over draws with stronger teachers where there are any."""
+    strong = [draw for draw in draws if draw.stronger]
+    found: dict[str, Any] = {
+        "of": "stronger teachers" if strong else "all draws",
+        "counted": "correct pairs" if whole.rewarded else "pairs",
+    }
+    told.begin("gate", len(VOTERS))
+    for voters in VOTERS:
+        some = gate_draws(whole, facts, strong or draws, voters, order.half)
+        found[voters] = gate_figures(some, order.gate_seeds, order.samples)
+        told.advance()
+    return found
 
 
 def _table(table: Table, order: EvaluateOrder) -> dict[str, Any]:

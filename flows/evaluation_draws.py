@@ -6,18 +6,23 @@ have these in common.
 
 import random
 import statistics
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb
 
+from agreement.calibration import calibrated
 from agreement.labels import Label, Voice, label_of
 from agreement.ladder import Keys, Rung
 from agreement.policy import Policy
+from agreement.standing import Heard
+from flows.evaluation_prices import spread_prices
 from flows.evaluation_rules import Rule
-from flows.evaluation_table import Table, TableState, is_tuning
+from flows.evaluation_table import Table, TableState
 from records.families import UNKNOWN
+from records.identity import digest
+from teachers.settings import PriceSettings
 
 TEACHERS = 3
 """Teachers of a draw."""
@@ -63,6 +68,12 @@ def standing_of(table: Table) -> dict[str, float]:
             if state.depth == 0 and done.reward is not None:
                 first[model].append(done.reward)
     return {model: statistics.mean(rewards) for model, rewards in sorted(first.items())}
+
+
+def spread_over(table: Table) -> dict[str, PriceSettings]:
+    """Prices from cheap to dear for its models, by their mean reward on first steps, then by name."""
+    standing = standing_of(table)
+    return spread_prices(sorted(table.models, key=lambda model: (standing.get(model, 0.0), model)))
 
 
 def draws_of(
@@ -134,11 +145,13 @@ class Panel:
 
     def label(self, rule: Rule) -> Label:
         """What the votes decide; of a rule that weighs votes, before they are weighed."""
-        found = self._labels.get(rule.key)
+        found = self._labels.get(rule.group)
         if found is None:
-            policy = replace(rule.policy, min_posterior=0.0) if rule.weighed else rule.policy
-            found = label_of(self.votes, self.own, policy) if self._may_agree(policy) else _OPEN
-            self._labels[rule.key] = found
+            found = label_of(self.votes, self.own, rule.bare) if self._may_agree(rule.bare) else _OPEN
+            self._labels[rule.group] = found
+        if rule.policy.min_families > 1 and found.chosen is not None:
+            families = {self.votes[place].family for place in found.backers}
+            return found if len(families) >= rule.policy.min_families else Label("one_family", found.backers)
         return found
 
     def _may_agree(self, policy: Policy) -> bool:
@@ -149,6 +162,11 @@ class Panel:
         if distinct is None:
             distinct = self._distinct[rung] = len({vote.keys.at(rung) for vote in self.votes})
         return distinct <= len(self.votes) - policy.threshold + 1
+
+
+def _fold(task: str) -> bool:
+    """One of two folds of tasks, each about half of either half of a table."""
+    return int(digest("fold", task)[0], 16) % 2 == 0
 
 
 _OPEN = Label("no_agreement")
@@ -183,7 +201,7 @@ class Poll:
                 continue
             label = panel.label(rule)
             if policies and label.chosen is not None:
-                label = label_of(panel.votes, panel.own, policies[is_tuning(panel.state.task)])
+                label = label_of(panel.votes, panel.own, policies[_fold(panel.state.task)])
             if label.chosen is not None:
                 yield Decided(panel.state, draw.student, panel.voters[label.chosen])
 
@@ -227,15 +245,14 @@ class Poll:
         return self._voices[place]
 
     def _weighed(self, draw: Draw, rule: Rule) -> dict[bool, Policy]:
-        """The policy for the tasks of each half, with what those of the other half say of the teachers: how
-        often each was behind the leading action, where there was one."""
-        counts: dict[bool, dict[str, Counter[bool]]] = {half: defaultdict(Counter) for half in (True, False)}
+        """The policy for the tasks of each fold, calibrated on what those of the other one tell of the
+        teachers: who was behind the leading action, where there was one."""
+        heard: dict[bool, list[Heard]] = {True: [], False: []}
         for panel in self.panels(draw, rule):
             if len(panel.voters) < rule.policy.threshold:
                 continue
             backers = panel.label(rule).backers
-            if len(backers) >= rule.policy.threshold:
-                for at, voter in enumerate(panel.voters):
-                    counts[not is_tuning(panel.state.task)][voter][at in backers] += 1
-        told = {half: {name: (n[True], n.total()) for name, n in counts[half].items()} for half in counts}
-        return {half: replace(rule.policy, reliability=known) for half, known in told.items()}
+            if len(backers) >= 2:
+                told = {name: "lead" if at in backers else name for at, name in enumerate(panel.voters)}
+                heard[not _fold(panel.state.task)].append(Heard(told))
+        return {fold: calibrated(rule.policy, steps) for fold, steps in heard.items()}

@@ -2,87 +2,101 @@
 
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import Any
 
-from flows.evaluate_gate import SHARES, GateStep, area, gate_steps, oracle, pass_over, trained
-from flows.evaluation_draws import Poll, draws_of
-from flows.evaluation_gate_facts import facts_in
-from flows.evaluation_rules import PRODUCT, Voters, rules
+from flows.evaluation_draws import Draw, Poll
+from flows.evaluation_gate import SHARES, GateStep, area, gate_steps, oracle, pass_over, trained
+from flows.evaluation_rules import Voters, product_rule
 from flows.evaluation_steps import Asker
-from flows.evaluation_table import in_half, read_table
+from flows.evaluation_table import Table, in_half, is_tuning
+from teachers.gate_belief import Belief
+from teachers.gate_features import StepFacts
 from teachers.settings import GatePolicy
 
-POLICIES: tuple[GatePolicy, ...] = ("random", "first_k", "after_error", "voi")
+BASELINES: tuple[GatePolicy, ...] = ("all", "random", "first_k", "after_error", "entropy_only")
+COLD, OFFLINE, ORACLE = "gate, cold", "gate, trained offline", "oracle"
 FEWEST = 5
-"""Correct pairs a draw has at least, on each half of the tasks."""
+"""Pairs that count a draw has at least, on each half of the tasks."""
 _TOTALS_AT = 0.3
 _RECALLS = (0.9, 0.95)
 
 
 @dataclass(frozen=True, slots=True)
 class GateDraw:
-    """The steps of a draw on the tasks that count, and on those an offline-trained gate learned from."""
+    """The steps of a draw on the tasks that count, and what a gate believes that was shown all steps of one
+    half of the tasks: True is that of the tuning ones."""
 
     steps: Sequence[GateStep]
-    learned_from: Sequence[GateStep]
+    beliefs: Mapping[bool, Belief]
+
+    def told(self, step: GateStep) -> Belief:
+        """What a gate believes of a step that learned from the half it is not of."""
+        return self.beliefs[not is_tuning(step.task)]
 
 
-def gate_draws(path: Path, half: str, voters: Voters, most: int, stronger: bool = True) -> list[GateDraw]:
-    """The draws of a table with enough correct pairs; `half` is the one that counts, `stronger` keeps those
-    whose teachers are at least as strong as the student. Raises as `read_table`."""
-    table = read_table(path)
-    facts = facts_in(path, table)
-    asker = Asker(Poll(table), next(r for r in rules() if r.name == PRODUCT and r.voters == voters))
-    found: list[GateDraw] = []
-    for draw in draws_of(table, most, 0)[0]:
-        if stronger and not draw.stronger:
-            continue
-        steps = gate_steps(asker.steps(draw), facts, asker.rule.policy.threshold)
-        counting = [step for step in steps if in_half(step.task, half)]
-        other = [step for step in steps if not in_half(step.task, half)]
-        if all(sum(step.good for step in part) >= FEWEST for part in (counting, other)):
-            found.append(GateDraw(counting, other))
+def gate_draws(
+    table: Table, facts: Mapping[tuple[int, str], StepFacts], draws: Sequence[Draw], voters: Voters, half: str
+) -> list[GateDraw]:
+    """Those of the draws with enough pairs that count on either half of the tasks. `table` has all tasks;
+    `half` is the one that counts."""
+    rule = product_rule(voters)
+    asker, found = Asker(Poll(table), rule), list[GateDraw]()
+    for draw in draws:
+        steps = gate_steps(asker.steps(draw), facts, rule.policy.threshold, table.rewarded)
+        parts = {side: [step for step in steps if is_tuning(step.task) == side] for side in (True, False)}
+        if all(sum(step.good for step in part) >= FEWEST for part in parts.values()):
+            counting = [step for step in steps if in_half(step.task, half)]
+            found.append(GateDraw(counting, {side: trained(part) for side, part in parts.items()}))
     return found
 
 
 def gate_figures(draws: Sequence[GateDraw], seeds: int, samples: int = 200) -> dict[str, Any]:
-    """Per policy, and for an offline-trained gate and the oracle: recall of correct pairs by share of USD,
-    area, how much of the area between random and oracle, the share of USD at 90 and 95 % recall; and for
-    the gate how near its estimated totals come."""
-    curves = {name: _curves(draws, name, seeds) for name in (*POLICIES, "offline")}
-    best = [oracle(draw.steps) for draw in draws for _ in range(seeds)]
-    chance = [area(curve) for curve in curves["random"]]
-    out: dict[str, Any] = {"draws": len(draws), "seeds": seeds, "shares": SHARES}
-    for name, found in (*curves.items(), ("oracle", best)):
-        areas = [area(curve) for curve in found]
-        gaps = [(a - r) / (area(o) - r) for a, r, o in zip(areas, chance, best, strict=True) if area(o) > r]
-        recalls = [round(median(values), 4) for values in zip(*found, strict=True)]
-        out[name] = {
-            "recall": recalls,
-            "area": round(median(areas), 4),
-            "of_gap": round(median(gaps), 4),
-            "usd_at_recall": {str(recall): _usd_at(recalls, recall) for recall in _RECALLS},
-        }
-    out["totals"] = _totals(draws, seeds)
-    out["voi"]["recall_interval"] = _interval(draws, samples)
-    return out
+    """Of each way to choose the recall of correct pairs by share of the USD, its area, how much of the area
+    between random and oracle, and the share of the USD at 90 and 95 % recall: of the baselines, a gate from
+    a cold start, one trained offline on the other half of the tasks, and the oracle. Of the gate also how
+    near its estimated totals come. A baseline that the table has nothing for is left out."""
+    out: dict[str, Any] = {"draws": len(draws), "seeds": seeds, "shares": list(SHARES)}
+    if not draws or not seeds:
+        return out | {"ways": {}}
+    sure = any(step.facts.entropy is not None for draw in draws for step in draw.steps)
+    named: dict[str, GatePolicy] = {name: name for name in BASELINES if sure or name != "entropy_only"}
+    curves = {name: _curves(draws, policy, seeds) for name, policy in named.items()}
+    curves[COLD], curves[OFFLINE] = _curves(draws, "voi", seeds), _curves(draws, "voi", seeds, offline=True)
+    curves[ORACLE] = [oracle(draw.steps) for draw in draws for _ in range(seeds)]
+    chance, best = ([area(curve) for curve in curves[name]] for name in ("random", ORACLE))
+    out["ways"] = {name: _row(found, chance, best) for name, found in curves.items()}
+    out["ways"][COLD]["recall_interval"] = _interval(draws, samples)
+    return out | {"totals": _totals(draws, seeds)}
 
 
-def _curves(draws: Sequence[GateDraw], name: str, seeds: int) -> list[list[float]]:
+def _row(found: Sequence[Sequence[float]], chance: Sequence[float], best: Sequence[float]) -> dict[str, Any]:
+    areas = [area(curve) for curve in found]
+    gaps = [(a - r) / (o - r) for a, r, o in zip(areas, chance, best, strict=True) if o > r]
+    recalls = [round(median(values), 4) for values in zip(*found, strict=True)]
+    return {
+        "recall": recalls,
+        "area": round(median(areas), 4),
+        "of_gap": round(median(gaps), 4) if gaps else None,
+        "usd_at_recall": {str(recall): _usd_at(recalls, recall) for recall in _RECALLS},
+    }
+
+
+def _curves(
+    draws: Sequence[GateDraw], policy: GatePolicy, seeds: int, offline: bool = False
+) -> list[list[float]]:
     """A curve for every draw and seed."""
-    found: list[list[float]] = []
-    for number, draw in enumerate(draws):
-        belief = trained(draw.learned_from) if name == "offline" else None
-        policy: GatePolicy = "voi" if belief else next(p for p in POLICIES if p == name)
-        for seed in range(seeds):
-            place = 1000 * number + seed
-            found.append([pass_over(draw.steps, policy, share, place, belief).good for share in SHARES])
-    return found
+    return [
+        [
+            pass_over(draw.steps, policy, share, 1000 * number + seed, draw.told if offline else None).good
+            for share in SHARES
+        ]
+        for number, draw in enumerate(draws)
+        for seed in range(seeds)
+    ]
 
 
 def _usd_at(recalls: Sequence[float], wanted: float) -> float | None:

@@ -1,7 +1,7 @@
 """What the models of a table are taken to cost: as configured, else as listed, else assumed."""
 
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -10,6 +10,17 @@ from records.errors import ConfigError
 from teachers.offline_prices import OFFLINE_PRICES
 from teachers.settings import PriceSettings
 
+SPREAD = "spread"
+"""The word that stands for prices from cheap to dear in place of a file."""
+SPREAD_ROWS = (
+    "z-ai/glm-5.3-flash",
+    "qwen/qwen3.8-27b",
+    "deepseek/deepseek-v4-pro-0813",
+    "z-ai/glm-5.3",
+    "moonshotai/kimi-k3.1-pro",
+    "anthropic/claude-opus-5.5",
+)
+"""Rows of the price list, cheap to dear: a factor of 27 in prompts and 40 in answers."""
 ASSUMED = PriceSettings.model_validate({"prompt_usd": "1", "completion_usd": "4", "cache_read_usd": "0.1"})
 """USD per million tokens of a model that neither the configuration nor the price list names."""
 
@@ -27,6 +38,14 @@ def prices_of(path: Path | None) -> Mapping[str, PriceSettings]:
         raise ConfigError(
             f"{path} is no list of prices ({said})", 'tables such as ["gpt-4"] with prompt_usd'
         ) from None
+
+
+def spread_prices(models: Sequence[str]) -> dict[str, PriceSettings]:
+    """The rows of the spread for models in this order, the first the cheapest; of more models than rows
+    neighbours share one, of fewer the rows between are passed over."""
+    last = max(len(models) - 1, 1)
+    places = (round(at * (len(SPREAD_ROWS) - 1) / last) for at in range(len(models)))
+    return {model: OFFLINE_PRICES[SPREAD_ROWS[place]] for model, place in zip(models, places, strict=True)}
 
 
 def priced(models: Iterable[str], given: Mapping[str, PriceSettings]) -> dict[str, tuple[PriceSettings, str]]:

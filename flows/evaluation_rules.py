@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 from agreement.ladder import Rung
 from agreement.policy import DEFAULT, LENIENT, STRICT, WEIGHTED, Policy
+from records.errors import ConfigError
 
 Voters = Literal["two families", "any family"]
 VOTERS: tuple[Voters, ...] = ("two families", "any family")
@@ -16,10 +18,10 @@ _PLAIN: dict[str, Any] = {"far": False, "dead_zone": False, "grounded": False, "
 _RUNGS: tuple[Rung, ...] = ("exact", "canonical", "effect")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rule:
     """A policy under a name. `folded`: actions are compared as folded text, and all of them vote.
-    `weighed`: the policy wants the teachers' reliability, counted on the other half of the tasks."""
+    `weighed`: the policy wants the teachers' reliability, counted on tasks of another fold."""
 
     name: str
     voters: Voters
@@ -32,10 +34,36 @@ class Rule:
         """Its name among all rules."""
         return f"{self.name}, {self.voters}"
 
+    @cached_property
+    def bare(self) -> Policy:
+        """What it decides by before votes are weighed and families counted: the same of many rules."""
+        return replace(self.policy, name="", min_families=1, exclude_student_family=False, min_chance=0.0)
+
+    @cached_property
+    def group(self) -> str:
+        """The same text for rules of the same `bare` policy."""
+        return repr(self.bare)
+
 
 def rules() -> tuple[Rule, ...]:
     """Each rung with k = 1, 2 and 3 votes of three and nothing else asked for, and the policies."""
     return tuple(_open(rule) if voters == "any family" else rule for voters in VOTERS for rule in _rules())
+
+
+def product_rule(voters: Voters) -> Rule:
+    """The rule that the product applies, with these voters."""
+    return next(rule for rule in rules() if (rule.name, rule.voters) == (PRODUCT, voters))
+
+
+def rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
+    """The rules of these names with either kind of voters, all of them for no name. Raises ConfigError."""
+    known = rules()
+    wrong = sorted(set(names) - {rule.name for rule in known})
+    if wrong:
+        raise ConfigError(
+            f"rule {wrong[0]!r} is not known", ", ".join(dict.fromkeys(rule.name for rule in known))
+        )
+    return tuple(rule for rule in known if not names or rule.name in names)
 
 
 def _rules() -> Sequence[Rule]:

@@ -88,6 +88,10 @@ class Table:
         """The tasks, in their order."""
         return tuple(dict.fromkeys(state.task for state in self.states))
 
+    def half(self, half: str) -> "Table":
+        """The same with the tasks of one half alone (`in_half`)."""
+        return replace(self, states=tuple(state for state in self.states if in_half(state.task, half)))
+
     @property
     def rewarded(self) -> bool:
         """Whether any action has a reward."""
@@ -98,12 +102,10 @@ def read_table(
     path: Path,
     harness: str | None = None,
     given: Mapping[str, PriceSettings] | None = None,
-    half: str = "all",
     advance: Callable[[], object] = lambda: None,
 ) -> Table:
-    """The states of a table. `half`: all tasks, or those of one half (`in_half`). A row or an answer that
-    cannot be read is counted and left out. Raises TeacherError where the file cannot be read and
-    SourceError where it has no usable state."""
+    """The states of a table. A row or an answer that cannot be read is counted and left out. Raises
+    TeacherError where the file cannot be read and SourceError where it has no usable state."""
     broken, examples, rows = Counter[str](), list[str](), list[RecordedState]()
     for row in recorded_rows(path):
         why = _unusable(row)
@@ -121,7 +123,7 @@ def read_table(
     costs = priced(models, given or {})
     teachers = {model: _teacher(model, path, costs[model][0]) for model in models}
     states: list[TableState] = []
-    for number, row in enumerate(row for row in rows if in_half(row.task_id or row.state_id, half)):
+    for number, row in enumerate(rows):
         states.append(_state(number, row, harness or harness_of(row), teachers))
         advance()
     return Table(

@@ -16,6 +16,8 @@ _RULES = ("rule", "draws", "pairs", "precision", "p10", "95 %", "useful", "p10",
 _CELLS = ("chosen", "rejected", "pairs", "good", "tie", "bad", "unscored")
 _SAVINGS = ("early stopping", "cache", "gate", "calls", "USD", "cheaper", "pairs kept", "correct kept")
 _AGREEMENT = ("one", "other", "meetings", "exact", "canonical", "effect", "intent", "class")
+_GATE = ("way", "20 %", "30 %", "40 %", "60 %", "area", "of gap", "USD at 90 %", "USD at 95 %")
+_GATE_AT = (0.2, 0.3, 0.4, 0.6)
 _MOST_CELLS = 10
 _MOST_FAMILIES = 12
 
@@ -37,10 +39,12 @@ def print_report(console: "Console", report: dict[str, Any], files: Sequence[Pat
             title = f"labels, {draws}, {voters}"
             _print(console, title, _RULES[:wide], [row[:wide] for row in rows if row])
     for voters in VOTERS:
-        cells = report["pairs_by_operation"][voters][:_MOST_CELLS]
+        cells = report["pairs_by_operation"].get(voters, [])[:_MOST_CELLS]
         title = f"pairs by operation, default k=2, {voters}"
         _print(console, title, _CELLS, [[_figure(cell[name]) for name in _CELLS] for cell in cells], 2)
     _print(console, "what saves", _SAVINGS, [_saving(row) for row in report["savings"] if row["calls"]], 3)
+    for voters in VOTERS:
+        _print_gate(console, report, voters)
     rows = [[_figure(row[name]) for name in _AGREEMENT] for row in report["agreement"][:_MOST_FAMILIES]]
     _print(console, "the same action, by family", _AGREEMENT, rows, 2)
     for path in files:
@@ -81,6 +85,29 @@ def _saving(row: dict[str, Any]) -> list[str]:
     kept = [_figure(row[name]) for name in ("pairs_kept", "good_kept")]
     cached = "on" if row["cache"] else "off"
     return [row["stop"], cached, row["gate"], f"{row['calls']:,}", f"{row['usd']:,.4f}", cheaper, *kept]
+
+
+def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None:
+    """Which share of the pairs each way to choose steps finds for which share of the USD."""
+    gate = report["gate"]
+    if not gate or not gate[voters]["draws"]:
+        return
+    found = gate[voters]
+    title = f"recall of {gate['counted']} by share of USD, {gate['of']}, {voters}, {found['draws']:,} draws"
+    at = [found["shares"].index(share) for share in _GATE_AT]
+    rows = [
+        [name, *(_figure(way["recall"][place]) for place in at), _figure(way["area"]), _figure(way["of_gap"])]
+        + [_figure(usd) for usd in way["usd_at_recall"].values()]
+        for name, way in found["ways"].items()
+    ]
+    _print(console, title, _GATE, rows)
+    totals = found["totals"]
+    line = (
+        f"pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the truth: "
+        f"{_figure(totals['ratio'])}; eight passes of ten {_figure(totals['p10'])} to "
+        f"{_figure(totals['p90'])}; the 95 % interval holds it in {totals['covered']:.0%}"
+    )
+    console.print(line, soft_wrap=True, markup=False)
 
 
 def _figure(value: Any) -> str:

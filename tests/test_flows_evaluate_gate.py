@@ -2,13 +2,21 @@
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from flows.evaluate_gate import SHARES, GateStep, area, oracle, pass_over, trained
+from flows.evaluation import EvaluateOrder, evaluate
+from flows.evaluation_draws import draws_of
+from flows.evaluation_gate import SHARES, GateStep, area, oracle, pass_over, trained
 from flows.evaluation_gate_facts import facts_in
-from flows.evaluation_table import read_table
+from flows.evaluation_gate_figures import COLD, OFFLINE, ORACLE, GateDraw, gate_draws, gate_figures
+from flows.evaluation_plot import rules_svg
+from flows.evaluation_prices import spread_prices
+from flows.evaluation_rules import VOTERS
+from flows.evaluation_table import is_tuning, read_table
+from records.errors import ConfigError
 from teachers.gate_features import StepFacts
 
 
@@ -32,7 +40,8 @@ def test_oracle_and_area_by_hand() -> None:
 def test_a_cold_gate_learns_within_the_budget_and_its_totals_hold() -> None:
     everything = steps()
     cold, chance = (pass_over(everything, policy, 0.3, 3) for policy in ("voi", "random"))
-    told = pass_over(everything, "voi", 0.3, 3, trained(everything))
+    belief = trained(everything)
+    told = pass_over(everything, "voi", 0.3, 3, lambda _: belief)
     assert max(cold.spent, chance.spent, told.spent) <= 0.3
     assert told.good > 0.8
     assert cold.good > 1.5 * chance.good
@@ -69,3 +78,80 @@ def test_facts_of_a_table_end_where_the_row_ends(tmp_path: Path) -> None:
     path.write_bytes(gzip.compress(json.dumps(row).encode()))
     again = dict(w.split("=", 1) for w in facts_in(path, read_table(path))[0, "b"].words)
     assert json.dumps(again) == before  # what an action was worth is not known to the gate
+
+
+def test_figures_stand_between_chance_and_the_oracle() -> None:
+    everything = steps()
+    learned_from = {
+        side: trained([s for s in everything if is_tuning(s.task) == side]) for side in (True, False)
+    }
+    found = gate_figures([GateDraw(everything, learned_from)], 2, 20)
+    ways = found["ways"]
+    assert list(ways) == ["all", "random", "first_k", "after_error", COLD, OFFLINE, ORACLE]
+    # A fifth of the steps has a pair, each step costs the same: all of them cost 20 %, 90 % of them 18 %.
+    assert ways[ORACLE]["recall"] == [0.25, 0.5, 1, 1, 1, 1, 1, 1]
+    assert ways[ORACLE]["area"] == pytest.approx(0.05 * 0.125 + 0.05 * 0.375 + 0.1 * 0.75 + 0.8)
+    assert ways[ORACLE]["usd_at_recall"] == {"0.9": 0.18, "0.95": 0.19}
+    assert (ways["random"]["of_gap"], ways[ORACLE]["of_gap"]) == (0.0, 1.0)
+    assert 0.3 < ways[COLD]["of_gap"] < ways[OFFLINE]["of_gap"] < 1
+    assert ways[OFFLINE]["recall"][3] > 0.8  # although no half has seen its own steps
+    low, high = ways[COLD]["recall_interval"]["0.3"]
+    assert low <= ways[COLD]["recall"][3] <= high
+    assert 0.5 < found["totals"]["ratio"] < 1.5
+
+
+def lamp_rows() -> list[dict[str, object]]:
+    """240 tasks; at every third `gpt-a` alone takes another word, and the others are right."""
+    made: list[dict[str, object]] = []
+    for number in range(240):
+        wrong = number % 3 == 0
+        words = dict.fromkeys(("claude-a", "deepseek-a", "gemini-a"), "beta") | {
+            "gpt-a": "x" if wrong else "beta"
+        }
+        actions = {
+            model: {
+                "tool_calls": [{"name": "Grep", "arguments": {"pattern": word}}],
+                "reward": int(word == "beta"),
+                "usage": {"in": 100, "out": 10},
+                "observation": "lamp.py" if word == "beta" else "Error: no such file",
+            }
+            for model, word in words.items()
+        }
+        said = [{"role": "user", "content": f"Mend lamp {number}."}]
+        made.append({"state_id": f"{number}/0", "task_id": str(number), "depth": 0, "messages": said})
+        made[-1] |= {"tools": ["Grep", "Read", "Bash"], "actions": actions}
+    return made
+
+
+def test_a_report_has_the_gate_and_what_it_saves(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in lamp_rows()))
+    table = read_table(path)
+    draws = [draw for draw in draws_of(table, 9, 0)[0] if draw.stronger]
+    found = gate_draws(table, facts_in(path, table), draws, VOTERS[0], "test")
+    assert [draw.student for draw in draws] == ["claude-a", "deepseek-a", "gemini-a", "gpt-a"][-1:]
+    assert all(not is_tuning(step.task) for step in found[0].steps)
+    order = EvaluateOrder(path, samples=20, rules=("default k=2",))
+    report = evaluate(order)
+    assert [row["rule"] for row in report["rules"]] == ["default k=2"] * 2
+    gate = report["gate"]
+    assert (gate["of"], gate["counted"]) == ("stronger teachers", "correct pairs")
+    assert gate["two families"]["draws"] == 1
+    ways = {(w["stop"], w["gate"]): w for w in report["savings"] if not w["cache"]}
+    alone, both = ways["off", "voi, half"], ways["tiered", "voi, half"]
+    assert alone["usd"] < 0.7 * ways["off", "none"]["usd"]
+    assert both["usd"] <= alone["usd"]
+    assert 0.2 < both["good_kept"] < 0.8  # half of the money is for 62 of the 80 pairs at most
+    without = evaluate(replace(order, gate_seeds=0, spread=True))
+    assert without["gate"] == {}
+    assert {said["prices"] for said in without["table"]["models"].values()} == {"configured"}
+    drawn = rules_svg(report)
+    assert drawn.count("<polyline") == 12  # six ways in two panels
+    with pytest.raises(ConfigError, match="rule 'best' is not known"):
+        evaluate(replace(order, rules=("best",)))
+
+
+def test_prices_are_spread_from_cheap_to_dear() -> None:
+    found = spread_prices(["a", "b", "c"])
+    assert [str(found[model].prompt_usd) for model in "abc"] == ["0.15", "0.66", "4"]
+    assert len({id(price) for price in spread_prices(list("abcdefg")).values()}) == 6
