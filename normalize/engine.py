@@ -16,7 +16,8 @@ from data_juicer.core.preflight import PipelineConfigError, pre_instantiation_ch
 from data_juicer.ops.base_op import OPERATORS, Deduplicator, Filter, Selector
 from data_juicer.utils.constant import Fields
 
-from normalize.operators import PairDeduplicator, Reason, RowFilter, first_of
+from normalize.operators import Reason, RowFilter
+from normalize.pair_operators import FirstOfPairs
 from normalize.row_form import RAISED
 from records.errors import NormalizeError
 
@@ -86,7 +87,7 @@ def run_operators(operators: Sequence[Any], labels: Sequence[str], rows: Sequenc
 def _reasons(operator: Any, rows: list[Row]) -> list[Reason | None]:
     if isinstance(operator, Filter):
         return list(_filtered(operator, rows))
-    if isinstance(operator, PairDeduplicator):
+    if isinstance(operator, FirstOfPairs):
         return _first_only(operator, rows)
     return _selected(operator, rows)
 
@@ -134,15 +135,14 @@ def _figures(stats: Mapping[str, Any]) -> str:
     return json.dumps({key: value for key, value in stats.items() if isinstance(value, int | float)})
 
 
-def _first_only(operator: PairDeduplicator, rows: list[Row]) -> list[Reason | None]:
-    hashed = [operator.compute_hash(dict(row)) for row in rows]
-    keys = [row["pair_hash"] or f"raised {index}" for index, row in enumerate(hashed)]
+def _first_only(operator: FirstOfPairs, rows: list[Row]) -> list[Reason | None]:
+    keyed = [operator.keyed(row) for row in rows]
     reasons: list[Reason | None] = []
-    for row, first in zip(hashed, first_of(keys), strict=True):
-        if row["pair_hash_error"]:
-            reasons.append((RAISED, row["pair_hash_error"]))
+    for (_, error), first in zip(keyed, operator.firsts(keyed), strict=True):
+        if error:
+            reasons.append((RAISED, error))
         else:
-            reasons.append(None if first is None else (REPEATS, rows[first]["pair_id"]))
+            reasons.append(None if first is None else (operator.reason, rows[first]["pair_id"]))
     return reasons
 
 

@@ -7,20 +7,23 @@ executor as well as bare; a row that makes one raise is dropped and carries the 
 Importing this module imports data-juicer, which takes seconds: only the worker does.
 """
 
-import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
-from data_juicer.ops.base_op import OPERATORS, Deduplicator, Filter
+from data_juicer.ops.base_op import OPERATORS, Filter
 from data_juicer.ops.common import SPECIAL_CHARACTERS
 from data_juicer.utils.constant import Fields
 
 from normalize.row_form import RAISED
 
-_NO_LETTER = re.compile(r"[\W\d_]+")
 _IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _ALPHANUMERIC = re.compile(r"[^\W_]")
+# What stands before a turn in chat templates, and roles that begin a paragraph.
+_OTHER_ROLE = re.compile(
+    r"<\|(?:im_start|start_header_id|user|assistant|system|observation|tool)\|>"
+    r"|\n[ \t]*\n(?:Human|User|Assistant|Observation|Tool (?:result|output)|System):[ \n]"
+)
 # Emoji of several code points are in the list too; a character by itself never equals one.
 _WITHOUT_SPECIAL = {ord(entry): None for entry in SPECIAL_CHARACTERS if len(entry) == 1}
 
@@ -158,80 +161,53 @@ class SideSpecialCharactersFilter(RowFilter):
         return f"more than {self.max_ratio:.0%} special characters", f"{value:.4f}"
 
 
-@OPERATORS.register_module("sides_differ_filter")
-class SidesDifferFilter(RowFilter):
-    """Keeps rows whose two sides differ as text, blanks at the ends aside."""
-
-    def __init__(self, text_keys: list[str] | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.text_keys = _two_fields(text_keys)
-        self.stat = "sides__differ"
-
-    def measure(self, row: Mapping[str, Any]) -> float:
-        """1 where the sides differ, 0 where not."""
-        first, second = (row[key].strip() for key in self.text_keys)
-        return first != second
-
-    def judge(self, value: float) -> Reason | None:
-        return None if value else ("both sides read the same", "")
-
-
-@OPERATORS.register_module("pair_deduplicator")
-class PairDeduplicator(Deduplicator):
-    """Keeps the first of the rows whose two sides are the same.
-
-    `lowercase` ignores case, `ignore_non_character` everything that is no letter. A row without any
-    letter is compared as it is, so that such rows are not all one.
-    """
+@OPERATORS.register_module("side_repetition_filter")
+class SideRepetitionFilter(RowFilter):
+    """Keeps rows of whose runs of `rep_len` words on a side at most `max_ratio` came before on that side."""
 
     def __init__(
-        self,
-        text_keys: list[str] | None = None,
-        lowercase: bool = True,
-        ignore_non_character: bool = True,
-        **kwargs: Any,
+        self, text_key: str = "text", rep_len: int = 10, max_ratio: float = 0.5, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        self.text_keys = _two_fields(text_keys)
-        self.lowercase = lowercase
-        self.ignore_non_character = ignore_non_character
+        if not 0 <= max_ratio <= 1 or rep_len < 1:
+            raise ValueError(f"the share {max_ratio} is not between 0 and 1, or {rep_len} words are none")
+        super().__init__(text_key=text_key, **kwargs)
+        self.rep_len, self.max_ratio = rep_len, max_ratio
+        self.stat = f"{text_key}__repetition"
 
-    def hash_of(self, row: Mapping[str, Any]) -> str:
-        """The key of a row: BLAKE2b over both sides, each preceded by its length."""
-        sides = [self._folded(row[key]) for key in self.text_keys]
-        if not any(sides):
-            sides = [row[key] for key in self.text_keys]
-        state = hashlib.blake2b(digest_size=16)
-        for side in sides:
-            data = side.encode("utf-8")
-            state.update(len(data).to_bytes(8, "big") + data)
-        return state.hexdigest()
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """The share of runs that repeat an earlier one, 0 to 1."""
+        words = row[self.text_key].split()
+        runs = len(words) - self.rep_len + 1
+        if runs < 2:
+            return 0.0
+        return 1 - len(set(zip(*(words[at:] for at in range(self.rep_len)), strict=False))) / runs
 
-    def compute_hash(self, sample: dict[str, Any]) -> dict[str, Any]:
-        """data-juicer's first pass: the key of a row, or the type of the error where it has none."""
-        try:
-            sample["pair_hash"], sample["pair_hash_error"] = self.hash_of(sample), ""
-        except Exception as error:  # whatever a row does to an operator costs that row alone
-            sample["pair_hash"], sample["pair_hash_error"] = "", type(error).__name__
-        return sample
-
-    def process(self, dataset: Any, show_num: int = 0) -> tuple[Any, dict[str, list[Any]]]:
-        """data-juicer's second pass: the rows that stay; examples of duplicates are not collected."""
-        hashes, errors = list(dataset["pair_hash"]), list(dataset["pair_hash_error"])
-        earlier = first_of(hashes)
-        kept = [i for i, first in enumerate(earlier) if first is None and not errors[i]]
-        return dataset.select(kept), {}
-
-    def _folded(self, text: str) -> str:
-        text = text.lower() if self.lowercase else text
-        return _NO_LETTER.sub("", text) if self.ignore_non_character else text.strip()
+    def judge(self, value: float) -> Reason | None:
+        if value <= self.max_ratio:
+            return None
+        return f"more than {self.max_ratio:.0%} of it said before", f"{value:.4f}"
 
 
-def first_of(keys: Iterable[str]) -> list[int | None]:
-    """For each key the place of the first one equal to it, None where it is the first itself."""
-    seen: dict[str, int] = {}
-    places = [seen.setdefault(key, index) for index, key in enumerate(keys)]
-    return [None if place == index else place for index, place in enumerate(places)]
+@OPERATORS.register_module("side_turns_filter")
+class SideTurnsFilter(RowFilter):
+    """Keeps rows whose side is one turn: one message, and none that plays other roles in its free text.
+
+    `text_key` names what the side says without its calls, `messages_key` its number of messages.
+    """
+
+    def __init__(self, text_key: str = "text", messages_key: str | None = None, **kwargs: Any) -> None:
+        super().__init__(text_key=text_key, **kwargs)
+        self.messages_key = messages_key
+        self.stat = f"{text_key}__turns"
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """Turns on the side."""
+        messages = row[self.messages_key] if self.messages_key is not None else 1
+        text = row[self.text_key]
+        return max(1, messages) + (len(_OTHER_ROLE.findall(text)) if "<|" in text or ":" in text else 0)
+
+    def judge(self, value: float) -> Reason | None:
+        return None if value <= 1 else ("several turns in one", f"{value:g}")
 
 
 def count_words(text: str) -> int:
@@ -240,14 +216,6 @@ def count_words(text: str) -> int:
     if not text.isascii():
         text, ideographs = _IDEOGRAPH.subn(" ", text)
     return ideographs + sum(1 for word in text.split() if _ALPHANUMERIC.search(word))
-
-
-def _two_fields(fields: Sequence[str] | None) -> tuple[str, str]:
-    if fields is None:
-        return "chosen", "rejected"
-    if len(fields) != 2:
-        raise ValueError(f"text_keys holds {len(fields)} fields where it takes 2")
-    return fields[0], fields[1]
 
 
 def _rows(samples: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

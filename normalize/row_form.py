@@ -20,13 +20,18 @@ ROW_FIELDS = (
     "rejected",
     "chosen_calls",
     "rejected_calls",
+    "chosen_said",
+    "rejected_said",
+    "chosen_messages",
+    "rejected_messages",
     "chosen_operation",
     "rejected_operation",
 )
 
 
 def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
-    """The row of a pair: both sides as flat text, the number of calls of each, and where it is from.
+    """The row of a pair: both sides as flat text, what they say without calls, their numbers of calls
+    and messages, and where it is from.
 
     `index` is its place in the input and comes back with the verdict.
     """
@@ -40,9 +45,17 @@ def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
         "rejected": render_turn(pair.rejected),
         "chosen_calls": _calls(pair.chosen),
         "rejected_calls": _calls(pair.rejected),
+        "chosen_said": _said(pair.chosen),
+        "rejected_said": _said(pair.rejected),
+        "chosen_messages": len(pair.chosen),
+        "rejected_messages": len(pair.rejected),
         "chosen_operation": pair.chosen_operation,
         "rejected_operation": pair.rejected_operation,
     }
+
+
+def _said(messages: tuple[Message, ...]) -> str:
+    return "\n\n".join(message.content for message in messages)
 
 
 def _calls(messages: tuple[Message, ...]) -> int:

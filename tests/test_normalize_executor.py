@@ -38,6 +38,12 @@ for name, path in (("ours", recipe), ("stock", stock)):
     found[f"{name} in the executor"] = list(DefaultExecutor(config).run()["row"])
 (folder / "found.json").write_text(json.dumps(found))
 """
+WORDS = [
+    f"{a}{b}{c}"
+    for a in "klmnp"
+    for b in "aeiou"
+    for c in ("ren", "dor", "tis", "vel", "sum", "gat", "bor", "fin")
+]
 VERBS = ("read", "edit", "test")
 STOCK = """
 text_keys: [chosen, rejected]
@@ -49,30 +55,39 @@ process:
 
 
 def side(coin: random.Random) -> str:
-    kind = coin.choice(["short", "word", "special", "speech", "speech", "speech", "speech"])
+    kind = coin.choice(["short", "word", "special", "loop", "turns", *("speech", "long", "near") * 4])
     return {
         "short": "abc",
         "word": "onewordonly",
         "special": "!!! ### $$$ %%% abc def",
         "speech": f"I would {coin.choice(VERBS)} file {coin.randrange(9)} of the {coin.choice('abcd')}",
+        "long": " ".join(coin.choices(WORDS, k=200)),
+        "near": " ".join([*WORDS[:100], coin.choice(WORDS), *WORDS[100:]]),
+        "loop": "it goes on and on and " * 20,
+        "turns": f"I look at {coin.randrange(99)} files.\n\nHuman: go on",
     }[kind]
 
 
 def row(number: int, coin: random.Random) -> dict[str, Any]:
+    chosen, rejected = side(coin), side(coin)
     return {
         "row": number,
         "pair_id": f"trace-{number}:0:0:teachers",
-        "chosen": side(coin),
-        "rejected": side(coin),
+        "chosen": chosen,
+        "rejected": rejected,
         "chosen_calls": None if number % 50 == 7 else coin.randrange(2),  # None > 0 raises
         "rejected_calls": coin.randrange(2),
+        "chosen_said": chosen,
+        "rejected_said": rejected,
+        "chosen_messages": 1 + (number % 97 == 3),
+        "rejected_messages": 1,
     }
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     coin = random.Random(20261121)
-    return [row(number, coin) for number in range(300)]
+    return [row(number, coin) for number in range(2000)]
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +107,12 @@ def found(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) 
 
 def test_bare_and_under_the_executor_the_same_rows_stay(found: dict[str, list[int]]) -> None:
     assert found["ours"] == found["ours in the executor"]
-    assert 50 < len(found["ours"]) < 250
+    assert 500 < len(found["ours"]) < 1500
 
 
 def test_rows_that_raise_stay_nowhere(rows: list[dict[str, Any]], found: dict[str, list[int]]) -> None:
     raising = {r["row"] for r in rows if r["chosen_calls"] is None}
-    assert len(raising) == 6
+    assert len(raising) == 40
     assert raising.isdisjoint(found["ours in the executor"])
     assert raising.isdisjoint(found["ours"])
     assert not raising.isdisjoint(found["stock"])

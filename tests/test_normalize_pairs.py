@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -54,14 +55,20 @@ LENGTH = "side_length_filter"
 SPECIAL = "side_special_characters_filter"
 TOO_SPECIAL = "more than 50% special characters"
 REPEATED = "i READ... the file, first!"
+MANY, OTHERS = (
+    ["".join(signs) for signs in product(letters, repeat=3)]
+    for letters in ("abcdefghijklmnop", "qrstuvwxyzABCDEF")
+)
+TURNS, SIMILAR, RATIO = "side_turns_filter", "sides_similar_filter", "sides_ratio_filter"
+GREP = '{"command": "grep -rn lantern src/glow/brightness/slider.py --include all"}'
 LS = called("Bash", '{"command": "ls"}')
 CASES: tuple[tuple[tuple[Message, ...], tuple[Message, ...], str, str, str], ...] = (
     (said(FINE), said(OTHER), "", "", ""),
     (said("1234567"), said(OTHER), f"{LENGTH}(chosen)", "fewer than 8 characters", "7"),
     (said(FINE), said("abc"), f"{LENGTH}(rejected)", "fewer than 8 characters", "3"),
     (said("abc defg"), said(OTHER), "", "", ""),
-    (said("ab" * 8000 + " " + "c" * 15999), said(OTHER), "", "", ""),
-    (said("ww " * 4096), said(OTHER), "", "", ""),
+    (said("ab" * 8000 + " " + "c" * 15999), said("de" * 8000 + " " + "f" * 15999), "", "", ""),
+    (said(" ".join(MANY)), said(" ".join(OTHERS)), "", "", ""),
     (said("ab" * 16000 + " c"), said(OTHER), f"{LENGTH}(chosen)", "more than 32000 characters", "32002"),
     (said("onewordonly"), said(OTHER), "side_words_filter(chosen)", "fewer than 2 words", "1"),
     (said(FINE), said("w " * 4097), "side_words_filter(rejected)", "more than 4096 words", "4097"),
@@ -78,6 +85,21 @@ CASES: tuple[tuple[tuple[Message, ...], tuple[Message, ...], str, str, str], ...
     (said(REPEATED), said("I guess\nand edit at once 12."), "pair_deduplicator(chosen, rejected)",
      "repeats an earlier row", "trace-0:0:0:hindsight"),
     (said(OTHER), said(FINE), "", "", ""),
+    (said("again and again it loops. " * 30), said(OTHER), "side_repetition_filter(chosen)",
+     "more than 50% of it said before", "0.9645"),
+    (said("I look.\n\nHuman: go on\n"), said(OTHER), f"{TURNS}(chosen_said)", "several turns in one", "2"),
+    (said(FINE), (*said(OTHER), *said("And again.")), f"{TURNS}(rejected_said)", "several turns in one", "2"),
+    (said("Done: nothing is left."), said("Done.\n<|im_start|>user go"), f"{TURNS}(rejected_said)",
+     "several turns in one", "2"),
+    (called("Bash", GREP), called("Bash", GREP.replace("lantern", "lanterns")),
+     f"{SIMILAR}(chosen, rejected)", "sides more than 95% alike", "0.9933"),
+    (said(" ".join(MANY[:300])), said(OTHER), f"{RATIO}(chosen, rejected)",
+     "one side more than 3 times as long", "6.00"),
+    (called("Bash", " ".join(MANY[300:600])), said(OTHER), "", "", ""),
+    (said(" ".join(MANY[:150])), said(" ".join(OTHERS[:150])), "", "", ""),
+    (said(" ".join([*MANY[:99], "else", *MANY[100:150]])), said(" ".join(OTHERS[:150])),
+     "pair_minhash_deduplicator(chosen, rejected)", "nearly repeats an earlier row",
+     "trace-26:0:0:hindsight"),
 )  # fmt: skip
 
 
@@ -107,16 +129,23 @@ def test_every_case_is_judged_as_written(pairs: list[DPOPair], normalized: Norma
 
 def test_the_counts_are_those_of_the_rows(normalized: Normalized) -> None:
     assert [(c.operator, c.rows_in, c.dropped, c.errors) for c in normalized.counts] == [
-        ("side_length_filter(chosen)", 19, 3, 0),
-        ("side_length_filter(rejected)", 16, 1, 0),
-        ("side_words_filter(chosen)", 15, 1, 0),
-        ("side_words_filter(rejected)", 14, 1, 0),
-        ("side_special_characters_filter(chosen)", 13, 1, 0),
-        ("side_special_characters_filter(rejected)", 12, 1, 0),
-        ("sides_differ_filter(chosen, rejected)", 11, 1, 0),
-        ("pair_deduplicator(chosen, rejected)", 10, 1, 0),
+        ("side_length_filter(chosen)", 28, 3, 0),
+        ("side_length_filter(rejected)", 25, 1, 0),
+        ("side_words_filter(chosen)", 24, 1, 0),
+        ("side_words_filter(rejected)", 23, 1, 0),
+        ("side_special_characters_filter(chosen)", 22, 1, 0),
+        ("side_special_characters_filter(rejected)", 21, 1, 0),
+        ("side_repetition_filter(chosen)", 20, 1, 0),
+        ("side_repetition_filter(rejected)", 19, 0, 0),
+        ("side_turns_filter(chosen_said)", 19, 1, 0),
+        ("side_turns_filter(rejected_said)", 18, 2, 0),
+        ("sides_differ_filter(chosen, rejected)", 16, 1, 0),
+        ("sides_similar_filter(chosen, rejected)", 15, 1, 0),
+        ("sides_ratio_filter(chosen, rejected)", 14, 1, 0),
+        ("pair_deduplicator(chosen, rejected)", 13, 1, 0),
+        ("pair_minhash_deduplicator(chosen, rejected)", 12, 1, 0),
     ]
-    assert len(normalized.kept) == 9
+    assert len(normalized.kept) == 11
 
 
 def test_a_kept_pair_carries_both_shapes(pairs: list[DPOPair], normalized: Normalized) -> None:
@@ -131,7 +160,7 @@ def test_no_pairs_start_no_process() -> None:
     result = DJNormalizer(timeout_s=0.0).normalize([])  # a process would be too slow for that
     assert (result.kept, result.dropped) == ([], [])
     assert result.counts[0] == OperatorCount("side_length_filter(chosen)", 0, 0, 0)
-    assert len(result.counts) == 8
+    assert len(result.counts) == 15
 
 
 TEXTS = (

@@ -25,8 +25,15 @@ def test_the_default_recipe_has_each_side_operator_on_both_sides() -> None:
         "side_words_filter(rejected)",
         "side_special_characters_filter(chosen)",
         "side_special_characters_filter(rejected)",
+        "side_repetition_filter(chosen)",
+        "side_repetition_filter(rejected)",
+        "side_turns_filter(chosen_said)",
+        "side_turns_filter(rejected_said)",
         "sides_differ_filter(chosen, rejected)",
+        "sides_similar_filter(chosen, rejected)",
+        "sides_ratio_filter(chosen, rejected)",
         "pair_deduplicator(chosen, rejected)",
+        "pair_minhash_deduplicator(chosen, rejected)",
     )
     assert dict(recipe.process)["side_length_filter"] == {
         "text_key": "rejected",

@@ -1,0 +1,153 @@
+"""Pairs a second and memory of the recipe, whole process: `python -m benchmarks.normalize [PAIRS]`.
+
+Sides of 1 KB, eight pairs to a context of 60,000 tokens. First each operator by itself over the rows (what it
+costs, without process and JSON), then pairs through `DJNormalizer` and cut to 32,768 tokens, as a release
+takes them: contexts come one at a time, as they do from the workspace.
+"""
+
+import json
+import random
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from normalize.cutting import Cutter, Fitted
+from normalize.normalizer import DJNormalizer
+from normalize.recipe import load_recipe
+from normalize.row_form import to_row
+from normalize.tokens import estimated
+from records.message import Message, ToolCall
+from records.pair import DPOPair, NormalizedDPOPair
+from records.state import MessageView
+
+PAIRS = 100_000
+SHARED_BY = 8
+CONTEXT_TOKENS = 60_000
+WORDS = [
+    f"{a}{b}" for a in ("lan", "mor", "ti", "ves", "qua", "dre") for b in ("tern", "row", "del", "per", "sin")
+]
+CHEAP = ("length", "words", "special_characters", "turns", "differ", "ratio")
+
+
+def pairs(count: int) -> list[DPOPair]:
+    """Pairs without their states: a tenth are copies or near-copies of the ones before."""
+    coin = random.Random(20261121)
+    made: list[DPOPair] = []
+    for number in range(count):
+        if made and number % 20 == 7:
+            one = replace(made[-1], step_id=_step(number))
+        elif made and number % 20 == 13:
+            text = made[-1].chosen[0].content.replace(WORDS[0], WORDS[1], 1)
+            one = replace(made[-1], step_id=_step(number), chosen=(Message("assistant", text),))
+        else:
+            one = _pair(number, coin)
+        made.append(one)
+    return made
+
+
+def _step(number: int) -> str:
+    return f"openhands-{number // SHARED_BY:08}:0:{number % SHARED_BY}"
+
+
+def _pair(number: int, coin: random.Random) -> DPOPair:
+    said, other = (" ".join(coin.choices(WORDS, k=50)) for _ in range(2))
+    call = ToolCall(
+        f"c{number}", "execute_bash", json.dumps({"command": " ".join(coin.choices(WORDS, k=100))})
+    )
+    return DPOPair(
+        step_id=_step(number),
+        label_source="teachers",
+        state_messages=(),
+        tools=(),
+        chosen=(Message("assistant", said, (call,)),),
+        rejected=(Message("assistant", other + " " + " ".join(coin.choices(WORDS, k=100))),),
+        chosen_operation="run",
+        rejected_operation="finish",
+        source="openhands",
+        harness="openhands",
+        presentation="p1",
+        student_model=None,
+        student_family="unknown",
+    )
+
+
+def with_contexts(kept: Sequence[NormalizedDPOPair]) -> Iterator[NormalizedDPOPair]:
+    """The pairs with their states, the messages of one context in memory at a time."""
+    name, messages = "", tuple[Message, ...]()
+    text = " ".join(WORDS * 20)
+    for item in kept:
+        trace = item.pair.step_id.split(":")[0]
+        if trace != name:
+            name, messages = trace, tuple(_context(name, text))
+        cut = len(messages) - 2 * (int(item.pair.step_id[-1]) % SHARED_BY)
+        yield replace(item, pair=replace(item.pair, state_messages=MessageView(messages, cut)))
+
+
+def _context(name: str, text: str) -> Iterator[Message]:
+    yield Message("system", f"You are {name}.")
+    yield Message("user", "Fix it.")
+    tokens = 0
+    while tokens < CONTEXT_TOKENS:
+        content = f"{tokens} {text}"
+        yield Message("assistant", "I look.", (ToolCall(str(tokens), "execute_bash", '{"command": "ls"}'),))
+        yield Message("tool", content, tool_call_id=str(tokens))
+        tokens += estimated(content)
+
+
+def operators(count: int) -> None:
+    """Seconds of each operator over the rows, in a process of its own: data-juicer swaps stdout."""
+    from normalize import ray_stand_in
+
+    ray_stand_in.install()
+    from normalize.engine import build_operators, run_operators
+
+    recipe = load_recipe()
+    rows = [to_row(number, pair) for number, pair in enumerate(pairs(count))]
+    built, cheap_s = build_operators(recipe.process), 0.0
+    for operator, label in zip(built, recipe.labels, strict=True):
+        start = time.process_time()
+        outcome = run_operators([operator], [label], rows)
+        took = time.process_time() - start
+        cheap_s += took if any(word in label for word in CHEAP) else 0.0
+        sys.stderr.write(f"  {label:58}{count / took:>12,.0f} a second, {len(outcome.dropped):>7,} dropped\n")
+    sys.stderr.write(f"  cheap filters together {count / cheap_s:,.0f} pairs a second of processor time\n")
+
+
+def _cpu_s() -> float:
+    """Processor time of this process and of the children that ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def main(count: int) -> None:
+    """Run both parts and print what they took."""
+    command = [sys.executable, "-c", f"from benchmarks.normalize import operators; operators({count})"]
+    subprocess.run(command, check=True)
+    start = time.perf_counter()
+    made = pairs(count)
+    print(f"{count:,} pairs made in {time.perf_counter() - start:.1f} s")
+    start, cpu_s = time.perf_counter(), _cpu_s()
+    result = DJNormalizer().normalize(made)
+    recipe_s = time.perf_counter() - start
+    cutter, cut, tokens = Cutter(estimated, 32_768), 0, 0
+    for item in with_contexts(result.kept):
+        fitted = cutter.fit(item.pair.state_messages, item.pair.tools, (item.pair.chosen, item.pair.rejected))
+        assert isinstance(fitted, Fitted)
+        cut, tokens = cut + bool(fitted.length.cut), tokens + fitted.length.whole
+    whole_s = time.perf_counter() - start
+    print(f"recipe {recipe_s:.1f} s, {count / recipe_s:,.0f} pairs a second; {len(result.kept):,} kept")
+    print(f"with cutting {whole_s:.1f} s, {count / whole_s:,.0f} pairs a second; {cut:,} contexts cut")
+    cpu_s = _cpu_s() - cpu_s
+    print(f"{cpu_s:.1f} s of processor time, {count / cpu_s:,.0f} pairs a second of it")
+    print(f"{tokens / max(1, len(result.kept)):,.0f} tokens a row before the cut")
+    own, child = (
+        resource.getrusage(who).ru_maxrss / 1e6 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    print(f"memory at its highest: {own:.2f} GB here, {child:.2f} GB in the largest child")
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else PAIRS)

@@ -1,0 +1,61 @@
+"""The account of losses: what each operator was given and dropped, with examples."""
+
+from collections.abc import Iterable, Sequence
+
+from data_cards.spec import Loss, LossExample
+from normalize.normalizer import Normalized
+from records.pair import DroppedPair
+
+EXAMPLES = 3
+EXCERPT_CHARS = 200
+
+
+def losses_of(normalized: Normalized) -> tuple[Loss, ...]:
+    """Every operator in its order, also those that dropped nothing."""
+    counts = (
+        Loss(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
+        for c in normalized.counts
+    )
+    return with_examples(counts, normalized.dropped)
+
+
+def with_examples(losses: Iterable[Loss], dropped: Sequence[DroppedPair]) -> tuple[Loss, ...]:
+    """The losses, each with its first rows, of different reasons where there are any."""
+    by_operator: dict[str, list[DroppedPair]] = {}
+    for gone in dropped:
+        by_operator.setdefault(gone.operator, []).append(gone)
+    return tuple(
+        loss.model_copy(update={"examples": _examples(by_operator.get(loss.operator, ()))}) for loss in losses
+    )
+
+
+def _examples(dropped: Sequence[DroppedPair]) -> tuple[LossExample, ...]:
+    first = {gone.reason: gone for gone in reversed(dropped)}
+    some = [*reversed(first.values()), *(gone for gone in dropped if gone is not first[gone.reason])]
+    return tuple(
+        LossExample(
+            pair_id=gone.pair.pair_id,
+            reason=gone.reason,
+            value=gone.value,
+            chosen=_excerpt(gone.chosen_text),
+            rejected=_excerpt(gone.rejected_text),
+        )
+        for gone in some[:EXAMPLES]
+    )
+
+
+def _excerpt(text: str) -> str:
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text if len(text) <= EXCERPT_CHARS else f"{text[:EXCERPT_CHARS]} ..."
+
+
+def account(normalized: Normalized) -> dict[str, object]:
+    """What the recipe kept and dropped, by operator; without examples, which are texts of sessions."""
+    losses = losses_of(normalized)
+    return {
+        "recipe": normalized.recipe,
+        "fingerprint": normalized.fingerprint,
+        "operators": [{**loss.model_dump(exclude={"examples"}), "share": loss.share} for loss in losses],
+        "kept": len(normalized.kept),
+        "dropped": len(normalized.dropped),
+    }

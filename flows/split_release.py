@@ -1,0 +1,50 @@
+"""What a release would hold: the pairs that are left, each session on its side."""
+
+from dataclasses import replace
+from typing import Any
+
+from data_cards.spec import Growth
+from flows.reduce import Reduced, reduce_pairs
+from flows.renewing import Renewer
+from flows.settings import RunSettings
+from flows.split_store import Grown
+from flows.split_work import OPERATOR, Split, admitted, split_sessions
+from normalize.contamination import load_benchmarks
+from normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from records.workspace import Workspace
+
+
+def reduced_and_split(
+    work: Workspace, settings: RunSettings, normalizer: DJNormalizer, renewer: Renewer
+) -> tuple[Reduced, Split]:
+    """The pairs of a workspace that a release would hold, and the side of each session. Nothing is written:
+    sides and rows count as given once they are released."""
+    benchmarks = load_benchmarks(settings.normalize.benchmarks)
+    release = settings.release
+    grown = Grown.of(work, release.name)
+    grown = grown.rebuilt() if release.rebuild else grown
+    reduced = reduce_pairs(work, settings.pairs, normalizer, renewer, grown.holds)
+    shares = {"validation": release.validation, "test": release.test}
+    split = split_sessions(work, grown, reduced.normalized.kept, shares, benchmarks.overlap)
+    return replace(reduced, normalized=_with_side(reduced.normalized, split)), split
+
+
+def _with_side(normalized: Normalized, split: Split) -> Normalized:
+    stay, gone = admitted(normalized.kept, split)
+    count = OperatorCount(OPERATOR, len(normalized.kept), len(gone), 0)
+    return replace(
+        normalized, kept=stay, dropped=[*normalized.dropped, *gone], counts=(*normalized.counts, count)
+    )
+
+
+def of_split(split: Split, normalized: Normalized) -> dict[str, Any]:
+    """What the split says in the specification of a release."""
+    grown = split.grown
+    stayed = sum(grown.holds(item.pair.pair_id) for item in normalized.kept)
+    growth = Growth(
+        since=grown.version,
+        stayed=stayed,
+        new=len(normalized.kept) - stayed,
+        gone=max(0, len(grown.rows) - stayed),
+    )
+    return {"major": grown.major, "growth": growth, "overlaps": dict(split.overlaps)}

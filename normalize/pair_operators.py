@@ -1,0 +1,228 @@
+"""Operators over both sides of a row: near-identical sides, their lengths, and rows said before.
+
+Importing this module imports data-juicer, which takes seconds: only the worker does.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from data_juicer.ops.base_op import OPERATORS, Deduplicator
+from rapidfuzz.distance import Indel
+
+from normalize.minhash import NearIndex, signature
+from normalize.operators import Reason, RowFilter
+
+_NO_LETTER = re.compile(r"[\W\d_]+")
+_WORD = re.compile(r"\w+")
+
+
+@OPERATORS.register_module("sides_differ_filter")
+class SidesDifferFilter(RowFilter):
+    """Keeps rows whose two sides differ as text, blanks at the ends aside."""
+
+    def __init__(self, text_keys: list[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.text_keys = _two_fields(text_keys)
+        self.stat = "sides__differ"
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """1 where the sides differ, 0 where not."""
+        first, second = (row[key].strip() for key in self.text_keys)
+        return first != second
+
+    def judge(self, value: float) -> Reason | None:
+        return None if value else ("both sides read the same", "")
+
+
+@OPERATORS.register_module("sides_similar_filter")
+class SidesSimilarFilter(RowFilter):
+    """Keeps rows whose sides are at most `max_similarity` alike, as the share of characters that an insertion
+    and deletion distance leaves in place: of sides that are nearly the same DPO lowers both (Smaug,
+    arXiv 2402.13228)."""
+
+    def __init__(
+        self, text_keys: list[str] | None = None, max_similarity: float = 0.95, **kwargs: Any
+    ) -> None:
+        if not 0 <= max_similarity <= 1:
+            raise ValueError(f"the share {max_similarity} is not between 0 and 1")
+        super().__init__(**kwargs)
+        self.text_keys = _two_fields(text_keys)
+        self.max_similarity = max_similarity
+        self.stat = "sides__similarity"
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """How alike the sides are, 0 to 1; 0 where that is below the bound for certain."""
+        first, second = (row[key] for key in self.text_keys)
+        return Indel.normalized_similarity(first, second, score_cutoff=self.max_similarity)
+
+    def judge(self, value: float) -> Reason | None:
+        if value <= self.max_similarity:
+            return None
+        return f"sides more than {self.max_similarity:.0%} alike", f"{value:.4f}"
+
+
+@OPERATORS.register_module("sides_ratio_filter")
+class SidesRatioFilter(RowFilter):
+    """Keeps rows whose longer side has at most `max_ratio` times the characters of the shorter, each taken
+    for `least` at the least. Rows with a side that calls (`calls_keys`) stay: what a call takes is no
+    style."""
+
+    def __init__(
+        self,
+        text_keys: list[str] | None = None,
+        calls_keys: list[str] | None = None,
+        max_ratio: float = 3.0,
+        least: int = 200,
+        **kwargs: Any,
+    ) -> None:
+        if max_ratio < 1 or least < 1:
+            raise ValueError(f"the ratio {max_ratio} or the length {least} is below 1")
+        super().__init__(**kwargs)
+        self.text_keys = _two_fields(text_keys)
+        self.calls_keys = calls_keys or []
+        self.max_ratio, self.least = max_ratio, least
+        self.stat = "sides__ratio"
+
+    def measure(self, row: Mapping[str, Any]) -> float:
+        """The longer side over the shorter, 1 where one of them calls."""
+        if any(row[key] > 0 for key in self.calls_keys):
+            return 1.0
+        short, long = sorted(max(self.least, len(row[key])) for key in self.text_keys)
+        return long / short
+
+    def judge(self, value: float) -> Reason | None:
+        if value <= self.max_ratio:
+            return None
+        return f"one side more than {self.max_ratio:g} times as long", f"{value:.2f}"
+
+
+class FirstOfPairs(Deduplicator):
+    """Keeps the first of the rows that are the same by a key. Subclasses give `key_of` and may say in
+    `earlier` which keys count as the same."""
+
+    reason: ClassVar[str] = "repeats an earlier row"
+
+    def __init__(self, text_keys: list[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.text_keys = _two_fields(text_keys)
+
+    def key_of(self, row: Mapping[str, Any]) -> str:
+        """The key of a row."""
+        raise NotImplementedError
+
+    def earlier(self, keys: Sequence[str]) -> list[int | None]:
+        """For each key the place of the first that is the same, None where it is the first itself."""
+        return first_of(keys)
+
+    def keyed(self, row: Mapping[str, Any]) -> tuple[str, str]:
+        """The key of a row, and the type of the error where it has none."""
+        try:
+            return self.key_of(row), ""
+        except Exception as error:  # whatever a row does to an operator costs that row alone
+            return "", type(error).__name__
+
+    def firsts(self, keyed: Sequence[tuple[str, str]]) -> list[int | None]:
+        """For each row the place of the first that is the same; rows that raised are like no other."""
+        whole = [place for place, (_, error) in enumerate(keyed) if not error]
+        found = self.earlier([keyed[place][0] for place in whole])
+        firsts: list[int | None] = [None] * len(keyed)
+        for place, first in zip(whole, found, strict=True):
+            firsts[place] = None if first is None else whole[first]
+        return firsts
+
+    def compute_hash(self, sample: dict[str, Any]) -> dict[str, Any]:
+        """data-juicer's first pass."""
+        sample["pair_key"], sample["pair_key_error"] = self.keyed(sample)
+        return sample
+
+    def process(self, dataset: Any, show_num: int = 0) -> tuple[Any, dict[str, list[Any]]]:
+        """data-juicer's second pass: the rows that stay; examples of duplicates are not collected."""
+        keyed = list(zip(dataset["pair_key"], dataset["pair_key_error"], strict=True))
+        firsts = self.firsts(keyed)
+        kept = [place for place, first in enumerate(firsts) if first is None and not keyed[place][1]]
+        return dataset.select(kept).remove_columns(["pair_key", "pair_key_error"]), {}
+
+
+@OPERATORS.register_module("pair_deduplicator")
+class PairDeduplicator(FirstOfPairs):
+    """Keeps the first of the rows whose two sides are the same.
+
+    `lowercase` ignores case, `ignore_non_character` everything that is no letter. A row without any
+    letter is compared as it is, so that such rows are not all one.
+    """
+
+    def __init__(
+        self,
+        text_keys: list[str] | None = None,
+        lowercase: bool = True,
+        ignore_non_character: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(text_keys, **kwargs)
+        self.lowercase = lowercase
+        self.ignore_non_character = ignore_non_character
+
+    def key_of(self, row: Mapping[str, Any]) -> str:
+        """BLAKE2b over both sides, each preceded by its length."""
+        sides = [self._folded(row[key]) for key in self.text_keys]
+        if not any(sides):
+            sides = [row[key] for key in self.text_keys]
+        state = hashlib.blake2b(digest_size=16)
+        for side in sides:
+            data = side.encode("utf-8")
+            state.update(len(data).to_bytes(8, "big") + data)
+        return state.hexdigest()
+
+    def _folded(self, text: str) -> str:
+        text = text.lower() if self.lowercase else text
+        return _NO_LETTER.sub("", text) if self.ignore_non_character else text.strip()
+
+
+@OPERATORS.register_module("pair_minhash_deduplicator")
+class PairMinhashDeduplicator(FirstOfPairs):
+    """Keeps the first of the rows whose two sides together are nearly the same: an estimated Jaccard index of
+    their runs of `shingle` words of at least `threshold`."""
+
+    reason: ClassVar[str] = "nearly repeats an earlier row"
+
+    def __init__(
+        self, text_keys: list[str] | None = None, threshold: float = 0.9, shingle: int = 5, **kwargs: Any
+    ) -> None:
+        if not 0 < threshold <= 1 or shingle < 1:
+            raise ValueError(f"the share {threshold} is not between 0 and 1, or {shingle} words are none")
+        super().__init__(text_keys, **kwargs)
+        self.threshold, self.shingle = threshold, shingle
+
+    def key_of(self, row: Mapping[str, Any]) -> str:
+        """The signature of both sides, in hex digits."""
+        first, second = (_WORD.findall(row[key].lower()) for key in self.text_keys)
+        return signature([*first, "\x00", *second], self.shingle).tobytes().hex()
+
+    def earlier(self, keys: Sequence[str]) -> list[int | None]:
+        index: NearIndex[int] = NearIndex(self.threshold, bands=10)
+        firsts: list[int | None] = []
+        for place, key in enumerate(keys):
+            value = np.frombuffer(bytes.fromhex(key), dtype=np.uint32)
+            near = index.near(value)
+            firsts.append(near[0] if near else None)
+            if not near:
+                index.add(place, value)
+        return firsts
+
+
+def first_of(keys: Iterable[str]) -> list[int | None]:
+    """For each key the place of the first one equal to it, None where it is the first itself."""
+    seen: dict[str, int] = {}
+    places = [seen.setdefault(key, index) for index, key in enumerate(keys)]
+    return [None if place == index else place for index, place in enumerate(places)]
+
+
+def _two_fields(fields: Sequence[str] | None) -> tuple[str, str]:
+    if fields is None:
+        return "chosen", "rejected"
+    if len(fields) != 2:
+        raise ValueError(f"text_keys holds {len(fields)} fields where it takes 2")
+    return fields[0], fields[1]
