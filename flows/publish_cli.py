@@ -1,0 +1,69 @@
+"""`tracemill publish`, `tracemill releases` and `tracemill diff` on the command line."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from flows.cli_options import Json, WorkspaceOption
+from flows.privacy_cli import Accept
+
+Release = Annotated[
+    str | None, typer.Argument(help="NAME@VERSION, NAME or VERSION; the latest where there is one name.")
+]
+HubRepoOption = Annotated[str | None, typer.Option("--hub", help="Dataset of the Hub, OWNER/NAME.")]
+ConfigOption = Annotated[
+    Path | None, typer.Option("--config", help="Run configuration (TOML) whose [release] and [privacy] hold.")
+]
+Version = Annotated[str, typer.Argument(help="NAME@VERSION, NAME or VERSION.")]
+
+
+def publish(
+    release: Release = None,
+    hub: HubRepoOption = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Make a new repository public; else private.")
+    ] = False,
+    accept_drift: Annotated[
+        bool, typer.Option("--accept-drift", help="Publish a release that is far from the last one.")
+    ] = False,
+    accept: Accept = None,
+    config: ConfigOption = None,
+    workspace: WorkspaceOption = None,
+    json: Json = False,
+) -> None:
+    """Push a release to the Hub: one commit with everything in it, and the version as its tag.
+
+    The same content is never pushed twice. The publish gate judges it again before anything is uploaded.
+    """
+    from flows.cli_sources import accepting, overrides_asked
+    from flows.commands import publish_only
+    from flows.settings import load_settings
+
+    over: dict[str, Any] = overrides_asked(workspace)
+    if hub is not None:
+        over["release"] = {"hub": hub}
+    publish_only(load_settings(config, accepting(over, accept)), release, public, accept_drift, json)
+
+
+def releases(
+    hub: HubRepoOption = None,
+    workspace: WorkspaceOption = None,
+    json: Json = False,
+) -> None:
+    """List the versions of the workspace's releases, and with --hub those of a dataset there."""
+    from flows.commands import releases_only
+
+    releases_only(workspace, hub, json)
+
+
+def diff(
+    before: Version,
+    after: Version,
+    workspace: WorkspaceOption = None,
+    json: Json = False,
+) -> None:
+    """Say what changed from one version to another: rows added, removed and changed, and figures."""
+    from flows.commands import diff_only
+
+    diff_only(workspace, before, after, json)

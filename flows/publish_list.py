@@ -1,0 +1,108 @@
+"""`tracemill releases` and `tracemill diff`."""
+
+from pathlib import Path
+from typing import Any
+
+from data_cards.compare import compare_rows
+from data_cards.drift import Figures, figure_changes
+from data_cards.hub import Pusher
+from data_cards.hub_errors import Patience
+from data_cards.hub_state import manifest_at, open_hub
+from data_cards.manifest import Published, read_manifest
+from data_cards.versions import REPO_ID
+from flows.publish_find import find_release, pushed_of, releases_of
+from records.errors import ReleaseError
+from records.workspace import Workspace
+
+_SHOWN = 10
+
+
+def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
+    """Every version, oldest first by name: rows, date, digest, and where it was pushed. With `hub` the
+    versions that repository has too; those nobody here has are `local` False.
+
+    Raises ReleaseError where the Hub cannot be read.
+    """
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for name, versions in releases_of(work).items():
+        noted = pushed_of(work, name)
+        for version in versions:
+            manifest = Published.of(read_manifest(work.releases_dir / name / version))
+            places = [place["repo"] for place in noted.get(version, [])]
+            lines[name, version] = _line(manifest, True, places)
+    if hub is not None:
+        for manifest in _on_the_hub(hub):
+            key = manifest.name, manifest.version
+            line = lines.setdefault(key, _line(manifest, False, []))
+            if line["content"] != manifest.content_fingerprint:
+                line["pushed"].append(f"{hub} (other content)")
+            elif hub not in line["pushed"]:
+                line["pushed"].append(hub)
+    return list(lines.values())
+
+
+def _line(manifest: Published, local: bool, pushed: list[str]) -> dict[str, Any]:
+    return {
+        "name": manifest.name,
+        "version": manifest.version,
+        "rows": manifest.rows,
+        "created": manifest.created,
+        "content": manifest.content_fingerprint,
+        "local": local,
+        "pushed": pushed,
+    }
+
+
+def _on_the_hub(repo_id: str) -> list[Published]:
+    if not REPO_ID.fullmatch(repo_id):
+        raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
+    pusher = Pusher(open_hub(), repo_id)
+    repo = pusher.state()
+    if repo is None:
+        raise ReleaseError(f"{repo_id} is not on the Hub, or not for this token", "a dataset there is")
+    read = Patience().run
+    found = [
+        read(lambda commit=commit: manifest_at(pusher.api, repo_id, commit)) for commit in repo.tags.values()
+    ]
+    return sorted((each for each in found if each), key=lambda each: each.created)
+
+
+def diff_releases(work: Workspace, before: str, after: str) -> dict[str, Any]:
+    """What became of the rows from one version to another, and the figures that moved."""
+    old, new = find_release(work, before), find_release(work, after)
+    rows = compare_rows(old.folder, new.folder)
+    figures = figure_changes(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
+    return {
+        "before": _called(old.folder),
+        "after": _called(new.folder),
+        "added": list(rows.added),
+        "removed": list(rows.removed),
+        "changed": list(rows.changed),
+        "figures": [{"figure": name, "before": was, "after": now} for name, was, now in figures],
+    }
+
+
+def _called(folder: Path) -> str:
+    return f"{folder.parent.name}@{folder.name}"
+
+
+def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """`list_releases` as a table for people."""
+    rows = []
+    for line in lines:
+        where = ", ".join(line["pushed"]) or "not pushed"
+        here = "" if line["local"] else ", not here"
+        told = f"{line['rows']:,} rows, {line['created'][:10]}, content {line['content'][:12]}\n{where}{here}"
+        rows.append((f"{line['name']}@{line['version']}", told))
+    return rows or [("releases", "none")]
+
+
+def diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """`diff_releases` as a table for people."""
+    rows = []
+    for kind in ("added", "removed", "changed"):
+        names = record[kind]
+        more = [f"and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+        rows.append((f"rows {kind}", "\n".join([f"{len(names):,}", *names[:_SHOWN], *more])))
+    moved = [f"{each['figure']}: {each['before']} -> {each['after']}" for each in record["figures"]]
+    return [*rows, ("figures", "\n".join(moved) or "unchanged")]

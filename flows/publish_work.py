@@ -1,0 +1,154 @@
+"""A release of the workspace to the Hub: everything that can refuse it comes before the first upload."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from data_cards.bounds import DriftBounds
+from data_cards.drift import Figures, drifts
+from data_cards.hub import Pushed, Pusher
+from data_cards.hub_card import check_card
+from data_cards.hub_errors import PATIENCE, Patience
+from data_cards.hub_state import HubRepo, open_hub, require_writer
+from data_cards.manifest import GateEntry, Manifest, Published, check_files
+from flows.publish_find import Local, find_release, note_pushed
+from flows.publish_gate import judging, make_gate
+from flows.runs import sole_writer
+from flows.settings import RunSettings
+from records.errors import ConfigError, ReleaseError
+from records.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOrder:
+    """What the user typed: `public` makes a new repository public, `accept_drift` lets a release through
+    that is far from the last."""
+
+    repo_id: str
+    public: bool = False
+    accept_drift: bool = False
+    patience: Patience = PATIENCE
+
+
+@dataclass(slots=True)
+class PublishOutcome:
+    """What came of it, with lines for people."""
+
+    pushed: Pushed
+    said: list[str] = field(default_factory=list)
+    gate: str = ""
+
+    def line(self) -> str:
+        """Where it is, for people."""
+        made = "pushed" if self.pushed.created else "nothing new, there since"
+        return (
+            f"{self.pushed.repo_id}\n{made} version {self.pushed.version}, commit {self.pushed.commit[:12]}"
+        )
+
+
+def publish_release(settings: RunSettings, asked: str | None, order: PublishOrder) -> PublishOutcome:
+    """`tracemill publish`: a release that lies in the workspace.
+
+    Raises ReleaseError and PrivacyError, in one line, before anything is uploaded: a release that is not
+    whole, simulated rows, a card that lacks a field, no token or right, a repository or version of other
+    content, drift beyond the bounds, findings of the gate.
+    """
+    work = Workspace.open(settings.workspace, create=False)
+    with sole_writer(work):
+        return publish_local(work, settings, find_release(work, asked), order)
+
+
+def publish_local(
+    work: Workspace, settings: RunSettings, local: Local, order: PublishOrder, judged: bool = False
+) -> PublishOutcome:
+    """The same of a release that was found; `judged` where the gate has just passed it."""
+    check_files(local.folder, local.manifest)
+    require_real(local.manifest)
+    check_card(local.folder, local.manifest)
+    pusher = open_pusher(order)
+    repo = pusher.state()
+    there = pusher.found(local.manifest)
+    if there is not None:
+        if not there.tagged:
+            pusher.tag(there)
+        pushed = Pushed(order.repo_id, there.commit, there.version, False)
+        return _noted(work, local, pushed, pusher, PublishOutcome(pushed))
+    said = [*_visibility(repo, order), *_drift(repo, local.manifest, settings.release.drift, order)]
+    gate = [] if judged else _judge(work, settings, local.folder)
+    pushed = pusher.push(local.folder, local.manifest, order.public)
+    return _noted(work, local, pushed, pusher, PublishOutcome(pushed, said, "\n".join(gate)))
+
+
+def open_pusher(order: PublishOrder) -> Pusher:
+    """The repository to push to, after token and right were looked at. Raises ReleaseError."""
+    api = open_hub()
+    order.patience.run(lambda: require_writer(api, order.repo_id))
+    return Pusher(api, order.repo_id, order.patience)
+
+
+def check_publishing(settings: RunSettings) -> None:
+    """Raises ReleaseError where a run that is to publish could not: simulated teachers, no token or right.
+    Before anything is read or spent."""
+    if settings.release.hub is None:
+        return
+    simulated = [teacher.name for teacher in settings.asked() if teacher.type == "simulated"]
+    if simulated:
+        raise ConfigError(
+            f"release.hub is set and {simulated[0]} is simulated",
+            "teachers that are models: simulated rows are not published",
+            "remove release.hub",
+        )
+    open_pusher(PublishOrder(settings.release.hub))
+
+
+def require_real(manifest: Manifest) -> None:
+    """Raises ReleaseError where a release has simulated rows."""
+    if manifest.simulated != "none":
+        raise ReleaseError(
+            f"{manifest.simulated_rows} of {manifest.rows} rows of {manifest.name}@{manifest.version} are"
+            " simulated",
+            "rows of real models: nothing simulated goes to the Hub",
+        )
+
+
+def _judge(work: Workspace, settings: RunSettings, folder: Path) -> list[str]:
+    said: list[str] = []
+    judge = judging(make_gate(settings, work), said)
+    entry: GateEntry = judge(folder)
+    return said or [entry.statement]
+
+
+def _visibility(repo: HubRepo | None, order: PublishOrder) -> Iterable[str]:
+    """Raises ReleaseError where the repository is public and nobody typed so."""
+    if repo is None:
+        return [f"{order.repo_id} is made, {'public' if order.public else 'private'}"]
+    if not repo.private and not order.public:
+        raise ReleaseError(
+            f"{repo.repo_id} is public", "--public, typed", "add it, or make the repository private"
+        )
+    if repo.private and order.public:
+        return [f"{repo.repo_id} stays private: a repository that is there is made public in its settings"]
+    return []
+
+
+def _drift(
+    repo: HubRepo | None, manifest: Manifest, bounds: DriftBounds, order: PublishOrder
+) -> Iterable[str]:
+    """Lines on what drifted, where it was accepted. Raises ReleaseError where it was not."""
+    if repo is None or repo.manifest is None:
+        return []
+    lines = drifts(Figures.of(repo.manifest), Figures.of(Published.of(manifest)), bounds)
+    if lines and not order.accept_drift:
+        raise ReleaseError(
+            f"{manifest.version} drifts from {repo.manifest.version}: {'; '.join(lines)}",
+            "a release like the last one",
+            "look at `tracemill diff`, then --accept-drift",
+        )
+    return [f"accepted drift from {repo.manifest.version}: {line}" for line in lines]
+
+
+def _noted(
+    work: Workspace, local: Local, pushed: Pushed, pusher: Pusher, outcome: PublishOutcome
+) -> PublishOutcome:
+    note_pushed(work, local.manifest.name, pushed, pusher.api.endpoint)
+    return outcome
