@@ -1,0 +1,28 @@
+"""The card of a finished release tells what an audit found."""
+
+import re
+from pathlib import Path
+
+from data_cards.audit import Precision
+from records.errors import ReleaseError
+from records.files import writing
+
+CARD = "README.md"
+_SECTION = re.compile(r"(<!-- audit -->\n).*?(<!-- /audit -->)", re.DOTALL)
+
+
+def put_on_card(folder: Path, precision: Precision) -> None:
+    """Writes the figure into the card's section on audits. Raises ReleaseError where the card has none."""
+    path = folder / CARD
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ReleaseError(
+            f"{path} cannot be read ({error.strerror})", "a release made by tracemill"
+        ) from error
+    said = f"Somebody judged a random sample: {precision.sentence()}.\n"
+    text, places = _SECTION.subn(lambda match: match[1] + said + match[2], text)
+    if not places:
+        raise ReleaseError(f"{path} has no section on audits", "the card as tracemill wrote it")
+    with writing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,153 @@
+"""What a workspace says of its run for the report of a release: calls, faults, savings."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from data_cards.spec import RunFigures, Saving, TeacherRun
+from flows.price_plan import open_book
+from flows.settings import RunSettings
+from flows.summary import Summary
+from flows.voting import ASKED
+from records.pair import DPOPair
+from records.reply import Decision
+from records.rows import decisions_from_table
+from records.workspace import Workspace
+from teachers.build import build_teachers
+from teachers.gate import NOT_SAMPLED, NOT_WORTH
+from teachers.prices import Price
+from teachers.schedule import NOT_NEEDED
+
+_REPLY_COLUMNS = (
+    "step_id",
+    "teacher",
+    "failure",
+    "latency_s",
+    "prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "completion_tokens",
+    "cost_usd",
+)
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The replies of one teacher."""
+
+    failures: Counter[str] = field(default_factory=Counter)
+    latencies_s: list[float] = field(default_factory=list)
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    completion_tokens: int = 0
+    paid_usd: float = 0.0
+    reading: int = 0
+    """Calls that read a prompt cache."""
+
+    def mean_usd(self) -> float:
+        """What an answer cost on average."""
+        return self.paid_usd / len(self.latencies_s) if self.latencies_s else 0.0
+
+    def cached_usd(self, price: Price) -> float:
+        """What the prompt caches saved by these prices, less what writing them cost."""
+        saved = self.cached_tokens * (price.prompt - price.cache_read)
+        if price.cache_write:
+            saved -= self.written_tokens * (price.cache_write - price.prompt)
+        return float(saved)
+
+    def figures(self, name: str) -> TeacherRun:
+        """The figures of the teacher."""
+        ordered = sorted(self.latencies_s)
+        return TeacherRun(
+            name=name,
+            calls=len(ordered) + self.failures.total(),
+            answered=len(ordered),
+            failures=dict(self.failures.most_common()),
+            p10_s=quantile(ordered, 0.1),
+            p50_s=quantile(ordered, 0.5),
+            p90_s=quantile(ordered, 0.9),
+            slowest_s=ordered[-1] if ordered else 0.0,
+            prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            completion_tokens=self.completion_tokens,
+            paid_usd=self.paid_usd,
+        )
+
+
+def quantile(ordered: list[float], share: float) -> float:
+    """The value at `share` of a sorted list, by the nearest rank; 0 of an empty one."""
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def run_figures(
+    work: Workspace, settings: RunSettings, run_id: str, summary: Summary, pairs: Iterable[DPOPair]
+) -> RunFigures:
+    """The figures of the workspace as it is, after the replay; `pairs` are those before the recipe."""
+    calls, answered = _calls(work)
+    decisions = [d for table in work.current("decisions") for d in decisions_from_table(table)]
+    prices = _prices(work, settings)
+    asked = {d.step_id for d in decisions if d.outcome == ASKED}
+    spared = [d for d in decisions if d.outcome.startswith(NOT_NEEDED) and d.step_id in asked]
+    left = [d for d in decisions if d.verdict == "ask" and not d.outcome.startswith((ASKED, NOT_NEEDED))]
+    means = {name: one.mean_usd() for name, one in calls.items()}
+    return RunFigures(
+        run_id=run_id,
+        asked=len(asked),
+        answered=len(answered),
+        questions=summary.asked,
+        answers=sum(len(one.latencies_s) for one in calls.values()),
+        left_over=len(left),
+        projected_usd=summary.spent_usd + sum(means.get(d.teacher, 0.0) for d in left) if calls else None,
+        pairs_made=dict(sorted(Counter(pair.label_source for pair in pairs).items())),
+        caching=Saving(
+            usd=sum(one.cached_usd(prices[name]) for name, one in calls.items() if name in prices),
+            calls=sum(one.reading for one in calls.values()),
+        ),
+        stopping=_saved(spared, means),
+        gate=_saved((d for d in decisions if d.reason in (NOT_WORTH, NOT_SAMPLED)), means),
+        teachers=tuple(one.figures(name) for name, one in sorted(calls.items())),
+    )
+
+
+def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:
+    """The replies by teacher, and the steps that have an answer."""
+    found: dict[str, _Calls] = {}
+    answered: set[str] = set()
+    for table in work.current("replies", columns=_REPLY_COLUMNS):
+        for row in table.to_pylist():
+            one = found.setdefault(row["teacher"], _Calls())
+            one.paid_usd += row["cost_usd"]
+            one.prompt_tokens += row["prompt_tokens"]
+            one.cached_tokens += row["cached_tokens"]
+            one.written_tokens += row["cache_write_tokens"]
+            one.completion_tokens += row["completion_tokens"]
+            one.reading += row["cached_tokens"] > 0
+            if row["failure"] is None:
+                one.latencies_s.append(row["latency_s"])
+                answered.add(row["step_id"])
+            else:
+                one.failures[row["failure"]] += 1
+    return found, answered
+
+
+def _prices(work: Workspace, settings: RunSettings) -> dict[str, Price]:
+    """The price of each teacher as it was last read; no server is asked."""
+    asked = settings.asked()
+    made = build_teachers(asked, os.environ, book=open_book(work), to_ask=False)
+    return {teacher.name: teacher.price for teacher in made}
+
+
+def _saved(spared: Iterable[Decision], means: Mapping[str, float]) -> Saving:
+    """What calls that were not made would have cost: of a step what the gate expected, else the mean of each
+    teacher."""
+    by_step: dict[str, list[Decision]] = {}
+    for decision in spared:
+        by_step.setdefault(decision.step_id, []).append(decision)
+    usd = 0.0
+    for decisions in by_step.values():
+        expected = decisions[0].expected_usd if decisions[0].verdict == "skip" else None
+        mean = sum(means.get(decision.teacher, 0.0) for decision in decisions)
+        usd += mean if expected is None else expected
+    return Saving(usd=usd, calls=sum(map(len, by_step.values())), steps=len(by_step))
