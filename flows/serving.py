@@ -1,0 +1,179 @@
+"""A whole run at the times of a cron schedule, as a served Prefect deployment.
+
+It reports to the user's own Prefect server where one is named, else to one that is started here and ends with
+this process. This process keeps the clock: the scheduler of a Prefect 3.8.8 server makes no run under
+SQLAlchemy 2.1, which refuses its bulk insert, and says nothing of it. So a time that passes while nobody
+serves is not made up for. A run that is due while one is going on the same workspace fails with a line on
+stderr and starts nothing, as does one that text would have to be accepted for.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from prefect import flow
+from prefect.deployments import arun_deployment
+from prefect.deployments.runner import RunnerDeployment
+from prefect.flows import aserve
+from prefect.server.schemas.schedules import CronSchedule
+from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.types.entrypoint import EntrypointType
+from pydantic import ValidationError
+
+from flows.harvest import harvest
+from flows.interrupts import remembered
+from flows.leftovers import end_leftover_servers, own_what_is_started
+from flows.runs import utc_now
+from flows.unsaid import Unsaid
+from records.errors import ConfigError, TracemillError, WorkspaceError
+from records.identity import digest
+from records.printable import printable
+
+_START_S = 180.0
+_FOLDER = "TRACEMILL_SERVE_FOLDER"
+"""Variable of a scheduled run: where `tracemill serve` was called, and relative paths begin."""
+
+
+@flow(name="tracemill-serve", persist_result=False, validate_parameters=False)
+def scheduled(config: str) -> None:
+    """One run of a schedule over the configuration in the file `config`; says on stderr what came of it.
+    Raises Unsaid where it failed."""
+    _say(f"run of {config}")
+    os.chdir(os.environ.get(_FOLDER, Path(config).parent))
+    try:
+        with remembered():
+            record = harvest.fn(config)
+    except Unsaid as failed:
+        error = failed.error
+        _say(f"failed: {error}" if isinstance(error, TracemillError) else f"failed: {failed}")
+        raise
+    _say(f"run {record['run_id']} ended: {_outcome(record)}")
+
+
+def _outcome(record: dict[str, Any]) -> str:
+    release, trained = record["release"], record.get("training")
+    if release["path"] is None:
+        said = release["note"] or "no release"
+    else:
+        made = "written" if release["created"] else "unchanged"
+        said = f"{release['path']} ({release['rows']:,} rows, {made})"
+    return said if trained is None else f"{said}; training {trained.get('note') or trained['path']}"
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{utc_now()} {printable(text, 2_000)}\n")
+    sys.stderr.flush()
+
+
+def serve_schedule(config: Path, cron: str, timezone: str) -> None:
+    """Runs the configuration in the file `config` at the times of `cron`, until Ctrl-C.
+
+    Raises ConfigError for a schedule or time zone that there is not, WorkspaceError where no Prefect
+    server comes up, KeyboardInterrupt at its end.
+    """
+    schedule = _schedule(cron, timezone)
+    with _server() as url, temporary_settings({PREFECT_API_URL: url}):
+        os.environ["PREFECT_API_URL"] = url
+        deployment: Any = scheduled.to_deployment(
+            f"{config.stem}-{digest('config', str(config), size=4)}",
+            parameters={"config": str(config)},
+            entrypoint_type=EntrypointType.MODULE_PATH,
+        )
+        _say(f"{config} runs at {cron!r} ({timezone}); Ctrl-C ends this")
+        os.environ[_FOLDER] = str(Path.cwd())
+        # asyncio takes a Ctrl-C in an orderly way only where nobody else's handler stands
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with suppress(KeyboardInterrupt):
+                asyncio.run(_serve(deployment, schedule))
+        finally:
+            signal.signal(signal.SIGINT, before)
+    raise KeyboardInterrupt
+
+
+async def _serve(deployment: RunnerDeployment, schedule: CronSchedule) -> None:
+    clock = asyncio.create_task(_start_at(schedule, f"{deployment.flow_name}/{deployment.name}"))
+    try:
+        await aserve(deployment, print_starting_message=False)
+    finally:
+        clock.cancel()
+
+
+async def _start_at(schedule: CronSchedule, name: str) -> None:
+    """Makes a run of the deployment at every time of the schedule; a server that does not answer costs that
+    time alone."""
+    after = datetime.now(UTC)
+    while True:
+        [found] = await schedule.get_dates(1, start=after + timedelta(seconds=1))
+        due = datetime.fromtimestamp(found.timestamp(), UTC)
+        while (left_s := (due - datetime.now(UTC)).total_seconds()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(min(left_s, 60.0))  # the wall clock may be set, or the machine sleep
+        try:
+            await arun_deployment(name, timeout=0, as_subflow=False)
+        except Exception as error:
+            _say(f"run of {due:%Y-%m-%d %H:%M} not started: {type(error).__name__}")
+        after = max(due, datetime.now(UTC))
+
+
+def _schedule(cron: str, timezone: str) -> CronSchedule:
+    try:
+        return CronSchedule(cron=cron, timezone=timezone)
+    except ValidationError as error:
+        which = str(error.errors()[0]["loc"][0])
+        found, wanted = {
+            "cron": (cron, "five fields, minute hour day month weekday, such as '0 3 * * *'"),
+            "timezone": (timezone, "a name such as Europe/Berlin"),
+        }[which]
+        raise ConfigError(f"--{which} {found!r} is none", wanted) from None
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """The address of a Prefect server: the user's own, else one of this process while the block lasts. Its
+    own session keeps a Ctrl-C from it, so that the schedule can be taken back at the end."""
+    if (named := PREFECT_API_URL.value()) is not None:
+        yield named
+        return
+    end_leftover_servers()
+    own_what_is_started()
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "uvicorn", "--factory", "prefect.server.api.server:create_app"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
+    quiet = subprocess.DEVNULL
+    environment = dict(os.environ) | {"PREFECT_UI_ENABLED": "0"}
+    server = subprocess.Popen(
+        command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+    )
+    try:
+        _await(f"http://127.0.0.1:{port}/api/health", server)
+        yield f"http://127.0.0.1:{port}/api"
+    finally:
+        server.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            server.wait(10)
+        server.kill()
+        server.wait()
+
+
+def _await(url: str, server: "subprocess.Popen[bytes]") -> None:
+    until = time.monotonic() + _START_S
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    while time.monotonic() < until and server.poll() is None:
+        with suppress(OSError), opener.open(url, timeout=5):
+            return
+        time.sleep(0.2)
+    raise WorkspaceError(
+        "the Prefect server did not start", "one", "try `prefect server start`, and set PREFECT_API_URL"
+    )

@@ -1,0 +1,145 @@
+"""`tracemill train` on the command line, and a run that ends with a trained checkpoint."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import pytest
+from training_releases import released, tiny_model
+
+from flows.settings import RunSettings, load_settings
+from flows.summary import ReleaseOutcome
+from flows.training_release import find_release
+from flows.training_work import train_after_release
+from records.errors import ReleaseError
+
+ROOT = Path(__file__).resolve().parent.parent
+Call = Callable[..., CompletedProcess[str]]
+
+
+def refused(done: CompletedProcess[str]) -> str:
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_a_release_is_found_by_name_version_and_folder(tmp_path: Path) -> None:
+    made = released(tmp_path / "releases")
+    for asked in ("views", f"views@{made.version}", str(made.path), f"{made.path.parent}@{made.version}"):
+        found = find_release(asked, tmp_path / "releases")
+        assert (found.name, found.version, found.path) == ("views", made.version, made.path), asked
+        assert (found.digest, found.simulated) == (made.content_fingerprint, "none")
+
+
+def test_what_is_not_there_is_one_line_and_writes_nothing(console: Call, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    made = released(work / "releases")
+    flags = ("train", "-w", work, "--model", tmp_path / "none")
+    (tmp_path / "none").mkdir()
+    assert "holds no model" in refused(console(*flags, "--release", "views"))
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    flags = ("train", "-w", work, "--model", model)
+    assert "holds no release 'other'; wanted one of views" in refused(console(*flags, "--release", "other"))
+    said = refused(console(*flags, "--release", "views@2020.01.01"))
+    assert f"has no version 2020.01.01; wanted one of {made.version}" in said
+    assert "holds no release; wanted a folder" in refused(console(*flags, "--release", f"{tmp_path}/none"))
+    assert "no model is given; wanted training.model" in refused(console("train", "-w", work))
+    assert not (work / "checkpoints").exists()
+
+
+def test_a_release_without_rows_is_refused(tmp_path: Path) -> None:
+    made = released(tmp_path / "releases")
+    manifest = json.loads((made.path / "manifest.json").read_text())
+    (made.path / "manifest.json").write_text(json.dumps(manifest | {"rows": 0}))
+    with pytest.raises(ReleaseError, match="holds no pair; wanted a release with rows"):
+        find_release("views", tmp_path / "releases")
+
+
+def test_a_tag_of_the_hub_stands_for_its_commit(hub: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = hub.put("ann/set", {"README.md": b"---\n---\n"}, tag="2026.11.21")  # type: ignore[attr-defined]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    found = find_release("ann/set@2026.11.21", Path("none"))
+    assert (found.name, found.version, found.digest) == ("ann--set", "2026.11.21", commit)
+    assert (found.repository, found.path) == ("ann/set", None)
+
+
+def after(tmp_path: Path, created: bool, **training: object) -> dict | None:
+    made = released(tmp_path / "releases")
+    settings = RunSettings.model_validate(
+        {"workspace": tmp_path, "training": {"model": str(tmp_path / "none"), **training}}
+    )
+    outcome = ReleaseOutcome(str(made.path), made.version, made.rows, created, {}, {})
+    return train_after_release(settings, outcome)
+
+
+def test_a_run_trains_only_where_it_is_told_to_and_wrote_a_version(tmp_path: Path) -> None:
+    assert after(tmp_path, True) is None
+    assert after(tmp_path, False, after_release=True) == {"note": "none: no new version"}
+
+
+def test_a_training_that_fails_is_a_note_and_no_harm(tmp_path: Path) -> None:
+    found = after(tmp_path, True, after_release=True)
+    assert found is not None
+    assert found["note"].startswith(f"failed: {tmp_path / 'none'} holds no model")
+
+
+def test_paths_of_the_table_are_relative_to_its_file(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text("[training]\nmodel = './tiny'\noutput = 'out'\nchat_template = 't.jinja'\n")
+    training = load_settings(config, {}).training
+    assert training is not None
+    assert training.model == str(tmp_path / "tiny")
+    assert (training.output, training.chat_template) == (tmp_path / "out", tmp_path / "t.jinja")
+    config.write_text("[training]\nmodel = 'Qwen/Qwen3-0.6B'\n")
+    training = load_settings(config, {}).training
+    assert training is not None
+    assert training.model == "Qwen/Qwen3-0.6B"
+
+
+def test_without_the_extra_it_is_one_line_with_what_to_install(tmp_path: Path) -> None:
+    released(tmp_path / "w" / "releases")
+    code = (
+        "import sys\n"
+        "for name in ('torch', 'trl', 'transformers'): sys.modules[name] = None\n"
+        "from flows.cli import main\n"
+        "sys.argv = ['tracemill', 'train', '-w', sys.argv[1], '--model', 'a/b', '--release', 'views']\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "w")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
+    assert "torch is not installed; wanted the extra `train`; pip install torch==2.13.0" in refused(done)
+
+
+@pytest.mark.slow
+def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, tmp_path: Path) -> None:
+    tiny = tiny_model(tmp_path / "tiny")
+    config = tmp_path / "demo.toml"
+    text = (ROOT / "configs" / "demo.toml").read_text()
+    text = text.replace("../examples", str(ROOT / "examples")).replace("../demo-workspace", "w")
+    config.write_text(
+        f"{text}\n[training]\nmodel = '{tiny}'\nmax_steps = 2\nmax_length = 1024\nbatch = 2\naccumulate = 1\n"
+        "device = 'cpu'\nafter_release = true\n"
+    )
+    done = tracemill("run", config, "--json")
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout)["training"]["note"].startswith("none: the release holds simulated rows")
+    trained = tracemill("train", config, "--json")
+    assert trained.returncode == 0, trained.stderr[-2000:]
+    found = json.loads(trained.stdout)
+    assert (found["steps"], found["simulated"]) == (2, "some")
+    assert found["rows"]["train"]["cut"] > 0
+    report = json.loads((Path(found["path"]) / "training.json").read_text())
+    assert [entry["step"] for entry in report["losses"]] == [1, 2]
+    assert (Path(found["path"]) / "model.safetensors").stat().st_size > 10_000
+    config.write_text(f"{config.read_text()}simulated = true\noutput = 'after'\n[pairs]\nper_trace = 7\n")
+    again = tracemill("run", config, "--json")
+    assert again.returncode == 0, again.stderr[-2000:]
+    record = json.loads(again.stdout)
+    assert record["training"]["path"] == str(tmp_path / "after" / "demo" / record["release"]["version"])
+    assert "2 steps in" in tracemill("show", "-w", tmp_path / "w").stdout

@@ -1,0 +1,62 @@
+"""A release to train on, made by the product's own writer, and a tiny model."""
+
+import json
+import runpy
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from data_cards.release import Release, write_release
+from data_cards.spec import ReleaseSpec
+from records.message import Message, ToolCall, ToolSpec
+from records.pair import DPOPair, NormalizedDPOPair
+from records.views import SoftStep, StepRun
+
+TINY = Path(__file__).resolve().parent.parent / "examples" / "tiny_model.py"
+TOOLS = (ToolSpec("Bash", "Runs.", {"type": "object", "properties": {"cmd": {"type": "string"}}}),)
+STATE = (
+    Message("system", "You are an agent."),
+    Message("user", "Fix the bug."),
+    Message("assistant", "I look.", (ToolCall("a", "Bash", '{"cmd": "ls"}'),)),
+    Message("tool", "main.py", tool_call_id="a", name="Bash"),
+)
+
+
+def kept(number: int) -> NormalizedDPOPair:
+    """A pair: the chosen side calls a tool, the rejected one says it is done."""
+    call = ToolCall("b", "Bash", json.dumps({"cmd": f"pytest test_{number}.py", "timeout": number}))
+    pair = DPOPair(
+        step_id=f"openhands-{number}:0:1",
+        label_source="hindsight",
+        state_messages=STATE,
+        tools=TOOLS,
+        chosen=(Message("assistant", "I test.", (call,)),),
+        rejected=(Message("assistant", f"Done with {number}."),),
+        chosen_operation="run_test",
+        rejected_operation="finish",
+        source="openhands",
+        harness="openhands",
+        presentation="p1/x",
+        student_model=None,
+        student_family="unknown",
+        verified="lookahead",
+    )
+    return NormalizedDPOPair(pair, "I test.", "Done.", "default-abc", "exit code 2")
+
+
+def released(
+    folder: Path, name: str = "views", rows: int = 8, steps: Iterable[StepRun | SoftStep] = ()
+) -> Release:
+    """`rows` pairs as a release below `folder`."""
+    made = write_release(
+        ReleaseSpec(name=name, redaction="r1"), (kept(n) for n in range(rows)), [], folder, steps=steps
+    )
+    assert isinstance(made, Release)
+    return made
+
+
+def tiny_model(folder: Path) -> Path:
+    """The model of `examples/tiny_model.py`, and its tokenizer, in `folder`."""
+    make: Any = runpy.run_path(str(TINY))["make"]
+    make(folder)
+    return folder

@@ -1,0 +1,1 @@
+"""A release becomes a checkpoint: TRL's trainer in a child process."""

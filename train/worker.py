@@ -1,0 +1,85 @@
+"""The child process that trains: `python -m train.worker FOLDER`, with torch in it.
+
+`job.json` in the folder says what to do. Progress goes to stdout, a JSON object a line; what the libraries
+print goes to stderr, the training's log. The outcome is one JSON file, `outcome.json`: `{}` where the
+checkpoint lies in `final/`, `refused` or `failed` with a line for people, or `stopped`. It ends at once where
+its stdin does: whoever started it is gone. SIGTERM lets it finish its step and save.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+from records.errors import TrainingError
+from train.job import Job
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class Stopping:
+    """Whether SIGTERM came: until training begins it ends the process, from then on it is asked for."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self.in_training = False
+        signal.signal(signal.SIGTERM, self._told)
+
+    def _told(self, *_: object) -> None:
+        self.asked = True
+        if not self.in_training:
+            os._exit(128 + signal.SIGTERM)
+
+
+def main(folder: Path) -> int:
+    """Do one job; 0 where an outcome was written, be it a failure."""
+    tell = _private_stdout()
+    stopping = Stopping()
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    job = Job.model_validate_json((folder / "job.json").read_bytes())
+    try:
+        from train.trainer import train
+
+        outcome = train(job, folder, tell, stopping)
+    except TrainingError as error:
+        outcome = {"refused": str(error)}
+    except Exception as error:
+        traceback.print_exc()
+        outcome = {"failed": _in_words(error)}
+    temporary = folder / "outcome.tmp"
+    temporary.write_text(json.dumps(outcome), encoding="utf-8")
+    temporary.replace(folder / "outcome.json")
+    return 0
+
+
+def _in_words(error: Exception) -> str:
+    """Type and first line of an error that is not ours; those of memory by what helps."""
+    first = (str(error).splitlines() or [""])[0][:200]
+    if type(error).__name__ == "OutOfMemoryError":
+        return "out of memory on the GPU; a smaller training.max_length, LoRA or batch = 1 takes less"
+    return f"{type(error).__name__}: {first}"
+
+
+def _private_stdout() -> Tell:
+    """Progress to the real stdout; from here on everybody else's stdout is stderr."""
+    lines: TextIO = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
+    os.dup2(2, 1)
+
+    def tell(said: dict[str, Any]) -> None:
+        lines.write(json.dumps(said) + "\n")
+
+    return tell
+
+
+def _end_with_stdin() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
