@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := demo-workspace
-PACKAGES := agreement data_cards flows harnesses ingesters normalize pairs privacy records teachers tracemill
+PACKAGES := agreement data_cards flows harnesses ingesters normalize pairs privacy records teachers tracemill train
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
@@ -33,6 +33,11 @@ $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
 	$(COMPILE)
 	touch $(VENV)/.run-ready $@
 
+$(VENV)/.train-ready: $(VENV)/.dev-ready
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[normalize,dev,train]'
+	touch $@
+
 setup: $(VENV)/.dev-ready
 
 demo: $(VENV)/.run-ready
@@ -45,7 +50,7 @@ test: $(VENV)/.dev-ready
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2
 
-test-all: $(VENV)/.dev-ready
+test-all: $(VENV)/.train-ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2 -m "slow or not slow"

@@ -7,8 +7,8 @@ from typing import Any
 import jinja2
 import yaml
 
-from data_cards.features import features_of
-from data_cards.manifest import Manifest
+from data_cards.features import features_of, has_json
+from data_cards.manifest import Manifest, TableEntry
 from data_cards.spec import ReleaseSpec
 from data_cards.tallies import Tallies
 from records.errors import ReleaseError
@@ -36,6 +36,7 @@ _LICENCES = (
 
 CONFIGS_HOLD = {
     "dpo": "one row a preference pair (TRL's `DPOTrainer`)",
+    "dpo_json": "`dpo` with `tool_calls` and `tools` as JSON texts, for `datasets` before 4.7",
     "sft": "`prompt` and the chosen side as `completion` (`SFTTrainer`)",
     "kto": "each side of a pair with its `label`, true where it is the chosen one (`KTOTrainer`)",
     "prm": "runs of judged steps as text, `completions` with `labels` (TRL's stepwise supervision, "
@@ -73,7 +74,7 @@ def card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
     head["task_categories"] = ["text-generation"]
     head["size_categories"] = [_size(manifest.rows)]
     head["tags"] = _tags(manifest)
-    head["configs"] = [_config(name, entry.path) for name, entry in manifest.tables.items()]
+    head["configs"] = [_config(name, entry) for name, entry in manifest.tables.items()]
     head["dataset_info"] = [_info(name, manifest) for name in manifest.tables]
     return head
 
@@ -96,19 +97,25 @@ def _size(rows: int) -> str:
     return next((name for limit, name in _SIZES if rows < limit), "n>10M")
 
 
-def _config(name: str, path: str) -> dict[str, Any]:
+def _config(name: str, entry: TableEntry) -> dict[str, Any]:
     config: dict[str, Any] = {"config_name": name}
     if name == "dpo":
         config["default"] = True
-    return {**config, "data_files": [{"split": "train", "path": path}]}
+    return {**config, "data_files": [{"split": split, "path": e.path} for split, e in entry.splits.items()]}
 
 
 def _info(name: str, manifest: Manifest) -> dict[str, Any]:
+    """Sizes of a config, and its features where they have no JSON column: `datasets` before 4.7 opens no
+    config at all where the head names one, and the Parquet file says it too."""
     entry = manifest.tables[name]
+    features = {} if has_json(name) else {"features": features_of(name)._to_yaml_list()}
     return {
         "config_name": name,
-        "features": features_of(name)._to_yaml_list(),
-        "splits": [{"name": "train", "num_bytes": entry.memory_bytes, "num_examples": entry.rows}],
+        **features,
+        "splits": [
+            {"name": split, "num_bytes": each.memory_bytes, "num_examples": each.rows}
+            for split, each in entry.splits.items()
+        ],
         "download_size": entry.file_bytes,
         "dataset_size": entry.memory_bytes,
     }

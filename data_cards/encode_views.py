@@ -22,10 +22,12 @@ WRITTEN = (_QUESTION, *_BETTER.values(), _DONE, _FAILED, "characters")
 
 
 def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> Iterator[Row]:
-    """The rows of a pair in the view `sft`, `kto`, `prm` or `hints`; `soft` has none."""
+    """The rows of a pair in the view `dpo_json`, `sft`, `kto`, `prm` or `hints`; `soft` has none."""
     pair = kept.pair
     if view == "prm":
         yield _better_row(encoder, kept)
+    elif view == "dpo_json":
+        yield _plain_row(encoder, kept)
     elif view != "soft":
         base = {"tools": encoder.tools(pair.tools), **pair_columns(pair), "simulated": pair.simulated}
         if view == "hints":
@@ -37,6 +39,24 @@ def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> I
         elif view == "kto":
             yield {**base, "completion": encoder.messages(pair.chosen), "label": True}
             yield {**base, "completion": encoder.messages(pair.rejected), "label": False}
+
+
+def _plain_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
+    """The row of a pair with calls and schemas as JSON texts, for readers without JSON columns."""
+    row = encoder.dpo_row(kept)
+    for side in ("prompt", "chosen", "rejected"):
+        row[side] = [encoder.remembered(message, _plain_message) for message in row[side]]
+    row["tools"] = encoder.remembered(row["tools"], _json_list)
+    return row
+
+
+def _plain_message(message: Row) -> Row:
+    calls = message["tool_calls"]
+    return {**message, "tool_calls": _json_list(calls) if calls else None}
+
+
+def _json_list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(texts)}]"
 
 
 def _one_turn(encoder: RowEncoder, pair: DPOPair) -> list[Row]:

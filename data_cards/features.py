@@ -14,8 +14,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from datasets import Features
 
-VIEWS = ("sft", "kto", "prm", "hints", "soft")
-"""Configs that say the same as pairs and votes in the form of other trainers."""
+VIEWS = ("dpo_json", "sft", "kto", "prm", "hints", "soft")
+"""Configs that say the same as pairs and votes in the form of other readers and trainers."""
 CONFIGS = ("dpo", *VIEWS, "votes", "dropped")
 PAIR_COLUMNS = (
     "pair_id",
@@ -55,6 +55,9 @@ _DPO = {
     "cost_usd": "float64",
     "chosen_chars": "int64",
     "rejected_chars": "int64",
+    "n_tokens": "int64",
+    "n_tokens_whole": "int64",
+    "cut": "string",
     "recipe": "string",
     "chosen_wire": "string",
     "rejected_wire": "string",
@@ -120,15 +123,8 @@ def features_of(config: str) -> "Features":
     """The `datasets` features of a config; imports `datasets`."""
     from datasets import Features, Json, List, Value
 
-    messages = List(
-        {
-            "role": Value("string"),
-            "content": Value("string"),
-            "tool_calls": List(Json()),
-            "tool_call_id": Value("string"),
-            "name": Value("string"),
-        }
-    )
+    messages = _messages(List(Json()))
+    plain_messages = _messages(Value("string"))
     tools = List(Json())
     strings = List(Value("string"))
     pair = {name: Value("string") for name in PAIR_COLUMNS}
@@ -140,6 +136,14 @@ def features_of(config: str) -> "Features":
             "prompt": messages,
             **sides,
             "tools": tools,
+            **pair,
+            **_plain(_DPO),
+            "families": strings,
+            "teachers": strings,
+        },
+        "dpo_json": {
+            **dict.fromkeys(("prompt", "chosen", "rejected"), plain_messages),
+            "tools": Value("string"),
             **pair,
             **_plain(_DPO),
             "families": strings,
@@ -179,6 +183,25 @@ def _plain(columns: Mapping[str, str]) -> dict[str, Any]:
     from datasets import Value
 
     return {name: Value(kind) for name, kind in columns.items()}
+
+
+def _messages(calls: Any) -> Any:
+    from datasets import List, Value
+
+    texts = {name: Value("string") for name in ("role", "content", "tool_call_id", "name")}
+    return List({"role": texts["role"], "content": texts["content"], "tool_calls": calls} | texts)
+
+
+def has_json(config: str) -> bool:
+    """Whether a config has columns that only `datasets` 4.7 and later read."""
+    return "'Json'" in str(features_of(config).to_dict())
+
+
+def written_schema(features: "Features") -> pa.Schema:
+    """The Arrow schema a table is written with. Features without JSON columns go without the note for
+    `datasets`, which readers older than 4.0 do not understand; they are told from the columns."""
+    schema = features.arrow_schema
+    return schema if "'Json'" in str(features.to_dict()) else schema.remove_metadata()
 
 
 def storage_schema(schema: pa.Schema) -> pa.Schema:

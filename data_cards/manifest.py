@@ -1,12 +1,14 @@
 """`manifest.json`: what a release is, for machines."""
 
+import hashlib
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from data_cards.spec import Loss, TeacherEntry
+from data_cards.spec import Growth, Loss, TeacherEntry
 from records.errors import ReleaseError
 
 MANIFEST = "manifest.json"
@@ -16,8 +18,9 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class TableEntry(_Frozen):
-    """One Parquet file: where it lies in the release, its rows, its bytes there and in memory."""
+class SplitEntry(_Frozen):
+    """One Parquet file, of a config and a split: where it lies in the release, its rows, its bytes there and
+    in memory."""
 
     path: str
     rows: int
@@ -26,12 +29,42 @@ class TableEntry(_Frozen):
     blake2b: str
 
 
+class TableEntry(_Frozen):
+    """One config: its files by split, `train` first."""
+
+    splits: dict[str, SplitEntry]
+
+    @property
+    def rows(self) -> int:
+        """Rows in all splits."""
+        return sum(entry.rows for entry in self.splits.values())
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the files."""
+        return sum(entry.file_bytes for entry in self.splits.values())
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the rows in memory."""
+        return sum(entry.memory_bytes for entry in self.splits.values())
+
+
 class DroppedCount(_Frozen):
     """Rows one operator dropped for one reason."""
 
     operator: str
     reason: str
     rows: int
+
+
+class LengthEntry(_Frozen):
+    """Of all rows those that fit into so many tokens as they are, and those that fit once their context is
+    cut."""
+
+    max_tokens: int
+    whole: int
+    cut: int
 
 
 class GateEntry(_Frozen):
@@ -44,11 +77,34 @@ class GateEntry(_Frozen):
     texts: int
 
 
+class StyleEntry(_Frozen):
+    """Areas under the ROC curve, .5 where nothing is told: of a classifier over the words of one side, tried
+    on traces it has not seen, and of length alone (over .5 where the chosen side is the longer)."""
+
+    pairs: int
+    words_auc: float
+    length_auc: float
+
+
+class ChangeEntry(_Frozen):
+    """One version of the changelog: its rows, and what came and went since the version before, by pair id;
+    `changed` rows have another side, label or vote. None in a first version."""
+
+    version: str
+    created: datetime
+    rows: int
+    added: int | None = None
+    removed: int | None = None
+    changed: int | None = None
+
+
 class Manifest(_Frozen):
     """Everything a program may want to know of a release; shares are of its rows.
 
     `content_fingerprint` covers the rows of all tables, whatever their order. `spend_usd` is what the
-    run paid; `stated_cost_usd` the part of it that the rows themselves state.
+    run paid; `stated_cost_usd` the part of it that the rows themselves state. `chosen_chars` and
+    `rejected_chars` are means of a side. `gating` says what the gate decided and explored. `changes` is every
+    version up to this one, oldest first.
     """
 
     schema_version: Literal[1] = 1
@@ -69,10 +125,22 @@ class Manifest(_Frozen):
     losses: tuple[Loss, ...]
     dropped: tuple[DroppedCount, ...]
     funnel: dict[str, int]
+    major: int = 1
+    growth: Growth | None = None
+    lengths: tuple[LengthEntry, ...] = ()
+    cuts: dict[str, int] = {}
+    tokens_by: str = ""
+    max_tokens: int = 0
+    overlaps: dict[str, int] = {}
     teachers: tuple[TeacherEntry, ...]
     votes: dict[str, dict[str, int]]
     policy: str
     wording: str = "full"
+    chosen_chars: float = 0.0
+    rejected_chars: float = 0.0
+    style: StyleEntry | None = None
+    gating: dict[str, Any] = {}
+    changes: tuple[ChangeEntry, ...] = ()
     spend_usd: float
     cap_usd: float | None
     usd_per_pair: float
@@ -88,6 +156,28 @@ class Manifest(_Frozen):
     git_commit: str | None
 
 
+class Published(BaseModel):
+    """What is read of the manifest of a published version, whichever version of tracemill wrote it."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    name: str
+    version: str
+    created: str = ""
+    content_fingerprint: str
+    rows: int
+    operations: dict[str, int] = {}
+    votes: dict[str, dict[str, int]] = {}
+    usd_per_pair: float = 0.0
+    chosen_chars: float = 0.0
+    rejected_chars: float = 0.0
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "Published":
+        """The same of a local release."""
+        return cls.model_validate_json(manifest.model_dump_json())
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of a release. Raises ReleaseError where there is none, or it is of another version."""
     path = folder / MANIFEST
@@ -100,3 +190,25 @@ def read_manifest(folder: Path) -> Manifest:
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"])) or "the whole file"
         raise ReleaseError(f"{path} is no manifest of this version ({where})", "schema 1") from error
+
+
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Raises ReleaseError where a table of a release is missing or not what was written."""
+    for path, digest in _digests(manifest.model_dump()):
+        file = folder / path
+        if not file.is_file():
+            raise ReleaseError(f"{file} is missing", "the release as it was written", "release it anew")
+        with file.open("rb") as handle:
+            found = hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        if found != digest:
+            raise ReleaseError(f"{file} was changed", "the release as it was written", "release it anew")
+
+
+def _digests(value: Any) -> Iterator[tuple[str, str]]:
+    """Every (path, digest) of a file that the manifest names."""
+    if isinstance(value, dict):
+        if "blake2b" in value:
+            yield value["path"], value["blake2b"]
+        else:
+            for each in value.values():
+                yield from _digests(each)

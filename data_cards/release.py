@@ -12,8 +12,11 @@ from itertools import chain
 from pathlib import Path
 
 from data_cards.card import render_card
+from data_cards.compare import compare_rows
 from data_cards.manifest import MANIFEST, GateEntry, Manifest, read_manifest
-from data_cards.spec import ReleaseSpec
+from data_cards.report import write_report
+from data_cards.spec import Loss, ReleaseSpec
+from data_cards.split_writer import SplitOf, all_train
 from data_cards.summary import build_manifest
 from data_cards.tables import Written, write_tables
 from data_cards.versions import next_version, version_key, versions_in
@@ -50,13 +53,16 @@ def write_release(
     other_votes: Iterable[StepVotes] = (),
     gate: Gate | None = None,
     steps: Iterable[StepRun | SoftStep] = (),
+    split_of: SplitOf = all_train,
+    late_losses: Callable[[], tuple[Loss, ...]] = tuple,
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
 
     The tables, the card and the manifest are written to a temporary folder beside the version and
     renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
     latest version's, in whatever order, gives that version back. Without a pair nothing is written. `steps`
-    are what the views `prm` and `soft` hold beside pairs.
+    are what the views `prm` and `soft` hold beside pairs. `split_of` says the split of a trace by its id.
+    `late_losses` are those that are known once all of `kept` were read, behind those of `spec`.
 
     `gate` judges the folder before it is put in its place, or the version that is there already; what it
     raises refuses the release.
@@ -71,10 +77,16 @@ def write_release(
     rows = iter(kept)
     first = next(rows, None)
     if first is None:
-        return NoRelease(_why_empty(spec, dropped))
+        return NoRelease(_why_empty(_with(spec, late_losses()), dropped))
     with _temporary(releases_dir / spec.name) as folder:
-        written = write_tables(folder, chain((first,), rows), dropped, other_votes, steps, spec.views)
-        return _finish(spec, folder, written, gate)
+        written = write_tables(
+            folder, chain((first,), rows), dropped, other_votes, steps, spec.views, split_of
+        )
+        return _finish(_with(spec, late_losses()), folder, written, gate)
+
+
+def _with(spec: ReleaseSpec, losses: tuple[Loss, ...]) -> ReleaseSpec:
+    return spec.model_copy(update={"losses": (*spec.losses, *losses)})
 
 
 def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None) -> Release:
@@ -86,10 +98,14 @@ def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None
         if gate is not None:
             gate(folder.parent / latest)
         return Release(folder.parent / latest, latest, rows, False, written.fingerprint)
-    version = spec.version or next_version(latest, created)
+    version = spec.version or next_version(latest, created, spec.major)
     _check_free(folder.parent, version, versions)
-    manifest = build_manifest(spec, version, created, written)
+    last = folder.parent / latest if latest else None
+    earlier = read_manifest(last).changes if last else ()
+    since = compare_rows(last, folder, whole=False) if last else None
+    manifest = build_manifest(spec, version, created, written, earlier, since)
     _describe(spec, folder, manifest, written)
+    write_report(folder, manifest, spec.run)
     if gate is not None:
         judged = gate(folder)
         _describe(spec, folder, manifest.model_copy(update={"gate": judged}), written)

@@ -6,23 +6,37 @@ from datetime import datetime
 from importlib import metadata
 from typing import Any, Literal
 
-from data_cards.manifest import DroppedCount, Manifest
+from data_cards.compare import RowChanges
+from data_cards.manifest import ChangeEntry, DroppedCount, LengthEntry, Manifest
 from data_cards.spec import ReleaseSpec
 from data_cards.tables import Written
+from data_cards.tallies import Tallies
+from data_cards.versions import version_key
 
+LIMITS = (4096, 8192, 16384, 32768)
+"""Tokens a row may have, for the table of rows that fit."""
 UNVERIFIED = (
     "No model or test confirmed these rows: `chosen` is what was agreed on or accepted, not what was proven."
 )
 VERIFIED = "Every row was confirmed as its column `verified` says."
 
 
-def build_manifest(spec: ReleaseSpec, version: str, created: datetime, written: Written) -> Manifest:
-    """The manifest of a release that was written."""
+def build_manifest(
+    spec: ReleaseSpec,
+    version: str,
+    created: datetime,
+    written: Written,
+    earlier: tuple[ChangeEntry, ...] = (),
+    since: RowChanges | None = None,
+) -> Manifest:
+    """The manifest of a release that was written, behind the `earlier` versions; `since` is what became of
+    the rows of the last of them."""
     tallies = written.tallies
     unverified = tallies.verified["none"]
     return Manifest(
         name=spec.name,
         version=version,
+        major=version_key(version)[0],
         created=created,
         content_fingerprint=written.fingerprint,
         rows=tallies.rows,
@@ -34,6 +48,20 @@ def build_manifest(spec: ReleaseSpec, version: str, created: datetime, written: 
         simulated_rows=tallies.simulated,
         unverified_rows=unverified,
         statement=_statement(unverified, tallies.rows),
+        changes=(*earlier, _change(version, created, tallies.rows, since)),
+    )
+
+
+def _change(version: str, created: datetime, rows: int, since: RowChanges | None) -> ChangeEntry:
+    if since is None:
+        return ChangeEntry(version=version, created=created, rows=rows)
+    return ChangeEntry(
+        version=version,
+        created=created,
+        rows=rows,
+        added=len(since.added),
+        removed=len(since.removed),
+        changed=len(since.changed),
     )
 
 
@@ -44,6 +72,11 @@ def _from_spec(spec: ReleaseSpec) -> dict[str, Any]:
         "configuration_fingerprint",
         "losses",
         "funnel",
+        "gating",
+        "growth",
+        "tokens_by",
+        "max_tokens",
+        "overlaps",
         "teachers",
         "policy",
         "wording",
@@ -76,9 +109,27 @@ def _from_rows(written: Written) -> dict[str, Any]:
             DroppedCount(operator=operator, reason=reason, rows=n)
             for (operator, reason), n in tallies.dropped.most_common()
         ),
+        "lengths": _lengths(tallies),
+        "cuts": _sorted(tallies.cuts),
         "votes": _nested(tallies.votes),
         "stated_cost_usd": tallies.stated_cost_usd,
+        "chosen_chars": tallies.chosen_chars / tallies.rows,
+        "rejected_chars": tallies.rejected_chars / tallies.rows,
+        "style": tallies.style.figures(),
     }
+
+
+def _lengths(tallies: Tallies) -> tuple[LengthEntry, ...]:
+    if not tallies.lengths:
+        return ()
+    return tuple(
+        LengthEntry(
+            max_tokens=limit,
+            whole=sum(whole <= limit for whole, _ in tallies.lengths),
+            cut=sum(least <= limit < whole for whole, least in tallies.lengths),
+        )
+        for limit in LIMITS
+    )
 
 
 def _sorted(counts: Counter[str]) -> dict[str, int]:

@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from data_cards.features import storage_schema
+from data_cards.features import storage_schema, written_schema
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -29,8 +29,7 @@ class TableWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.rows = 0
         self.bytes = 0
-        self._path = path
-        self._schema: pa.Schema = features.arrow_schema
+        self._schema: pa.Schema = written_schema(features)
         self._storage = storage_schema(self._schema)
         self._buffer: list[dict[str, Any]] = []
         self._buffered = 0
@@ -50,12 +49,9 @@ class TableWriter:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left; a file without rows is removed, since `datasets` opens none such."""
+        """Write what is left."""
         self._flush()
         self._writer.close()
-        if not self.rows:
-            self._path.unlink()
-            self._path.parent.rmdir()
 
     def fingerprint(self) -> bytes:
         """Hash of the rows, whatever their order."""

@@ -3,19 +3,24 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from data_cards.style import StyleSample
 from records.pair import DroppedPair, NormalizedDPOPair, Vote
 
 
 @dataclass(slots=True)
 class Tallies:
-    """Counts over one pass of the rows. Keys of two parts are joined where the card prints them."""
+    """Counts over one pass of the rows; `lengths` are tokens whole and at the least. Keys of two parts are
+    joined where the card prints them."""
 
     rows: int = 0
+    lengths: list[tuple[int, int]] = field(default_factory=list)
     simulated: int = 0
     stated_cost_usd: float = 0.0
     chosen_chars: int = 0
     rejected_chars: int = 0
+    style: StyleSample = field(default_factory=StyleSample)
     label_sources: Counter[str] = field(default_factory=Counter)
+    cuts: Counter[str] = field(default_factory=Counter)
     verified: Counter[str] = field(default_factory=Counter)
     presentations: Counter[str] = field(default_factory=Counter)
     harnesses: Counter[str] = field(default_factory=Counter)
@@ -33,7 +38,11 @@ class Tallies:
         self.simulated += pair.simulated
         self.stated_cost_usd += pair.cost_usd
         self.chosen_chars += len(kept.chosen_text)
+        if kept.length is not None:
+            self.lengths.append((kept.length.whole, kept.length.least))
+            self.cuts[kept.length.cut or "whole"] += 1
         self.rejected_chars += len(kept.rejected_text)
+        self.style.keep(kept)
         self.label_sources[pair.label_source] += 1
         self.verified[pair.verified] += 1
         self.presentations[pair.presentation or "unknown"] += 1

@@ -1,4 +1,7 @@
-"""Calendar versions of a release: `YYYY.MM.DD`, then `YYYY.MM.DD.1` and so on for more on one day."""
+"""Calendar versions of a release: `YYYY.MM.DD`, then `YYYY.MM.DD.1` and so on for more on one day.
+
+Within a major version rows and splits only grow. The first bears no number, later ones are `v2-YYYY.MM.DD`.
+"""
 
 import re
 from datetime import date, datetime
@@ -6,21 +9,24 @@ from pathlib import Path
 
 from records.errors import ReleaseError
 
-_VERSION = re.compile(r"(\d{4})\.(\d{2})\.(\d{2})(?:\.([1-9]\d*))?")
-Key = tuple[int, int, int, int]
+REPO_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+"""A dataset of the Hub."""
+_VERSION = re.compile(r"(?:v([2-9]|[1-9]\d+)-)?(\d{4})\.(\d{2})\.(\d{2})(?:\.([1-9]\d*))?")
+Key = tuple[int, int, int, int, int]
 
 
 def version_key(version: str) -> Key:
-    """What versions are ordered by. Raises ReleaseError for a text that is no version."""
+    """What versions are ordered by, the major version first. Raises ReleaseError for a text that is no
+    version."""
     match = _VERSION.fullmatch(version)
     if match:
-        year, month, day = (int(part) for part in match.groups()[:3])
+        year, month, day = (int(part) for part in match.groups()[1:4])
         try:
             date(year, month, day)
         except ValueError:
             match = None
         else:
-            return year, month, day, int(match[4] or 0)
+            return int(match[1] or 1), year, month, day, int(match[5] or 0)
     raise ReleaseError(
         f"{version!r} is no version of a release", "YYYY.MM.DD or YYYY.MM.DD.N, a day there is"
     )
@@ -34,10 +40,18 @@ def versions_in(folder: Path) -> list[str]:
     return sorted(names, key=version_key)
 
 
-def next_version(latest: str | None, created: datetime) -> str:
-    """The version of the day, later than the latest whatever the clock says."""
-    today = f"{created:%Y.%m.%d}"
+def next_version(latest: str | None, created: datetime, major: int = 1) -> str:
+    """The version of the day, later than the latest whatever the clock says, of this major version or the
+    latest's where that is later."""
+    today = f"{_prefix(major)}{created:%Y.%m.%d}"
     if latest is None or version_key(today) > version_key(latest):
         return today
-    year, month, day, number = version_key(latest)
-    return f"{year:04}.{month:02}.{day:02}.{number + 1}"
+    same, year, month, day, number = version_key(latest)
+    of_day = f"{_prefix(same)}{created:%Y.%m.%d}"
+    if version_key(of_day) > version_key(latest):
+        return of_day
+    return f"{_prefix(same)}{year:04}.{month:02}.{day:02}.{number + 1}"
+
+
+def _prefix(major: int) -> str:
+    return f"v{major}-" if major > 1 else ""

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ from flows.gating import Gate, gate_version
 from flows.interrupts import on_press
 from flows.price_plan import open_book
 from flows.progress import Meter
+from flows.runs import begin_asking
 from flows.settings import RunSettings
 from flows.summary import Summary
 from flows.voting import drop_hopeless, policy_of
@@ -81,6 +82,7 @@ class Asking:
             return
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run_id, settings.budget)
+            begin_asking(work, run_id, ledger.identity())
             prices = open_book(work)
             gate = Gate.open(settings, work, prices)
             yield cls(settings, ledger, run_id, redactor, accepted, gauge, prices, gate=gate)
@@ -120,10 +122,7 @@ class Asking:
 
     def remember(self, replies: Sequence[TeacherReply]) -> None:
         """Give a ledger that was lost the answers the workspace still holds."""
-        answered = {reply.request_key: reply for reply in replies if reply.failure is None}
-        known = self.ledger.answers_to(list(answered))
-        if lost := [reply for key, reply in answered.items() if key not in known]:
-            self.ledger.remember(lost)
+        refill(self.ledger, replies, self.ledger)
 
     def begin(self, states: int) -> None:
         """Ready to ask, at most all teachers at so many states."""
@@ -230,6 +229,14 @@ class Asking:
         summary.spent_usd = nusd_to_usd(spent.settled_nusd)
         summary.held_usd = nusd_to_usd(spent.reserved_nusd)
         summary.held_calls = spent.open_calls
+
+
+def refill(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None:
+    """Store those of the replies that answer and that `known` does not have."""
+    answered = {reply.request_key: reply for reply in replies if reply.failure is None}
+    found = known.answers_to(list(answered))
+    if lost := [reply for key, reply in answered.items() if key not in found]:
+        into.remember(lost)
 
 
 def check_answering(settings: RunSettings) -> None:

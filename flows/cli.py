@@ -17,8 +17,10 @@ from flows.cli_options import (
     Json,
     MaxUsd,
     Name,
+    NewRun,
     OpenHands,
     Preset,
+    Rebuild,
     SweGym,
     WorkspaceOption,
     Yes,
@@ -49,8 +51,11 @@ from flows.cli_sources import (
 from flows.evaluate_cli import evaluate
 from flows.interrupts import EXIT_CODE, remembered
 from flows.privacy_cli import Accept, privacy_app
+from flows.publish_cli import diff, publish, releases
+from flows.report_cli import audit, report
 from flows.simulation_cli import simulate_openrouter
 from flows.teacher_cli import estimate, replay
+from flows.training_cli import serve, train
 from records.errors import TracemillError
 from records.label_source import LabelSource
 
@@ -86,8 +91,10 @@ def run(
     since: Since = None,
     until: Until = None,
     ask_again: AskAgain = None,
+    new_run: NewRun = False,
     yes: Yes = False,
     accept: Accept = None,
+    rebuild: Rebuild = False,
     json: Json = False,
 ) -> None:
     """Sessions in, a versioned preference dataset out: every stage in order.
@@ -103,7 +110,7 @@ def run(
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
     if sources := sources | sources_asked(path, hub, form, idle_minutes):
         over["sources"] = sources
-    run_all(load_settings(config, accepting(over, accept)), json, yes)
+    run_all(load_settings(config, accepting(over, accept, rebuild)), json, yes, new_run)
 
 
 @app.command()
@@ -175,6 +182,7 @@ def release(
     workspace: WorkspaceOption = None,
     name: Name = None,
     accept: Accept = None,
+    rebuild: Rebuild = False,
     json: Json = False,
 ) -> None:
     """Normalise the workspace's pairs and write them as a versioned dataset with its card.
@@ -184,8 +192,13 @@ def release(
     from flows.commands import release_only
     from flows.settings import load_settings
 
-    over = accepting(overrides_asked(workspace, name=name), accept)
+    over = accepting(overrides_asked(workspace, name=name), accept, rebuild)
     release_only(load_settings(config, over), json)
+
+
+app.command()(publish)
+app.command()(releases)
+app.command()(diff)
 
 
 @app.command()
@@ -195,10 +208,14 @@ def show(
     source: Annotated[LabelSource | None, typer.Option(help="Only pairs of this label source.")] = None,
     json: Json = False,
 ) -> None:
-    """Show the last run of a workspace, its releases and, if asked, some of its pairs."""
+    """Show the last run of a workspace, the figures of its last release and, if asked, some pairs."""
     from flows.show import show_workspace
 
     show_workspace(workspace, pairs, source, json)
+
+
+app.command()(report)
+app.command()(audit)
 
 
 @app.command()
@@ -225,6 +242,8 @@ def forget(
     forget_target(load_settings(config, overrides_asked(workspace)), target, kind, yes, everything, json)
 
 
+app.command()(train)
+app.command()(serve)
 app.add_typer(privacy_app, name="privacy")
 
 

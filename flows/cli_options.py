@@ -17,9 +17,19 @@ SweGym = Annotated[list[Path] | None, typer.Option(help="SWE-Gym rows (Parquet, 
 Preset = Annotated[str | None, typer.Option(help="Teachers by name: open, frontier, simulated or none.")]
 MaxUsd = Annotated[float | None, typer.Option(help="Hard cap on the spending of this run, in USD.")]
 Name = Annotated[str | None, typer.Option(help="Name of the release.")]
+Rebuild = Annotated[
+    bool, typer.Option("--rebuild", help="Choose rows and splits anew, as a new major version.")
+]
+Release = Annotated[
+    str | None,
+    typer.Argument(help="A release: its folder, or NAME[@VERSION] of the workspace; else the last."),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept what would leave this machine.")]
 AskAgain = Annotated[
     bool | None,
     typer.Option("--ask-again", help="Read and ask anew what was redacted otherwise than today."),
+]
+NewRun = Annotated[
+    bool, typer.Option("--new-run", help="Take up no unfinished run: a new one, under a cap of its own.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]

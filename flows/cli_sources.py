@@ -99,6 +99,9 @@ def overrides_asked(
     return over
 
 
-def accepting(over: dict[str, Any], accept: list[str] | None) -> dict[str, Any]:
-    """The nested values with the fingerprints to accept, where some are given."""
-    return {**over, "release": {**over.get("release", {}), "accept": accept}} if accept else over
+def accepting(over: dict[str, Any], accept: list[str] | None, rebuild: bool = False) -> dict[str, Any]:
+    """The nested values with the fingerprints to accept and the word to rebuild, where they are given."""
+    release: dict[str, Any] = {"accept": accept} if accept else {}
+    if rebuild:
+        release["rebuild"] = True
+    return {**over, "release": {**over.get("release", {}), **release}} if release else over

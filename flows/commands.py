@@ -7,10 +7,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from flows.leftovers import end_leftover_servers, own_what_is_started
+from flows.runs import DEFAULT_WORKSPACE
 from flows.summary import ReleaseOutcome, Summary, closing_rows, print_closing
+from records.errors import ConfigError
 from records.printable import printable
+from records.workspace import Workspace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from flows.ingest_work import IngestOrder
     from flows.settings import RunSettings
 
@@ -38,10 +43,11 @@ def quiet_prefect() -> None:
         os.environ[name] = ",".join([*given, "127.0.0.1", "localhost"])
 
 
-def run_all(settings: "RunSettings", as_json: bool, yes: bool = False) -> None:
+def run_all(settings: "RunSettings", as_json: bool, yes: bool = False, new_run: bool = False) -> None:
     """`tracemill run`: every stage, as a Prefect flow in this process; `yes` accepts what would leave
-    this machine. Raises KeyboardInterrupt where it was interrupted, whatever came of that in the flow
-    engine: a Ctrl-C reaches its server too, and an engine that cannot report any more fails."""
+    this machine, `new_run` takes up no unfinished run. Raises KeyboardInterrupt where it was interrupted,
+    whatever came of that in the flow engine: a Ctrl-C reaches its server too, and an engine that cannot
+    report any more fails."""
     from flows.prepare import prepare
 
     ready = prepare(settings)
@@ -51,13 +57,14 @@ def run_all(settings: "RunSettings", as_json: bool, yes: bool = False) -> None:
     from flows.harvest import harvest_prepared
 
     try:
-        record = harvest_prepared(ready, yes)
+        record = harvest_prepared(ready, yes, new_run)
     except Exception as error:
         if was_interrupted(error):
             raise KeyboardInterrupt from None
         raise
     rows = record_rows(record)
     _say(rows, f"tracemill run {record['run_id']}", record, as_json)
+    _require_an_answer(Summary.from_json(record["summary"]))
 
 
 def was_interrupted(error: BaseException | None) -> bool:
@@ -74,7 +81,20 @@ def was_interrupted(error: BaseException | None) -> bool:
 def record_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     """The closing table of a run's record."""
     release = ReleaseOutcome(**record["release"])
-    return closing_rows(Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release)
+    rows = closing_rows(Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release)
+    if found := record.get("training"):
+        from flows.training_work import training_rows
+
+        rows += training_rows(found)
+    return rows
+
+
+def train_only(settings: "RunSettings", release: str | None, as_json: bool) -> None:
+    """`tracemill train`: a release into a checkpoint."""
+    from flows.training_work import figures, train_on, training_rows
+
+    found = figures(train_on(settings, release))
+    _say(training_rows(found), f"tracemill train {found['release']}", found, as_json)
 
 
 def ingest_only(order: "IngestOrder", as_json: bool) -> None:
@@ -95,11 +115,11 @@ def _plain(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False) -> None:
+def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False, new_run: bool = False) -> None:
     """`tracemill replay`: the teachers' answers for the traces of the workspace."""
     from flows.stage_work import replay_workspace
 
-    record = replay_workspace(settings, yes)
+    record = replay_workspace(settings, yes, new_run=new_run)
     summary = Summary.from_json(record["summary"])
     release = ReleaseOutcome(None, None, 0, False, {}, {}, "not part of this command")
     keep = {
@@ -117,6 +137,16 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False) -> No
     }
     rows = closing_rows(summary, record["cap_usd"], record["teachers"], release)
     _say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
+    _require_an_answer(summary)
+
+
+def _require_an_answer(summary: Summary) -> None:
+    """Ends the process with 1 where calls went out and each failed: a schedule must be able to tell."""
+    new = summary.asked - summary.reused
+    if summary.calls and new and sum(summary.failures.values()) >= new:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.most_common())
+        sys.stderr.write(f"tracemill: teachers were asked and none answered ({kinds})\n")
+        sys.exit(1)
 
 
 def estimate_only(settings: "RunSettings", refresh: bool, as_json: bool) -> None:
@@ -131,11 +161,14 @@ def estimate_only(settings: "RunSettings", refresh: bool, as_json: bool) -> None
 def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
     """`tracemill replay --dry-run`: the requests in a file."""
     from flows.dry_run import write_requests
+    from flows.estimate_text import later_text
 
     record = write_requests(settings)
     rows = [("requests", _plain(record["requests"])), ("written to", record["path"])]
     if long := {name: count for name, count in record["too_long"].items() if count}:
         rows.insert(1, ("longer than context", _plain(long)))
+    if record["decided_later"]:
+        rows.insert(1, ("decided later", later_text(record["decided_later"])))
     if record["send_nothing"]:
         rows.append(("send nothing", _plain(record["send_nothing"])))
     _say(rows, "tracemill replay --dry-run", record, as_json)
@@ -165,6 +198,36 @@ def normalize_only(settings: "RunSettings", as_json: bool) -> None:
     ]
     rows.append(("kept", f"{record['kept']:,}"))
     _say(rows, f"tracemill normalize ({record['recipe']})", record, as_json)
+
+
+def publish_only(
+    settings: "RunSettings", asked: str | None, public: bool, accept_drift: bool, as_json: bool
+) -> None:
+    """`tracemill publish`: a release to the Hub. Raises ConfigError where no dataset is named."""
+    from flows.publish_work import PublishOrder, publish_release
+
+    if settings.release.hub is None:
+        raise ConfigError("no dataset of the Hub is named", "--hub OWNER/NAME, or release.hub", "name one")
+    done = publish_release(settings, asked, PublishOrder(settings.release.hub, public, accept_drift))
+    record = {**asdict(done.pushed), "said": done.said, "gate": done.gate}
+    rows = [("hub", done.line()), ("publish gate", done.gate), ("worth knowing", "\n".join(done.said))]
+    _say([row for row in rows if row[1]], "tracemill publish", record, as_json)
+
+
+def releases_only(root: "Path | None", hub: str | None, as_json: bool) -> None:
+    """`tracemill releases`: versions here and, with `hub`, there."""
+    from flows.publish_list import list_releases, release_rows
+
+    lines = list_releases(Workspace.open(root or DEFAULT_WORKSPACE, create=False), hub)
+    _say(release_rows(lines), "tracemill releases", {"releases": lines}, as_json)
+
+
+def diff_only(root: "Path | None", before: str, after: str, as_json: bool) -> None:
+    """`tracemill diff`: what changed from one version to another."""
+    from flows.publish_list import diff_releases, diff_rows
+
+    record = diff_releases(Workspace.open(root or DEFAULT_WORKSPACE, create=False), before, after)
+    _say(diff_rows(record), f"tracemill diff {record['before']} {record['after']}", record, as_json)
 
 
 def release_only(settings: "RunSettings", as_json: bool) -> None:

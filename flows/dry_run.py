@@ -24,18 +24,20 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     Left out are requests that were bought already, those of steps that need no further answer by what was
     bought, and prompts that are longer than the context of a model whose card was read (`too_long` counts
     them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
-    settled early. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked.
+    settled early. `decided_later` counts the steps of which a gate decides anew once answers to earlier ones
+    are in. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked.
     """
     work = Workspace.open(settings.workspace, create=False)
     counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked()}
     silent: set[str] = set()
     unfit: Counter[str] = Counter()
-    path = work.dry_run_path
+    path, later = work.dry_run_path, 0
     book = PriceBook(work.root / PRICES)
     with writing(path, private=True) as temporary, temporary.open("wb") as out:
         for batch in batches_of(settings, work):
             teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
             settled = batch.settled(teachers, settings)
+            later += batch.open_steps
             for teacher in teachers:
                 if not isinstance(teacher, ChatTeacher):
                     silent.add(teacher.name)
@@ -48,6 +50,7 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
         "path": str(path),
         "requests": requests,
         "too_long": dict(unfit),
+        "decided_later": later,
         "send_nothing": sorted(silent),
     }
 

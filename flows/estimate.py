@@ -66,6 +66,8 @@ class Estimate:
     total: Figures
     shares: tuple[float, ...]
     cap_usd: float | None
+    decided_later: int = 0
+    """Steps of which a gate decides anew once answers to earlier ones are in."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -74,6 +76,7 @@ class Estimate:
             "total": self.total.to_json(),
             "asked_shares": [round(share, 4) for share in self.shares],
             "cap_usd": self.cap_usd,
+            "decided_later": self.decided_later,
         }
 
 
@@ -90,7 +93,9 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
         asyncio.run(_read_prices(settings, book))
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
+    later = 0
     for batch in batches_of(settings, work):
+        later += batch.open_steps
         fresh = _sizes(batch)
         settled = batch.settled(teachers, settings)
         for tally in tallies:
@@ -104,7 +109,7 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     shares = asked_shares(len(tallies), vote.threshold, settings.replay.stop, settings.gate.explore)
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
-    return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap)
+    return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap, later)
 
 
 async def _read_prices(settings: RunSettings, book: PriceBook) -> None:

@@ -24,6 +24,7 @@ from flows.consent_text import confirmed
 from flows.forget_find import Found, find, texts_of
 from flows.forget_text import record_of, rows_of, say_plan
 from flows.forgotten import Forgotten
+from flows.gate_weights import weights_folder
 from flows.runs import sole_writer
 from flows.settings import RunSettings
 from flows.sieve import folders_of
@@ -145,6 +146,7 @@ def carry_out(work: Workspace, ledger: Ledger | None, found: Found, target: str)
     answers = _forget_in_ledger(work, ledger, found, listed)
     _forget_in_consents(work, found)
     files = _scrub_manifests(work, found, target)
+    shutil.rmtree(weights_folder(work), ignore_errors=True)
     rows = {name: drop_traces(work, name, found.traces) for name in DROP_ORDER}
     return record_of(found, rows, answers, files, sent_to, ledger)
 

@@ -120,7 +120,7 @@ class Forgotten:
         }
         write_json(work.root / FORGOTTEN_FILE, value, private=True)
 
-    def version_for(self, releases_dir: Path, name: str) -> str | None:
+    def version_for(self, releases_dir: Path, name: str, major: int = 1) -> str | None:
         """The version the next release of a name must bear where the latest was removed, so that no
         number stands for two contents; None where the usual one will do."""
         removed = [version for release, version in self.versions if release == name]
@@ -128,7 +128,7 @@ class Forgotten:
         there = versions_in(releases_dir / name)
         if latest is None or (there and version_key(there[-1]) > version_key(latest)):
             return None
-        return next_version(latest, datetime.now(UTC))
+        return next_version(latest, datetime.now(UTC), major)
 
     def alias(self, trace_id: str) -> str:
         """What stands for the trace where money was booked on it."""

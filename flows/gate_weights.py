@@ -6,6 +6,7 @@ nothing; the one run that holds the workspace writes them.
 """
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from flows.voting import ASKED as HEARD
 from records.files import write_json
@@ -28,6 +29,7 @@ class Experience:
     def __init__(self) -> None:
         self._rows: dict[str, Row] = {}
         self._heard: dict[tuple[str, str], bool] = {}
+        self._asked: dict[str, list[int]] = {}
 
     @classmethod
     def of(cls, work: Workspace) -> "Experience":
@@ -43,10 +45,18 @@ class Experience:
         """The steps among these that were asked and have a verdict."""
         for decision in decisions:
             if decision.reason == WORTH and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
-                self._heard[decision.step_id, decision.teacher] = decision.outcome == HEARD
+                self._hear(decision.step_id, decision.teacher, decision.outcome == HEARD)
             verdict = verdicts.get(decision.step_id, "")
             if decision.verdict == "ask" and decision.features and verdict and verdict not in UNTOLD:
                 self._rows[decision.step_id] = (decision.features, verdict == "pair")
+
+    def _hear(self, step_id: str, teacher: str, heard: bool) -> None:
+        """Counts a step once, as it was heard last."""
+        counts = self._asked.setdefault(teacher, [0, 0])
+        before = self._heard.get((step_id, teacher))
+        counts[0] += heard - bool(before)
+        counts[1] += before is None
+        self._heard[step_id, teacher] = heard
 
     def belief(self) -> Belief:
         """What follows from it."""
@@ -55,13 +65,19 @@ class Experience:
 
     def share(self, teacher: str, expected: float) -> float:
         """How often a teacher is asked where a step is; `expected` before anything is known of it."""
-        found = [heard for (_, name), heard in self._heard.items() if name == teacher]
-        return (sum(found) + _EXPECTED_STEPS * expected) / (len(found) + _EXPECTED_STEPS)
+        heard, steps = self._asked.get(teacher, (0, 0))
+        return (heard + _EXPECTED_STEPS * expected) / (steps + _EXPECTED_STEPS)
+
+
+def weights_folder(work: Workspace) -> Path:
+    """Where the weights are. `tracemill forget` removes it: they were learned from what is to be forgotten
+    too, and the next run learns them anew from the tables."""
+    return work.root / "decisions" / "gate"
 
 
 def keep_weights(work: Workspace, belief: Belief) -> str:
     """Write the weights under their version and make them the current ones; gives the version."""
-    folder, version = work.root / "decisions" / "gate", belief.version
+    folder, version = weights_folder(work), belief.version
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{version}.json"
     if not path.exists():

@@ -25,6 +25,7 @@ from flows.consent import require_consent
 from flows.gate_report import gate_report
 from flows.interrupts import raise_if_interrupted
 from flows.inventory import TraceEntry
+from flows.lost_ledger import require_ledger
 from flows.prepare import Prepared, prepare
 from flows.price_plan import prices_for_manifest
 from flows.progress import Meter, meter
@@ -38,6 +39,7 @@ from flows.shard_work import Shown, found_again, load_traces, make_pairs, stored
 from flows.standing import standing_report
 from flows.stock import take_stock
 from flows.summary import ReleaseOutcome, Summary
+from flows.training_work import train_after_release
 from flows.unsaid import said, unsaid
 from ingesters.sources import SourceFile
 from records.reply import TeacherReply
@@ -97,24 +99,32 @@ def harvest(config: str, yes: bool = False) -> dict[str, Any]:
     return _harvest(prepare(load_settings(Path(config), {})), yes)
 
 
-def harvest_prepared(ready: Prepared, yes: bool) -> dict[str, Any]:
-    """`harvest` of a run that is prepared already: nothing is looked for or checked a second time."""
+def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any]:
+    """`harvest` of a run that is prepared already: nothing is looked for or checked a second time. `new_run`
+    takes up no unfinished run."""
 
     @flow(name=_NAME, persist_result=False, validate_parameters=False)
     @unsaid
     def prepared(yes: bool) -> dict[str, Any]:
-        return _harvest(ready, yes)
+        return _harvest(ready, yes, new_run)
 
     return said(prepared, yes)
 
 
-def _harvest(ready: Prepared, yes: bool) -> dict[str, Any]:
+def _harvest(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any]:
+    """The workspace is free again while the release is trained on."""
     with sole_writer(ready.work):
-        return _run(ready, yes)
+        record = _run(ready, yes, new_run)
+    trained = train_after_release(ready.settings, ReleaseOutcome(**record["release"]))
+    if trained is not None:
+        record["training"] = trained
+        end_run(ready.work, record["run_id"], "finished", record)
+    return record
 
 
-def _run(ready: Prepared, yes: bool) -> dict[str, Any]:
-    run_id, resumed = start_run(ready.work, ready.settings.fingerprint())
+def _run(ready: Prepared, yes: bool, new_run: bool) -> dict[str, Any]:
+    run_id, resumed = start_run(ready.work, ready.settings.fingerprint(), new_run=new_run)
+    require_ledger(ready.settings, ready.work, run_id)
     cap = ready.settings.cap_usd()
     total = Summary(unread=ready.plan.unread_reasons())
     if resumed:
@@ -125,12 +135,12 @@ def _run(ready: Prepared, yes: bool) -> dict[str, Any]:
     accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched)
     with meter(cap) as gauge:
         states = {entry.trace_id: entry.states for entry in entries}
-        _run_shards(ready, run_id, shards, states, accepted, total, gauge)
+        read_now = _run_shards(ready, run_id, shards, states, accepted, total, gauge)
         raise_if_interrupted()
         gauge.begin("normalise and release", 1)
         release = said(release_task, ready, run_id, total)
     record = {"run_id": run_id, "cap_usd": cap, **_figures(ready, total, release)}
-    prices = prices_for_manifest(ready.settings, ready.work, os.environ)
+    prices = prices_for_manifest(ready.settings, ready.work, os.environ, read_now)
     write_manifest(ready.work, run_id, "harvest", record | {"prices": prices})
     end_run(ready.work, run_id, "finished", record)
     return record
@@ -167,7 +177,8 @@ def _run_shards(
     accepted: frozenset[str],
     total: Summary,
     gauge: Meter,
-) -> None:
+) -> frozenset[tuple[str, str]]:
+    """The shards through asking; gives the models whose prices were read for that, by server and id."""
     remembers = _has_ledger(ready.settings)
     redactor = ready.renewer.redactor
     with Asking.open(ready.settings, ready.work, run_id, redactor, accepted, gauge) as asking:
@@ -198,6 +209,7 @@ def _run_shards(
             asking.book(total)
             total.gate = gate_report(ready.work, ready.settings)
             total.standing = standing_report(ready.work)
+        return frozenset() if asking is None else frozenset(asking.prices.read_now)
 
 
 def _has_ledger(settings: RunSettings) -> bool:

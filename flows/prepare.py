@@ -15,13 +15,17 @@ from flows.standing import measured_policy
 from flows.stored_traces import StoredTraces
 from flows.voting import policy_of
 from flows.watermarks import Watermarks
+from normalize.contamination import load_benchmarks
 from normalize.normalizer import DJNormalizer
 from normalize.recipe import check_available, load_recipe
+from normalize.tokens import token_counter
 from privacy.redact import TODAYS_RULES, Rules
 from privacy.second_opinion import require_kingfisher, try_kingfisher
 from records.errors import ConfigError
 from records.workspace import Workspace
 from teachers.eligibility import require_eligible
+from teachers.settings import CompatibleSettings, OpenRouterSettings
+from train.child import check_settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,11 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
     check_teachers(settings, policy)
     check_second_opinion(settings)
     check_ledger(settings)
+    check_training(settings)
+    if settings.release.hub is not None:
+        from flows.publish_work import check_publishing
+
+        check_publishing(settings)
     load_recipe(settings.normalize.recipe)
     if _answers_are_needed_of_this_machine(settings):
         from flows.asking import check_answering
@@ -77,11 +86,16 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
 
 
 def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
-    """Whether teachers may be tried already: a run that has a ledger may need nobody any more, and
+    """Whether teachers may be tried already: a run whose ledger has answers may need nobody any more, and
     another machine hears nothing of us before it was consented to."""
     if not settings.asked() or destinations(settings, os.environ):
         return False
-    return not (settings.workspace / "ledger.sqlite").exists()
+    if settings.ledger_url is None:
+        return not (settings.workspace / "ledger.sqlite").exists()
+    from teachers.ledger import Ledger
+
+    with Ledger(settings.ledger_url) as ledger:
+        return ledger.is_empty()
 
 
 def check_second_opinion(settings: RunSettings) -> None:
@@ -91,6 +105,12 @@ def check_second_opinion(settings: RunSettings) -> None:
     require_kingfisher(os.environ, settings.release.require_second_opinion)
     if destinations(settings, os.environ):
         try_kingfisher(os.environ)
+
+
+def check_training(settings: RunSettings) -> None:
+    """Raises TrainingError where the run is to end with a training that could not start."""
+    if settings.training is not None and settings.training.after_release:
+        check_settings(settings.training)
 
 
 def check_ledger(settings: RunSettings) -> None:
@@ -103,11 +123,13 @@ def check_ledger(settings: RunSettings) -> None:
 
 def check_teachers(settings: RunSettings, policy: Policy) -> None:
     """Raises ConfigError where there is no cap, where the vote cannot be won, or where a key is not
-    set."""
+    set or cannot be one."""
     asked = settings.asked()
     if not asked:
         return
     settings.cap_usd()
+    from teachers.build import api_key
+
     require_eligible(
         asked,
         (),
@@ -123,6 +145,8 @@ def check_teachers(settings: RunSettings, policy: Policy) -> None:
                 f"an API key in {variable}",
                 "export it, or use --preset simulated",
             )
+        if isinstance(teacher, OpenRouterSettings | CompatibleSettings):
+            api_key(teacher, os.environ)
 
 
 def make_normalizer(settings: RunSettings) -> DJNormalizer:
@@ -134,6 +158,8 @@ def make_normalizer(settings: RunSettings) -> DJNormalizer:
     normalizer = DJNormalizer(recipe)
     check_available()
     load_recipe(recipe)
+    load_benchmarks(settings.normalize.benchmarks)
+    token_counter(settings.release.tokenizer)
     if recipe is not None or any(t.type != "simulated" for t in settings.asked()):
         normalizer.check()
     return normalizer

@@ -1,6 +1,6 @@
 """What each teacher cost and stood for when a run was made, in its manifest, for the next run to compare."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -25,15 +25,24 @@ def open_book(work: Workspace) -> PriceBook:
 
 
 def prices_for_manifest(
-    settings: RunSettings, work: Workspace, environ: Mapping[str, str]
+    settings: RunSettings,
+    work: Workspace,
+    environ: Mapping[str, str],
+    read_now: Collection[tuple[str, str]],
 ) -> dict[str, dict[str, Any]]:
-    """By teacher the page of its model as it was last read: server, id, snapshot, date, prices as the
-    catalogue gives them, of each provider too. Nothing of teachers that have no catalogue."""
-    book, found = PriceBook(work.root / PRICES), dict[str, dict[str, Any]]()
+    """By teacher the page of its model: server, id, snapshot, date, prices as the catalogue gives them, of
+    each provider too. It is that of today where the run read it, which are the servers and ids `read_now`;
+    else that of the last run that did, whatever an estimate has read since. Nothing of teachers that have no
+    catalogue."""
+    book, found, planned = PriceBook(work.root / PRICES), dict[str, dict[str, Any]](), _planned(work)
     for teacher in settings.asked():
         if isinstance(teacher, OpenRouterSettings):
             server = openrouter_url(teacher, environ)
-            if (page := book.page(server, teacher.model)) is not None:
+            page = book.page(server, teacher.model)
+            if (server, teacher.model) not in read_now:
+                if (before := planned.get((server, teacher.model))) is not None:
+                    found[teacher.name] = before
+            elif page is not None:
                 snapshot = page["entry"].get("canonical_slug")
                 found[teacher.name] = {
                     "server": server,

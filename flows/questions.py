@@ -1,19 +1,23 @@
 """What a replay of the workspace would ask, found without asking: for estimates and dry runs."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from flows.asking import Asking
-from flows.gating import Gate
+from flows.asked_shards import plans_of
+from flows.asking import Asking, refill
+from flows.chosen_traces import chosen_batches
+from flows.gating import Gate, gate_version
 from flows.library_asking import build_ledger
 from flows.progress import Meter
 from flows.redacting import make_renewer, make_sieve
+from flows.renewing import Renewer
+from flows.runs import unfinished_run
 from flows.settings import RunSettings
-from flows.shard_work import Shown, load_traces, stored_decisions
+from flows.shard_work import Shown, load_traces, stored_decisions, stored_replies
+from flows.summary import Summary
 from flows.voting import referee_of
-from records.errors import ConfigError, WorkspaceError
+from records.errors import ConfigError
 from records.reply import Decision
 from records.workspace import Workspace
 from teachers.hearing import Hearing
@@ -24,28 +28,41 @@ from teachers.replay_plan import Item, keys_of, plan_items
 from teachers.reply_json import reply_for
 from teachers.teacher import Teacher
 
-_TRACES = 64
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """The answers that a replay has: those in the ledger, and those it would fill it again with."""
+
+    ledger: Ledger
+    refilled: Ledger
+
+    def answers_to(self, keys: Sequence[str]) -> dict[str, str]:
+        """The stored replies of those requests that were bought, by key."""
+        return self.refilled.answers_to(keys) | self.ledger.answers_to(keys)
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some traces of a workspace as they are shown, the questions at their steps, and what was decided."""
+    """Some traces of a workspace as they are shown, the questions at their steps, and what was decided.
+    Of `open_steps` a gate decides only after answers to earlier batches are in: what they teach it, and cost,
+    is not known yet."""
 
     shown: tuple[Shown, ...]
     questions: tuple[Question, ...]
     decisions: tuple[Decision, ...]
-    ledger: Ledger
+    bought: Bought
+    open_steps: int = 0
 
     def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
         """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
         items = plan_items(self.questions, self.decisions, [teacher], samples)
-        bought = self.ledger.answers_to(keys_of(items))
+        bought = self.bought.answers_to(keys_of(items))
         return [item for item in items if item.bought(bought) is None]
 
     def settled(self, teachers: Sequence[Teacher], settings: RunSettings) -> frozenset[str]:
         """The steps at which nobody else needs to be asked, by the answers that were bought."""
         items = plan_items(self.questions, self.decisions, teachers, settings.replay.samples)
-        bought = self.ledger.answers_to(keys_of(items))
+        bought = self.bought.answers_to(keys_of(items))
         clean = {item.trace.trace_id: item.reply for item in self.shown}
         families = {teacher.name: teacher.family for teacher in teachers}
         hearing = Hearing(referee_of(settings, self.shown), self.decisions, families)
@@ -64,32 +81,38 @@ class Batch:
 
 
 def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
-    """The selected traces of a workspace. Raises WorkspaceError where it has none, ConfigError where
-    nobody is to be asked."""
+    """The selected traces of a workspace, in the plans in which a replay asks them, decided as it would.
+    Raises WorkspaceError where it has none, ConfigError where nobody is to be asked."""
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
-    ids = sorted(trace_id for table in work.current("traces") for trace_id in table["trace_id"].to_pylist())
-    if not ids:
-        raise WorkspaceError(f"{work.root} holds no traces", "some", "run `tracemill ingest` first")
-    renewer, sieve = make_renewer(work, settings), make_sieve(settings.select, work)
-    with _ledger(settings, work) as ledger:
+    renewer, total = make_renewer(work, settings), Summary()
+    chosen = chosen_batches(work, make_sieve(settings.select, work), total)
+    batches = [[trace.trace_id for trace in taken] for _, taken in chosen]
+    with _ledger(settings, work) as ledger, build_ledger(None) as refilled:
         book = PriceBook(work.root / PRICES)
-        asking = Asking(settings, ledger, "", renewer.redactor, frozenset(), Meter(), book)
-        if (gate := Gate.open(settings, work, book)) is not None:
-            asking.gate, asking.states_left = gate, _states(work)
-        for start in range(0, len(ids), _TRACES):
-            traces = load_traces(work, ids[start : start + _TRACES])
-            taken = [trace for trace in traces if sieve.reason(trace, Counter()) is None]
-            shown = tuple(Shown.of(trace, renewer) for trace in taken)
-            questions = tuple(question for item in shown for question in item.questions())
-            before = stored_decisions(work, [trace.trace_id for trace in taken])
-            yield Batch(shown, questions, tuple(asking.decide(questions, before, shown)), ledger)
+        run_id = unfinished_run(work, settings.fingerprint(), "replay") or ""
+        run_id = run_id if ledger.knows(run_id) else ""
+        asking = Asking(settings, ledger, run_id, renewer.redactor, frozenset(), Meter(), book)
+        asking.gate, asking.states_left = Gate.open(settings, work, book), total.states
+        bought = Bought(ledger, refilled)
+        for place, plan in enumerate(plans_of(batches, asking)):
+            later = place > 0 and asking.gate is not None
+            yield from [_decided(work, asking, renewer, ids, bought, later) for ids in plan]
 
 
-def _states(work: Workspace) -> int:
-    """The steps of all traces of a workspace."""
-    contexts = (each for table in work.current("traces") for each in table["contexts"].to_pylist())
-    return sum(len(context["steps"]) for each in contexts for context in each)
+def _decided(
+    work: Workspace, asking: Asking, renewer: Renewer, ids: Sequence[str], bought: Bought, later: bool
+) -> Batch:
+    """A batch with its decisions; `later` says that a replay knows more when it makes them."""
+    shown = tuple(Shown.of(trace, renewer) for trace in load_traces(work, ids))
+    questions = tuple(question for item in shown for question in item.questions())
+    before = stored_decisions(work, ids)
+    decisions = tuple(asking.decide(questions, before, shown))
+    refill(bought.ledger, stored_replies(work, ids), bought.refilled)
+    version = gate_version(asking.settings)
+    fixed = {d.step_id for d in before if d.gate.partition("+")[0] == version}
+    open_steps = sum(question.step_id not in fixed for question in questions) if later else 0
+    return Batch(shown, questions, decisions, bought, open_steps)
 
 
 @contextmanager

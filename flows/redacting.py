@@ -53,10 +53,19 @@ def _written_everywhere() -> str:
     from data_cards.features import column_names
     from data_cards.manifest import Manifest
     from harnesses.harness import HARNESSES
+    from normalize.cutting import LEFT_OUT, SHORTENED
 
     names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
     prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]
-    said = [*names, TEMPLATE.read_text("utf-8"), *CONFIGS_HOLD.values(), *WRITTEN, *prompts]
+    said = [
+        *names,
+        TEMPLATE.read_text("utf-8"),
+        *CONFIGS_HOLD.values(),
+        *WRITTEN,
+        LEFT_OUT,
+        SHORTENED,
+        *prompts,
+    ]
     return "\n".join(said)
 
 

@@ -1,7 +1,7 @@
 """The pairs of the workspace, and what was shown at their steps."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from flows.pair_settings import PairSettings
@@ -92,15 +92,27 @@ class Reduced:
     no_sibling: Counter[str]
 
 
+def _nobody(pair_id: str) -> bool:
+    return False
+
+
 def reduce_pairs(
-    work: Workspace, settings: PairSettings, normalizer: DJNormalizer, renewer: Renewer
+    work: Workspace,
+    settings: PairSettings,
+    normalizer: DJNormalizer,
+    renewer: Renewer,
+    is_in: Callable[[str], bool] = _nobody,
 ) -> Reduced:
-    """All pairs of the workspace and those that look across traces through wording, recipe and caps."""
+    """All pairs of the workspace and those that look across traces through wording, recipe and caps.
+
+    `is_in` says of a pair's id whether it is in the dataset already: such pairs come first, so that no new
+    one takes their place as a duplicate or under a cap.
+    """
     stored = load_pairs(work, renewer)
     siblings, reasons = find_siblings(work, renewer) if settings.siblings else ([], Counter[str]())
-    pairs = sorted([*stored, *siblings], key=lambda pair: pair.pair_id)
+    pairs = sorted([*stored, *siblings], key=lambda pair: (not is_in(pair.pair_id), pair.pair_id))
     said = [(pair, worded(pair, settings.wording)) for pair in pairs]
-    refused = [_refused(pair, reason) for pair, reason in said if isinstance(reason, str)]
+    refused = [_refused(pair, reason, settings.wording) for pair, reason in said if isinstance(reason, str)]
     normalized = normalizer.normalize([pair for _, pair in said if isinstance(pair, DPOPair)])
     if settings.wording != "full":
         count = OperatorCount(f"wording({settings.wording})", len(said), len(refused), 0)
@@ -109,16 +121,19 @@ def reduce_pairs(
             dropped=[*refused, *normalized.dropped],
             counts=(count, *normalized.counts),
         )
-    return Reduced(pairs, siblings, _capped(normalized, settings), reasons)
+    return Reduced(pairs, siblings, _capped(normalized, settings, is_in), reasons)
 
 
-def _refused(pair: DPOPair, reason: str) -> DroppedPair:
-    return DroppedPair(pair, render_turn(pair.chosen), render_turn(pair.rejected), "wording", reason, "")
+def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
+    return DroppedPair(
+        pair, render_turn(pair.chosen), render_turn(pair.rejected), f"wording({wording})", reason, ""
+    )
 
 
-def _capped(normalized: Normalized, settings: PairSettings) -> Normalized:
+def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str], bool]) -> Normalized:
     """What the caps leave. A row they take is dropped with its reason and its rank as the value."""
-    gone, counts = cap([item.pair for item in normalized.kept], settings.caps())
+    pinned = frozenset(row for row, item in enumerate(normalized.kept) if is_in(item.pair.pair_id))
+    gone, counts = cap([item.pair for item in normalized.kept], settings.caps(), pinned)
     taken = {each.row: each for each in gone}
     dropped = [
         DroppedPair(item.pair, item.chosen_text, item.rejected_text, by.cap, by.reason, str(by.rank))

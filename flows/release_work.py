@@ -2,24 +2,32 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import chain
+from pathlib import Path
 
+from data_cards.manifest import read_manifest
 from data_cards.release import NoRelease, write_release
-from data_cards.spec import Loss, ReleaseSpec, TeacherEntry
+from data_cards.spec import ReleaseSpec, TeacherEntry
 from flows.code_version import code_version
+from flows.fitting import make_fitting
 from flows.forgotten import Forgotten
 from flows.interrupts import raise_if_interrupted
+from flows.losses import account, losses_of, with_examples
+from flows.publish_find import Local
 from flows.publish_gate import judging, make_gate
-from flows.reduce import Reduced, reduce_pairs, votes_without_pair, with_states
+from flows.reduce import Reduced, votes_without_pair, with_states
 from flows.renewing import Renewer
+from flows.report_work import run_figures
 from flows.runs import write_manifest
 from flows.settings import RunSettings
 from flows.shard_work import pair_kind
+from flows.split_release import of_split, reduced_and_split
 from flows.summary import ReleaseOutcome, Summary
+from flows.teacher_terms import terms_of
 from flows.view_work import judged_steps
 from flows.voting import policy_of
-from normalize.normalizer import DJNormalizer, Normalized
+from normalize.normalizer import DJNormalizer
 from records.workspace import Workspace
-from teachers.presets import PRESETS
 
 
 def release_pairs(
@@ -35,19 +43,26 @@ def release_pairs(
     finds anything private."""
     gate, said = make_gate(settings, work), list[str]()
     gate.check()
-    reduced = reduce_pairs(work, settings.pairs, normalizer, renewer)
+    reduced, split = reduced_and_split(work, settings, normalizer, renewer)
     normalized = reduced.normalized
     raise_if_interrupted()
     write_manifest(work, run_id, "normalize", account(normalized))
-    version = Forgotten.of(work).version_for(work.releases_dir, settings.release.name)
+    fitting = make_fitting(settings)
+    steps = judged_steps(work, normalized.kept, renewer, settings.pairs.wording, settings.release.views)
+    major = split.grown.major
+    version = Forgotten.of(work).version_for(work.releases_dir, settings.release.name, major)
+    spec = _spec(settings, reduced, summary, version, renewer.redactor.rules.version)
+    figures = run_figures(work, settings, run_id, summary, reduced.pairs)
     made = write_release(
-        _spec(settings, reduced, summary, version, renewer.redactor.rules.version),
-        with_states(work, normalized.kept, renewer),
-        normalized.dropped,
+        spec.model_copy(update={"run": figures, **of_split(split, normalized)}),
+        fitting.pairs(with_states(work, normalized.kept, renewer)),
+        chain(normalized.dropped, fitting.too_long),
         work.releases_dir,
         votes_without_pair(work, reduced.pairs),
         judging(gate, said),
-        judged_steps(work, normalized.kept, renewer, settings.pairs.wording, settings.release.views),
+        fitting.steps(step for step in steps if split.of(step.origin.trace_id) is not None),
+        split.of,
+        lambda: with_examples(fitting.losses(), fitting.too_long),
     )
     dropped = dict(Counter(f"{item.operator}: {item.reason}" for item in normalized.dropped))
     kept = dict(Counter(pair_kind(item.pair) for item in normalized.kept))
@@ -57,26 +72,26 @@ def release_pairs(
     )
     if isinstance(made, NoRelease):
         return replace(outcome, note=made.reason)
+    left_out = {gone.pair.pair_id for gone in fitting.too_long}
+    ids = (item.pair.pair_id for item in normalized.kept)
+    split.grown.released(made.version, (name for name in ids if name not in left_out)).write()
     gate_said = "\n".join(said)
     path = str(made.path)
-    return replace(
+    outcome = replace(
         outcome, path=path, version=made.version, rows=made.rows, created=made.created, gate=gate_said
     )
+    return replace(outcome, pushed=_push(work, settings, made.path))
 
 
-def account(normalized: Normalized) -> dict[str, object]:
-    """What the recipe kept and dropped, by operator."""
-    operators = [
-        {"operator": c.operator, "rows_in": c.rows_in, "dropped": c.dropped, "errors": c.errors}
-        for c in normalized.counts
-    ]
-    return {
-        "recipe": normalized.recipe,
-        "fingerprint": normalized.fingerprint,
-        "operators": operators,
-        "kept": len(normalized.kept),
-        "dropped": len(normalized.dropped),
-    }
+def _push(work: Workspace, settings: RunSettings, folder: Path) -> str:
+    """The finished release to the Hub, where the configuration names a dataset; a line on it."""
+    if settings.release.hub is None:
+        return ""
+    from flows.publish_work import PublishOrder, publish_local
+
+    order = PublishOrder(settings.release.hub)
+    done = publish_local(work, settings, Local(folder, read_manifest(folder)), order, judged=True)
+    return "\n".join([done.line(), *done.said])
 
 
 def _spec(
@@ -95,11 +110,11 @@ def _spec(
         wording=settings.pairs.wording,
         views=settings.release.views,
         teachers=teachers_of(settings, summary),
-        losses=tuple(
-            Loss(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
-            for c in normalized.counts
-        ),
+        losses=losses_of(normalized),
+        tokens_by="estimate" if settings.release.tokenizer is None else settings.release.tokenizer.name,
+        max_tokens=settings.release.max_tokens,
         funnel=_funnel(summary, reduced),
+        gating=summary.gate,
         spend_usd=summary.spent_usd,
         cap_usd=settings.cap_usd(),
         tracemill_version=code["tracemill"] or "",
@@ -124,14 +139,14 @@ def _funnel(summary: Summary, reduced: Reduced) -> dict[str, int]:
 
 def teachers_of(settings: RunSettings, summary: Summary) -> tuple[TeacherEntry, ...]:
     """The teachers of a configuration as the card names them."""
-    terms = "" if settings.preset == "none" else PRESETS[settings.preset].terms
     return tuple(
         TeacherEntry(
             name=teacher.name,
             model=teacher.model,
             family=teacher.family,
             simulated=teacher.type == "simulated",
-            terms=terms,
+            distillation=terms_of(teacher)[0],
+            terms=terms_of(teacher)[1],
             standing=_standing(summary, teacher.name),
         )
         for teacher in settings.asked()

@@ -51,13 +51,13 @@ def sole_writer(work: Workspace) -> Iterator[None]:
         yield
 
 
-def start_run(work: Workspace, fingerprint: str, command: str = "run") -> tuple[str, bool]:
-    """Id of the run and whether it takes up an unfinished one of the same fingerprint."""
-    for run_id, record in _records(work):
-        if record.get("command") == command and record.get("fingerprint") == fingerprint:
-            if record.get("status") == "running":
-                return run_id, True
-            break
+def start_run(
+    work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False
+) -> tuple[str, bool]:
+    """Id of the run and whether it takes up an unfinished one of the same fingerprint, which with `new_run`
+    stays unfinished."""
+    if (unfinished := unfinished_run(work, fingerprint, command)) and not new_run:
+        return unfinished, True
     run_id = new_run_id()
     write_json(
         work.run_dir(run_id) / "run.json",
@@ -71,6 +71,29 @@ def start_run(work: Workspace, fingerprint: str, command: str = "run") -> tuple[
         },
     )
     return run_id, False
+
+
+def unfinished_run(work: Workspace, fingerprint: str, command: str) -> str | None:
+    """Id of the run that this command takes up, None where the last one of the fingerprint ended."""
+    for run_id, record in _records(work):
+        if record.get("command") == command and record.get("fingerprint") == fingerprint:
+            return run_id if record.get("status") == "running" else None
+    return None
+
+
+def begin_asking(work: Workspace, run_id: str, ledger_id: str) -> None:
+    """Write down, before anything may be spent, which ledger says what the run spends."""
+    path = work.run_dir(run_id) / "run.json"
+    record = read_json_file(path)
+    assert isinstance(record, dict)
+    if record.get("ledger_id") != ledger_id:
+        write_json(path, record | {"ledger_id": ledger_id})
+
+
+def ledger_of(work: Workspace, run_id: str) -> str | None:
+    """Id of the ledger that says what a run spent, None where it has asked nobody."""
+    record = read_json_file(work.run_dir(run_id) / "run.json")
+    return record.get("ledger_id") if isinstance(record, dict) else None
 
 
 def end_run(work: Workspace, run_id: str, status: str, summary: dict[str, Any]) -> None:

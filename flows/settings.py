@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationErr
 
 from agreement.ladder import Rung
 from agreement.policy import Policy, PolicyName, policy_named
+from data_cards.bounds import DriftBounds
+from data_cards.versions import REPO_ID
 from flows.pair_settings import PairSettings
 from flows.runs import DEFAULT_WORKSPACE
 from flows.selection import SelectSettings
@@ -23,8 +25,10 @@ from records.errors import ConfigError
 from records.identity import canonical_json, digest
 from teachers.presets import PRESETS
 from teachers.settings import BudgetSettings, GateSettings, ReplaySettings, TeacherSettings
+from train.settings import TrainingSettings
 
-View = Literal["sft", "kto", "prm", "hints", "soft"]
+View = Literal["dpo_json", "sft", "kto", "prm", "hints", "soft"]
+_NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training"}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -45,6 +49,9 @@ class VoteSettings(_Model):
     """Teachers of the student's own family do not vote."""
     level: Rung | None = None
     """How alike two actions must be to count as the same; the policy's where not given."""
+    min_chance: float | None = Field(None, ge=0, lt=1)
+    """Votes are weighed: the least chance that a further teacher would do the same; the policy's where not
+    given, 0 weighs nothing."""
     reliability: dict[str, tuple[NonNegativeInt, NonNegativeInt]] = Field(default_factory=dict)
     """For `weighted`: teacher to how often it agreed with the others, and how often that could be said."""
 
@@ -56,6 +63,7 @@ class VoteSettings(_Model):
             min_families=self.min_families,
             exclude_student_family=self.exclude_student_family,
             level=self.level,
+            min_chance=self.min_chance,
             reliability=self.reliability,
         )
 
@@ -76,6 +84,8 @@ class NormalizeSettings(_Model):
 
     recipe: Path | None = None
     """A data-juicer recipe; none given: the one that ships as configs/normalize/default.yaml."""
+    benchmarks: tuple[Path, ...] = ()
+    """Local files of benchmarks for evaluation (JSONL, Parquet), whose sessions are kept out of training."""
 
 
 class ReleaseSettings(_Model):
@@ -88,7 +98,21 @@ class ReleaseSettings(_Model):
     require_second_opinion: bool = False
     """Refuse to release where kingfisher is not installed."""
     views: tuple[View, ...] = get_args(View)
-    """Configs beside pairs and votes: the same for other trainers."""
+    """Configs beside pairs and votes: the same for other readers and trainers."""
+    hub: str | None = None
+    """Dataset of the Hub, `owner/name`, that a finished release is pushed to; none given: it stays here."""
+    drift: DriftBounds = DriftBounds()
+    """How far a release may be from the last one published."""
+    validation: float = Field(0.05, ge=0, le=0.5)
+    """Share of the rows in the split `validation`, as far as whole repositories make it up."""
+    test: float = Field(0.05, ge=0, le=0.5)
+    """Share of the rows in the split `test`, likewise."""
+    max_tokens: NonNegativeInt = 32768
+    """Tokens a row may have; longer contexts are cut. 0 for any number."""
+    tokenizer: Path | None = None
+    """Tokenizer of the model that is trained (`tokenizer.json` or its folder); none given: an estimate."""
+    rebuild: bool = False
+    """Choose rows and sides anew, as a new major version."""
 
     @field_validator("name")
     @classmethod
@@ -96,6 +120,13 @@ class ReleaseSettings(_Model):
         if not _NAME.fullmatch(name):
             raise ValueError("lower-case letters, digits and . _ - only, at most 64, no leading sign")
         return name
+
+    @field_validator("hub")
+    @classmethod
+    def _dataset(cls, hub: str | None) -> str | None:
+        if hub is not None and not REPO_ID.fullmatch(hub):
+            raise ValueError("a dataset of the Hub as OWNER/NAME")
+        return hub
 
     @field_validator("accept")
     @classmethod
@@ -129,7 +160,9 @@ class RunSettings(_Model):
     pairs: PairSettings = PairSettings.model_validate({})
     privacy: PrivacySettings = PrivacySettings()
     normalize: NormalizeSettings = NormalizeSettings()
-    release: ReleaseSettings = ReleaseSettings()
+    release: ReleaseSettings = ReleaseSettings.model_validate({})
+    training: TrainingSettings | None = None
+    """How `tracemill train`, and a run if it is told so, trains on the release."""
     shard_mb: float = Field(16.0, gt=0)
     """Source megabytes in one shard, the unit of work and of restart."""
 
@@ -157,10 +190,10 @@ class RunSettings(_Model):
     def fingerprint(self) -> str:
         """What the run is, without where and how fast it runs: an unfinished run is taken up again by
         the same fingerprint. The cap is left out, so that it can be raised for the rest of a run."""
-        given = self.model_dump(mode="json", exclude={"workspace", "ledger_url", "budget", "shard_mb"})
+        given = self.model_dump(mode="json", exclude=_NOT_THE_RUN)
         for how_fast in ("concurrency", "deadline_minutes"):
             given["replay"].pop(how_fast, None)
-        for judged in ("accept", "require_second_opinion"):
+        for judged in ("accept", "require_second_opinion", "rebuild", "hub", "drift"):
             given["release"].pop(judged, None)
         return digest("run", canonical_json(given), size=8)
 
@@ -217,9 +250,22 @@ def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     private = value.get("privacy")
     if isinstance(private, dict) and isinstance(private.get("env_files"), list):
         private["env_files"] = [_place(folder, p) if isinstance(p, str) else p for p in private["env_files"]]
+    normalize = value.get("normalize")
+    if isinstance(normalize, dict) and isinstance(normalize.get("benchmarks"), list):
+        files = normalize["benchmarks"]
+        normalize["benchmarks"] = [_place(folder, p) if isinstance(p, str) else p for p in files]
     teachers = value.get("teachers")
     recorded = [(each, "path") for each in teachers] if isinstance(teachers, list) else []
-    for table, key in ((value, "workspace"), (value.get("normalize"), "recipe"), *recorded):
+    training = value.get("training")
+    if (
+        isinstance(training, dict)
+        and isinstance(given := training.get("model"), str)
+        and given.startswith((".", "/", "~"))
+    ):
+        training["model"] = _place(folder, given)
+    trained = [(training, "output"), (training, "chat_template")]
+    further = [(value.get("release"), "tokenizer"), *recorded, *trained]
+    for table, key in ((value, "workspace"), (value.get("normalize"), "recipe"), *further):
         if isinstance(table, dict) and isinstance(table.get(key), str):
             table[key] = _place(folder, table[key])
     return value

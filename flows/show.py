@@ -1,4 +1,4 @@
-"""A workspace on a terminal: its last run, its releases, some of its pairs."""
+"""A workspace on a terminal: its last run, its releases, the report of the last one, some of its pairs."""
 
 import json
 import sys
@@ -10,8 +10,13 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
+from data_cards.audit import Precision, read_audit
+from data_cards.manifest import read_manifest
+from data_cards.report_model import ReportFigures, read_figures
 from flows.commands import record_rows
 from flows.reduce import find_siblings, load_pairs
+from flows.report_find import release_folder
+from flows.report_text import print_figures
 from flows.runs import DEFAULT_WORKSPACE, last_run
 from flows.shard_work import pair_kind
 from flows.summary import print_closing
@@ -22,17 +27,21 @@ from records.workspace import Workspace
 
 
 def show_workspace(root: Path | None, count: int, source: str | None, as_json: bool) -> None:
-    """Print the closing table of the last run and `count` pairs. Raises WorkspaceError where `root` is
-    no workspace."""
+    """Print the closing table of the last run, the report of the last release and `count` pairs. Raises
+    WorkspaceError where `root` is no workspace."""
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False)
     record = last_run(work)
     stored = load_pairs(work) + find_siblings(work)[0]
     pairs = [pair for pair in stored if source in (None, pair.label_source)]
+    figures, precision = _newest_figures(work)
     if as_json:
-        sys.stdout.write(
-            json.dumps({"run": record, "releases": releases(work), "pairs": Counter(map(pair_kind, pairs))})
-            + "\n"
-        )
+        told: dict[str, Any] = {"run": record, "releases": releases(work)}
+        told |= {
+            "pairs": Counter(map(pair_kind, pairs)),
+            "report": figures and figures.model_dump(mode="json"),
+        }
+        told |= {"audit": precision and precision.model_dump(mode="json")}
+        sys.stdout.write(json.dumps(told) + "\n")
         return
     console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
     if record is None:
@@ -43,8 +52,21 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
         print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
     for name, versions in releases(work).items():
         console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
+    if figures is not None:
+        print_figures(console, figures, precision)
     for pair in spread(pairs, count):
         console.print(_panel(pair))
+
+
+def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
+    """The report of the release that was made last, and what its audit found."""
+    if not releases(work):
+        return None, None
+    folder = release_folder(None, work.root)
+    figures = read_figures(folder)
+    manifest = read_manifest(folder)
+    audit = read_audit(folder, manifest.content_fingerprint)
+    return figures, audit and audit.precision(manifest.rows)
 
 
 def releases(work: Workspace) -> dict[str, list[str]]:

@@ -6,15 +6,17 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from flows.asked_shards import Shard, ask_shards, plans_of
+from flows.chosen_traces import chosen_batches, stored_batches
 from flows.consent import require_consent
 from flows.gate_report import gate_report
 from flows.inventory import TraceEntry
+from flows.losses import account
+from flows.lost_ledger import require_ledger
 from flows.prepare import check_ledger, check_second_opinion, check_teachers, make_normalizer
 from flows.price_plan import prices_for_manifest
 from flows.progress import meter
 from flows.redacting import known_values, list_scope, make_redactor, make_renewer, make_sieve
-from flows.reduce import reduce_pairs
-from flows.release_work import account, release_pairs
+from flows.release_work import release_pairs
 from flows.renewing import Renewer
 from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings
@@ -27,53 +29,34 @@ from flows.shard_work import (
     write_labels,
     write_votes,
 )
+from flows.split_release import reduced_and_split
 from flows.standing import measured_policy, standing_report
 from flows.summary import ReleaseOutcome, Summary
 from flows.voting import policy_of
 from privacy.redact import TODAYS_RULES, Rules
-from records.errors import ConfigError, WorkspaceError
+from records.errors import ConfigError
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
 
 if TYPE_CHECKING:
     from flows.asking import Asking
 
-_BATCH = 64
-
-
-def _trace_ids(work: Workspace) -> dict[str, list[str]]:
-    """Every trace of the workspace, by source. Raises WorkspaceError where it has none."""
-    found: dict[str, list[str]] = {}
-    for table in work.current("traces"):
-        pairs = zip(table["source"].to_pylist(), table["trace_id"].to_pylist(), strict=True)
-        for source, trace_id in pairs:
-            found.setdefault(source, []).append(trace_id)
-    if not found:
-        raise WorkspaceError(f"{work.root} holds no traces", "some", "run `tracemill ingest` first")
-    return found
-
-
-def _batches(work: Workspace) -> list[tuple[str, list[str]]]:
-    return [
-        (source, sorted(ids)[start : start + _BATCH])
-        for source, ids in _trace_ids(work).items()
-        for start in range(0, len(ids), _BATCH)
-    ]
-
 
 @contextmanager
-def _stage(settings: RunSettings, command: str) -> Iterator[tuple[Workspace, str]]:
-    """The workspace and a run of its own for one stage."""
+def _stage(settings: RunSettings, command: str, new_run: bool = False) -> Iterator[tuple[Workspace, str]]:
+    """The workspace and a run for one stage: an unfinished one is taken up, but with `new_run`."""
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work):
-        run_id, _ = start_run(work, settings.fingerprint(), command)
+        run_id, _ = start_run(work, settings.fingerprint(), command, new_run)
         yield work, run_id
 
 
-def replay_workspace(settings: RunSettings, yes: bool = False, rules: Rules = TODAYS_RULES) -> dict[str, Any]:
+def replay_workspace(
+    settings: RunSettings, yes: bool = False, rules: Rules = TODAYS_RULES, new_run: bool = False
+) -> dict[str, Any]:
     """Ask the teachers at the steps of every selected trace, shard by shard, as `rules` redact it. `yes`
-    accepts what would leave this machine. Raises ConfigError without teachers, PrivacyError without
-    consent."""
+    accepts what would leave this machine; `new_run` takes up no unfinished run. Raises ConfigError without
+    teachers, PrivacyError without consent, LedgerError where an unfinished run has lost its ledger."""
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     check_teachers(settings, policy_of(settings))
@@ -83,7 +66,8 @@ def replay_workspace(settings: RunSettings, yes: bool = False, rules: Rules = TO
     from flows.asking import Asking
 
     total, cap = Summary(), settings.cap_usd()
-    with _stage(settings, "replay") as (work, run_id):
+    with _stage(settings, "replay", new_run) as (work, run_id):
+        require_ledger(settings, work, run_id)
         renewer = make_renewer(work, settings, rules)
         total.flags += known_values(renewer.redactor)
         batches, accepted = _cleared(settings, work, run_id, total, yes)
@@ -93,9 +77,10 @@ def replay_workspace(settings: RunSettings, yes: bool = False, rules: Rules = TO
         ):
             if asking is not None:
                 _ask_batches(work, batches, asking, renewer, total)
+        read_now = set() if asking is None else asking.prices.read_now
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
-        prices = prices_for_manifest(settings, work, os.environ)
+        prices = prices_for_manifest(settings, work, os.environ, read_now)
         write_manifest(work, run_id, "replay", record | {"prices": prices})
         end_run(work, run_id, "finished", record)
     return record
@@ -133,22 +118,12 @@ def _cleared(
     sieve, lists = make_sieve(settings.select, work), list_scope(work, settings.privacy)
     entries: dict[str, TraceEntry] = {}
     batches: list[tuple[str, list[str]]] = []
-    for source, ids in _batches(work):
-        traces = load_traces(work, ids)
-        taken = [trace for trace in traces if not _leave_out(total, sieve.reason(trace, total.matched))]
+    for source, taken in chosen_batches(work, sieve, total):
         entries |= {trace.trace_id: TraceEntry.of(trace).then(lists) for trace in taken}
-        if taken:
-            batches.append((source, [trace.trace_id for trace in taken]))
+        batches.append((source, [trace.trace_id for trace in taken]))
     total.unmatched = settings.select.unmatched(total.matched)
-    total.states = sum(entry.states for entry in entries.values())
     accepted = require_consent(work, settings, run_id, entries.values(), yes, total.unmatched)
     return batches, accepted
-
-
-def _leave_out(total: Summary, reason: str | None) -> bool:
-    if reason is not None:
-        total.left_out[reason] += 1
-    return reason is not None
 
 
 def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
@@ -157,7 +132,7 @@ def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summar
     with _stage(settings, "pairs") as (work, run_id):
         policy = measured_policy(settings, work)
         renewer = make_renewer(work, settings, rules)
-        for source, ids in _batches(work):
+        for source, ids in stored_batches(work):
             shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
             made = make_pairs(shown, stored_replies(work, ids), policy)
             write_labels(work, source, ids, made)
@@ -172,7 +147,7 @@ def account_of_losses(settings: RunSettings) -> dict[str, Any]:
     """What the recipe would keep and drop of the workspace's pairs; writes the account alone."""
     normalizer = make_normalizer(settings)
     with _stage(settings, "normalize") as (work, run_id):
-        reduced = reduce_pairs(work, settings.pairs, normalizer, make_renewer(work, settings))
+        reduced, _ = reduced_and_split(work, settings, normalizer, make_renewer(work, settings))
         record = account(reduced.normalized)
         write_manifest(work, run_id, "normalize", record)
         end_run(work, run_id, "finished", record)

@@ -1,9 +1,9 @@
 """How the teachers of a workspace stand against its agents, and how reliable they are, by counts."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
+from agreement.calibration import calibrated
 from agreement.policy import Policy
 from agreement.standing import LEAST_COMPARED, Heard, TeacherStanding, standings
 from flows.settings import RunSettings
@@ -19,13 +19,17 @@ _KIN = "family of the student"
 
 def standings_of(work: Workspace) -> dict[str, TeacherStanding]:
     """The standing of each teacher by the explored slice of a workspace, where all are asked."""
+    return standings(_explored(work))
+
+
+def _explored(work: Workspace) -> list[Heard]:
     explored = {
         decision.step_id
         for table in work.current("decisions")
         for decision in decisions_from_table(table)
         if decision.reason == EXPLORED
     }
-    return standings(_heard(work, explored)) if explored else {}
+    return list(_heard(work, explored)) if explored else []
 
 
 def _heard(work: Workspace, explored: set[str]) -> Iterator[Heard]:
@@ -52,13 +56,10 @@ def _step(step: StepVotes, resolved: bool) -> Heard:
 
 
 def measured_policy(settings: RunSettings, work: Workspace) -> Policy:
-    """The vote of a configuration. One that weighs votes and is given no reliability takes the counts of the
-    explored slice as the workspace holds it now; they stay for the whole run."""
+    """The vote of a configuration. One that weighs votes takes the counts of the explored slice as the
+    workspace holds it now, reliability only where it is given none; they stay for the whole run."""
     policy = policy_of(settings)
-    if not policy.min_posterior or policy.reliability:
-        return policy
-    found = standings_of(work)
-    return replace(policy, reliability={name: (each.agreed, each.asked) for name, each in found.items()})
+    return calibrated(policy, _explored(work)) if policy.min_chance else policy
 
 
 def standing_report(work: Workspace) -> dict[str, Any]:

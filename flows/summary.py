@@ -102,6 +102,8 @@ class ReleaseOutcome:
     note: str = ""
     gate: str = ""
     """What the publish gate said, a line for people each."""
+    pushed: str = ""
+    """Where on the Hub it is, a line for people each."""
     siblings: dict[str, int] = field(default_factory=dict)
     """Pairs that look across traces, by kind: they are made for the release."""
     no_sibling: dict[str, int] = field(default_factory=dict)
@@ -151,6 +153,8 @@ def closing_rows(
         rows.insert(2, ("sessions left out", _counts(dict(summary.left_out))))
     if summary.unmatched:
         rows.insert(2, ("selection", "\n".join(map(printable, summary.unmatched))))
+    if release.pushed:
+        rows.append(("hub", release.pushed))
     if release.gate:
         rows.insert(-1, ("publish gate", release.gate))
     if summary.gate:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from flows.cli_options import AskAgain, Config, Json, MaxUsd, Preset, WorkspaceOption, Yes
+from flows.cli_options import AskAgain, Config, Json, MaxUsd, NewRun, Preset, WorkspaceOption, Yes
 from flows.cli_sources import DenyProject, Project, Since, Until, overrides_asked, select_asked
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def replay(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write the requests to a file; send and spend nothing.")
     ] = False,
+    new_run: NewRun = False,
     yes: Yes = False,
     json: Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def replay(
         return
     from flows.commands import replay_only
 
-    replay_only(settings, json, yes)
+    replay_only(settings, json, yes, new_run)
 
 
 def estimate(

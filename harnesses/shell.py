@@ -18,7 +18,8 @@ _HEREDOC = re.compile(
 )
 _TOKEN = re.compile(
     r"""
-    (?P<blank>[ \t\r]++|\\\n)
+    (?P<plain>[^\s'"\\|&;<>()`$\d\#][^\s'"\\|&;<>()`$]*+)(?=[\s|&;<>()]|\Z)[ \t\r]*+
+  | (?P<blank>[ \t\r]++|\\\n)
   | (?P<comment>(?<![^\s;|&()])\#[^\n]*)
   | (?P<redirect>\d*(?:<<<|<<-?|>>|>&|<&|>\||<>|>|<)|&>>?)
   | (?P<operator>&&|\|\||;;|\|&|[|;&\n()])
@@ -106,11 +107,12 @@ class _Building:
         start = 0
         while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
             start += 1
+        before = words[:start]
         return Simple(
             tuple(words[start:]),
             self.joiner,
-            tuple(word for word in words[:start] if word in _KEYWORDS),
-            tuple(word for word in words[:start] if word not in _KEYWORDS),
+            tuple([word for word in before if word in _KEYWORDS]) if before else (),
+            tuple([word for word in before if word not in _KEYWORDS]) if before else (),
             tuple(self.redirects),
             self.heredoc,
         )
@@ -130,7 +132,9 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
     built = [_Building()]
     for kind, token in tokens:
         current = built[-1]
-        if kind == "word":
+        if kind == "plain" and not (bodies or current.pending):
+            current.words.append(token)
+        elif kind == "plain" or kind == "word":
             current.add_word(token, bodies)
         elif current.pending:
             return None
@@ -144,18 +148,21 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
 
 
 def _tokens(text: str) -> list[tuple[str, str]] | None:
-    """(kind, token) of words, redirects and operators; None where some text is none of them."""
+    """(kind, token) of words, redirects and operators; None where some text is none of them. Most words are
+    `plain` ones without quotes, taken with the blanks behind them."""
     found: list[tuple[str, str]] = []
     position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
+    for match in _TOKEN.finditer(text):
+        start, end = match.span()
+        if start != position:
             return None
-        position = match.end()
+        position = end
         kind = match.lastgroup or ""
-        if kind not in ("blank", "comment"):
+        if kind == "plain":
+            found.append((kind, match["plain"]))
+        elif kind != "blank" and kind != "comment":
             found.append((kind, match.group()))
-    return found
+    return found if position == len(text) else None
 
 
 def unquote(word: str) -> str:
@@ -164,7 +171,7 @@ def unquote(word: str) -> str:
     As written stays a word with `$(...)` or backticks, and one that quotes a `$name` singly: without its
     quotes it would read as another.
     """
-    if not any(mark in word for mark in "'\"\\"):
+    if "'" not in word and '"' not in word and "\\" not in word:
         return word
     if "$(" in word or "`" in word or ("'" in word and _VARIABLE.search(word)):
         return word

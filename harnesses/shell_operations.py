@@ -34,6 +34,7 @@ class Effect:
     mutating: bool
 
 
+_PYTHON = re.compile(r"python[\d.]*")
 UNREADABLE = Effect(Operation.RUN, None, True)
 
 
@@ -73,13 +74,14 @@ def unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
             words = _past_options(words[1:], WRAPPERS[program])
         elif past and len(words) > past:
             words = _past_options(words[past:], 0)
-        elif re.fullmatch(r"python[\d.]*", program) and words[1:2] == ("-m",) and len(words) > 2:
+        elif words[1:2] == ("-m",) and len(words) > 2 and _PYTHON.fullmatch(program):
             words = words[2:]
         else:
             break
     return words
 
 
+@lru_cache(maxsize=4096)
 def join_path(folder: str, path: str) -> str:
     """`path` as seen from `folder`, normalised; absolute and home paths stay so."""
     path, folder = without_angles(path), without_angles(folder)
@@ -116,6 +118,7 @@ def is_setup(command: Simple) -> bool:
     return not words or words[0] in SET_UP or words[:2] == ("rm", "-rf")
 
 
+@lru_cache(maxsize=4096)
 def simple_effect(command: Simple, folder: str) -> Effect | None:
     """What one simple command does in `folder`; None where it only passes on what a pipe gives it."""
     words = unwrap(command.argv)

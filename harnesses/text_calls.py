@@ -9,6 +9,7 @@
 
 import json
 import re
+from functools import lru_cache
 
 from harnesses.swe_agent_commands import call_of_command
 from records.message import Action, ToolCall
@@ -25,6 +26,7 @@ _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
 
+@lru_cache(maxsize=64)
 def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
     """The calls written in a text, as tool calls with empty ids; none where there are none, or where the
     harness would refuse the text."""

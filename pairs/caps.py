@@ -1,11 +1,11 @@
-"""Caps: no trace, no repository and no one kind of choice makes up a dataset (`facts/method.md` 4).
+"""Caps: no trace, no repository and no one kind of choice makes up a dataset.
 
 The best rows come first: a point for each teacher that agrees, and points for what verified the row. Of
 equals a hash decides, so that the first steps of a trace have no advantage.
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from records.identity import StepId, digest
@@ -53,10 +53,13 @@ class CapCount:
     dropped: int
 
 
-def cap(pairs: Sequence[DPOPair], caps: Caps) -> tuple[list[Capped], list[CapCount]]:
+def cap(
+    pairs: Sequence[DPOPair], caps: Caps, pinned: Collection[int] = ()
+) -> tuple[list[Capped], list[CapCount]]:
     """The rows that go, by place, and what each cap took, in the order the caps work. The same rows in any
-    order give the same outcome. Where caps would leave fewer than the floor, the best rows come back."""
-    left = sorted(range(len(pairs)), key=lambda row: rank_of(pairs[row]))
+    order give the same outcome. Where caps would leave fewer than the floor, the best rows come back. Rows
+    that are `pinned`, by place, count first and never go."""
+    left = sorted(range(len(pairs)), key=lambda row: (row not in pinned, rank_of(pairs[row])))
     gone: dict[int, Capped] = {}
     rows_in: list[int] = []
     for name, key, limit in _steps(caps):
@@ -68,7 +71,7 @@ def cap(pairs: Sequence[DPOPair], caps: Caps) -> tuple[list[Capped], list[CapCou
             if most is None or kind is None:
                 continue
             seen[kind] += 1
-            if seen[kind] > most:
+            if seen[kind] > most and row not in pinned:
                 gone[row] = Capped(row, name, f"more than {most} {_OF[name]}", seen[kind])
         left = [row for row in left if row not in gone]
     for row in sorted(gone, key=lambda row: rank_of(pairs[row]))[: max(0, caps.floor - len(left))]:

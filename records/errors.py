@@ -8,7 +8,8 @@
     ├── LedgerError           the ledger cannot be opened, or contradicts itself
     ├── TeacherError          a teacher cannot be used at all (wrong key, unknown model)
     ├── NormalizeError        the recipe or an operator of it cannot run
-    └── ReleaseError          a release cannot be written
+    ├── ReleaseError          a release cannot be written, or is not there
+    └── TrainingError         a training run cannot start, or failed
 
 Policy: what is broken as a whole is an exception, raised before any money is spent; one broken
 item (a record, a call, a row) is a counted row with its reason and stops nothing. A message says
@@ -64,4 +65,8 @@ class NormalizeError(TracemillError):
 
 
 class ReleaseError(TracemillError):
-    """A release cannot be written."""
+    """A release cannot be written, or is not there."""
+
+
+class TrainingError(TracemillError):
+    """A training run cannot start, or failed."""

@@ -85,15 +85,28 @@ class DPOPair:
 
 
 @dataclass(frozen=True, slots=True)
+class Length:
+    """Tokens of a row with its tools and its longer side: as it is written, before its context was cut, and
+    of its shortest form. `cut` says what the cut took: observations were shortened, or turns left out too."""
+
+    tokens: int
+    whole: int
+    least: int
+    cut: Literal["", "observations", "turns"]
+
+
+@dataclass(frozen=True, slots=True)
 class NormalizedDPOPair:
     """A pair that passed a recipe, with the flat strings the operators saw. `error` is what came back for the
-    rejected action where that failed, set with the state by the release writer."""
+    rejected action where that failed, set with the state by the release writer; `length` is None where it was
+    not counted."""
 
     pair: DPOPair
     chosen_text: str
     rejected_text: str
     recipe: str
     error: str = ""
+    length: Length | None = None
 
 
 @dataclass(frozen=True, slots=True)

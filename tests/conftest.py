@@ -27,6 +27,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
 Call = Callable[..., CompletedProcess[str]]
+NO_BROWSER = "no chromium is here to open the report in"
 _CLEARED = ("OPENROUTER_API_KEY", "TRACEMILL_OPENROUTER_URL", "HF_TOKEN", "PREFECT_API_URL")
 _HUB = pytest.StashKey[hub_stub.Hub]()
 
@@ -54,10 +55,7 @@ def hub(request: pytest.FixtureRequest) -> Iterator[hub_stub.Hub]:
     """The Hub on loopback, empty."""
     hub = request.config.stash[_HUB]
     yield hub
-    hub.repos.clear()
-    hub.plain.clear()
-    hub.log.clear()
-    hub.faults, hub.ranges = lambda request: 0, True
+    hub.clear()
 
 
 @pytest.fixture(scope="session")
@@ -78,12 +76,14 @@ def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was not run for want of PostgreSQL is said in words: it proves nothing."""
+    """What was not run for want of PostgreSQL or a browser is said in words: it proves nothing."""
     skipped = terminalreporter.stats.get("skipped", [])
     absent = sum(postgres_server.ABSENT in str(report.longrepr) for report in skipped)
     if absent:
         said = f"NOT RUN: {absent} tests on PostgreSQL; {postgres_server.ABSENT}"
         terminalreporter.write_line(said, red=True, bold=True)
+    if unseen := sum(NO_BROWSER in str(report.longrepr) for report in skipped):
+        terminalreporter.write_line(f"NOT RUN: {unseen} tests; {NO_BROWSER}", red=True, bold=True)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -1,4 +1,4 @@
-"""A Hugging Face Hub on loopback for reading datasets: real HTTP, files and commits in memory.
+"""A Hugging Face Hub on loopback: real HTTP, files and commits in memory; `hub_writes` is the writing half.
 
 Covers what `huggingface_hub` 2.4 and `datasets` 5.2 ask of it: dataset info by revision, tree,
 paths-info, auth-check, and files with byte ranges. Clients want HF_ENDPOINT and HF_HUB_DISABLE_XET=1
@@ -8,6 +8,7 @@ before they are imported. `log` holds every request with its status and range.
 import hashlib
 import json
 import re
+import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-TOKEN = "hf_loopbackloopbackloopback"  # the one that opens private and gated datasets
+from hub_writes import WriteRoutes
+
+TOKEN = "hf_loopbackloopbackloopback"  # the one that opens private and gated datasets, and may write
+READ_TOKEN = "hf_readingreadingreading"
+
+
+USERS: dict[str | None, dict[str, Any]] = {
+    TOKEN: {"name": "maker", "orgs": {"team": "write", "readers": "read"}},
+    READ_TOKEN: {"name": "maker", "role": "read"},
+}
 
 
 @dataclass
@@ -31,6 +41,8 @@ class Request:
 class Repo:
     commits: dict[str, dict[str, bytes]] = field(default_factory=dict)
     refs: dict[str, str] = field(default_factory=dict)
+    tags: set[str] = field(default_factory=set)
+    titles: list[str] = field(default_factory=list)
     private: bool = False
     gated: bool = False
     card: dict[str, Any] = field(default_factory=dict)
@@ -46,15 +58,29 @@ class Hub:
     log: list[Request] = field(default_factory=list)
     plain: dict[str, bytes] = field(default_factory=dict)
     faults: Callable[[Request], int] = field(default=lambda request: 0)
+    loses: Callable[[Request], bool] = field(default=lambda request: False)
+    """Whether the answer to a request that was carried out is lost."""
+    lfs: dict[str, bytes] = field(default_factory=dict)
+    users: dict[str | None, dict[str, Any]] = field(default_factory=lambda: dict(USERS))
     ranges: bool = True
 
-    def put(self, repo: str, files: dict[str, bytes], tag: str | None = None, **fields: Any) -> str:
-        """One more commit on `main` with these files beside those there are; gives its id."""
+    def clear(self) -> None:
+        """Empty, and without faults."""
+        for held in (self.repos, self.plain, self.log, self.lfs):
+            held.clear()
+        self.faults, self.loses, self.ranges = lambda request: 0, lambda request: False, True
+        self.users = dict(USERS)
+
+    def put(
+        self, repo: str, files: dict[str, bytes], tag: str | None = None, whole: bool = False, **fields: Any
+    ) -> str:
+        """One more commit on `main` with these files beside those there are, or `whole` with no others; gives
+        its id."""
         held = self.repos.setdefault(repo, Repo())
         for name, value in fields.items():
             setattr(held, name, value)
         before = held.commits.get(held.refs.get("main", ""), {})
-        after = before | files
+        after = files if whole else before | files
         seed = repr(
             [repo, len(held.commits), sorted((n, hashlib.sha256(d).hexdigest()) for n, d in after.items())]
         )
@@ -63,6 +89,7 @@ class Hub:
         held.refs["main"] = commit
         if tag:
             held.refs[tag] = commit
+            held.tags.add(tag)
         return commit
 
     def reads(self, name: str) -> list[str]:
@@ -70,16 +97,16 @@ class Hub:
         return [r.range or "" for r in self.log if r.method == "GET" and r.path.endswith(name)]
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(WriteRoutes, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     hub: Hub
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
     def _handle(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
-        body = self.rfile.read(length)
+        body = self._body()
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ") or None
         self.request_ = Request(
             self.command, unquote(self.path.partition("?")[0]), self.headers.get("Range"), token
@@ -91,9 +118,21 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         self._route(unquote(parts.path), parse_qs(parts.query), body)
 
-    do_GET = do_HEAD = do_POST = _handle
+    def _body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding", "").lower() != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        parts: list[bytes] = []
+        while size := int(self.rfile.readline().split(b";")[0], 16):
+            parts.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(parts)
+
+    do_GET = do_HEAD = do_POST = do_PUT = _handle
 
     def _route(self, path: str, query: dict[str, list[str]], body: bytes) -> None:
+        if self.write(path, body):
+            return
         if path in self.hub.plain:
             self._file(self.hub.plain[path], hashlib.sha1(self.hub.plain[path]).hexdigest())
         elif found := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(?:/([a-z-]+)(?:/(.*))?)?", path):
@@ -195,8 +234,8 @@ class _Handler(BaseHTTPRequestHandler):
         headers["Content-Range"] = f"bytes {start}-{end}/{len(data)}"
         self._send(206, data[start : end + 1], headers)
 
-    def _json(self, value: Any) -> None:
-        self._send(200, json.dumps(value).encode(), {"Content-Type": "application/json"})
+    def _json(self, value: Any, status: int = 200) -> None:
+        self._send(status, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def _error(self, status: int, message: str, code: str = "", commit: str = "") -> None:
         headers = {"X-Error-Message": message} | ({"X-Error-Code": code} if code else {})
@@ -205,6 +244,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send(self, status: int, data: bytes, headers: dict[str, str] | None = None) -> None:
         self.request_.status = status
+        if self.hub.loses(self.request_):
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
         self.send_response(status)
         for name, value in (headers or {}).items():
             self.send_header(name, value)

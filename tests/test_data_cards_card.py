@@ -1,16 +1,19 @@
 """The card says what the manifest says, its head is one the Hub reads, and it hides nothing."""
 
+import random
 import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
 from data_cards.manifest import Manifest, read_manifest
 from data_cards.release import Release, write_release
 from data_cards.spec import Loss, ReleaseSpec, TeacherEntry
+from data_cards.style import StyleSample, auc
 from records.errors import ReleaseError
 from records.message import Message
 from records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
@@ -88,6 +91,7 @@ def test_the_head_parses_and_names_every_table(tmp_path: Path) -> None:
     head: dict[str, Any] = data.to_dict()
     assert [(c["config_name"], c.get("default")) for c in head["configs"]] == [
         ("dpo", True),
+        ("dpo_json", None),
         ("sft", None),
         ("kto", None),
         ("prm", None),
@@ -214,3 +218,69 @@ def test_a_broken_manifest_of_an_earlier_version_is_said(tmp_path: Path) -> None
 def test_a_name_that_is_no_folder_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="letters, digits"):
         ReleaseSpec(name=name, redaction="r1")
+
+
+def sided(number: int, chosen: str, rejected: str) -> NormalizedDPOPair:
+    return NormalizedDPOPair(kept(number).pair, chosen, rejected, "default-abc")
+
+
+def test_style_that_gives_the_chosen_side_away_is_a_figure_of_the_card(tmp_path: Path) -> None:
+    told = [sided(n, f"Let me look, {n}, carefully first", f"ok {n}") for n in range(60)]
+    card, manifest, _ = make(tmp_path, *told)
+    assert manifest.style is not None
+    assert (manifest.style.pairs, manifest.style.words_auc, manifest.style.length_auc) == (60, 1.0, 1.0)
+    assert "with\n  an AUC of 1.00 on traces it has not seen; length alone with 1.00 (0.5 is chance" in card
+    few, manifest, _ = make(tmp_path / "few", *told[:39])
+    assert manifest.style is None
+    assert "How well style alone tells chosen from rejected is not known" in few
+
+
+def test_style_that_tells_nothing_is_near_one_half_in_whatever_order() -> None:
+    dice = random.Random(7)
+    words = [" ".join(dice.choices("abcdefghijklmnopqrstuvwxyz", k=12)) for _ in range(1200)]
+    pairs = [sided(n, words[2 * n], words[2 * n + 1]) for n in range(600)]
+    found = []
+    for order in (pairs, pairs[::-1]):
+        sample = StyleSample()
+        for each in order:
+            sample.keep(each)
+        found.append(sample.figures())
+    assert found[0] == found[1]
+    assert found[0] is not None
+    assert abs(found[0].words_auc - 0.5) < 0.06
+    assert auc([1, 2, 2], [2, 0]) == pytest.approx((0 + 1 + 0.5 + 1 + 0.5 + 1) / 6)
+
+
+def test_the_changelog_grows_with_every_version(tmp_path: Path) -> None:
+    make(tmp_path, kept(1), kept(2))
+    other = kept(2, chosen=(Message("assistant", "another"),))
+    card, manifest, _ = make(tmp_path, other, kept(3), created=datetime(2026, 11, 22, tzinfo=UTC))
+    assert "| 2026.11.22 | 2026-11-22 | 2 | 1 | 1 | 1 |\n| 2026.11.21 | 2026-11-21 | 2 | first |" in card
+    assert [change.version for change in manifest.changes] == ["2026.11.21", "2026.11.22"]
+
+
+def test_what_the_gate_decided_and_explored_is_on_the_card(tmp_path: Path) -> None:
+    gating = {
+        "policy": "value",
+        "version": "g2",
+        "steps": {"ask": {"explored": 5, "worth it": 20}, "skip": {"not worth it": 75}},
+        "pairs": {"counted": 12.0, "estimate": 30.2, "low": 20.0, "high": 41.0},
+    }
+    card, manifest, _ = make(tmp_path, kept(1), gating=gating)
+    assert manifest.gating == gating
+    assert "| asked | explored | 5 |" in card
+    assert "| not asked | not worth it | 75 |" in card
+    assert "12 steps gave a pair; all steps would give about 30 (95 %: 20 to 41)." in card
+
+
+def test_the_head_names_no_json_column_and_old_readers_are_told_nothing_they_cannot_read(
+    tmp_path: Path,
+) -> None:
+    card, manifest, path = make(tmp_path, *(kept(n) for n in range(3)))
+    head = yaml.safe_load(card.split("---\n")[1])
+    assert "json" not in str(head["dataset_info"]).lower().replace("dpo_json", "")
+    described = {info["config_name"] for info in head["dataset_info"] if "features" in info}
+    assert described == {"dpo_json", "prm", "votes"}
+    for name in manifest.tables:
+        [file] = (path / "data" / name).glob("*.parquet")
+        assert ((pq.read_schema(file).metadata or {}).get(b"huggingface") is None) == (name in described)

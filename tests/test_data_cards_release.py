@@ -234,7 +234,7 @@ def test_the_parquet_file_has_page_index_and_small_row_groups(tmp_path: Path) ->
     import pyarrow.parquet as pq
 
     release = written(write_release(SPEC, normalized(*(hindsight(n) for n in range(2500))), [], tmp_path))
-    path = release.path / read_manifest(release.path).tables["dpo"].path
+    path = release.path / read_manifest(release.path).tables["dpo"].splits["train"].path
     metadata = pq.ParquetFile(path).metadata
     assert metadata.num_rows == 2500
     assert [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)] == [1000, 1000, 500]

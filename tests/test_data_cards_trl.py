@@ -1,54 +1,18 @@
 """TRL's trainers take each config as `load_dataset` gives it: two steps of a tiny model, made here."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+from training_releases import STATE, TOOLS, released, tiny_model
 
-from data_cards.release import Release, write_release
-from data_cards.spec import ReleaseSpec
-from records.message import Message, ToolCall, ToolSpec
-from records.pair import DPOPair, NormalizedDPOPair
+from data_cards.release import Release
+from records.message import Message
 from records.views import Candidate, Origin, SoftStep, StepRun
 
 pytestmark = pytest.mark.slow
 
-TEMPLATE = (
-    "{% for tool in tools or [] %}<tool>{{ tool.function.name }}</tool>{% endfor %}"
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}"
-    "{% for c in m.tool_calls or [] %}<call>{{ c.function.name }} {{ c.function.arguments | tojson }}</call>"
-    "{% endfor %}<|end|>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
-)
-TOOLS = (ToolSpec("Bash", "Runs.", {"type": "object", "properties": {"cmd": {"type": "string"}}}),)
-STATE = (
-    Message("system", "You are an agent."),
-    Message("user", "Fix the bug."),
-    Message("assistant", "I look.", (ToolCall("a", "Bash", '{"cmd": "ls"}'),)),
-    Message("tool", "main.py", tool_call_id="a", name="Bash"),
-)
 ORIGIN = Origin("openhands-1", "openhands", "openhands", "p1/x", None, "unknown")
-
-
-def kept(number: int) -> NormalizedDPOPair:
-    call = ToolCall("b", "Bash", json.dumps({"cmd": f"pytest test_{number}.py", "timeout": number}))
-    pair = DPOPair(
-        step_id=f"openhands-{number}:0:1",
-        label_source="hindsight",
-        state_messages=STATE,
-        tools=TOOLS,
-        chosen=(Message("assistant", "I test.", (call,)),),
-        rejected=(Message("assistant", f"Done with {number}."),),
-        chosen_operation="run_test",
-        rejected_operation="finish",
-        source="openhands",
-        harness="openhands",
-        presentation="p1/x",
-        student_model=None,
-        student_family="unknown",
-        verified="lookahead",
-    )
-    return NormalizedDPOPair(pair, "I test.", "Done.", "default-abc", "exit code 2")
 
 
 @pytest.fixture(scope="module")
@@ -66,43 +30,16 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
         Candidate(Message("assistant", "Done."), "finish", ("kimi-a",)),
     )
     soft = SoftStep(ORIGIN, "openhands-1:0:1", STATE, TOOLS, "no_agreement", votes, 1, 0.25)
-    folder = tmp_path_factory.mktemp("releases")
-    spec = ReleaseSpec(name="views", redaction="r1")
-    made = write_release(spec, (kept(n) for n in range(8)), [], folder, steps=[run, soft])
-    assert isinstance(made, Release)
-    return made
+    return released(tmp_path_factory.mktemp("releases"), steps=[run, soft])
 
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A folder with a tiny model and its tokenizer, and the tokenizer."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+    from transformers import AutoTokenizer
 
-    words = Tokenizer(models.BPE(unk_token=None))
-    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    words.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400, special_tokens=["<|end|>", "<pad>"], initial_alphabet=alphabet
-    )
-    words.train_from_iterator(["Fix the bug. I test. Done. pytest"], trainer)
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|end|>", pad_token="<pad>")
-    tokenizer.chat_template = TEMPLATE
-    config = Qwen2Config(
-        vocab_size=len(tokenizer),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-    )
-    folder = tmp_path_factory.mktemp("tiny")
-    Qwen2ForCausalLM(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder, tokenizer
+    folder = tiny_model(tmp_path_factory.mktemp("tiny"))
+    return folder, AutoTokenizer.from_pretrained(folder)
 
 
 def rows(release: Release, config: str, cache: Path) -> Any:

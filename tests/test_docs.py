@@ -52,7 +52,7 @@ def test_every_key_of_the_configuration_is_documented() -> None:
     models = (*models, RecordedSettings)
     keys = set().union(*map(_keys, models))
     assert len(keys) > 50
-    named = set(re.findall(r"[a-z_]+", text))
+    named = set(re.findall(r"[a-z0-9_]+", text))
     assert keys - named == set()
 
 

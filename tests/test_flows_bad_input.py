@@ -10,7 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from teachers.wire_server import running
-from teachers.wire_settings import WireSettings
+from teachers.wire_settings import FaultKind, FaultSettings, WireSettings
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
@@ -77,6 +77,30 @@ def test_a_missing_key_for_a_teacher(console: Run, tmp_path: Path) -> None:
     line = _one_line(console("run", *flags, "--preset", "open"))
     assert "OPENROUTER_API_KEY" in line
     assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize(
+    "key", ["sk-or-ключ", "sk-or\nv1", "sk or"], ids=["not ASCII", "two lines", "a blank"]
+)
+def test_a_key_that_no_header_can_hold(console: Run, tmp_path: Path, key: str) -> None:
+    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1, "--preset", "open")
+    line = _one_line(console("run", *flags, OPENROUTER_API_KEY=key))
+    assert "OPENROUTER_API_KEY holds characters that no API key has" in line
+    assert key not in line
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_replay_that_nobody_answers_ends_with_1_and_says_why(console: Run, tmp_path: Path) -> None:
+    """A schedule must be able to tell it from a night in which there was nothing to ask."""
+    work = ("--workspace", tmp_path / "w")
+    console("ingest", EXAMPLES / "claude_code", "--out", tmp_path / "w")
+    with running(WireSettings(api_key="k", faults=(FaultSettings(kind=FaultKind.WRONG_KEY),))) as server:
+        env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "k"}
+        done = console("replay", *work, "--preset", "open", "--max-usd", 1, "--yes", **env)
+    assert done.returncode == 1
+    (line,) = done.stderr.strip().splitlines()[-1:]
+    assert line.startswith("tracemill: teachers were asked and none answered (")
+    assert "Traceback" not in done.stderr
 
 
 def test_teachers_without_a_cap(console: Run, tmp_path: Path) -> None:

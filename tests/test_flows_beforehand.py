@@ -99,6 +99,18 @@ def test_a_price_that_changed_since_the_last_run_is_one_line_in_replay_and_estim
         replay_workspace(settings_of(work, server.url, temperature=0.7))
         assert capsys.readouterr().err == ""  # the last run has the new prices in its manifest
 
+    with running(WireSettings(api_key=KEY, models=priced(5.0)), port=port) as server:
+        estimate(settings_of(work, server.url), refresh=True)
+        estimated = capsys.readouterr().err
+        assert "prompt price $3 per million -> $5 per million" in estimated
+        bought = replay_workspace(settings_of(work, server.url))
+        assert bought["summary"]["calls"] == 0
+        assert capsys.readouterr().err == ""
+        kept = manifest(work, bought["run_id"])["prices"][MODELS[1]]
+        assert kept["entry"]["pricing"]["prompt"] == "0.000003"  # of the last run that read them
+        replay_workspace(settings_of(work, server.url, temperature=0.9))
+        assert capsys.readouterr().err == estimated
+
 
 def too_long(work: Path) -> Counter[str]:
     replies = [r for t in Workspace.open(work).current("replies") for r in replies_from_table(t)]

@@ -1,21 +1,27 @@
 """The gate in a whole replay over a socket: paced by the cap, replayed by a rerun, learning in between."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flows.estimate import estimate
+from flows.forget import forget_target
+from flows.gate_weights import Experience, keep_weights, weights_folder
 from flows.ingest_work import IngestOrder, ingest_everything
 from flows.settings import RunSettings, load_settings
 from flows.source_order import order_of
 from flows.stage_work import replay_workspace
 from flows.summary import ReleaseOutcome, Summary, closing_rows
+from flows.voting import ASKED as HEARD
 from records.reply import Decision
 from records.rows import decisions_from_table
 from records.workspace import Workspace
 from teachers.gate import EXPLORED, NOT_WORTH, WORTH
+from teachers.gate_belief import learned
+from teachers.schedule import NOT_NEEDED
 from teachers.wire_server import running
 from teachers.wire_settings import WireSettings
 
@@ -74,7 +80,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
             Summary.from_json(record["summary"]), 5.0, [], ReleaseOutcome(None, None, 0, False, {}, {})
         )
     )
-    assert row["gate"].startswith("voi (gate-3-voi-")
+    assert row["gate"].startswith("voi (gate-4-voi-")
     assert "all would give about" in row["gate"]
 
 
@@ -88,3 +94,26 @@ def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
     assert report["policy"] == "all"
     assert set(report["steps"]["ask"]) == {"every step", EXPLORED}
     assert not (folder / "decisions" / "gate").exists()
+
+
+def test_how_often_a_teacher_is_asked_counts_a_step_once() -> None:
+    made = Experience()
+    one = Decision("s:0:0", "a", "ask", WORTH, "g", 1.0, 0.5, features=("op=run",), outcome=HEARD)
+    spared = replace(one, step_id="s:0:1", outcome=f"{NOT_NEEDED}: the pair is certain")
+    made.add([one, one, spared, replace(one, teacher="b")], {"s:0:0": "pair"})
+    assert made.share("a", 0.5) == (1 + 50 * 0.5) / (2 + 50)
+    made.add([replace(spared, outcome=HEARD)], {})
+    assert made.share("a", 0.5) == (2 + 50 * 0.5) / (2 + 50)
+    assert made.share("c", 0.25) == 0.25
+
+
+def test_weights_are_forgotten_with_what_they_were_learned_from(tmp_path: Path) -> None:
+    folder = tmp_path / "w"
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    work = Workspace.open(folder, create=False)
+    keep_weights(work, learned([(("project=01234567",), True)]))
+    assert len(list(weights_folder(work).iterdir())) == 2
+    some = min(work.current("traces"), key=len).column("trace_id").to_pylist()[0]
+    settings = load_settings(None, {"workspace": str(folder)})
+    forget_target(settings, some, "trace", True, True, True)
+    assert not weights_folder(work).exists()

@@ -10,6 +10,17 @@ from subprocess import CompletedProcess
 import pytest
 from postgres_server import PASSWORD, Server
 
+from flows.asking import Asking
+from flows.lost_ledger import require_ledger
+from flows.prepare import _answers_are_needed_of_this_machine
+from flows.progress import Meter
+from flows.runs import end_run, start_run
+from flows.settings import RunSettings
+from privacy.redact import Redactor
+from records.errors import LedgerError
+from records.message import Action
+from records.reply import TeacherReply
+from records.workspace import Workspace
 from teachers.ledger import Ledger
 from teachers.wire_server import running
 from teachers.wire_settings import WireSettings
@@ -68,6 +79,49 @@ def test_a_ledger_that_cannot_be_opened_is_one_line_before_anything_is_read_or_s
         assert said in _refused(console("run", config, "--yes", OPENROUTER_API_KEY="sk-or-test"))
         assert server.stats()["requests"] == 0
     assert not (tmp_path / "w").exists()
+
+
+def test_a_run_goes_on_in_the_ledger_it_began_in_alone(tmp_path: Path) -> None:
+    """Known by what is in the ledger, not by its place."""
+    work = Workspace.open(tmp_path / "w")
+    run_id, _ = start_run(work, "fingerprint")
+    for name in ("a", "moved", "b", "moved"):
+        if name == "moved" and not (tmp_path / name).exists():
+            shutil.copy(tmp_path / "a", tmp_path / name)
+        settings = RunSettings.model_validate(
+            {
+                "workspace": work.root,
+                "ledger_url": f"sqlite:///{tmp_path / name}",
+                "teachers": [{"type": "simulated", "model": "m"}],
+                "budget": {"max_total_usd": 3},
+            }
+        )
+        if name == "b":
+            with pytest.raises(LedgerError, match="/b is not the ledger that it began in"):
+                require_ledger(settings, work, run_id)
+            continue
+        require_ledger(settings, work, run_id)
+        with Asking.open(settings, work, run_id, Redactor(), frozenset(), Meter()) as asking:
+            assert asking is not None
+    end_run(work, run_id, "finished", {})
+
+
+def test_teachers_are_tried_beforehand_unless_the_ledger_has_answers(tmp_path: Path) -> None:
+    """A ledger by its URL too: a run whose answers are bought needs nobody."""
+    (tmp_path / "sessions").mkdir()
+    url = f"sqlite:///{tmp_path / 'shared.db'}"
+    settings = RunSettings.model_validate(
+        {
+            "workspace": tmp_path / "w",
+            "ledger_url": url,
+            "teachers": [{"type": "simulated", "model": "m"}],
+            "budget": {"max_total_usd": 3},
+        }
+    )
+    assert _answers_are_needed_of_this_machine(settings)
+    with Ledger(url) as ledger:
+        ledger.remember([TeacherReply("t:0:0", "k", "m", "f", 0, 0, action=Action("done"))])
+    assert not _answers_are_needed_of_this_machine(settings)
 
 
 @pytest.mark.slow

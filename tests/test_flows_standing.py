@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from agreement.calibration import chance_of
 from flows.release_work import teachers_of
 from flows.settings import load_settings
 from flows.standing import measured_policy, standing_report, standings_of
@@ -59,6 +62,11 @@ def test_weighed_votes_take_these_counts_unless_told_others(tmp_path: Path) -> N
     assert measured_policy(load_settings(None, told), work).reliability["a"] == (1, 13)
     told["agreement"] = {"policy": "weighted", "reliability": {"a": [3, 4]}}
     assert measured_policy(load_settings(None, told), work).reliability == {"a": (3, 4)}
+    weighed = measured_policy(load_settings(None, told), work)
+    assert weighed.min_chance == 0.5
+    assert chance_of(("b", "c"), weighed) == pytest.approx(40 / 77)
+    told["agreement"]["min_chance"] = 0.8
+    assert measured_policy(load_settings(None, told), work).min_chance == 0.8
     told["agreement"] = {}
     assert measured_policy(load_settings(None, told), work).reliability == {}
 

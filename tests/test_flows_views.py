@@ -221,7 +221,7 @@ def test_a_release_has_the_views_that_are_wanted(voted: Workspace, renewer: Rene
 
 
 def test_settings_of_pairs_and_views_are_checked() -> None:
-    assert RunSettings.model_validate({}).release.views == ("sft", "kto", "prm", "hints", "soft")
+    assert RunSettings.model_validate({}).release.views == ("dpo_json", "sft", "kto", "prm", "hints", "soft")
     for wrong in ({"pairs": {"wording": "short"}}, {"release": {"views": ["ppo"]}}):
         with pytest.raises(ConfigError):
             load_settings(None, wrong)

@@ -96,6 +96,8 @@ def test_what_needs_no_heavy_import_starts_without(tmp_path: Path) -> None:
     lines = [
         ["--help"],
         ["run", "--help"],
+        ["train", "--help"],
+        ["serve", "--help"],
         ["ingest", str(sessions), "--out", work],
         ["show", "--workspace", work],
         ["pairs", "--workspace", work],

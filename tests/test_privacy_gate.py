@@ -83,10 +83,10 @@ def test_a_planted_key_refuses_the_release_and_is_never_told(tmp_path: Path, env
     with pytest.raises(PrivacyError) as caught:
         release(pairs, tmp_path, gate(tmp_path, environ))
     first, *lines = str(caught.value).splitlines()
-    assert first.startswith("the release is refused: 1 private value in 5 places; wanted none")
+    assert first.startswith("the release is refused: 1 private value in 8 places; wanted none")
     fingerprint = fingerprint_of(KEY, "GITHUB_TOKEN", planted)
     assert lines[0] == (
-        f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (4 places): "
+        f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (6 places): "
         "GITHUB_TOKEN: cat .env [GITHUB_TOKEN, 40 characters]"
     )
     assert planted not in str(caught.value)
