@@ -82,7 +82,8 @@ class Batch:
         self._load(connection, of_calls.values(), intents)
         self._look_elsewhere(connection, intents)
         closing = [row for close in closes if (row := self._close(of_calls, close)) is not None]
-        replies |= {key: str(row["reply"]) for key, row in self._answers.items()}
+        here = {key: str(row["reply"]) for key, row in self._answers.items()}
+        replies = here | replies  # of two answers the one that was booked first stays
         opening = [row for intent in intents if (row := self._grant(opened, replies, intent)) is not None]
         self._write(connection, closing, opening)
 

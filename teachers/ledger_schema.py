@@ -25,6 +25,7 @@ from sqlalchemy import create_engine as sqlalchemy_engine
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from records.errors import LedgerError
 from records.files import make_private_file
@@ -112,6 +113,21 @@ def insert_or_ignore(connection: Connection, table: Table, values: dict[str, Any
     connection.execute(_ignoring(connection.dialect.name, table), values)
 
 
+def _is_busy(error: BaseException) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Switches to the write-ahead log. Where another process does the same just then SQLite does not wait,
+    whatever the busy timeout: it sees a deadlock (https://www.sqlite.org/c3ref/busy_handler.html)."""
+    pause = wait_random(0.01, 0.1)
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_busy), stop=stop_after_delay(BUSY_TIMEOUT_S), wait=pause, reraise=True
+    ):
+        with attempt:
+            connection.execute("PRAGMA journal_mode = WAL")
+
+
 def _prepare_sqlite(engine: Engine) -> None:
     """Writers queue at BEGIN IMMEDIATE, so that no transaction has to be given up half-way. A commit is on
     the disk when it returns: an intent that a power cut takes back would be money nobody knows of."""
@@ -120,7 +136,7 @@ def _prepare_sqlite(engine: Engine) -> None:
     def _connect(connection: sqlite3.Connection, _record: object) -> None:
         connection.isolation_level = None
         connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_log(connection)
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier, Thread
 
 import pytest
 from sqlalchemy import text
@@ -273,3 +274,24 @@ def test_a_commit_is_on_the_disk_when_it_returns(tmp_path: Path) -> None:
         ]
     engine.dispose()
     assert modes == ["wal", 2]
+
+
+def test_many_may_make_the_same_ledger_at_once(tmp_path: Path) -> None:
+    """SQLite's busy timeout does not hold for the switch to its log: one in thirty was refused."""
+    refused: list[str] = []
+
+    def make(path: Path, together: Barrier) -> None:
+        together.wait()
+        try:
+            Ledger(sqlite_url(path)).close()
+        except LedgerError as error:
+            refused.append(str(error))
+
+    for number in range(25):
+        together = Barrier(6)
+        makers = [Thread(target=make, args=(tmp_path / f"{number}.db", together)) for _ in range(6)]
+        for maker in makers:
+            maker.start()
+        for maker in makers:
+            maker.join()
+    assert refused == []
