@@ -48,12 +48,12 @@ demo: $(VENV)/.run-ready
 test: $(VENV)/.dev-ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 test-all: $(VENV)/.train-ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
 
 check: $(VENV)/.dev-ready
 	$(BIN)/ruff check .

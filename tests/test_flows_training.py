@@ -14,7 +14,7 @@ from training_releases import released, tiny_model
 from flows.settings import RunSettings, load_settings
 from flows.summary import ReleaseOutcome
 from flows.training_release import find_release
-from flows.training_work import train_after_release
+from flows.training_work import train_after_release, train_on
 from records.errors import ReleaseError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,6 +67,23 @@ def test_a_tag_of_the_hub_stands_for_its_commit(hub: object, monkeypatch: pytest
     found = find_release("ann/set@2026.11.21", Path("none"))
     assert (found.name, found.version, found.digest) == ("ann--set", "2026.11.21", commit)
     assert (found.repository, found.path) == ("ann/set", None)
+
+
+@pytest.mark.slow
+def test_a_release_at_the_hub_is_trained_on(
+    hub: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = released(tmp_path / "releases")
+    files = {str(path.relative_to(made.path)): path.read_bytes() for path in made.path.rglob("*.*")}
+    commit = hub.put("ann/set", files, tag="2026.11.21")  # type: ignore[attr-defined]
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    model = str(tiny_model(tmp_path / "tiny"))
+    training = {"model": model, "output": str(tmp_path / "out"), "max_steps": 1, "device": "cpu"}
+    settings = RunSettings.model_validate({"workspace": tmp_path / "w", "training": training})
+    trained = train_on(settings, "ann/set@2026.11.21")
+    assert trained.path == tmp_path / "out" / "ann--set" / "2026.11.21"
+    assert trained.report["release"]["digest"] == commit
+    assert trained.report["rows"]["train"]["used"] == 8
 
 
 def after(tmp_path: Path, created: bool, **training: object) -> dict | None:
@@ -123,7 +140,7 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     text = (ROOT / "configs" / "demo.toml").read_text()
     text = text.replace("../examples", str(ROOT / "examples")).replace("../demo-workspace", "w")
     config.write_text(
-        f"{text}\n[training]\nmodel = '{tiny}'\nmax_steps = 2\nmax_length = 1024\nbatch = 2\naccumulate = 1\n"
+        f"{text}\n[training]\nmodel = '{tiny}'\nmax_steps = 2\nmax_length = 3000\nbatch = 2\naccumulate = 1\n"
         "device = 'cpu'\nafter_release = true\n"
     )
     done = tracemill("run", config, "--json")
@@ -137,8 +154,8 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     report = json.loads((Path(found["path"]) / "training.json").read_text())
     assert [entry["step"] for entry in report["losses"]] == [1, 2]
     assert (Path(found["path"]) / "model.safetensors").stat().st_size > 10_000
-    config.write_text(f"{config.read_text()}simulated = true\noutput = 'after'\n[pairs]\nper_trace = 7\n")
-    again = tracemill("run", config, "--json")
+    config.write_text(f"{config.read_text()}simulated = true\noutput = 'after'\n[pairs]\nper_trace = 3\n")
+    again = tracemill("run", config, "--rebuild", "--json")
     assert again.returncode == 0, again.stderr[-2000:]
     record = json.loads(again.stdout)
     assert record["training"]["path"] == str(tmp_path / "after" / "demo" / record["release"]["version"])
