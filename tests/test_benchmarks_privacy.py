@@ -16,6 +16,7 @@ FOLDER = Path(__file__).resolve().parent.parent / "benchmarks" / "privacy"
 MODULES = ("corpus", "drivers", "judging", "report", "scores", "tools")
 PER_KIND = 8
 SMALL_MB = 0.4
+ORDINARY_MB = 4.0  # which packages are installed decides what a smaller sample holds
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +138,7 @@ def test_our_redactor_holds_the_thresholds_on_the_half_it_was_not_tuned_on(
 
 def test_our_redactor_gives_few_false_alarms_on_ordinary_text(bench: SimpleNamespace) -> None:
     redactor = Redactor(key=b"benchmark")
-    texts = bench.report.ordinary(bench.corpus.SEED, SMALL_MB)
+    texts = bench.report.ordinary(bench.corpus.SEED, ORDINARY_MB)
     per_mb = {}
     for name, each in texts.items():
         if each:
