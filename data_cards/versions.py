@@ -40,6 +40,12 @@ def versions_in(folder: Path) -> list[str]:
     return sorted(names, key=version_key)
 
 
+def releases_in(folder: Path) -> dict[str, list[str]]:
+    """The releases below a folder by name, versions oldest first; names without one are left out."""
+    found = {each.name: versions_in(each) for each in sorted(folder.glob("*"))}
+    return {name: versions for name, versions in found.items() if versions}
+
+
 def next_version(latest: str | None, created: datetime, major: int = 1) -> str:
     """The version of the day, later than the latest whatever the clock says, of this major version or the
     latest's where that is later."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from data_cards.hub import Pushed
 from data_cards.manifest import Manifest, read_manifest
-from data_cards.versions import versions_in
+from data_cards.versions import releases_in
 from records.errors import ReleaseError
 from records.files import read_json_file, write_json
 from records.workspace import Workspace
@@ -30,7 +30,7 @@ def find_release(work: Workspace, asked: str | None) -> Local:
     Raises ReleaseError where there is none or more than one.
     """
     name, _, version = (asked or "").partition("@")
-    there = releases_of(work)
+    there = releases_in(work.releases_dir)
     if not there:
         raise ReleaseError(f"{work.root} holds no release", "one", "make it with `tracemill release`")
     fitting = {each: versions for each, versions in there.items() if name in ("", each)}
@@ -44,12 +44,6 @@ def find_release(work: Workspace, asked: str | None) -> Local:
         raise ReleaseError(f"{work.root} holds {what}", f"NAME@VERSION, such as {known}")
     folder = work.releases_dir / found[0][0] / found[0][1]
     return Local(folder, read_manifest(folder))
-
-
-def releases_of(work: Workspace) -> dict[str, list[str]]:
-    """Versions by name, oldest first."""
-    found = {folder.name: versions_in(folder) for folder in sorted(work.releases_dir.glob("*"))}
-    return {name: versions for name, versions in found.items() if versions}
 
 
 def note_pushed(work: Workspace, name: str, pushed: Pushed, endpoint: str) -> None:

@@ -9,8 +9,8 @@ from data_cards.hub import Pusher
 from data_cards.hub_errors import Patience
 from data_cards.hub_state import manifest_at, open_hub
 from data_cards.manifest import Published, read_manifest
-from data_cards.versions import REPO_ID
-from flows.publish_find import find_release, pushed_of, releases_of
+from data_cards.versions import REPO_ID, releases_in
+from flows.publish_find import find_release, pushed_of
 from records.errors import ReleaseError
 from records.workspace import Workspace
 
@@ -24,7 +24,7 @@ def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
     Raises ReleaseError where the Hub cannot be read.
     """
     lines: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, versions in releases_of(work).items():
+    for name, versions in releases_in(work.releases_dir).items():
         noted = pushed_of(work, name)
         for version in versions:
             manifest = Published.of(read_manifest(work.releases_dir / name / version))

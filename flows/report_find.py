@@ -7,7 +7,7 @@ from pathlib import Path
 from data_cards.manifest import MANIFEST, read_manifest
 from data_cards.report import renew_report
 from data_cards.report_model import REPORT_PAGE
-from data_cards.versions import versions_in
+from data_cards.versions import releases_in
 from flows.runs import DEFAULT_WORKSPACE
 from records.errors import ReleaseError
 from records.workspace import Workspace
@@ -19,13 +19,13 @@ def release_folder(asked: str | None, root: Path | None) -> Path:
     if asked and (Path(asked) / MANIFEST).is_file():
         return Path(asked)
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False)
-    there = {path.name: versions_in(path) for path in sorted(work.releases_dir.glob("*"))}
+    there = releases_in(work.releases_dir)
     known = [f"{name}@{version}" for name, versions in there.items() for version in versions]
     name, _, version = (asked or "").partition("@")
     fitting = [
         work.releases_dir / each / versions[-1 if not version else versions.index(version)]
         for each, versions in there.items()
-        if versions and name in ("", each) and (not version or version in versions)
+        if name in ("", each) and (not version or version in versions)
     ]
     if not fitting:
         wanted = ", ".join(known[-5:]) or "one that `tracemill release` made"

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from data_cards.manifest import MANIFEST, read_manifest
-from data_cards.versions import versions_in
+from data_cards.versions import releases_in, versions_in
 from records.errors import ReleaseError
 from train.job import TrainingRelease
 
@@ -30,7 +30,7 @@ def find_release(asked: str, releases_dir: Path) -> TrainingRelease:
         raise ReleaseError(f"{name} holds no release", "a folder that `tracemill release` wrote")
     if name and versions_in(releases_dir / name):
         return _in_folder(releases_dir / name, version)
-    there = sorted(path.name for path in releases_dir.glob("*/") if versions_in(path))
+    there = releases_in(releases_dir)
     raise ReleaseError(
         f"{releases_dir} holds no release {name!r}",
         f"one of {', '.join(there)}" if there else "a release that was made before",
