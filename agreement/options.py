@@ -97,7 +97,10 @@ def options_in_order(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
     told = [
         part for letter, value in sorted(values, key=lambda each: each[0]) for part in (f"-{letter}", value)
     ]
-    return (*sorted(f"-{flag}" for flag in flags), *told, *rest)
+    options = (*sorted(f"-{flag}" for flag in flags), *told)
+    if name == "tar" and rest and not options and _PACKED.fullmatch(rest[0]):
+        return ("--", *rest)  # an operand that would be read as flags if it came first
+    return (*options, *rest)
 
 
 def _spelled(name: str, words: tuple[str, ...]) -> tuple[str, ...]:

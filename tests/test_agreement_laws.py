@@ -138,6 +138,12 @@ def test_options_in_order_are_in_order(name: str, words: tuple[str, ...]) -> Non
         assert options_in_order(name, once) == once
 
 
+def test_an_operand_of_tar_never_becomes_its_flags() -> None:
+    operand = options_in_order("tar", ("--verbose", "xzf"))
+    assert operand == options_in_order("tar", operand) == ("--", "xzf")
+    assert options_in_order("tar", ("xzf", "a.tgz")) == ("-x", "-f", "a.tgz")
+
+
 @given(
     st.lists(st.lists(st.sampled_from(["a  ", "", "b\t", " c", "\x00"]), min_size=1, max_size=4), max_size=3)
 )
