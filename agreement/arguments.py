@@ -40,7 +40,10 @@ def canonical_arguments(
     if rule is not None and rule.folder:
         given = _moved(given, rule)
     kept: dict[str, Any] = {}
+    ignored = rule.ignored if rule is not None else ()
     for name, value in given.items():
+        if name in ignored:
+            continue
         schema = properties.get(name)
         value = _value(name, value, schema if _is_schema(schema) else _ANY, rule, cwd)
         if not _is_idle(name, value, schema, name in required, rule, cwd):
@@ -68,7 +71,7 @@ def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(schema, dict | Mapping)  # a dict is told much faster
+    return type(schema) is dict or isinstance(schema, Mapping)  # a dict is told much faster
 
 
 def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
@@ -127,8 +130,6 @@ def _is_idle(
     name: str, value: Any, schema: Any, required: bool, rule: ToolRule | None, cwd: str | None
 ) -> bool:
     """True where leaving the argument out would do the same."""
-    if rule is not None and name in rule.ignored:
-        return True
     if value is None:
         return True
     if required:

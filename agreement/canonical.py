@@ -13,7 +13,8 @@ from typing import Any
 import orjson
 
 from agreement.arguments import canonical_arguments, composed, fold_text
-from harnesses.operations import call_effect, operation_of
+from harnesses.operations import call_effect, told_by
+from harnesses.shell_operations import Effect
 from harnesses.text_calls import calls_of
 from harnesses.tool_specs import wire_name
 from harnesses.vocabulary import Operation
@@ -27,11 +28,11 @@ _BY_CLASS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
 @dataclass(frozen=True, slots=True)
 class Canonical:
     """An action in normal form: its key, and what it does. `counting`: the calls it is compared by in order,
-    each with its arguments in normal form (None where they are no object) and whether it changes anything."""
+    each with its arguments in normal form (None where they are no object) and its effect."""
 
     key: str
     operation: Operation
-    counting: tuple[tuple[ToolCall, dict[str, Any] | None, bool], ...] = ()
+    counting: tuple[tuple[ToolCall, dict[str, Any] | None, Effect], ...] = ()
 
 
 def exact_key(action: Action) -> str:
@@ -39,7 +40,8 @@ def exact_key(action: Action) -> str:
     if action.tool_calls:
         parts = [_exact_text(call) for call in action.tool_calls]
         return f"exact:{digest('calls', *parts)}"
-    text = unicodedata.normalize("NFC", action.text).strip()
+    text = action.text if action.text.isascii() else unicodedata.normalize("NFC", action.text)
+    text = text.strip()
     return f"exact:{digest('text', text)}" if text else EMPTY_KEY
 
 
@@ -60,31 +62,33 @@ def canonical(
     calls are a set, mutating ones a sequence. What cannot be read is compared as folded text, and equals
     nothing that can. Never raises.
     """
-    operation = operation_of(action, harness)
-    calls = _counting(calls_of(action, harness), harness)
-    given = [canonical_arguments(call, _tool(call, tools), cwd, harness) for call in calls]
-    keys = [_call_text(call, arguments) for call, arguments in zip(calls, given, strict=True)]
-    mutating = [call_effect(call, harness).mutating for call in calls]
-    if operation in _BY_CLASS and len(calls) <= 1:
+    calls = calls_of(action, harness)
+    effects = [call_effect(call, harness) for call in calls]
+    operation = told_by(effects, action, harness)[0]
+    counting = _counting(calls, effects)
+    given = [canonical_arguments(call, _tool(call, tools), cwd, harness) for call, _ in counting]
+    keys = [_call_text(call, arguments) for (call, _), arguments in zip(counting, given, strict=True)]
+    if operation in _BY_CLASS and len(counting) <= 1:
         key = _BY_CLASS[operation]
-    elif not calls:
+    elif not counting:
         key = EMPTY_KEY
     else:
-        key = f"{operation}:{digest(*in_order(keys, mutating))}"
-    return Canonical(key, operation, tuple(zip(calls, given, mutating, strict=True)))
+        key = f"{operation}:{digest(*in_order(keys, [effect.mutating for _, effect in counting]))}"
+    told = [(call, own, effect) for (call, effect), own in zip(counting, given, strict=True)]
+    return Canonical(key, operation, tuple(told))
 
 
-def _counting(calls: tuple[ToolCall, ...], harness: str) -> tuple[ToolCall, ...]:
-    if len(calls) == 1:
-        return calls
-    rest = tuple(call for call in calls if call_effect(call, harness).operation != Operation.PLAN)
-    return rest or calls
+def _counting(calls: Sequence[ToolCall], effects: Sequence[Effect]) -> list[tuple[ToolCall, Effect]]:
+    every = list(zip(calls, effects, strict=True))
+    if len(every) == 1:
+        return every
+    return [each for each in every if each[1].operation != Operation.PLAN] or every
 
 
-def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> list[str]:
+def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> Sequence[str]:
     """The keys in order, each run of read-only ones sorted and without repeats."""
     if len(keys) == 1:
-        return list(keys)
+        return keys
     ordered: list[str] = []
     run: set[str] = set()
     for key, changes in zip(keys, mutating, strict=True):
@@ -98,7 +102,10 @@ def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> list[str]:
 
 def _tool(call: ToolCall, tools: Sequence[ToolSpec]) -> ToolSpec | None:
     name = wire_name(call.name)
-    return next((tool for tool in tools if tool.name == name), None)
+    for tool in tools:
+        if tool.name == name:
+            return tool
+    return None
 
 
 def _call_text(call: ToolCall, arguments: dict[str, Any] | None) -> str:

@@ -11,8 +11,7 @@ from agreement.searches import native_names, native_search
 from agreement.shell_deeds import shell_deeds
 from agreement.world import World
 from harnesses.harness import harness_for, rule_for
-from harnesses.operations import call_effect
-from harnesses.shell_operations import join_path
+from harnesses.shell_operations import Effect, join_path
 from harnesses.sql import sql_form, sql_operation
 from harnesses.tool_specs import wire_name
 from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
@@ -22,9 +21,11 @@ from records.message import ToolCall, read_arguments
 _TEXTS = ("content", "file_text")
 
 
-def deeds_of(call: ToolCall, arguments: dict[str, Any] | None, world: World) -> tuple[Deed, ...]:
+def deeds_of(
+    call: ToolCall, arguments: dict[str, Any] | None, effect: Effect, world: World
+) -> tuple[Deed, ...]:
     """The deeds of a call, at least one; `arguments` are its own in normal form, None where they are no
-    object. Never raises on what a model may emit."""
+    object, `effect` what `call_effect` says of it. Never raises on what a model may emit."""
     name = wire_name(call.name)
     rule = rule_for(harness_for(world.harness), call.name)
     if arguments is None:
@@ -41,8 +42,8 @@ def deeds_of(call: ToolCall, arguments: dict[str, Any] | None, world: World) -> 
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
         patch = next((arguments[key] for key in rule.target if isinstance(arguments.get(key), str)), "")
-        return _patch(patch, world) or (_plain(call, name, arguments, world),)
-    return (_known(call, name, arguments, rule, world),)
+        return _patch(patch, world) or (_plain(effect, name, arguments, rule, world),)
+    return (_known(effect, name, arguments, rule, world),)
 
 
 def _with(deeds: tuple[Deed, ...], rest: Mapping[str, Any]) -> tuple[Deed, ...]:
@@ -74,8 +75,8 @@ def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> Deed:
     return Deed(operation, effect, intent, mutating, names=statement.names, asks=asks, decisive=False)
 
 
-def _known(call: ToolCall, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
-    operation = call_effect(call, world.harness).operation
+def _known(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
+    operation = effect.operation
     if operation == Operation.FINISH or operation == Operation.ASK:
         return Deed(operation, (str(operation),), (str(operation),), operation == Operation.FINISH)
     if operation == Operation.SEARCH:
@@ -84,7 +85,7 @@ def _known(call: ToolCall, name: str, arguments: Mapping[str, Any], rule: ToolRu
     else:
         path = _path(arguments, rule, world)
         found = _on_file(operation, path, arguments, world) if path is not None else None
-    return found or _plain(call, name, arguments, world)
+    return found or _plain(effect, name, arguments, rule, world)
 
 
 def _on_file(operation: Operation, path: str, arguments: Mapping[str, Any], world: World) -> Deed | None:
@@ -97,14 +98,12 @@ def _on_file(operation: Operation, path: str, arguments: Mapping[str, Any], worl
     return edit_deed(path, changes_of(arguments), world) if operation == Operation.EDIT else None
 
 
-def _plain(call: ToolCall, name: str, arguments: Mapping[str, Any], world: World) -> Deed:
+def _plain(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
     """A call as it stands: what it is about is its intent."""
-    effect = call_effect(call, world.harness)
-    rule = rule_for(harness_for(world.harness), call.name)
     target = effect.target
-    if rule is not None and rule.paths and target is not None and target != rule.standing:
+    if rule.paths and target is not None and target != rule.standing:
         target = join_path(world.cwd or "", target)
-    if target is not None and rule is not None and target == rule.standing:
+    if target is not None and target == rule.standing:
         target = world.open_file or target
     kind = str(effect.operation)
     intent = (kind, target) if target is not None else (kind, name)

@@ -1,7 +1,7 @@
 """The text of a file as far as a context has shown it: pieces by line number, changed as edits change it."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agreement.edits import Change
 
@@ -28,6 +28,9 @@ class FileText:
 
     pieces: tuple[Piece, ...] = ()
     total: int | None = None
+    _done: list[tuple[tuple[Change, ...], "FileText | None"]] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )
 
     @property
     def whole(self) -> bool:
@@ -64,9 +67,12 @@ class FileText:
 
     def changed(self, changes: tuple[Change, ...]) -> "FileText | None":
         """After the changes, one after the other; None where one cannot be made on what is known."""
+        if self._done and self._done[0][0] == changes:  # asked for when it was compared, and again as done
+            return self._done[0][1]
         state: FileText | None = self
         for change in changes:
             state = _changed(state, change) if state is not None else None
+        self._done[:] = [(changes, state)]
         return state
 
 

@@ -60,9 +60,13 @@ def keys(action: Action, world: World) -> Keys:
     if not counting or (form.operation in _ENDS and len(counting) == 1):
         end = _ENDS.get(form.operation, EMPTY_KEY)
         return Keys(exact, form.key, end, end, end)
-    done = [(deed, flag) for call, arguments, flag in counting for deed in deeds_of(call, arguments, world)]
-    deeds, flags = tuple(deed for deed, _ in done), [flag for _, flag in done]
-    work = [(deed, flag) for deed, flag in done if not deed.setup] or done
+    done = [
+        (deed, effect.mutating)
+        for call, arguments, effect in counting
+        for deed in deeds_of(call, arguments, effect, world)
+    ]
+    deeds, flags = tuple([deed for deed, _ in done]), [flag for _, flag in done]
+    work = [each for each in done if not each[0].setup] or done
     effects = [repr(deed.effect) for deed in deeds]
     intents = [repr(deed.intent) for deed, _ in work]
     cls = _class_of(work)
@@ -81,8 +85,10 @@ def keys(action: Action, world: World) -> Keys:
 
 def _class_of(work: Sequence[tuple[Deed, bool]]) -> str:
     """The operation of the first deed that changes something, else of the one that says most."""
-    changing = [deed.operation for deed, flag in work if flag or deed.mutating]
-    return str(changing[0]) if changing else min(str(deed.operation) for deed, _ in work)
+    for deed, flag in work:
+        if flag or deed.mutating:
+            return str(deed.operation)
+    return min([str(deed.operation) for deed, _ in work])
 
 
 def in_dead_zone(one: Keys, other: Keys) -> bool:

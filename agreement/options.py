@@ -53,6 +53,7 @@ _CHATTY = frozenset(["cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown",
 _SAME = {"cp": {"R": "r"}, "rm": {"R": "r"}}
 _LONG = {"--verbose": "-v", "--recursive": "-r", "--reverse": "-r", "--unique": "-u", "--count": "-c"}
 _LINES = re.compile(r"--(?:lines|bytes)=(\S+)")
+_NUMBER = re.compile(r"-\d+")
 _PACKED = re.compile(r"[A-Za-z]*[cxt][A-Za-z]*")
 
 
@@ -108,7 +109,7 @@ def _spelled(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
     if name == "tar" and words and _PACKED.fullmatch(words[0]):
         words = (f"-{words[0]}", *words[1:])
     if name in ("head", "tail"):
-        words = tuple(f"-n{word[1:]}" if re.fullmatch(r"-\d+", word) else word for word in words)
+        words = tuple(f"-n{word[1:]}" if _NUMBER.fullmatch(word) else word for word in words)
         words = tuple(
             _LINES.sub(lambda m: f"-{m[0][2].replace('l', 'n').replace('b', 'c')}{m[1]}", w) for w in words
         )

@@ -52,6 +52,10 @@ _ACTIONS = frozenset(
         "-prune",
     }
 )
+_LAYOUT = re.compile(r"--(?:color|line-number|no-h)")
+_LETTERS = re.compile(r"-[A-Za-z]+")
+_AROUND = re.compile(r"-[ABCm]?\d+")
+_TEST = re.compile(r"-[a-z]")
 _SWAPPED = re.compile(r"\\?[|(){}+?]")
 
 
@@ -115,16 +119,12 @@ def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...]) ->
             options.add(f"in {_FILES[name]}{_name(value)}")
         elif word.startswith("--"):
             options |= {_LONG[name]} if name in _LONG else set()
-            if (
-                name not in _LONG
-                and name not in _CONTEXT
-                and not re.match(r"--(?:color|line-number|no-h)", name)
-            ):
+            if name not in _LONG and name not in _CONTEXT and not _LAYOUT.match(name):
                 return None
-        elif re.fullmatch(r"-[A-Za-z]+", word):
+        elif _LETTERS.fullmatch(word):
             dialect = "extended" if "E" in word or "P" in word else "fixed" if "F" in word else dialect
             options |= {_COUNTED[letter] for letter in word[1:] if letter in _COUNTED}
-        elif word not in _CONTEXT and not re.fullmatch(r"-[ABCm]?\d+", word):
+        elif word not in _CONTEXT and not _AROUND.fullmatch(word):
             operands.append(word)
     if not patterns and operands:
         patterns.append(operands.pop(0))
@@ -156,7 +156,7 @@ def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
             return None
         if test == "-print":
             continue
-        value = words.pop(0) if words and not re.match(r"-[a-z]", words[0]) else ""
+        value = words.pop(0) if words and not _TEST.match(words[0]) else ""
         if test in ("-name", "-iname"):
             names.append(_name(value))
             tests |= {"i"} if test == "-iname" else set()

@@ -1,9 +1,10 @@
 """When a step's label can no longer change, so that no further teacher needs to be asked there.
 
-Curtailed voting: votes are counted as they come, cheapest teacher first, and counting ends once no vote
-that is still out can matter. The label of a step is `label_of`'s: the group of actions one is chosen from,
-or that none is. `lossless` never changes it; `tiered` also ends a step at which all votes so far are for the
-student's own action, which a later majority might have outvoted.
+Curtailed voting: votes are counted as they come, cheapest teacher first, and counting ends once no vote that
+is still out can matter. The label of a step is `label_of`'s: the group of actions one is chosen from, or that
+none is. `lossless` never changes it; `tiered` also ends a step at which all votes so far are for the
+student's own action, which a later majority might have outvoted. `value` is `lossless` here: what asking on
+is worth is judged by `teachers.gate_stop`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +24,7 @@ from records.message import Action, ToolSpec
 from records.reply import TeacherReply
 from records.state import TraceState
 
-Stop = Literal["off", "lossless", "tiered"]
+Stop = Literal["off", "lossless", "tiered", "value"]
 CERTAIN = "the pair is certain"
 HOPELESS = "no pair can come of it"
 AGREED = "the first teacher agrees with the student"
@@ -67,6 +68,8 @@ def together(
     what the ones before it answer; at least 1 where any is waiting."""
     if stop == "off" or len(waiting) < 2:
         return len(waiting)
+    if stop == "value":
+        return 1
     wide = 1
     while wide < min(len(waiting), _MOST_TOGETHER):
         if _may_settle(votes, student, waiting, wide, policy, stop):
@@ -118,6 +121,18 @@ class Referee:
         why = settled(*asked)
         idle = len(waiting) - len(voters)
         return Standing(why, 0 if why else idle + together(*asked))
+
+    def told(
+        self, step_id: str, replies: Sequence[TeacherReply], teachers: Sequence[str]
+    ) -> tuple[Keys, list[Keys | None]]:
+        """What the student did at a step that is known, and what each of these teachers voted for; None for
+        one that has no vote."""
+        votes = {vote.teacher: vote.keys for vote in self._votes(step_id, replies)}
+        return self._student(step_id)[1], [votes.get(teacher) for teacher in teachers]
+
+    def knows(self, step_id: str) -> bool:
+        """Whether it can say anything of a step."""
+        return step_id in self._states
 
     def _may_vote(self, family: str, state: TraceState) -> bool:
         kin = family == state.step.family != UNKNOWN

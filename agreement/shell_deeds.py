@@ -26,13 +26,19 @@ from harnesses.shell_tables import HAND_IN
 from harnesses.vocabulary import Operation
 
 _RANGE = re.compile(r"(\d+)(?:,(\d+|\$))?p")
+_FROM = re.compile(r"\+\d+")
+_SHOWING = re.compile(r"-[nAbetsv]+|-ba|a")
 _COUNT = re.compile(r"-n?(\d+)|--lines=(\d+)")
+_SUBCOMMAND = re.compile(r" (?!\d)")
+"""A program is told what to do by a word behind it, but not by a number."""
+_LISTERS = frozenset({"ls", "echo"})
 _VERSION = re.compile(r"(?<=^python)3(?:\.\d+)?$")
 _VERSIONED = re.compile(r"^python3(?:\.\d+)?(?= )")
 DRAWING = tuple(
     (name,) for name in ("cut", "jq", "yq", "strings", "xxd", "od", "diff", "cmp", "column", "uniq")
 )
 """Programs that draw something out of a file or make another form of it."""
+_AFTER_TESTS = (("tail",), ("head",), ("grep",), ("cat",))
 _SPLITS = frozenset({"", ";", "&&"})
 
 
@@ -89,18 +95,20 @@ def _whole(placed: Sequence[Placed], form: Any) -> Deed:
 def _pipeline_deed(pipeline: Sequence[Placed], total_of: Callable[[str], int | None]) -> Deed:
     commands = without_xargs(without_cat([each.command for each in pipeline]))
     folder = pipeline[0].folder
-    if not any(_writes(command) for command in commands):
-        words = unwrap(commands[0].argv)
+    reading = not any(_writes(command) for command in commands)
+    if reading:
         found = (
             _read_of(commands, folder, total_of)
             or _list_of(commands, folder)
-            or search_of(words, folder, _then(commands))
+            or search_of(unwrap(commands[0].argv), folder, _then(commands))
             or _search_in_found(commands, folder)
-            or (test_deed(words, folder) if _tests(commands, folder) else None)
         )
         if found is not None:
             return found
-    return _other([Placed(folder, command) for command in commands])
+    effects = [(simple_effect(command, folder), command) for command in commands]
+    if reading and _tests(effects) and (found := test_deed(unwrap(commands[0].argv), folder)) is not None:
+        return found
+    return _other(commands, effects, folder)
 
 
 def _search_in_found(commands: Sequence[Simple], folder: str) -> Deed | None:
@@ -132,17 +140,19 @@ def _cuts(argv: tuple[str, ...]) -> bool:
     )
 
 
-def _tests(commands: Sequence[Simple], folder: str) -> bool:
-    effect = simple_effect(commands[0], folder)
-    rest = all(command.argv[:1] in (("tail",), ("head",), ("grep",), ("cat",)) for command in commands[1:])
-    return effect is not None and effect.operation == Operation.RUN_TEST and rest
+_Effects = Sequence[tuple[Effect | None, Simple]]
 
 
-def _other(pipeline: Sequence[Placed]) -> Deed:
-    folder, commands = pipeline[0].folder, [each.command for each in pipeline]
-    effects = [(simple_effect(command, folder), command) for command in commands]
+def _tests(effects: _Effects) -> bool:
+    first = effects[0][0]
+    if first is None or first.operation != Operation.RUN_TEST:
+        return False
+    return all(command.argv[:1] in _AFTER_TESTS for _, command in effects[1:])
+
+
+def _other(commands: Sequence[Simple], effects: _Effects, folder: str) -> Deed:
     judged = choose_effect([(effect, command) for effect, command in effects if effect is not None])
-    parts = normal_pipeline([(each.folder, *_parts(each.command, judged.mutating)) for each in pipeline])
+    parts = normal_pipeline([(folder, *_parts(command, judged.mutating)) for command in commands])
     setup = all(is_setup(command) for command in commands)
     decisive = judged.operation in (Operation.EDIT, Operation.CREATE, Operation.VCS, Operation.FINISH)
     intent = _intent(judged, parts, commands, folder)
@@ -156,17 +166,25 @@ def _intent(judged: Effect, parts: Sequence[Any], commands: Sequence[Simple], fo
     if judged.operation == Operation.CREATE and judged.target:
         return create_intent(judged.target)
     if judged.operation == Operation.LIST and judged.target:
-        return ("list", _listed(join_path(folder, judged.target)))
+        return ("list", _listed(join_path(folder, judged.target)), *_done(commands, _LISTERS))
     if judged.operation in (Operation.EDIT, Operation.READ) and judged.target:
         through = tuple(part[1][:1] for part in parts[1:] if not _cuts(part[1]))
-        found = found_by(commands[0].argv)
-        done = found.then[:1] if found is not None else ()
+        done = _done(commands)
+        if done == ("cat",) and through:  # what goes through cat is given to the next program
+            done, through = through[0], through[1:]
         drawn = commands[0].argv[:1] if commands[0].argv[:1] in DRAWING else ()
         return (str(judged.operation), join_path(folder, judged.target), *done, *drawn, *through)
-    scripted = judged.operation != Operation.RUN or " " in (judged.target or "")
+    scripted = judged.operation != Operation.RUN or _SUBCOMMAND.search(judged.target or "")
     if scripted:
         return (str(judged.operation), _VERSIONED.sub("python", judged.target or "") or None)
     return ("run", tuple(_gist(part) for part in parts if not _cuts(part[1])) or tuple(parts))
+
+
+def _done(commands: Sequence[Simple], but: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """The program that a `find` runs for its hits, if it runs one and not one of these."""
+    found = found_by(commands[0].argv)
+    then = found.then[:1] if found is not None else ()
+    return () if but.issuperset(then) else then
 
 
 def _listed(path: str) -> str:
@@ -222,12 +240,12 @@ def _lines_of(argv: tuple[str, ...]) -> tuple[str | None, int, int | None] | Non
     elif program == "head":
         last, words = _count(words)
     elif program == "tail":
-        if words[:1] == ["-n"] and words[1:2] and re.fullmatch(r"\+\d+", words[1]):
+        if words[:1] == ["-n"] and words[1:2] and _FROM.fullmatch(words[1]):
             first, words = int(words[1]), words[2:]
         else:
             return None
     elif program in ("cat", "nl", "less", "more"):
-        words = [word for word in words if not re.fullmatch(r"-[nAbetsv]+|-ba|a", word)]
+        words = [word for word in words if not _SHOWING.fullmatch(word)]
     else:
         return None
     if len(words) > 1 or any(word.startswith("-") or "*" in word for word in words):

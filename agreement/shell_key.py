@@ -13,6 +13,8 @@ from harnesses.shell_operations import join_path
 from records.quick_init import quick_init
 
 _NO_EFFECT_REDIRECTS = frozenset({("2>&", "1")})
+_IDLE = (("||", ("true",)), ("|", ("cat",)))
+_SUBSHELL = frozenset("()")
 _PLAIN_PATH = re.compile(r"^[\w./@+-]+$")
 
 
@@ -35,7 +37,7 @@ def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
     it does not reach further.
     """
     commands = parse_command(line)
-    if not commands or any(command.joiner in ("(", ")") for command in commands):
+    if not commands or any(command.joiner in _SUBSHELL for command in commands):
         return None
     folder = cwd or ""
     placed: list[Placed] = []
@@ -57,7 +59,7 @@ def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
         words = bash_words(line)
         return None if words is None else ("words", *words)
     home = cwd or ""
-    return tuple(_plain(each.command, "" if each.folder == home else each.folder) for each in placed)
+    return tuple([_plain(each.command, "" if each.folder == home else each.folder) for each in placed])
 
 
 def _plain(command: Simple, folder: str) -> tuple[Any, ...]:
@@ -76,15 +78,22 @@ def _folder_after(command: Simple, folder: str) -> str | None:
     """The folder after a plain `cd X`; None for anything else."""
     if command.joiner not in ("", "&&", ";") or command.argv[:1] != ("cd",) or len(command.argv) != 2:
         return None
-    if command.redirects or command.assignments or command.keywords:
+    if _redirected(command) or command.assignments or command.keywords:
         return None
     return join_path(folder, command.argv[1]) if _PLAIN_PATH.match(command.argv[1]) else None
 
 
+def _redirected(command: Simple) -> bool:
+    """Whether its output or input is another than the shell's."""
+    redirects = command.redirects
+    return bool(redirects) and any(each not in _NO_EFFECT_REDIRECTS for each in redirects)
+
+
 def _is_no_effect(command: Simple) -> bool:
-    if command.redirects or command.assignments or command.keywords or command.heredoc is not None:
+    if (command.joiner, command.argv) not in _IDLE:
         return False
-    return (command.joiner, command.argv) in (("||", ("true",)), ("|", ("cat",)))
+    heard = _redirected(command) or command.assignments or command.keywords
+    return not heard and command.heredoc is None
 
 
 def _normal(command: Simple, joiner: str, folder: str) -> Simple:

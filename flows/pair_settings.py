@@ -1,5 +1,7 @@
 """The settings of pairs beyond the vote: their wording, caps, and whether siblings are looked for."""
 
+from dataclasses import fields
+
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
 
 from pairs.caps import Caps
@@ -25,10 +27,11 @@ class PairSettings(BaseModel):
     """Largest share of the rows that are of one repository."""
     cell_share: float = Field(_CAPS.cell_share, ge=0, le=1)
     """Largest share of the rows with the same classes of chosen and rejected action."""
+    deciding_share: float = Field(_CAPS.deciding_share, ge=0, le=1)
+    """Least share of the rows in which a side edits files, runs tests or finishes; other rows make room."""
     floor: NonNegativeInt = _CAPS.floor
     """Rows that caps leave, where there are as many."""
 
     def caps(self) -> Caps:
         """The caps these settings name."""
-        names = ("per_trace", "per_operation", "repository_share", "cell_share", "floor")
-        return Caps(**{name: getattr(self, name) for name in names})
+        return Caps(**{each.name: getattr(self, each.name) for each in fields(Caps)})

@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -23,7 +23,8 @@ _EDITOR = {
     "undo_edit": Operation.EDIT,
 }
 _NO_SUFFIX = frozenset({"makefile", "dockerfile", "license", "readme", "changelog", "gemfile", "rakefile"})
-_QUESTION = re.compile(r"\?[\s\"'*_)\]]*$")
+_BEHIND = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\"'*_)]"
+"""Blanks, quotes and marks that may stand behind a question mark at the end."""
 _MAX_TARGET = 300
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
@@ -46,12 +47,18 @@ def target_of(action: Action, harness: str) -> str | None:
 
 def operation_and_target(action: Action, harness: str) -> tuple[Operation, str | None]:
     """What an action does and what it is about (`operation_of`, `target_of`)."""
-    effect = _deciding(action, harness)
-    if effect is not None:
+    return told_by([call_effect(call, harness) for call in calls_of(action, harness)], action, harness)
+
+
+def told_by(effects: Sequence[Effect], action: Action, harness: str) -> tuple[Operation, str | None]:
+    """`operation_and_target` of an action whose calls have these effects."""
+    if effects:
+        effect = _deciding(effects)
         return effect.operation, effect.target
     if not action.text.strip() or not harness_for(harness).text_ends:
         return Operation.OTHER, None
-    return (Operation.ASK if _QUESTION.search(action.text) else Operation.FINISH), None
+    asks = action.text.rstrip(_BEHIND).endswith("?")
+    return (Operation.ASK if asks else Operation.FINISH), None
 
 
 def is_mutating(call: ToolCall, harness: str) -> bool:
@@ -110,10 +117,9 @@ def _written_effect(arguments: dict[str, Any], rule: ToolRule) -> Effect:
     return Effect(Operation.EDIT, next(iter(patched_files(given)), None), True)
 
 
-def _deciding(action: Action, harness: str) -> Effect | None:
-    effects = [call_effect(call, harness) for call in calls_of(action, harness)]
-    if not effects:
-        return None
+def _deciding(effects: Sequence[Effect]) -> Effect:
+    if len(effects) == 1:
+        return effects[0]
     for effect in effects:
         if effect.mutating:
             return effect

@@ -6,7 +6,7 @@ and its reader falls back to the text.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 
 from records.placeholders import without_angles
@@ -37,6 +37,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
+_ESCAPED = re.compile(r'\\(["\\$`\n])')
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
 _KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
@@ -63,6 +64,8 @@ class Simple:
     @property
     def writes_to(self) -> str | None:
         """The file its standard output goes to, if any."""
+        if not self.redirects:
+            return None
         for operator, target in self.redirects:
             if operator in (">", ">>", ">|", "&>", "&>>", "1>", "1>>") and target != "/dev/null":
                 return target
@@ -74,15 +77,17 @@ class Simple:
         return any(operator.endswith(">>") for operator, _ in self.redirects)
 
 
-@dataclass(slots=True)
 class _Building:
     """A simple command while its tokens arrive; `pending` is a redirect that waits for its target."""
 
-    joiner: str = ""
-    words: list[str] = field(default_factory=list)
-    redirects: list[tuple[str, str]] = field(default_factory=list)
-    heredoc: str | None = None
-    pending: str = ""
+    __slots__ = ("heredoc", "joiner", "pending", "redirects", "words")
+
+    def __init__(self, joiner: str = "") -> None:
+        self.joiner = joiner
+        self.words: list[str] = []
+        self.redirects: list[tuple[str, str]] = []
+        self.heredoc: str | None = None
+        self.pending = ""
 
     def add_word(self, token: str, bodies: list[str]) -> None:
         """Takes a word: a here-document, the target of a redirect, or an argument."""
@@ -105,17 +110,17 @@ class _Building:
         if not words and not self.redirects and self.heredoc is None:
             return None
         start = 0
-        while start < len(words) and (words[start] in _KEYWORDS or _ASSIGNMENT.match(words[start])):
+        for word in words:
+            if word not in _KEYWORDS and not ("=" in word and _ASSIGNMENT.match(word)):
+                break
             start += 1
-        before = words[:start]
-        return Simple(
-            tuple(words[start:]),
-            self.joiner,
-            tuple([word for word in before if word in _KEYWORDS]) if before else (),
-            tuple([word for word in before if word not in _KEYWORDS]) if before else (),
-            tuple(self.redirects),
-            self.heredoc,
-        )
+        keywords: tuple[str, ...] = ()
+        assignments: tuple[str, ...] = ()
+        if start:
+            keywords = tuple([word for word in words[:start] if word in _KEYWORDS])
+            assignments = tuple([word for word in words[:start] if word not in _KEYWORDS])
+            words = words[start:]
+        return Simple(tuple(words), self.joiner, keywords, assignments, tuple(self.redirects), self.heredoc)
 
 
 @lru_cache(maxsize=512)
@@ -144,7 +149,7 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
             built.append(_Building(joiner=";" if token == "\n" else token))
     if built[-1].pending:
         return None
-    return tuple(command for command in (each.finish() for each in built) if command is not None)
+    return tuple([command for each in built if (command := each.finish()) is not None])
 
 
 def _tokens(text: str) -> list[tuple[str, str]] | None:
@@ -159,9 +164,9 @@ def _tokens(text: str) -> list[tuple[str, str]] | None:
         position = end
         kind = match.lastgroup or ""
         if kind == "plain":
-            found.append((kind, match["plain"]))
+            found.append((kind, match[1]))
         elif kind != "blank" and kind != "comment":
-            found.append((kind, match.group()))
+            found.append((kind, match[0]))
     return found if position == len(text) else None
 
 
@@ -177,9 +182,13 @@ def unquote(word: str) -> str:
         return word
     parts = _QUOTED.findall(word)
     return "".join(
-        single or re.sub(r'\\(["\\$`\n])', r"\1", double) or escaped or plain
+        single or (_ESCAPED.sub(_first, double) if "\\" in double else double) or escaped or plain
         for single, double, escaped, plain in parts
     )
+
+
+def _first(found: re.Match[str]) -> str:
+    return found[1]
 
 
 def _take_heredocs(line: str, bodies: list[str]) -> str:

@@ -34,6 +34,9 @@ class Effect:
     mutating: bool
 
 
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_IN_PLACE = re.compile(r"-[a-zA-Z]*i")
+_LINES = re.compile(r"[\d,:$]+p?")
 _PYTHON = re.compile(r"python[\d.]*")
 UNREADABLE = Effect(Operation.RUN, None, True)
 
@@ -92,7 +95,7 @@ def join_path(folder: str, path: str) -> str:
 
 def _past_options(words: tuple[str, ...], values: int) -> tuple[str, ...]:
     start = 0
-    while start < len(words) and (words[start].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[start])):
+    while start < len(words) and (words[start].startswith("-") or _ASSIGNED.match(words[start])):
         start += 1
     return words[start + values :]
 
@@ -123,7 +126,7 @@ def simple_effect(command: Simple, folder: str) -> Effect | None:
     """What one simple command does in `folder`; None where it only passes on what a pipe gives it."""
     words = unwrap(command.argv)
     target = command.writes_to
-    program = posixpath.basename(words[0]) if words else ""
+    program = words[0].rpartition("/")[2] if words else ""
     if target is not None and (command.heredoc is not None or program in ("cat", "echo", "printf", "")):
         operation = Operation.EDIT if command.appends else Operation.CREATE
         return Effect(operation, join_path(folder, target), True)
@@ -197,8 +200,9 @@ def _lists(rest: list[str]) -> bool:
 
 
 def _runs_tests(program: str, words: tuple[str, ...]) -> bool:
-    if PROGRAMS.get(program) == Operation.RUN_TEST:
-        return True
+    known = PROGRAMS.get(program)
+    if known is not None and program not in TEST_DRIVERS:
+        return known == Operation.RUN_TEST
     operands = [word for word in words[1:4] if not word.startswith("-")]
     if program in TEST_DRIVERS:
         return any(TEST_WORD.search(word) for word in operands[:2])
@@ -222,14 +226,14 @@ def _done_to_found(words: tuple[str, ...]) -> Operation | None:
 
 
 def _edits_in_place(words: tuple[str, ...]) -> bool:
-    return any(re.match(r"-[a-zA-Z]*i", word) or word.startswith("--in-place") for word in words[1:])
+    return any(_IN_PLACE.match(word) or word.startswith("--in-place") for word in words[1:])
 
 
 def _last_path(words: tuple[str, ...], folder: str) -> str | None:
     operands = _operands(words)
     if words[0].endswith(("sed", "awk", "perl", "jq")) and not {"-e", "-f"} & set(words):
         operands = operands[1:]
-    names = [word for word in operands if not re.fullmatch(r"[\d,:$]+p?", word)]
+    names = [word for word in operands if not _LINES.fullmatch(word)]
     return join_path(folder, names[-1]) if names else None
 
 
@@ -239,7 +243,7 @@ def _run_target(words: tuple[str, ...], folder: str) -> str:
     program = posixpath.basename(words[0])
     if INTERPRETERS.match(program) and operands and not words[1].startswith("-"):
         return f"{program} {join_path(folder, operands[0])}"
-    if "-c" in words[1:2]:
+    if INTERPRETERS.match(program) and "-c" in words[1:2]:
         return f"{program} -c"
     return " ".join((program, *operands[: 2 if operands[:1] in (["run"], ["exec"]) else 1]))
 

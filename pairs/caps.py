@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
+from harnesses.vocabulary import Operation
 from records.identity import StepId, digest
 from records.pair import DPOPair
 
@@ -16,20 +17,27 @@ Key = Callable[[DPOPair], str | None]
 VERIFIED_POINTS = {"none": 0, "outcome": 1, "lookahead": 2, "execution": 3}
 EVEN_PARTS = 2
 """A share is never less than that of so many even parts: of four repositories each may have half."""
+DECIDING = frozenset(map(str, (Operation.EDIT, Operation.RUN_TEST, Operation.FINISH)))
+"""Operations that decide how a session ends: a row is a deciding one with one of them on either side."""
+LEFT = 3
+"""Of so many rows the cap on those that decide nothing leaves one at least."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
     """How many rows there may be: `per_trace` of a trace, `per_operation` of those with the same class of
     chosen action, `repository_share` (0 to 1) of all rows from a repository, or a project where that is not
-    known, and `cell_share` with the same classes of chosen and rejected action. 0 is no cap. Caps leave
-    `floor` rows where there are as many.
+    known, and `cell_share` with the same classes of chosen and rejected action. `deciding_share` is the least
+    share of rows with a side that edits, tests or finishes (`DECIDING`): other rows go until it is reached,
+    none where there is no such row, and no more than leave a third of all. 0 is no cap. Caps leave `floor`
+    rows where there are as many.
     """
 
     per_trace: int = 8
     per_operation: int = 2
     repository_share: float = 0.03
     cell_share: float = 0.25
+    deciding_share: float = 0.3
     floor: int = 50
 
 
@@ -94,6 +102,7 @@ _OF = {
     "trace_cap": "in a trace",
     "repository_cap": "of one repository",
     "cell_cap": "of one kind of choice",
+    "deciding_cap": "that neither edit, test nor finish",
 }
 _Limit = Callable[[Sequence[str | None]], int | None]
 
@@ -104,6 +113,7 @@ def _steps(caps: Caps) -> list[tuple[str, Key, _Limit]]:
         ("trace_cap", _trace, _fixed(caps.per_trace)),
         ("repository_cap", _repository, _share(caps.repository_share)),
         ("cell_cap", _cell, _share(caps.cell_share)),
+        ("deciding_cap", _undecided, _beside(caps.deciding_share)),
     ]
 
 
@@ -117,6 +127,18 @@ def _share(share: float) -> _Limit:
         if not share or not different:
             return None
         return max(1, int(len(kinds) * max(share, EVEN_PARTS / different)))
+
+    return limit
+
+
+def _beside(share: float) -> _Limit:
+    """How many rows may stand beside those without a kind, so that these have the share."""
+
+    def limit(kinds: Sequence[str | None]) -> int | None:
+        deciding = sum(kind is None for kind in kinds)
+        if not share or not deciding:
+            return None
+        return max(int(deciding * (1 - share) / share + 1e-9), -(-len(kinds) // LEFT) - deciding)
 
     return limit
 
@@ -135,3 +157,12 @@ def _repository(pair: DPOPair) -> str | None:
 
 def _cell(pair: DPOPair) -> str:
     return f"{pair.chosen_operation} over {pair.rejected_operation}"
+
+
+def is_deciding(pair: DPOPair) -> bool:
+    """Whether a side of the pair edits files, runs tests or finishes."""
+    return bool({pair.chosen_operation, pair.rejected_operation} & DECIDING)
+
+
+def _undecided(pair: DPOPair) -> str | None:
+    return None if is_deciding(pair) else "undecided"
