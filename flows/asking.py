@@ -27,6 +27,7 @@ from records.reply import Decision, TeacherReply
 from records.workspace import Workspace
 from teachers.build import build_teachers
 from teachers.gate import decide
+from teachers.gate_stop import ValueStop
 from teachers.ledger import Ledger, sqlite_url
 from teachers.ledger_entries import Spent
 from teachers.price_book import PriceBook
@@ -147,10 +148,11 @@ class Asking:
         states: int,
         referee: Referee | None = None,
         redact: Mapping[str, Redact] | None = None,
+        value: ValueStop | None = None,
     ) -> ReplayResult:
         """The replies of what was decided for so many states, as far as the `referee` does not call their
-        steps settled; `redact` has, by trace, what takes private things out of them. Raises PrivacyError for
-        a question of a trace that nobody accepted to send."""
+        steps settled and `value` does not stop there; `redact` has, by trace, what takes private things out
+        of them. Raises PrivacyError for a question of a trace that nobody accepted to send."""
         if not self.accepted.issuperset(question.trace_id for question in questions):
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
         wanted = sum(decision.verdict == "ask" for decision in decisions) * self.settings.replay.samples
@@ -160,7 +162,7 @@ class Asking:
             self.gate.asked()
         later = self.states_left / max(states, 1)
         try:
-            return asyncio.run(self._ask(questions, decisions, referee, redact or {}, later))
+            return asyncio.run(self._ask(questions, decisions, referee, redact or {}, later, value))
         except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
             raise KeyboardInterrupt from None
 
@@ -171,6 +173,7 @@ class Asking:
         referee: Referee | None,
         redact: Mapping[str, Redact],
         later: float,
+        value: ValueStop | None,
     ) -> ReplayResult:
         """The replay. At Ctrl-C nothing more goes out; what is in flight has `COME_HOME_S`."""
         teachers = build_teachers(self.settings.asked(), os.environ, self._redact, self.prices)
@@ -206,6 +209,7 @@ class Asking:
                 later=later,
                 redact=clean,
                 tell=self._tell,
+                value=value,
             )
 
     def _tell(self, teacher: str, line: str) -> None:

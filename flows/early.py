@@ -8,20 +8,19 @@ more often what the student did, more is saved.
 """
 
 from functools import lru_cache
-from typing import Literal
+
+from agreement.settling import Stop
 
 OWN, COMMON = 0.05, 0.67
 """Probabilities of the student's action and of the common other one; the rest is scattered."""
-
-Stop = Literal["off", "lossless", "tiered"]
 
 
 def asked_shares(teachers: int, threshold: int, stop: Stop, explored: float) -> tuple[float, ...]:
     """The share of steps at which the first, second, ... teacher is asked, cheapest first.
 
     A step ends when the common action has `threshold` votes and no other can reach it, or when no action
-    can reach `threshold` any more; `tiered` also where the first teacher takes the student's action. At the
-    share `explored` all are asked.
+    can reach `threshold` any more; `tiered` also where the first teacher takes the student's action, and so
+    `value` before anything is known. At the share `explored` all are asked.
     """
     rule = (teachers, threshold, stop)
     return tuple(explored + (1 - explored) * _open(0, 0, 0, place, *rule) for place in range(teachers))
@@ -31,7 +30,7 @@ def asked_shares(teachers: int, threshold: int, stop: Stop, explored: float) -> 
 def _open(own: int, common: int, lone: int, more: int, teachers: int, threshold: int, stop: Stop) -> float:
     """The probability that a step with these votes is still open after `more` further ones."""
     waiting = teachers - own - common - lone
-    if stop != "off" and _settled(own, common, lone, waiting, threshold, stop == "tiered"):
+    if stop != "off" and _settled(own, common, lone, waiting, threshold, stop in ("tiered", "value")):
         return 0.0
     if not more:
         return 1.0

@@ -32,6 +32,9 @@ def evaluate(
     gate_seeds: Annotated[
         int, typer.Option(min=0, help="Passes of each gate over a draw; 0 leaves the gate out.")
     ] = 1,
+    runs: Annotated[
+        Path | None, typer.Option(help="File of whole runs (JSONL), for pairs that need no teacher.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Say what labels from a table of several models are worth, and what asking for them would cost.
@@ -56,6 +59,7 @@ def evaluate(
         spread,
         rule or (),
         gate_seeds,
+        runs,
     )
     orders = [replace(order, table=path) for path in tables]
     evaluate_tables(orders, out, json)

@@ -8,26 +8,30 @@ from typing import Any
 
 from flows.evaluation_draws import Draw, Poll, draws_of, spread_over, standing_of
 from flows.evaluation_families import agreement_of
-from flows.evaluation_gate import GATE, chooser
+from flows.evaluation_gate import gate_steps, trained
 from flows.evaluation_gate_facts import facts_in
 from flows.evaluation_gate_figures import gate_draws, gate_figures
+from flows.evaluation_kinds import kinds_of, teacher_rows
 from flows.evaluation_rules import PRODUCT, VOTERS, product_rule, rules_named
-from flows.evaluation_savings import Savings
+from flows.evaluation_runs import Runs, read_runs
+from flows.evaluation_savings import Chooser, Savings
 from flows.evaluation_scores import Tally, by_operation, resampled, rule_figures
-from flows.evaluation_steps import Asker
-from flows.evaluation_table import Table, read_table, reasons_without_vote
+from flows.evaluation_steps import AskedStep, Asker
+from flows.evaluation_table import Table, in_half, is_tuning, read_table, reasons_without_vote
+from flows.evaluation_value import choosers, told_by_other_half
 from flows.progress import Meter
 from teachers.gate_features import StepFacts
 from teachers.settings import PriceSettings
 
-SCHEMA = 2
+SCHEMA = 3
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOrder:
     """What is evaluated. `draws`: the most (student, trio) draws; `samples`: how often tasks are drawn
     anew for intervals; `spread`: prices from cheap to dear, the weakest model the cheapest; `rules`: names
-    of the rules compared, empty: all; `gate_seeds`: passes of each gate over a draw, 0 leaves it out."""
+    of the rules compared, empty: all; `gate_seeds`: passes of each gate over a draw, 0 leaves it out;
+    `runs`: a file of whole runs, for pairs that need no teacher."""
 
     table: Path
     half: str = "all"
@@ -41,6 +45,7 @@ class EvaluateOrder:
     spread: bool = False
     rules: Sequence[str] = ()
     gate_seeds: int = 1
+    runs: Path | None = None
 
 
 def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]:
@@ -58,11 +63,13 @@ def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]
     told.begin("draws", len(draws))
     tally = Tally(poll, compared, len(draws))
     facts = facts_in(order.table, whole) if order.gate_seeds else {}
-    savings = Savings(table.tasks, {GATE: chooser(facts, table.rewarded)} if facts else None)
-    asker = Asker(poll, product_rule(VOTERS[0]))
+    savings = Savings(table.tasks, tuple(_choosers([], facts, whole.rewarded)) if facts else ())
+    asker = Asker(Poll(whole), product_rule(VOTERS[0]))
     for draw in draws:
         tally.add(draw)
-        savings.add(asker.steps(draw))
+        steps = asker.steps(draw)
+        counting = [step for step in steps if in_half(step.task, order.half)]
+        savings.add(counting, _choosers(steps, facts, whole.rewarded) if facts else {})
         told.advance()
     product = {each.rule.voters: each for each in tally.tallied if each.rule.name == PRODUCT}
     return {
@@ -71,10 +78,38 @@ def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]
         "draws": {"all": total, "taken": len(draws), "stronger": sum(draw.stronger for draw in draws)},
         "rules": rule_figures(poll, draws, tally.tallied, weights),
         "pairs_by_operation": {voters: by_operation(each) for voters, each in product.items()},
+        "kinds": _kinds(table, order, poll, draws),
         "savings": savings.rows(weights),
         "gate": _gate(whole, facts, draws, order, told) if facts else {},
         "agreement": agreement_of(table),
     }
+
+
+def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]) -> dict[str, Any]:
+    """The pairs of the table as one dataset, by who votes; with those of its runs, of the same half."""
+    harnesses = Counter(state.harness for state in table.states)
+    runs = read_runs(order.runs, harnesses.most_common(1)[0][0]) if order.runs is not None else Runs(())
+    traces = tuple(trace for trace in runs.traces if in_half(trace.instance_id or "", order.half))
+    others, reasons = Runs(traces).pairs()
+    found: dict[str, Any] = {
+        "runs": len(traces),
+        "broken": dict(runs.broken),
+        "no_pair": dict(sorted(reasons.items())),
+    }
+    for voters in VOTERS:
+        rule = product_rule(voters)
+        teachers = teacher_rows((p for draw in draws for p in poll.pairs(draw, rule)), rule.policy.threshold)
+        found[voters] = kinds_of(teachers, others)
+    return found
+
+
+def _choosers(
+    steps: Sequence[AskedStep], facts: Mapping[tuple[int, str], StepFacts], rewarded: bool
+) -> dict[tuple[str, str], Chooser]:
+    """The further ways to ask of a draw with these steps; what is trained is so on the other half of them."""
+    met = gate_steps(steps, facts, rewarded)
+    known = {side: trained([s for s in met if is_tuning(s.task) == side]) for side in (True, False)}
+    return choosers(facts, rewarded, told_by_other_half(known))
 
 
 def _gate(

@@ -9,16 +9,18 @@ from statistics import median
 from typing import Any
 
 from flows.evaluation_draws import Draw, Poll
-from flows.evaluation_gate import SHARES, GateStep, area, gate_steps, oracle, pass_over, trained
+from flows.evaluation_gate import SHARES, GateStep, Known, area, gate_steps, oracle, trained
+from flows.evaluation_pass import Way, pass_over
 from flows.evaluation_rules import Voters, product_rule
 from flows.evaluation_steps import Asker
 from flows.evaluation_table import Table, in_half, is_tuning
-from teachers.gate_belief import Belief
+from flows.evaluation_value import between_figures, told_by_other_half
 from teachers.gate_features import StepFacts
 from teachers.settings import GatePolicy
 
 BASELINES: tuple[GatePolicy, ...] = ("all", "random", "first_k", "after_error", "entropy_only")
 COLD, OFFLINE, ORACLE = "gate, cold", "gate, trained offline", "oracle"
+COLD_VALUE, OFFLINE_VALUE = "gate and value, cold", "gate and value, offline"
 FEWEST = 5
 """Pairs that count a draw has at least, on each half of the tasks."""
 _TOTALS_AT = 0.3
@@ -31,11 +33,11 @@ class GateDraw:
     half of the tasks: True is that of the tuning ones."""
 
     steps: Sequence[GateStep]
-    beliefs: Mapping[bool, Belief]
+    beliefs: Mapping[bool, Known]
 
-    def told(self, step: GateStep) -> Belief:
+    def told(self, step: GateStep) -> Known:
         """What a gate believes of a step that learned from the half it is not of."""
-        return self.beliefs[not is_tuning(step.task)]
+        return told_by_other_half(self.beliefs)(step)
 
 
 def gate_draws(
@@ -46,7 +48,7 @@ def gate_draws(
     rule = product_rule(voters)
     asker, found = Asker(Poll(table), rule), list[GateDraw]()
     for draw in draws:
-        steps = gate_steps(asker.steps(draw), facts, rule.policy.threshold, table.rewarded)
+        steps = gate_steps(asker.steps(draw), facts, table.rewarded)
         parts = {side: [step for step in steps if is_tuning(step.task) == side] for side in (True, False)}
         if all(sum(step.good for step in part) >= FEWEST for part in parts.values()):
             counting = [step for step in steps if in_half(step.task, half)]
@@ -65,12 +67,15 @@ def gate_figures(draws: Sequence[GateDraw], seeds: int, samples: int = 200) -> d
     sure = any(step.facts.entropy is not None for draw in draws for step in draw.steps)
     named: dict[str, GatePolicy] = {name: name for name in BASELINES if sure or name != "entropy_only"}
     curves = {name: _curves(draws, policy, seeds) for name, policy in named.items()}
-    curves[COLD], curves[OFFLINE] = _curves(draws, "voi", seeds), _curves(draws, "voi", seeds, offline=True)
+    for value, cold, offline in ((False, COLD, OFFLINE), (True, COLD_VALUE, OFFLINE_VALUE)):
+        curves[cold] = _curves(draws, "voi", seeds, value=value)
+        curves[offline] = _curves(draws, "voi", seeds, value=value, offline=True)
     curves[ORACLE] = [oracle(draw.steps) for draw in draws for _ in range(seeds)]
     chance, best = ([area(curve) for curve in curves[name]] for name in ("random", ORACLE))
     out["ways"] = {name: _row(found, chance, best) for name, found in curves.items()}
     out["ways"][COLD]["recall_interval"] = _interval(draws, samples)
-    return out | {"totals": _totals(draws, seeds)}
+    out["between"] = between_figures([(draw.steps, draw.told) for draw in draws])
+    return out | {"totals": _totals(draws, seeds), "totals_value": _totals(draws, seeds, value=True)}
 
 
 def _row(found: Sequence[Sequence[float]], chance: Sequence[float], best: Sequence[float]) -> dict[str, Any]:
@@ -86,17 +91,15 @@ def _row(found: Sequence[Sequence[float]], chance: Sequence[float], best: Sequen
 
 
 def _curves(
-    draws: Sequence[GateDraw], policy: GatePolicy, seeds: int, offline: bool = False
+    draws: Sequence[GateDraw], policy: GatePolicy, seeds: int, offline: bool = False, value: bool = False
 ) -> list[list[float]]:
     """A curve for every draw and seed."""
-    return [
-        [
-            pass_over(draw.steps, policy, share, 1000 * number + seed, draw.told if offline else None).good
-            for share in SHARES
-        ]
-        for number, draw in enumerate(draws)
-        for seed in range(seeds)
-    ]
+    found: list[list[float]] = []
+    for number, draw in enumerate(draws):
+        way = Way(policy, draw.told if offline else None, value)
+        for seed in range(seeds):
+            found.append([pass_over(draw.steps, way, share, 1000 * number + seed).good for share in SHARES])
+    return found
 
 
 def _usd_at(recalls: Sequence[float], wanted: float) -> float | None:
@@ -108,14 +111,15 @@ def _usd_at(recalls: Sequence[float], wanted: float) -> float | None:
     return None
 
 
-def _totals(draws: Sequence[GateDraw], seeds: int) -> dict[str, float]:
-    """Estimated pairs of all steps over the true number, at 30 % of the USD."""
+def _totals(draws: Sequence[GateDraw], seeds: int, value: bool = False) -> dict[str, float]:
+    """Estimated pairs of all steps over the true number, at 30 % of the USD; of the full vote where asking
+    stops by value, else of tiered asking."""
     ratios, plain, inside = list[float](), list[float](), list[bool]()
     estimated = true = 0.0
     for number, draw in enumerate(draws):
-        truth = sum(step.pair for step in draw.steps)
+        truth = sum(step.pair if value else step.tiered_pair for step in draw.steps)
         for seed in range(seeds):
-            totals = pass_over(draw.steps, "voi", _TOTALS_AT, 1000 * number + seed).totals
+            totals = pass_over(draw.steps, Way(value=value), _TOTALS_AT, 1000 * number + seed).totals
             ratios.append(totals.estimate / truth)
             plain.append(totals.weighted / truth)
             inside.append(totals.low <= truth <= totals.high)
@@ -141,7 +145,7 @@ def _interval(draws: Sequence[GateDraw], samples: int) -> dict[str, tuple[float,
     for share in SHARES:
         got: Counter[str] = Counter()
         for number, draw in enumerate(draws):
-            got.update(pass_over(draw.steps, "voi", share, 1000 * number).found)
+            got.update(pass_over(draw.steps, Way(), share, 1000 * number).found)
         ratios = sorted(
             sum(got[task] for task in some) / max(1, sum(there[task] for task in some)) for some in drawn
         )

@@ -13,9 +13,11 @@ _WAYS = {
     "random": "#999999",
     "first_k": "#e69f00",
     "after_error": "#cc79a7",
-    "entropy_only": "#56b4e9",
+    "entropy_only": "#f0e442",
     "gate, cold": "#d55e00",
     "gate, trained offline": "#0072b2",
+    "gate and value, cold": "#009e73",
+    "gate and value, offline": "#56b4e9",
     "oracle": "#000000",
 }
 _COLOURS = {

@@ -12,8 +12,9 @@ from flows.evaluation_scores import INTERVAL
 from flows.evaluation_steps import WAYS, AskedStep
 
 _FIELDS = ("calls", "usd", "pairs", "good", "pairs_kept", "good_kept")
-Chooser = Callable[[Sequence[AskedStep]], Sequence[bool]]
-"""Which of the steps of a draw a gate asks."""
+_PLAIN: Mapping[str, Stop] = {stop: stop for stop in WAYS}
+Chooser = Callable[[Sequence[AskedStep]], Sequence[int]]
+"""How many answers are asked for at each step of a draw; 0 where it is not asked at."""
 
 
 @dataclass(slots=True)
@@ -21,7 +22,7 @@ class Saved:
     """One way to ask, by task and summed over draws, [tasks, fields]: calls, USD, pairs and correct pairs;
     and how many of the pairs and correct pairs of asking every teacher everywhere are among them."""
 
-    stop: Stop
+    stop: str
     cached: bool
     gate: str
     sums: NDArray[np.float64]
@@ -30,33 +31,40 @@ class Saved:
 class Savings:
     """Adds up draws, each asked in every way."""
 
-    def __init__(self, tasks: Sequence[str], gates: Mapping[str, Chooser] | None = None) -> None:
-        """`gates` by name; none of them is every step."""
+    def __init__(self, tasks: Sequence[str], further: Sequence[tuple[str, str]] = ()) -> None:
+        """`further` are ways to ask beside the plain ones everywhere: a way to stop, "" for each of the plain
+        ones, and a gate."""
         self._places = {task: at for at, task in enumerate(tasks)}
-        self._gates = gates or {}
+        names: list[tuple[str, str]] = [(stop, "none") for stop in WAYS]
+        for stop, gate in further:
+            names += [(stop, gate)] if stop else [(plain, gate) for plain in WAYS]
         self.ways = [
             Saved(stop, cached, gate, np.zeros((len(tasks), len(_FIELDS))))
-            for gate in ("", *self._gates)
             for cached in (False, True)
-            for stop in WAYS
+            for stop, gate in names
         ]
 
-    def add(self, steps: Sequence[AskedStep]) -> None:
-        """The steps of one more draw."""
-        asked: dict[str, Sequence[bool]] = {"": [True] * len(steps)}
-        asked |= {name: gate(steps) for name, gate in self._gates.items()}
+    def add(self, steps: Sequence[AskedStep], choosers: Mapping[tuple[str, str], Chooser]) -> None:
+        """The steps of one more draw, and what chooses there in the further ways."""
+        asked = {name: choose(steps) for name, choose in choosers.items()}
         for way in self.ways:
-            for step, taken in zip(steps, asked[way.gate], strict=True):
-                if taken:
-                    score = step.kept[way.stop]
-                    way.sums[self._places[step.task]] += (
-                        step.heard[way.stop],
-                        step.usd(way.stop, way.cached),
-                        score is not None,
-                        score == "good",
-                        score is not None and step.pair is not None,
-                        score == "good" and step.pair == "good",
-                    )
+            plain: Stop | None = _PLAIN.get(way.stop)
+            answers = asked.get(("" if plain else way.stop, way.gate), [1] * len(steps))
+            for step, count in zip(steps, answers, strict=True):
+                if count:
+                    self._count(way, step, step.heard[plain] if plain else count, plain)
+
+    def _count(self, way: Saved, step: AskedStep, answers: int, stop: Stop | None) -> None:
+        heard = step.replies[:answers]
+        score = step.kept[stop] if stop else step.found(answers)
+        way.sums[self._places[step.task]] += (
+            len(heard),
+            sum(told.cached_usd if way.cached else told.usd for told in heard),
+            score is not None,
+            score == "good",
+            score is not None and step.pair is not None,
+            score == "good" and step.pair == "good",
+        )
 
     def rows(self, weights: NDArray[np.float64]) -> list[dict[str, Any]]:
         """A row a way: its sums, how many times fewer calls and USD than asking every teacher everywhere
@@ -67,7 +75,7 @@ class Savings:
 
 def _row(way: Saved, base: NDArray[np.float64], weights: NDArray[np.float64]) -> dict[str, Any]:
     calls, usd, pairs, good, *_ = way.sums.sum(axis=0)
-    row: dict[str, Any] = {"stop": way.stop, "cache": way.cached, "gate": way.gate or "none"}
+    row: dict[str, Any] = {"stop": way.stop, "cache": way.cached, "gate": way.gate}
     row |= {"calls": int(calls), "usd": round(float(usd), 6), "pairs": int(pairs), "good": int(good)}
     shares = {
         "fewer_calls": (base[:, 0], way.sums[:, 0]),

@@ -65,6 +65,13 @@ class AskedStep:
         heard = self.replies[: self.heard[stop]]
         return sum(told.cached_usd if cached else told.usd for told in heard)
 
+    def found(self, answers: int) -> str | None:
+        """The pair after so many answers, wherever asking ended: None where there is none, else its score."""
+        for way in WAYS:
+            if answers >= self.heard[way]:
+                return self.kept[way]
+        return None
+
 
 WAYS: tuple[Stop, ...] = ("off", "lossless", "tiered")
 

@@ -188,12 +188,12 @@ def _state(
 
 
 def _as_called(message: Message, harness: str) -> Message:
-    calls = _calls(message.tool_calls, harness)
+    calls = calls_made(message.tool_calls, harness)
     return message if calls == message.tool_calls else replace(message, tool_calls=calls)
 
 
-def _calls(calls: Sequence[ToolCall], harness: str) -> tuple[ToolCall, ...]:
-    """The calls; in SWE-agent one that is recorded as its command line is the call that this line makes."""
+def calls_made(calls: Sequence[ToolCall], harness: str) -> tuple[ToolCall, ...]:
+    """The calls as made; in SWE-agent a recorded command line is the call that this line makes."""
     if harness != "swe_agent":
         return tuple(calls)
     return tuple(_of_line(call) for call in calls)
@@ -208,7 +208,7 @@ def _of_line(call: ToolCall) -> ToolCall:
 
 
 def _acted(teacher: RecordedTeacher, question: Question, answer: RecordedAnswer, world: World) -> Acted:
-    action = Action(answer.action.text, _calls(answer.action.tool_calls, world.harness))
+    action = Action(answer.action.text, calls_made(answer.action.tool_calls, world.harness))
     bare = not answer.prompt_tokens and not answer.completion_tokens
     if bare:
         tokens = _prompt_tokens(question), _answer_tokens(answer.action)

@@ -14,10 +14,12 @@ _SETS = ("stronger teachers", "all draws")
 _MODELS = ("model", "family", "answers", "first-step reward", "prices")
 _RULES = ("rule", "draws", "pairs", "precision", "p10", "95 %", "useful", "p10", "95 %")
 _CELLS = ("chosen", "rejected", "pairs", "good", "tie", "bad", "unscored")
+_KINDS = ("pairs", "deciding", "navigation")
 _SAVINGS = ("early stopping", "cache", "gate", "calls", "USD", "cheaper", "pairs kept", "correct kept")
 _AGREEMENT = ("one", "other", "meetings", "exact", "canonical", "effect", "intent", "class")
-_GATE = ("way", "20 %", "30 %", "40 %", "60 %", "area", "of gap", "USD at 90 %", "USD at 95 %")
-_GATE_AT = (0.2, 0.3, 0.4, 0.6)
+_GATE = ("way", "20 %", "30 %", "40 %", "50 %", "60 %", "area", "of gap", "USD at 90 %", "USD at 95 %")
+_GATE_AT = (0.2, 0.3, 0.4, 0.5, 0.6)
+_BETWEEN = ("early stopping", "USD of all", "cheaper", "USD of tiered", "recall")
 _MOST_CELLS = 10
 _MOST_FAMILIES = 12
 
@@ -42,6 +44,8 @@ def print_report(console: "Console", report: dict[str, Any], files: Sequence[Pat
         cells = report["pairs_by_operation"].get(voters, [])[:_MOST_CELLS]
         title = f"pairs by operation, default k=2, {voters}"
         _print(console, title, _CELLS, [[_figure(cell[name]) for name in _CELLS] for cell in cells], 2)
+    for voters in VOTERS:
+        _print_kinds(console, report["kinds"][voters], voters)
     _print(console, "what saves", _SAVINGS, [_saving(row) for row in report["savings"] if row["calls"]], 3)
     for voters in VOTERS:
         _print_gate(console, report, voters)
@@ -87,6 +91,20 @@ def _saving(row: dict[str, Any]) -> list[str]:
     return [row["stop"], cached, row["gate"], f"{row['calls']:,}", f"{row['usd']:,.4f}", cheaper, *kept]
 
 
+def _print_kinds(console: "Console", found: dict[str, Any], voters: str) -> None:
+    """The pairs as one dataset, by source and by what is chosen."""
+    known = [row for part in ("before", "after") for row in found[part].values() if row["pairs"]]
+    names = sorted({name for row in known for name in row} - set(_KINDS))
+    rows = [
+        [source, f"{part} caps", *(_figure(row.get(name, 0.0)) for name in (*_KINDS, *names))]
+        for part in ("before", "after")
+        for source, row in found[part].items()
+        if row["pairs"]
+    ]
+    title = f"pairs as one dataset, and the share that chooses to, {voters}"
+    _print(console, title, ("source", "", *_KINDS, *names), rows, 2)
+
+
 def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None:
     """Which share of the pairs each way to choose steps finds for which share of the USD."""
     gate = report["gate"]
@@ -101,13 +119,28 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
         for name, way in found["ways"].items()
     ]
     _print(console, title, _GATE, rows)
-    totals = found["totals"]
-    line = (
-        f"pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the truth: "
+    for name, what in (("totals", "gate"), ("totals_value", "gate and value")):
+        console.print(_totals(found[name], what), soft_wrap=True, markup=False)
+    between = found["between"]
+    rows = [
+        [name, _figure(way["of_all"]), f"{1 / way['of_all']:.2f}x"]
+        + [_figure(way[column]) for column in ("of_tiered", "recall")]
+        for name, way in between["ways"].items()
+    ]
+    title = f"stopping between teachers, every step begun, {gate['of']}, {voters}"
+    _print(console, title, _BETWEEN, rows)
+    least = ", ".join(f"{_figure(usd)} at {float(at):.0%}" for at, usd in between["curve"].items())
+    line = f"least share of the USD of all that a stop by value trained offline takes, by recall: {least}"
+    console.print(line, soft_wrap=True, markup=False)
+
+
+def _totals(totals: dict[str, Any], what: str) -> str:
+    return (
+        f"{what}: pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the "
+        f"truth: "
         f"{_figure(totals['ratio'])}; eight passes of ten {_figure(totals['p10'])} to "
         f"{_figure(totals['p90'])}; the 95 % interval holds it in {totals['covered']:.0%}"
     )
-    console.print(line, soft_wrap=True, markup=False)
 
 
 def _figure(value: Any) -> str:

@@ -1,15 +1,16 @@
 """What the gate did with the steps of a workspace: for the closing table and the manifest."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from flows.gate_weights import UNTOLD
+from flows.gate_weights import UNTOLD, ended_early
 from flows.gating import gate_version
 from flows.settings import RunSettings
 from records.reply import Decision
 from records.rows import decisions_from_table, votes_from_table
 from records.workspace import Workspace
+from teachers.gate import EXPLORED
 from teachers.gate_totals import Chance, totals_of
 
 _SHOWN_VERSIONS = 5
@@ -19,14 +20,12 @@ def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
     """Steps by what was decided on them and why, the versions of the weights, and the pairs that all steps
     together would have given; of the decisions that hold under these settings."""
     current = gate_version(settings)
-    steps: dict[str, Decision] = {}
+    every: dict[str, list[Decision]] = {}
     for table in work.current("decisions"):
         for decision in decisions_from_table(table):
-            before = steps.get(decision.step_id)
-            if decision.gate.partition("+")[0] == current and (
-                before is None or decision.probability > before.probability
-            ):
-                steps[decision.step_id] = decision
+            if decision.gate.partition("+")[0] == current:
+                every.setdefault(decision.step_id, []).append(decision)
+    steps = {step_id: max(rows, key=lambda row: row.probability) for step_id, rows in every.items()}
     if not steps:
         return {}
     verdicts: dict[str, str] = {}
@@ -41,14 +40,34 @@ def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
             verdict: dict(Counter(d.reason for d in steps.values() if d.verdict == verdict).most_common())
             for verdict in ("ask", "skip")
         },
-        "pairs": totals_of(chances_of(steps.values(), verdicts)).to_json(),
+        "stopped": sum(ended_by_value(rows) is not None and not _explored(rows) for rows in every.values()),
+        "pairs": totals_of(chances_of(every.values(), verdicts, settings.gate.explore)).to_json(),
     }
 
 
-def chances_of(decisions: Iterable[Decision], verdicts: Mapping[str, str]) -> Iterable[Chance]:
-    """One for each of these decisions, one of a step, with what its vote came to."""
-    for decision in decisions:
-        verdict = verdicts.get(decision.step_id, "")
+def chances_of(
+    steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str], explore: float
+) -> Iterable[Chance]:
+    """One for each step, given as its decisions, with what its vote came to. Where asking stopped by value
+    the label is known by exploration alone, and so it counts as drawn with the probability `explore`; also at
+    explored steps where it would have stopped."""
+    for rows in steps:
+        decision = max(rows, key=lambda row: row.probability)
+        verdict, asked = verdicts.get(decision.step_id, ""), decision.verdict == "ask"
         found = None if not verdict or verdict in UNTOLD else float(verdict == "pair")
-        asked = decision.verdict == "ask"
-        yield Chance(decision.probability, decision.belief or 0.0, found, asked)
+        left = ended_by_value(rows) if asked else None
+        if left is None:
+            given_up = ended_early(rows) is not None
+            yield Chance(decision.probability, decision.belief or 0.0, 0.0 if given_up else found, asked)
+        else:
+            drawn = _explored(rows)
+            yield Chance(min(explore, decision.probability), left, found if drawn else None, drawn)
+
+
+def ended_by_value(rows: Iterable[Decision]) -> float | None:
+    """The probability of a pair at which asking stopped by value at a step, or would have; None where not."""
+    return next((row.heard_belief or 0.0 for row in rows if row.heard_verdict == "stop"), None)
+
+
+def _explored(rows: Iterable[Decision]) -> bool:
+    return any(row.reason == EXPLORED for row in rows)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from flows.early import asked_shares
-from flows.gate_weights import Experience, keep_weights
+from flows.gate_weights import NO_STAGES, Experience, keep_weights, stages_in, version_of
 from flows.settings import RunSettings
 from records.identity import canonical_json, digest
 from records.pair import StepVotes
@@ -13,12 +13,14 @@ from records.reply import Decision, TeacherReply
 from records.rows import replies_from_table
 from records.workspace import Workspace
 from teachers.build import build_teachers
-from teachers.gate import GATE_VERSION, Choice, coin
-from teachers.gate_costs import Priced, cheapest_first, step_costs_usd
+from teachers.gate import GATE_VERSION, Ahead, Choice, coin
+from teachers.gate_belief import Belief
+from teachers.gate_costs import Priced, call_costs_usd, cheapest_first, step_costs_usd, to_go_usd
 from teachers.gate_features import Second, StepFacts, facts_of
 from teachers.gate_pacing import Pacer, share_for_choice
 from teachers.gate_policies import scores_of
 from teachers.gate_second import second_of
+from teachers.gate_stages import Stages
 from teachers.gate_value import Valued, valued
 from teachers.price_book import PriceBook
 from teachers.question import Question
@@ -38,6 +40,8 @@ def gate_version(settings: RunSettings) -> str:
         gate = {name: gate[name] for name in ("policy", "fraction", "seed", "explore", "skip_student_family")}
     elif settings.budget is not None:
         gate["cap"] = str(settings.budget.max_total_usd)
+    if settings.replay.stop == "value":
+        gate["keep"] = settings.replay.keep
     vote = settings.agreement.model_dump(mode="json")
     names = [[teacher.name, teacher.family] for teacher in settings.asked()]
     return f"{GATE_VERSION}-{settings.gate.policy}-{digest(canonical_json([gate, vote, names]), size=4)}"
@@ -51,8 +55,10 @@ class Gate:
         self._work = work
         self._teachers = teachers
         self._learns = settings.gate.policy == "voi"
+        self._stops = settings.replay.stop == "value"
         self._experience = Experience.of(work) if self._learns else Experience()
-        self.belief = self._experience.belief()
+        self.belief, self.stages = Belief(), NO_STAGES
+        self._look_back()
         self._pacer = Pacer()
         self._promised_usd, self._promised_states = 0.0, 0
         self._seen, self._seen_usd = 0, 0.0
@@ -82,9 +88,10 @@ class Gate:
         steps = [facts[question.step_id] for question in asked]
         beliefs = [self.belief.probability(step.words) for step in steps]
         teachers = self._shares()
-        first = self._weighed(steps, beliefs, step_costs_usd(asked, teachers), left_usd, states_left)
-        costs = step_costs_usd(asked, teachers, self._out(first))  # at the price that the choice leaves
-        chosen = self._weighed(steps, beliefs, costs, left_usd, states_left)
+        first, _ = self._weighed(steps, beliefs, step_costs_usd(asked, teachers), left_usd, states_left)
+        out = self._out(first)  # at the price that the choice leaves
+        costs = step_costs_usd(asked, teachers, out)
+        chosen, threshold = self._weighed(steps, beliefs, costs, left_usd, states_left)
         made = [step for step, _ in chosen]
         self._pacer.remember(self._scores(made), [_usd(step) for step in made])
         out = self._out(chosen)
@@ -92,8 +99,27 @@ class Gate:
         self._promised_states += sum(item.trace.step_count for item in shown)
         self._seen += len(made)
         self._seen_usd += sum(step.expected_usd for step in made)
-        name = f"{version}+{self.belief.version if self._learns else 'fixed'}"
-        return {step.facts.step_id: Choice(step, taken, name) for step, taken in chosen}
+        name = f"{version}+{version_of(self.belief, self.stages) if self._learns else 'fixed'}"
+        ahead = self._ahead(call_costs_usd(asked, teachers, out), teachers, max(threshold, self._price))
+        return {
+            step.facts.step_id: Choice(step, taken, name, each)
+            for (step, taken), each in zip(chosen, ahead, strict=True)
+        }
+
+    def _ahead(
+        self, calls: Sequence[Sequence[float]], teachers: Sequence[Priced], price: float
+    ) -> list[dict[str, Ahead]]:
+        """By step and teacher what a stop by value goes by; nothing where there is no such stop."""
+        if not self._stops:
+            return [{} for _ in calls]
+        shares = [teacher.share for teacher in teachers]
+        return [
+            {
+                teacher.name: Ahead(place, price, usd)
+                for place, (teacher, usd) in enumerate(zip(teachers, to_go_usd(costs, shares), strict=True))
+            }
+            for costs in calls
+        ]
 
     def _weighed(
         self,
@@ -102,14 +128,14 @@ class Gate:
         costs: Sequence[float],
         left_usd: float | None,
         states_left: int,
-    ) -> list[tuple[Valued, bool]]:
-        """Every step at these costs, and whether it is chosen."""
+    ) -> tuple[list[tuple[Valued, bool]], float]:
+        """Every step at these costs, and whether it is chosen; and the score from which on it is."""
         gate = self.settings.gate
         made = valued(steps, beliefs, costs, gate.utility)
         share = share_for_choice(self._share(costs, left_usd, states_left), gate.explore)
         scores = self._scores(made)
         threshold = self._pacer.threshold(scores, [_usd(step) for step in made], share)
-        return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)]
+        return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)], threshold
 
     def _scores(self, steps: Sequence[Valued]) -> list[float]:
         return scores_of(steps, self.settings.gate.policy, self.settings.gate.seed)
@@ -129,8 +155,21 @@ class Gate:
         if not self._learns:
             return
         self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
+        self._look_back()
+        keep_weights(self._work, self.belief, self.stages)
+
+    def _look_back(self) -> None:
+        """What follows from the steps that were asked."""
         self.belief = self._experience.belief()
-        keep_weights(self._work, self.belief)
+        self.stages = self._experience.stages() if self._stops else NO_STAGES
+        self._price = self._experience.price(self.stages, self.settings.replay.keep) if self._stops else 0.0
+
+    def stages_of(self, gate: str) -> Stages:
+        """What decides between teachers under a gate as decisions name it; what holds now where its weights
+        are gone."""
+        version = gate.partition("+")[2]
+        kept = None if version == version_of(self.belief, self.stages) else stages_in(self._work, version)
+        return self.stages if kept is None else kept
 
     def _facts(self, shown: "Sequence[Shown]") -> dict[str, StepFacts]:
         seconds = self._seconds([item.trace.trace_id for item in shown])

@@ -1,7 +1,7 @@
 """Which teachers are asked at which steps; decided, and written down by the caller, before money."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from records.families import UNKNOWN
@@ -24,12 +24,24 @@ estimated totals rest on these steps."""
 
 
 @dataclass(frozen=True, slots=True)
+class Ahead:
+    """What a stop by value goes by before a teacher is asked: its `place` among those asked at the step, the
+    `price` of money in worth per USD, and what asking it and those after it is expected to cost."""
+
+    place: int
+    price: float
+    to_go_usd: float
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """What a gate that chooses made of a step: whether it is `taken`, and why."""
 
     step: Valued
     taken: bool
     version: str
+    ahead: Mapping[str, Ahead] = field(default_factory=dict[str, Ahead])
+    """By teacher, where asking may stop by value between them."""
 
 
 class Named(Protocol):
@@ -87,7 +99,7 @@ def _decide(
         probability=probability,
         coin=drawn,
     )
-    return decision if choice is None else _with_reasons(decision, choice.step)
+    return decision if choice is None else _with_reasons(decision, choice)
 
 
 def _probability(settings: GateSettings, choice: Choice | None) -> float:
@@ -107,11 +119,15 @@ def _reason(drawn: float, probability: float, settings: GateSettings, choice: Ch
     return ASKED if probability == 1.0 else SAMPLED
 
 
-def _with_reasons(decision: Decision, step: Valued) -> Decision:
+def _with_reasons(decision: Decision, choice: Choice) -> Decision:
+    step, ahead = choice.step, choice.ahead.get(decision.teacher)
     return replace(
         decision,
         features=step.facts.words,
         belief=step.belief,
         utility=step.utility,
         expected_usd=step.expected_usd,
+        place=None if ahead is None else ahead.place,
+        price=None if ahead is None else ahead.price,
+        to_go_usd=None if ahead is None else ahead.to_go_usd,
     )

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,8 @@ PRIOR: Mapping[str, float] = {
     "second=different": 1.0,
     "second=class": 0.7,
     "second=effect": -1.2,
+    "heard1=effect": -2.0,
+    "heard1=intent": -0.5,
 }
 """Prior means of weights; 0 where a word is not here."""
 CORE = frozenset(
@@ -41,15 +44,19 @@ CORE = frozenset(
 )
 """Features whose weights may move soon; those of the others are held closer to their prior."""
 
-Row = tuple[tuple[str, ...], bool]
-"""The words of a step at which was asked, and whether a pair came of it."""
+HEARD = "heard"
+"""How the words of answers begin (`teachers.gate_stages`)."""
+
+Row = tuple[tuple[str, ...], float]
+"""The words of a step at which was asked, and whether a pair came of it: 1 or 0, or how probable that was
+where asking ended before it was known."""
 
 
 def prior_of(word: str) -> tuple[float, float]:
     """Mean and precision of a weight before anything was asked."""
     if word == BASE:
         return _BASE_MEAN, _BASE_PRECISION
-    core = word.partition("=")[0] in CORE
+    core = word.partition("=")[0] in CORE or word.startswith(HEARD)
     return PRIOR.get(word, 0.0), _CORE_PRECISION if core else _PRECISION
 
 
@@ -78,6 +85,12 @@ class Belief:
         known = self.weights.get(word)
         return prior_of(word)[0] if known is None else known[0]
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "Belief":
+        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+        weights = {str(word): (float(m), float(s)) for word, (m, s) in value["weights"].items()}
+        return cls(weights, int(value["asked"]), int(value["pairs"]))
+
     def to_json(self) -> dict[str, object]:
         """Plain values, to six digits."""
         kept = {word: [round(m, 6), round(s, 6)] for word, (m, s) in sorted(self.weights.items())}
@@ -86,12 +99,13 @@ class Belief:
 
 def learned(rows: Iterable[Row]) -> Belief:
     """The belief after these steps; their order does not matter."""
-    counts, pairs = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
-    for words, label in rows:
-        counts[words] += 1
-        pairs[words] += label
-    if not counts:
+    met = Counter(rows)
+    if not met:
         return Belief()
+    counts, pairs = Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
+    for words, label in sorted(met):
+        counts[words] += met[words, label]
+        pairs[words] = pairs.get(words, 0.0) + met[words, label] * label
     steps = sorted(counts)
     names = [BASE, *sorted({word for words in steps for word in words})]
     places = {name: place for place, name in enumerate(names)}
@@ -106,7 +120,7 @@ def learned(rows: Iterable[Row]) -> Belief:
         name: (round(float(m), 6), round(float(s), 6))
         for name, m, s in zip(names, mode, deviations, strict=True)
     }
-    return Belief(weights, counts.total(), pairs.total())
+    return Belief(weights, counts.total(), round(math.fsum(pairs.values())))
 
 
 def _laplace(

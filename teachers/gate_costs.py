@@ -37,18 +37,37 @@ def cheapest_first(teachers: Sequence[Priced], tokens: int) -> list[Priced]:
 def step_costs_usd(
     questions: Sequence[Question], teachers: Sequence[Priced], asked: Container[str] | None = None
 ) -> list[float]:
-    """What each question is expected to cost in USD. `asked` has the steps at which is asked too, None: all.
-    Teachers of the student's family cost nothing: they are not asked."""
+    """What each question is expected to cost in USD: of every teacher what a call costs times its share.
+    `asked` has the steps at which is asked too, None: all."""
+    shares = [teacher.share for teacher in teachers]
+    calls = call_costs_usd(questions, teachers, asked)
+    return [sum(usd * share for usd, share in zip(costs, shares, strict=True)) for costs in calls]
+
+
+def call_costs_usd(
+    questions: Sequence[Question], teachers: Sequence[Priced], asked: Container[str] | None = None
+) -> list[list[float]]:
+    """What a call to each teacher costs at each question, in USD. `asked` has the steps at which is asked
+    too, None: all. Teachers of the student's family cost nothing: they are not asked."""
     sizes = [length.tokens for length in lengths_of(questions)]
-    found: list[float] = []
+    found: list[list[float]] = []
     context, cached = "", 0
     for question, tokens in zip(questions, sizes, strict=True):
         here = question.step_id.rpartition(":")[0]
         if here != context:
             context, cached = here, 0
-        found.append(sum(_usd(question, teacher, tokens, cached) for teacher in teachers))
+        found.append([_usd(question, teacher, tokens, cached) for teacher in teachers])
         if asked is None or question.step_id in asked:
             cached = tokens
+    return found
+
+
+def to_go_usd(costs: Sequence[float], shares: Sequence[float]) -> list[float]:
+    """Of each teacher what asking it and, as often as it comes to that, those after it costs."""
+    found: list[float] = []
+    for place, share in enumerate(shares):
+        later = zip(costs[place:], shares[place:], strict=True)
+        found.append(sum(usd * (min(other / share, 1.0) if share else 1.0) for usd, other in later))
     return found
 
 
@@ -56,4 +75,4 @@ def _usd(question: Question, teacher: Priced, tokens: int, cached: int) -> float
     if teacher.family == question.student_family != UNKNOWN:
         return 0.0
     read = min(cached, tokens) if cache_rule(teacher.family).lifetime_s else 0
-    return teacher.share * TokenCosts.of(teacher.price).call_usd(tokens, read, ANSWER_TOKENS)
+    return TokenCosts.of(teacher.price).call_usd(tokens, read, ANSWER_TOKENS)

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Sequence
 from agreement.settling import Referee, Standing
 from records.reply import Decision, TeacherReply
 from teachers.gate import EXPLORED
+from teachers.gate_stop import NOT_WORTH_ON, ValueStop
 from teachers.replay_plan import Item
+from teachers.teacher import Teacher
 
 
 class Hearing:
@@ -13,10 +15,15 @@ class Hearing:
     settled: every teacher is asked there."""
 
     def __init__(
-        self, referee: Referee | None, decisions: Iterable[Decision], families: dict[str, str]
+        self,
+        referee: Referee | None,
+        decisions: Iterable[Decision],
+        families: dict[str, str],
+        value: ValueStop | None = None,
     ) -> None:
-        """`families` has the vendor family of every teacher, by name."""
-        self._referee = referee
+        """`families` has the vendor family of every teacher, by name; `value` says where asking on is not
+        worth its cost."""
+        self._referee, self._value = referee, value
         self.explored = {d.step_id for d in decisions if d.reason == EXPLORED}
         self._families = families
         self._heard: dict[str, list[TeacherReply]] = {}
@@ -45,4 +52,13 @@ class Hearing:
         if self._referee is None or step_id in self.explored:
             return Standing("", len(waiting))
         heard = [reply for reply in self._heard.get(step_id, ()) if reply.teacher not in waiting]
-        return self._referee.stand(step_id, heard, [self._families[name] for name in waiting])
+        standing = self._referee.stand(step_id, heard, [self._families[name] for name in waiting])
+        if not standing.settled and self._value is not None and self._value.stops(step_id, heard, waiting):
+            return Standing(NOT_WORTH_ON, 0)
+        return standing
+
+    def in_order(self, teachers: Sequence[Teacher]) -> list[Teacher]:
+        """The teachers in the order in which they are asked, of those given cheapest first: where asking may
+        stop by value, that which was decided."""
+        places = {} if self._value is None else self._value.places
+        return sorted(teachers, key=lambda teacher: places.get(teacher.name, len(places)))

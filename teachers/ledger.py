@@ -239,6 +239,20 @@ class Ledger:
             for row in connection.execute(select(answers.c.request_key, answers.c.reply)).yield_per(500):
                 yield row.request_key, row.reply
 
+    def outcomes(self, run_ids: Collection[str]) -> dict[str, dict[str, int]]:
+        """How the calls of these runs ended, by teacher and outcome (`answer`, or a kind of failure): every
+        try counts, also where a later one brought the answer."""
+        found: dict[str, dict[str, int]] = {}
+        ended = (
+            select(calls.c.teacher, calls.c.outcome, func.count().label("calls"))
+            .where(calls.c.run_id.in_(run_ids), calls.c.outcome.is_not(None))
+            .group_by(calls.c.teacher, calls.c.outcome)
+        )
+        with self._reading() as connection:
+            for row in connection.execute(ended):
+                found.setdefault(row.teacher, {})[row.outcome] = row.calls
+        return found
+
     def spent(self, run_id: str) -> Spent:
         """What a run settled and holds reserved, over all its restarts. LedgerError: no such run."""
         with self._reading() as connection:

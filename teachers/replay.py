@@ -17,6 +17,7 @@ from teachers.exploring import Room, in_phases
 from teachers.fitting import row_of, said_of, too_long
 from teachers.flight import LEAD, Flight
 from teachers.garbage import rare_collections
+from teachers.gate_stop import ValueStop
 from teachers.hearing import Hearing
 from teachers.ledger import Ledger
 from teachers.pace import Pace
@@ -71,6 +72,7 @@ async def replay(
     later: float = 0.0,
     redact: Redact | None = None,
     tell: Callable[[str, str], None] | None = None,
+    value: ValueStop | None = None,
 ) -> ReplayResult:
     """Asks what was decided, in the run `run_id` that was opened in the ledger.
 
@@ -80,15 +82,15 @@ async def replay(
     `time_left_s` is over. Of the run, `later` times as much as this is still to come: where the cap or the
     time may not last for all of it, explored steps go first. `tell` gets, before anything is spent, a teacher
     and what its user should know: prompts that are longer than its context. `redact` gives a reply as
-    it may be judged and handed out. Steps that the `referee` calls settled are not asked further; without one
-    all is asked.
+    it may be judged and handed out. Steps that the `referee` calls settled are not asked further, nor
+    those at which `value` says that it is not worth it; without them all is asked.
 
     Raises PrivacyError before anything where a question was not redacted, TeacherError before any money where
     a teacher that is needed cannot answer, LedgerError where the ledger fails.
     """
     require_redacted(questions)
     settings, decisions = settings or ReplaySettings(), list(decisions)
-    hearing = Hearing(referee, decisions, {teacher.name: teacher.family for teacher in teachers})
+    hearing = Hearing(referee, decisions, {teacher.name: teacher.family for teacher in teachers}, value)
     caller = Caller(ledger, run_id, settings, Counter(), on_wait)
     run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is, tell)
     watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
@@ -197,7 +199,7 @@ class _Replay:
 
     async def _ask(self, items: Sequence[Item], deadline: float | None) -> None:
         """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""
-        width, order = self._settings.concurrency, cheapest_first(items)
+        width, order = self._settings.concurrency, self._hearing.in_order(cheapest_first(items))
         time_left_s = None if deadline is None else max(deadline - asyncio.get_running_loop().time(), 0.0)
         flying = {item.call: item for item in items}
         still = StillAsked(item.question for item in items)

@@ -153,8 +153,11 @@ class ReplaySettings(_Settings):
     write_off_after_s: float = Field(
         default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
     )
-    stop: Literal["off", "lossless", "tiered"] = Field(
+    stop: Literal["off", "lossless", "tiered", "value"] = Field(
         default="lossless", description="when nobody else is asked at a step: its label is certain"
+    )
+    keep: float = Field(
+        default=0.98, gt=0, le=1, description="share of the pairs that `value` keeps where money is not short"
     )
     deadline_minutes: float | None = Field(
         default=None, gt=0, description="minutes after which nothing more goes out"

@@ -79,6 +79,19 @@ def test_an_unknown_cost_is_the_worst_case_and_a_release_costs_nothing(ledger: L
     assert ledger.answer("a") is None
 
 
+def test_every_try_is_counted_by_teacher_and_outcome(ledger: Ledger) -> None:
+    for run in ("run", "other"):
+        ledger.open_run(run, 100)
+    assert ledger.settle(granted(ledger, "a", 10), 5, '{"x":1}', "answer")
+    for key in ("b", "c"):
+        ledger.release(granted(ledger, key, 10), "rate_limited")
+    ledger.release(granted(ledger, "d", 10, run="other"), "provider_error")
+    granted(ledger, "e", 10)
+    assert ledger.outcomes(["run"]) == {"teacher": {"answer": 1, "rate_limited": 2}}
+    assert ledger.outcomes(["run", "other"])["teacher"]["provider_error"] == 1
+    assert ledger.outcomes([]) == {}
+
+
 def test_a_cost_above_its_bound_is_counted_and_reported(ledger: Ledger) -> None:
     ledger.open_run("run", 100)
     assert not ledger.settle(granted(ledger, "a", 10), 130)
