@@ -7,18 +7,18 @@ takes them: contexts come one at a time, as they do from the workspace.
 
 import json
 import random
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from benchmarks.process_tree import PeakMemory, cpu_s
 from normalize.cutting import Cutter, Fitted
 from normalize.normalizer import DJNormalizer
 from normalize.recipe import load_recipe
 from normalize.row_form import to_row
-from normalize.tokens import estimated
+from normalize.tokens import estimated, estimates
 from records.message import Message, ToolCall
 from records.pair import DPOPair, NormalizedDPOPair
 from records.state import MessageView
@@ -116,37 +116,34 @@ def operators(count: int) -> None:
     sys.stderr.write(f"  cheap filters together {count / cheap_s:,.0f} pairs a second of processor time\n")
 
 
-def _cpu_s() -> float:
-    """Processor time of this process and of the children that ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+def cut_all(kept: Sequence[NormalizedDPOPair]) -> tuple[int, int]:
+    """Contexts that were cut, and tokens of all of them before."""
+    cutter, cut, tokens = Cutter(estimates, 32_768), 0, 0
+    for item in with_contexts(kept):
+        fitted = cutter.fit(item.pair.state_messages, item.pair.tools, (item.pair.chosen, item.pair.rejected))
+        assert isinstance(fitted, Fitted)
+        cut, tokens = cut + bool(fitted.length.cut), tokens + fitted.length.whole
+    return cut, tokens
 
 
 def main(count: int) -> None:
     """Run both parts and print what they took."""
     command = [sys.executable, "-c", f"from benchmarks.normalize import operators; operators({count})"]
     subprocess.run(command, check=True)
-    start = time.perf_counter()
     made = pairs(count)
-    print(f"{count:,} pairs made in {time.perf_counter() - start:.1f} s")
-    start, cpu_s = time.perf_counter(), _cpu_s()
-    result = DJNormalizer().normalize(made)
-    recipe_s = time.perf_counter() - start
-    cutter, cut, tokens = Cutter(estimated, 32_768), 0, 0
-    for item in with_contexts(result.kept):
-        fitted = cutter.fit(item.pair.state_messages, item.pair.tools, (item.pair.chosen, item.pair.rejected))
-        assert isinstance(fitted, Fitted)
-        cut, tokens = cut + bool(fitted.length.cut), tokens + fitted.length.whole
-    whole_s = time.perf_counter() - start
-    print(f"recipe {recipe_s:.1f} s, {count / recipe_s:,.0f} pairs a second; {len(result.kept):,} kept")
-    print(f"with cutting {whole_s:.1f} s, {count / whole_s:,.0f} pairs a second; {cut:,} contexts cut")
-    cpu_s = _cpu_s() - cpu_s
-    print(f"{cpu_s:.1f} s of processor time, {count / cpu_s:,.0f} pairs a second of it")
-    print(f"{tokens / max(1, len(result.kept)):,.0f} tokens a row before the cut")
-    own, child = (
-        resource.getrusage(who).ru_maxrss / 1e6 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    )
-    print(f"memory at its highest: {own:.2f} GB here, {child:.2f} GB in the largest child")
+    begun, used = time.perf_counter(), cpu_s()
+    with PeakMemory() as memory:
+        result = DJNormalizer().normalize(made)
+        recipe_s, recipe_cpu_s = time.perf_counter() - begun, cpu_s() - used
+        cut, tokens = cut_all(result.kept)
+    whole_s, whole_cpu_s = time.perf_counter() - begun, cpu_s() - used
+    print(f"{len(result.kept):,} of {count:,} kept, {tokens / max(1, len(result.kept)):,.0f} tokens a row")
+    for what, wall, cpu in (
+        ("recipe", recipe_s, recipe_cpu_s),
+        (f"with {cut:,} contexts cut", whole_s, whole_cpu_s),
+    ):
+        print(f"{what}: {wall:.1f} s, {count / wall:,.0f} pairs a second; {cpu:.1f} s of processor time")
+    print(f"memory of all processes at its highest: {memory.peak_gb:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from data_cards.spec import Loss, LossExample
 from normalize.normalizer import Normalized
 from records.pair import DroppedPair
+from records.placeholders import beginning
 
 EXAMPLES = 3
 EXCERPT_CHARS = 200
@@ -46,16 +47,4 @@ def _examples(dropped: Sequence[DroppedPair]) -> tuple[LossExample, ...]:
 
 def _excerpt(text: str) -> str:
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text if len(text) <= EXCERPT_CHARS else f"{text[:EXCERPT_CHARS]} ..."
-
-
-def account(normalized: Normalized) -> dict[str, object]:
-    """What the recipe kept and dropped, by operator; without examples, which are texts of sessions."""
-    losses = losses_of(normalized)
-    return {
-        "recipe": normalized.recipe,
-        "fingerprint": normalized.fingerprint,
-        "operators": [{**loss.model_dump(exclude={"examples"}), "share": loss.share} for loss in losses],
-        "kept": len(normalized.kept),
-        "dropped": len(normalized.dropped),
-    }
+    return text if len(text) <= EXCERPT_CHARS else f"{beginning(text, EXCERPT_CHARS)} ..."

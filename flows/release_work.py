@@ -1,33 +1,83 @@
 """All pairs of the workspace through the recipe, into a release."""
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
 
+from data_cards.find import LocalRelease
 from data_cards.manifest import read_manifest
-from data_cards.release import NoRelease, write_release
+from data_cards.release import Gate, NoRelease, Release, write_release
 from data_cards.spec import ReleaseSpec, TeacherEntry
 from flows.code_version import code_version
-from flows.fitting import make_fitting
+from flows.fitting import Fitting, make_fitting
 from flows.forgotten import Forgotten
 from flows.interrupts import raise_if_interrupted
-from flows.losses import account, losses_of, with_examples
-from flows.publish_find import Local
 from flows.publish_gate import judging, make_gate
 from flows.reduce import Reduced, votes_without_pair, with_states
+from flows.released import Released
 from flows.renewing import Renewer
 from flows.report_work import run_figures
 from flows.runs import write_manifest
 from flows.settings import RunSettings
 from flows.shard_work import pair_kind
-from flows.split_release import of_split, reduced_and_split
+from flows.split_release import reduced_and_split
+from flows.split_work import Split
 from flows.summary import ReleaseOutcome, Summary
 from flows.teacher_terms import terms_of
 from flows.view_work import judged_steps
 from flows.voting import policy_of
 from normalize.normalizer import DJNormalizer
 from records.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """A release while it is made: what went through recipe, caps and sides, and what cuts it."""
+
+    work: Workspace
+    settings: RunSettings
+    renewer: Renewer
+    run_id: str
+    summary: Summary
+    reduced: Reduced
+    split: Split
+    fitting: Fitting
+
+    def spec(self) -> ReleaseSpec:
+        """What is known before the rows are read."""
+        release, grown = self.settings.release, self.split.grown
+        version = Forgotten.of(self.work).version_for(self.work.releases_dir, release.name, grown.major)
+        spec = _spec(self.settings, self.reduced, self.summary, version, self.renewer.redactor.rules.version)
+        run = run_figures(self.work, self.settings, self.run_id, self.summary, self.reduced.pairs)
+        more = {"run": run, "major": grown.major, "overlaps": dict(self.split.overlaps)}
+        return spec.model_copy(update=more)
+
+    def finished(self, spec: ReleaseSpec) -> ReleaseSpec:
+        """With what is known once the rows were read; the account of losses is written down."""
+        released = self.released()
+        write_manifest(self.work, self.run_id, "normalize", released.account())
+        return spec.model_copy(update={"losses": released.losses, "growth": released.growth(self.split)})
+
+    def released(self) -> Released:
+        """What is in the release, once the rows were read."""
+        return Released.of(self.reduced.normalized, self.fitting, self.split)
+
+    def write(self, gate: Gate) -> Release | NoRelease:
+        """The tables, read from the workspace a shard at a time, with card, report and manifest."""
+        normalized, pairs, release = self.reduced.normalized, self.settings.pairs, self.settings.release
+        steps = judged_steps(self.work, normalized.kept, self.renewer, pairs.wording, release.views)
+        return write_release(
+            self.spec(),
+            self.fitting.pairs(with_states(self.work, normalized.kept, self.renewer)),
+            chain(normalized.dropped, self.fitting.too_long),
+            self.work.releases_dir,
+            votes_without_pair(self.work, self.reduced.pairs),
+            gate,
+            self.fitting.steps(step for step in steps if self.split.of(step.origin.trace_id) is not None),
+            self.split.of,
+            self.finished,
+        )
 
 
 def release_pairs(
@@ -44,43 +94,33 @@ def release_pairs(
     gate, said = make_gate(settings, work), list[str]()
     gate.check()
     reduced, split = reduced_and_split(work, settings, normalizer, renewer)
-    normalized = reduced.normalized
     raise_if_interrupted()
-    write_manifest(work, run_id, "normalize", account(normalized))
-    fitting = make_fitting(settings)
-    steps = judged_steps(work, normalized.kept, renewer, settings.pairs.wording, settings.release.views)
-    major = split.grown.major
-    version = Forgotten.of(work).version_for(work.releases_dir, settings.release.name, major)
-    spec = _spec(settings, reduced, summary, version, renewer.redactor.rules.version)
-    figures = run_figures(work, settings, run_id, summary, reduced.pairs)
-    made = write_release(
-        spec.model_copy(update={"run": figures, **of_split(split, normalized)}),
-        fitting.pairs(with_states(work, normalized.kept, renewer)),
-        chain(normalized.dropped, fitting.too_long),
-        work.releases_dir,
-        votes_without_pair(work, reduced.pairs),
-        judging(gate, said),
-        fitting.steps(step for step in steps if split.of(step.origin.trace_id) is not None),
-        split.of,
-        lambda: with_examples(fitting.losses(), fitting.too_long),
-    )
-    dropped = dict(Counter(f"{item.operator}: {item.reason}" for item in normalized.dropped))
-    kept = dict(Counter(pair_kind(item.pair) for item in normalized.kept))
-    siblings = dict(Counter(pair_kind(pair) for pair in reduced.siblings))
-    outcome = ReleaseOutcome(
-        None, None, 0, False, dropped, kept, siblings=siblings, no_sibling=dict(reduced.no_sibling)
-    )
+    making = _Making(work, settings, renewer, run_id, summary, reduced, split, make_fitting(settings))
+    made = making.write(judging(gate, said))
+    released = making.released()
+    outcome = _outcome(released, reduced)
     if isinstance(made, NoRelease):
         return replace(outcome, note=made.reason)
-    left_out = {gone.pair.pair_id for gone in fitting.too_long}
-    ids = (item.pair.pair_id for item in normalized.kept)
-    split.grown.released(made.version, (name for name in ids if name not in left_out)).write()
-    gate_said = "\n".join(said)
-    path = str(made.path)
-    outcome = replace(
-        outcome, path=path, version=made.version, rows=made.rows, created=made.created, gate=gate_said
+    split.grown.released(made.version, (item.pair.pair_id for item in released.kept)).write()
+    outcome = replace(outcome, path=str(made.path), version=made.version, created=made.created)
+    pushed = _push(work, settings, made.path)
+    return replace(outcome, rows=made.rows, gate="\n".join(said), pushed=pushed)
+
+
+def _outcome(released: Released, reduced: Reduced) -> ReleaseOutcome:
+    """What the closing table says of the rows."""
+    siblings = Counter(pair_kind(pair) for pair in reduced.siblings)
+    return ReleaseOutcome(
+        path=None,
+        version=None,
+        rows=0,
+        created=False,
+        dropped=released.reasons(),
+        kept=released.kinds(),
+        siblings=dict(siblings),
+        no_sibling=dict(reduced.no_sibling),
+        splits=released.splits,
     )
-    return replace(outcome, pushed=_push(work, settings, made.path))
 
 
 def _push(work: Workspace, settings: RunSettings, folder: Path) -> str:
@@ -90,7 +130,7 @@ def _push(work: Workspace, settings: RunSettings, folder: Path) -> str:
     from flows.publish_work import PublishOrder, publish_local
 
     order = PublishOrder(settings.release.hub)
-    done = publish_local(work, settings, Local(folder, read_manifest(folder)), order, judged=True)
+    done = publish_local(work, settings, LocalRelease(folder, read_manifest(folder)), order, judged=True)
     return "\n".join([done.line(), *done.said])
 
 
@@ -110,7 +150,6 @@ def _spec(
         wording=settings.pairs.wording,
         views=settings.release.views,
         teachers=teachers_of(settings, summary),
-        losses=losses_of(normalized),
         tokens_by="estimate" if settings.release.tokenizer is None else settings.release.tokenizer.name,
         max_tokens=settings.release.max_tokens,
         funnel=_funnel(summary, reduced),

@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,16 @@ _OFFLINE = {
 }
 
 
-def run_worker(recipe: Path, rows: Path | None, folder: Path, home: Path, timeout_s: float) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A file of rows, their number, and how many processes share them; None is one for each core."""
+
+    path: Path
+    count: int
+    processes: int | None = None
+
+
+def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeout_s: float) -> dict[str, Any]:
     """Runs the worker over the rows, or only checks the recipe where there are none; gives its outcome.
 
     `folder` takes the job, the outcome and what the process writes; `home` is its home and its caches.
@@ -33,7 +43,9 @@ def run_worker(recipe: Path, rows: Path | None, folder: Path, home: Path, timeou
     """
     job = {
         "recipe": str(recipe.resolve()),
-        "rows": str(rows) if rows else None,
+        "rows": str(rows.path) if rows else None,
+        "count": rows.count if rows else 0,
+        "processes": rows.processes if rows else None,
         "outcome": str(folder / "outcome.json"),
     }
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")

@@ -5,6 +5,7 @@ of benchmarks are given, by their base commits and by runs of eight words of the
 (Tulu 3, arXiv 2411.15124, section 3.2).
 """
 
+import hashlib
 import json
 import re
 import tomllib
@@ -14,6 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from normalize.minhash import run_hashes, word_hashes
+from normalize.words import lower_words
 from records.errors import NormalizeError
 from records.state import Trace
 
@@ -22,13 +28,15 @@ RUN = 8
 HALF = 0.5
 """The share of a statement's runs of eight words from which a session holds the statement."""
 _LEAST_RUNS = 8
-_WORD = re.compile(r"\w+")
+_FILTER_BITS = 22
+_SHIFT = np.uint64(64 - _FILTER_BITS)
+_KNOWN_TEXTS = 100_000
 _COMMIT = re.compile(r"(?<![0-9a-f])[0-9a-f]{40}(?![0-9a-f])")
+_HEX = bytes(ord("x") if chr(code) in "0123456789abcdef" else ord(" ") for code in range(256))
 _OWNER, _NUMBER = r"(?<![\w-])([A-Za-z0-9-]{1,39})", r"(\d{1,6})(?![A-Za-z0-9-])"
-_INSTANCES = (
-    ("__", re.compile(rf"{_OWNER}__([A-Za-z0-9_.-]{{1,60}}?)-{_NUMBER}")),
-    (":pr-", re.compile(rf"{_OWNER}/([A-Za-z0-9_.-]{{1,60}}):pr-{_NUMBER}")),
-)
+_OWNER_BEFORE = re.compile(rf"{_OWNER}\Z")
+_UNDERSCORED = re.compile(rf"__([A-Za-z0-9_.-]{{1,60}}?)-{_NUMBER}")
+_PULL = re.compile(rf"{_OWNER}/([A-Za-z0-9_.-]{{1,60}}):pr-{_NUMBER}")
 _REPOSITORY_URL = re.compile(r"(?:^|github\.com[/:])([\w.-]+/[\w.-]+?)(?:\.git)?/?$", re.IGNORECASE)
 _COLUMNS = ("instance_id", "repo", "base_commit", "problem_statement")
 
@@ -36,15 +44,13 @@ _COLUMNS = ("instance_id", "repo", "base_commit", "problem_statement")
 @dataclass(frozen=True, slots=True)
 class Benchmarks:
     """What benchmarks are made of. `repositories` and `instances` (lower case), `commits` and `marks` name
-    theirs; `runs` lists for the hash of a run of words the statements it is in, `sizes` their numbers of
-    runs."""
+    theirs; `statements` are what their tasks say."""
 
     repositories: Mapping[str, str]
     marks: Mapping[str, str]
     instances: Mapping[str, str] = field(default_factory=dict)
     commits: Mapping[str, str] = field(default_factory=dict)
-    runs: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    sizes: Sequence[tuple[str, int]] = ()
+    statements: "Statements | None" = None
 
     def overlap(self, trace: Trace) -> str:
         """Why a session is made of a benchmark, for people; empty where it is not."""
@@ -67,34 +73,80 @@ class Benchmarks:
             if benchmark := next(self._instances_in(text.lower()), ""):
                 return f"instance id of {benchmark} in its text"
             if self.commits:
-                for commit in _COMMIT.findall(text):
+                for commit in _commits_in(text):
                     if commit in self.commits:
                         return f"base commit of {self.commits[commit]} in its text"
-        return self._by_runs(texts) if self.runs else ""
+        return self.statements.held_by(texts) if self.statements else ""
 
     def _instances_in(self, text: str) -> Iterator[str]:
-        for joint, pattern in _INSTANCES:
-            for found in pattern.finditer(text) if joint in text else ():
-                benchmark = self.repositories.get(f"{found[1]}/{found[2]}")
-                if benchmark is not None:
-                    yield benchmark
+        for name in _names_in(text):
+            benchmark = self.repositories.get(name)
+            if benchmark is not None:
+                yield benchmark
 
-    def _by_runs(self, texts: Sequence[str]) -> str:
-        met: set[int] = set()
-        for text in texts:
-            met.update(run for run in word_runs(text) if run in self.runs)
-        held = Counter(statement for run in met for statement in self.runs[run])
+
+def _names_in(text: str) -> Iterator[str]:
+    """Repositories of ids of instances: `owner__repo-123` and `owner/repo:pr-123`. The first kind is looked
+    for by its middle, which is rarer than what may be the name of an owner."""
+    found = _UNDERSCORED.search(text)
+    while found is not None:
+        owner = _OWNER_BEFORE.search(text, max(0, found.start() - 41), found.start())
+        if owner is not None:
+            yield f"{owner[1]}/{found[1]}"
+        found = _UNDERSCORED.search(text, found.start() + 1 if owner is None else found.end())
+    if ":pr-" in text:
+        yield from (f"{pull[1]}/{pull[2]}" for pull in _PULL.finditer(text))
+
+
+def _commits_in(text: str) -> list[str]:
+    """Runs of exactly 40 hex digits."""
+    if b"x" * 40 not in text.encode("utf-8", "surrogatepass").translate(_HEX):
+        return []
+    return _COMMIT.findall(text)
+
+
+class Statements:
+    """What tasks of benchmarks say, as (benchmark, statement). A statement of a few words is left out: it may
+    be anybody's."""
+
+    def __init__(self, said: Iterable[tuple[str, str]]) -> None:
+        self._sizes: list[tuple[str, int]] = []
+        self._runs: dict[int, list[int]] = {}
+        for name, statement in said:
+            runs = set(word_runs(statement).tolist())
+            if len(runs) >= _LEAST_RUNS:
+                for run in runs:
+                    self._runs.setdefault(run, []).append(len(self._sizes))
+                self._sizes.append((name, len(runs)))
+        self._filter = np.zeros(1 << _FILTER_BITS, np.bool_)
+        self._filter[np.fromiter(self._runs, np.uint64, len(self._runs)) >> _SHIFT] = True
+        self._known: dict[bytes, frozenset[int]] = {}
+
+    def held_by(self, texts: Iterable[str]) -> str:
+        """Why a session of these texts holds a statement, for people; empty where it holds none."""
+        met = frozenset[int]().union(*map(self._met, texts))
+        held = Counter(statement for run in met for statement in self._runs[run])
         for statement, count in held.most_common():
-            name, size = self.sizes[statement]
+            name, size = self._sizes[statement]
             if count >= HALF * size:
                 return f"problem statement of {name}"
         return ""
 
+    def _met(self, text: str) -> frozenset[int]:
+        """The runs of statements that are in a text; sessions share texts, so the last are known again."""
+        key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if key not in self._known:
+            if len(self._known) >= _KNOWN_TEXTS:
+                self._known.clear()
+            runs = word_runs(text)
+            maybe = runs[self._filter[runs >> _SHIFT]].tolist()
+            self._known[key] = frozenset(run for run in maybe if run in self._runs)
+        return self._known[key]
 
-def word_runs(text: str) -> set[int]:
-    """Hashes of a text's runs of eight words; they differ between processes."""
-    words = _WORD.findall(text.lower())
-    return {hash(tuple(words[at : at + RUN])) for at in range(len(words) - RUN + 1)}
+
+def word_runs(text: str) -> npt.NDArray[np.uint64]:
+    """Hashes of a text's runs of eight words."""
+    return run_hashes(word_hashes(lower_words(text)), RUN)
 
 
 def _texts(trace: Trace) -> Iterator[str]:
@@ -121,15 +173,8 @@ def load_benchmarks(files: Sequence[Path] = ()) -> Benchmarks:
     instances = {str(row["instance_id"]).lower(): name for name, row in rows}
     commits = {row["base_commit"]: name for name, row in rows if row.get("base_commit")}
     repositories |= {row["repo"].lower(): name for name, row in rows if row.get("repo")} | repositories
-    runs: dict[int, tuple[int, ...]] = {}
-    sizes: list[tuple[str, int]] = []
-    for name, row in rows:
-        found = word_runs(row.get("problem_statement") or "")
-        if len(found) >= _LEAST_RUNS:
-            for run in found:
-                runs[run] = (*runs.get(run, ()), len(sizes))
-            sizes.append((name, len(found)))
-    return Benchmarks(repositories, marks, instances, commits, runs, sizes)
+    statements = Statements((name, row.get("problem_statement") or "") for name, row in rows)
+    return Benchmarks(repositories, marks, instances, commits, statements if rows else None)
 
 
 def _rows(file: Path) -> Iterable[dict[str, Any]]:

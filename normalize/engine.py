@@ -1,6 +1,7 @@
 """Operators run bare over rows, without datasets in between: eleven times faster at 100,000 rows than
 data-juicer's own executor, with the same survivors.
 
+Rows are judged by themselves first, in batches that any process may take, and compared with each other then.
 Each operator gets stats of its own, so that stock filters on two fields both filter. A row that makes
 an operator raise is dropped and named; the rows around it are judged on.
 
@@ -8,8 +9,8 @@ Importing this module imports data-juicer: only the worker does.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from data_juicer.core.preflight import PipelineConfigError, pre_instantiation_check
@@ -24,6 +25,7 @@ from records.errors import NormalizeError
 BATCH_ROWS = 1000
 OUTSIDE = "outside the bounds of the operator"
 REPEATS = "repeats an earlier row"
+_STAYS = (-1, ("", ""))
 
 Row = dict[str, Any]
 
@@ -45,6 +47,28 @@ class Outcome:
     kept: list[int]
     dropped: list[Drop]
     rows_in: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What operators say of some rows, each looked at by itself. `pair_ids` by row number; `drops` the place
+    of the first operator that drops it alone, and why; `keys` by place of an operator that compares rows the
+    key of each row it may be given."""
+
+    pair_ids: dict[int, str] = field(default_factory=dict)
+    drops: dict[int, tuple[int, Reason]] = field(default_factory=dict)
+    keys: dict[int, dict[int, bytes]] = field(default_factory=dict)
+
+    def add(self, other: "Judged") -> None:
+        """Take in what is said of other rows."""
+        self.pair_ids.update(other.pair_ids)
+        self.drops.update(other.drops)
+        for place, keys in other.keys.items():
+            self.keys.setdefault(place, {}).update(keys)
+
+
+RowsOf = Callable[[Collection[int]], list[Row]]
+"""Rows by their numbers, in the order of these."""
 
 
 def build_operators(process: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Any]:
@@ -73,33 +97,66 @@ def _build(name: str, arguments: Mapping[str, Any]) -> Any:
 
 def run_operators(operators: Sequence[Any], labels: Sequence[str], rows: Sequence[Row]) -> Outcome:
     """Runs every operator over the rows the ones before it left. Rows carry their number in `row`."""
+    judged = Judged()
+    for start in range(0, len(rows), BATCH_ROWS):
+        judged.add(judge(operators, rows[start : start + BATCH_ROWS]))
+    return settle(operators, labels, judged, lambda wanted: [row for row in rows if row["row"] in wanted])
+
+
+def judge(operators: Sequence[Any], rows: Sequence[Row]) -> Judged:
+    """What each operator says of a batch of rows as far as it need not know the others."""
+    judged = Judged({row["row"]: row["pair_id"] for row in rows})
     left = list(rows)
+    for place, operator in enumerate(operators):
+        if isinstance(operator, Filter):
+            reasons = _filtered(operator, left) if left else []
+        elif isinstance(operator, FirstOfPairs):
+            keyed = operator.keyed(left)
+            judged.keys[place] = {row["row"]: key for row, (key, _) in zip(left, keyed, strict=True)}
+            reasons = [(RAISED, error) if error else None for _, error in keyed]
+        else:
+            continue
+        dropped = {row["row"]: (place, why) for row, why in zip(left, reasons, strict=True) if why}
+        judged.drops.update(dropped)
+        left = [row for row in left if row["row"] not in dropped]
+    return judged
+
+
+def settle(operators: Sequence[Any], labels: Sequence[str], judged: Judged, rows_of: RowsOf) -> Outcome:
+    """Puts together what was said of single rows, and compares rows where operators do that. `rows_of` is
+    asked for rows where an operator of data-juicer's own wants all of them."""
+    left = sorted(judged.pair_ids)
     dropped: list[Drop] = []
     rows_in: list[int] = []
-    for operator, label in zip(operators, labels, strict=True):
+    for place, (operator, label) in enumerate(zip(operators, labels, strict=True)):
         rows_in.append(len(left))
-        reasons = _reasons(operator, left) if left else []
-        dropped += [Drop(row["row"], label, *why) for row, why in zip(left, reasons, strict=True) if why]
-        left = [row for row, why in zip(left, reasons, strict=True) if why is None]
-    return Outcome([row["row"] for row in left], dropped, rows_in)
+        reasons = {row: why for row in left for at, why in [judged.drops.get(row, _STAYS)] if at == place}
+        if isinstance(operator, FirstOfPairs):
+            reasons |= _repeats(operator, [row for row in left if row not in reasons], judged, place)
+        elif not isinstance(operator, Filter) and left:
+            reasons |= _selected(operator, rows_of(set(left)))
+        dropped += [Drop(row, label, *reasons[row]) for row in left if row in reasons]
+        left = [row for row in left if row not in reasons]
+    return Outcome(left, dropped, rows_in)
 
 
-def _reasons(operator: Any, rows: list[Row]) -> list[Reason | None]:
-    if isinstance(operator, Filter):
-        return list(_filtered(operator, rows))
-    if isinstance(operator, FirstOfPairs):
-        return _first_only(operator, rows)
-    return _selected(operator, rows)
+def _repeats(operator: FirstOfPairs, rows: Sequence[int], judged: Judged, place: int) -> dict[int, Reason]:
+    firsts = operator.earlier([judged.keys[place][row] for row in rows])
+    return {
+        row: (operator.reason, judged.pair_ids[rows[first]])
+        for row, first in zip(rows, firsts, strict=True)
+        if first is not None
+    }
 
 
-def _filtered(operator: Any, rows: list[Row]) -> Iterator[Reason | None]:
+def _filtered(operator: Any, batch: list[Row]) -> list[Reason | None]:
+    if isinstance(operator, RowFilter):
+        return list(map(operator.verdict, batch))
     judge = _judge_batch if operator.is_batched_op() else _judge_single
-    for start in range(0, len(rows), BATCH_ROWS):
-        batch = rows[start : start + BATCH_ROWS]
-        try:
-            yield from judge(operator, batch)
-        except Exception:  # one row of the batch: find it, and judge the others
-            yield from (_judge_alone(judge, operator, row) for row in batch)
+    try:
+        return judge(operator, batch)
+    except Exception:  # one row of the batch: find it, and judge the others
+        return [_judge_alone(judge, operator, row) for row in batch]
 
 
 def _judge_alone(
@@ -116,8 +173,6 @@ def _judge_batch(operator: Any, batch: list[Row]) -> list[Reason | None]:
     samples[Fields.stats] = [{} for _ in batch]
     samples = operator.compute_stats_batched(samples)
     stats = samples[Fields.stats]
-    if isinstance(operator, RowFilter):
-        return [operator.explain(each) for each in stats]
     keep = list(operator.process_batched(samples))
     return [None if kept else (OUTSIDE, _figures(each)) for kept, each in zip(keep, stats, strict=True)]
 
@@ -135,18 +190,7 @@ def _figures(stats: Mapping[str, Any]) -> str:
     return json.dumps({key: value for key, value in stats.items() if isinstance(value, int | float)})
 
 
-def _first_only(operator: FirstOfPairs, rows: list[Row]) -> list[Reason | None]:
-    keyed = [operator.keyed(row) for row in rows]
-    reasons: list[Reason | None] = []
-    for (_, error), first in zip(keyed, operator.firsts(keyed), strict=True):
-        if error:
-            reasons.append((RAISED, error))
-        else:
-            reasons.append(None if first is None else (operator.reason, rows[first]["pair_id"]))
-    return reasons
-
-
-def _selected(operator: Any, rows: list[Row]) -> list[Reason | None]:
+def _selected(operator: Any, rows: list[Row]) -> dict[int, Reason]:
     """Stock deduplicators and selectors judge a whole dataset: those of its rows that come back stay."""
     from data_juicer.core.data import NestedDataset
 
@@ -161,10 +205,5 @@ def _selected(operator: Any, rows: list[Row]) -> list[Reason | None]:
     left = result[0] if isinstance(result, tuple) else result
     stay = set(left["row"]) if prepared else set()
     why = REPEATS if isinstance(operator, Deduplicator) else OUTSIDE
-    return [_reason_of(row["row"], stay, raised, why) for row in rows]
-
-
-def _reason_of(row: int, stay: set[int], raised: Mapping[int, str], why: str) -> Reason | None:
-    if row in raised:
-        return RAISED, raised[row]
-    return None if row in stay else (why, "")
+    gone = {row["row"]: (why, "") for row in rows if row["row"] not in stay}
+    return gone | {row: (RAISED, error) for row, error in raised.items()}

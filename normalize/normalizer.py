@@ -1,6 +1,5 @@
 """Pairs through a recipe: what stays, what goes and why."""
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -8,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from normalize.child import TIMEOUT_S, run_worker
+from normalize.child import TIMEOUT_S, Rows, run_worker
 from normalize.recipe import Recipe, check_available, load_recipe
-from normalize.row_form import RAISED, to_row
+from normalize.row_form import RAISED, dump_row, to_row
 from records.errors import NormalizeError
 from records.pair import DPOPair, DroppedPair, NormalizedDPOPair
 
@@ -45,15 +44,21 @@ class DJNormalizer:
     """Runs pairs through a data-juicer recipe, in a child process of its own.
 
     `recipe` is a YAML file, the one that ships with tracemill where None. `cache_dir` keeps the child's
-    home and caches between runs; without it they lie in a temporary folder and go away.
+    home and caches between runs; without it they lie in a temporary folder and go away. `processes` share
+    the rows, one for each core where None; the outcome is the same for any number.
     """
 
     def __init__(
-        self, recipe: Path | None = None, cache_dir: Path | None = None, timeout_s: float = TIMEOUT_S
+        self,
+        recipe: Path | None = None,
+        cache_dir: Path | None = None,
+        timeout_s: float = TIMEOUT_S,
+        processes: int | None = None,
     ) -> None:
         self._path = recipe
         self._cache_dir = cache_dir
         self._timeout_s = timeout_s
+        self._processes = processes
 
     def check(self) -> Recipe:
         """The recipe, checked by data-juicer itself (about 5 s), before anything is spent on pairs.
@@ -75,15 +80,15 @@ class DJNormalizer:
         """
         check_available()
         recipe = load_recipe(self._path)
-        rows = [to_row(index, pair) for index, pair in enumerate(pairs)]
-        if not rows:
+        if not pairs:
             counts = tuple(OperatorCount(label, 0, 0, 0) for label in recipe.labels)
             return Normalized([], [], counts, recipe.name, recipe.fingerprint)
         with self._folder() as (folder, home):
-            _write_rows(folder / "rows.jsonl", rows)
-            outcome = run_worker(recipe.path, folder / "rows.jsonl", folder, home, self._timeout_s)
-        _check_sum(outcome, len(rows))
-        return _assemble(recipe, pairs, rows, outcome)
+            texts = _write_rows(folder / "rows.jsonl", pairs)
+            rows = Rows(folder / "rows.jsonl", len(pairs), self._processes)
+            outcome = run_worker(recipe.path, rows, folder, home, self._timeout_s)
+        _check_sum(outcome, len(pairs))
+        return _assemble(recipe, pairs, texts, outcome)
 
     @contextmanager
     def _folder(self) -> Iterator[tuple[Path, Path]]:
@@ -92,9 +97,15 @@ class DJNormalizer:
             yield folder, (self._cache_dir or folder / "home").resolve()
 
 
-def _write_rows(path: Path, rows: list[dict[str, Any]]) -> None:
-    with path.open("w", encoding="ascii") as lines:
-        lines.writelines(f"{json.dumps(row)}\n" for row in rows)
+def _write_rows(path: Path, pairs: Sequence[DPOPair]) -> list[tuple[str, str]]:
+    """The rows of the pairs, a line each; gives the texts of both sides."""
+    texts: list[tuple[str, str]] = []
+    with path.open("wb") as lines:
+        for index, pair in enumerate(pairs):
+            row = to_row(index, pair)
+            texts.append((row["chosen"], row["rejected"]))
+            lines.write(dump_row(row))
+    return texts
 
 
 def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
@@ -107,22 +118,17 @@ def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
 
 
 def _assemble(
-    recipe: Recipe, pairs: Sequence[DPOPair], rows: list[dict[str, Any]], outcome: Mapping[str, Any]
+    recipe: Recipe, pairs: Sequence[DPOPair], texts: Sequence[tuple[str, str]], outcome: Mapping[str, Any]
 ) -> Normalized:
     kept = [
-        NormalizedDPOPair(pairs[row], rows[row]["chosen"], rows[row]["rejected"], recipe.name)
+        NormalizedDPOPair(pairs[row], chosen, rejected, recipe.name)
         for row in sorted(outcome["kept"])
+        for chosen, rejected in [texts[row]]
     ]
     dropped = [
-        DroppedPair(
-            pairs[drop["row"]],
-            rows[drop["row"]]["chosen"],
-            rows[drop["row"]]["rejected"],
-            drop["operator"],
-            drop["reason"],
-            drop["value"],
-        )
+        DroppedPair(pairs[drop["row"]], chosen, rejected, drop["operator"], drop["reason"], drop["value"])
         for drop in sorted(outcome["dropped"], key=lambda drop: drop["row"])
+        for chosen, rejected in [texts[drop["row"]]]
     ]
     counts = tuple(
         _count(label, rows_in, outcome["dropped"])

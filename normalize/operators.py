@@ -9,6 +9,7 @@ Importing this module imports data-juicer, which takes seconds: only the worker 
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, ClassVar
 
 from data_juicer.ops.base_op import OPERATORS, Filter
@@ -16,9 +17,8 @@ from data_juicer.ops.common import SPECIAL_CHARACTERS
 from data_juicer.utils.constant import Fields
 
 from normalize.row_form import RAISED
+from normalize.words import count_words
 
-_IDEOGRAPH = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
-_ALPHANUMERIC = re.compile(r"[^\W_]")
 # What stands before a turn in chat templates, and roles that begin a paragraph.
 _OTHER_ROLE = re.compile(
     r"<\|(?:im_start|start_header_id|user|assistant|system|observation|tool)\|>"
@@ -26,6 +26,7 @@ _OTHER_ROLE = re.compile(
 )
 # Emoji of several code points are in the list too; a character by itself never equals one.
 _WITHOUT_SPECIAL = {ord(entry): None for entry in SPECIAL_CHARACTERS if len(entry) == 1}
+_SPECIAL_ASCII = bytes(code for code in _WITHOUT_SPECIAL if code < 128)
 
 Reason = tuple[str, str]  # why a row is dropped, and the value that failed
 
@@ -59,6 +60,11 @@ class RowFilter(Filter):
         for row, stats in zip(_rows(samples), samples[Fields.stats], strict=True):
             stats[self.stat], stats[f"{self.stat}__error"] = self._measured(row)
         return samples
+
+    def verdict(self, row: Mapping[str, Any]) -> Reason | None:
+        """Both passes over one row: why it is dropped, None where it is kept."""
+        value, error = self._measured(row)
+        return (RAISED, error) if error else self.judge(value)
 
     def process_batched(self, samples: dict[str, list[Any]]) -> Any:
         """data-juicer's second pass: a list, True for each row that is kept."""
@@ -153,7 +159,11 @@ class SideSpecialCharactersFilter(RowFilter):
     def measure(self, row: Mapping[str, Any]) -> float:
         """The share of special characters, 0 to 1."""
         text = row[self.text_key]
-        return 1 - len(text.translate(_WITHOUT_SPECIAL)) / len(text) if text else 0.0
+        if text.isascii():
+            plain = len(text.encode("ascii").translate(None, _SPECIAL_ASCII))
+        else:
+            plain = len(text.translate(_WITHOUT_SPECIAL))
+        return 1 - plain / len(text) if text else 0.0
 
     def judge(self, value: float) -> Reason | None:
         if value <= self.max_ratio:
@@ -175,10 +185,14 @@ class SideRepetitionFilter(RowFilter):
         self.stat = f"{text_key}__repetition"
 
     def measure(self, row: Mapping[str, Any]) -> float:
-        """The share of runs that repeat an earlier one, 0 to 1."""
+        """The share of runs that repeat an earlier one, 0 to 1; 0 where that is within the bound for certain:
+        runs that begin with different words are different."""
         words = row[self.text_key].split()
         runs = len(words) - self.rep_len + 1
         if runs < 2:
+            return 0.0
+        beginnings = (words[:runs], pairwise(words[: runs + 1]))
+        if self.rep_len > 1 and any(1 - len(set(each)) / runs <= self.max_ratio for each in beginnings):
             return 0.0
         return 1 - len(set(zip(*(words[at:] for at in range(self.rep_len)), strict=False))) / runs
 
@@ -208,14 +222,6 @@ class SideTurnsFilter(RowFilter):
 
     def judge(self, value: float) -> Reason | None:
         return None if value <= 1 else ("several turns in one", f"{value:g}")
-
-
-def count_words(text: str) -> int:
-    """Words between blanks that hold a letter or a digit; a Chinese or Japanese character is a word."""
-    ideographs = 0
-    if not text.isascii():
-        text, ideographs = _IDEOGRAPH.subn(" ", text)
-    return ideographs + sum(1 for word in text.split() if _ALPHANUMERIC.search(word))
 
 
 def _rows(samples: Mapping[str, list[Any]]) -> Iterator[dict[str, Any]]:

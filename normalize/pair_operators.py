@@ -4,19 +4,19 @@ Importing this module imports data-juicer, which takes seconds: only the worker 
 """
 
 import hashlib
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from data_juicer.ops.base_op import OPERATORS, Deduplicator
 from rapidfuzz.distance import Indel
 
-from normalize.minhash import NearIndex, signature
+from normalize.minhash import MOST_WORDS, PERMUTATIONS, first_alike, signatures
 from normalize.operators import Reason, RowFilter
+from normalize.words import letters, lower_words
 
-_NO_LETTER = re.compile(r"[\W\d_]+")
-_WORD = re.compile(r"\w+")
+T = TypeVar("T")
+Keyed = tuple[bytes, str]  # the key of a row, and the type of the error where it has none
 
 
 @OPERATORS.register_module("sides_differ_filter")
@@ -109,22 +109,19 @@ class FirstOfPairs(Deduplicator):
         super().__init__(**kwargs)
         self.text_keys = _two_fields(text_keys)
 
-    def key_of(self, row: Mapping[str, Any]) -> str:
+    def key_of(self, row: Mapping[str, Any]) -> bytes:
         """The key of a row."""
         raise NotImplementedError
 
-    def earlier(self, keys: Sequence[str]) -> list[int | None]:
+    def earlier(self, keys: Sequence[bytes]) -> list[int | None]:
         """For each key the place of the first that is the same, None where it is the first itself."""
         return first_of(keys)
 
-    def keyed(self, row: Mapping[str, Any]) -> tuple[str, str]:
-        """The key of a row, and the type of the error where it has none."""
-        try:
-            return self.key_of(row), ""
-        except Exception as error:  # whatever a row does to an operator costs that row alone
-            return "", type(error).__name__
+    def keyed(self, rows: Sequence[Mapping[str, Any]]) -> list[Keyed]:
+        """The keys of rows."""
+        return [_tried(self.key_of, row) for row in rows]
 
-    def firsts(self, keyed: Sequence[tuple[str, str]]) -> list[int | None]:
+    def firsts(self, keyed: Sequence[Keyed]) -> list[int | None]:
         """For each row the place of the first that is the same; rows that raised are like no other."""
         whole = [place for place, (_, error) in enumerate(keyed) if not error]
         found = self.earlier([keyed[place][0] for place in whole])
@@ -135,7 +132,7 @@ class FirstOfPairs(Deduplicator):
 
     def compute_hash(self, sample: dict[str, Any]) -> dict[str, Any]:
         """data-juicer's first pass."""
-        sample["pair_key"], sample["pair_key_error"] = self.keyed(sample)
+        [(sample["pair_key"], sample["pair_key_error"])] = self.keyed([sample])
         return sample
 
     def process(self, dataset: Any, show_num: int = 0) -> tuple[Any, dict[str, list[Any]]]:
@@ -165,7 +162,7 @@ class PairDeduplicator(FirstOfPairs):
         self.lowercase = lowercase
         self.ignore_non_character = ignore_non_character
 
-    def key_of(self, row: Mapping[str, Any]) -> str:
+    def key_of(self, row: Mapping[str, Any]) -> bytes:
         """BLAKE2b over both sides, each preceded by its length."""
         sides = [self._folded(row[key]) for key in self.text_keys]
         if not any(sides):
@@ -174,11 +171,11 @@ class PairDeduplicator(FirstOfPairs):
         for side in sides:
             data = side.encode("utf-8")
             state.update(len(data).to_bytes(8, "big") + data)
-        return state.hexdigest()
+        return state.digest()
 
     def _folded(self, text: str) -> str:
         text = text.lower() if self.lowercase else text
-        return _NO_LETTER.sub("", text) if self.ignore_non_character else text.strip()
+        return letters(text) if self.ignore_non_character else text.strip()
 
 
 @OPERATORS.register_module("pair_minhash_deduplicator")
@@ -191,31 +188,41 @@ class PairMinhashDeduplicator(FirstOfPairs):
     def __init__(
         self, text_keys: list[str] | None = None, threshold: float = 0.9, shingle: int = 5, **kwargs: Any
     ) -> None:
-        if not 0 < threshold <= 1 or shingle < 1:
-            raise ValueError(f"the share {threshold} is not between 0 and 1, or {shingle} words are none")
+        if not 0 < threshold <= 1 or not 1 <= shingle <= MOST_WORDS:
+            raise ValueError(
+                f"the share {threshold} is not between 0 and 1, or {shingle} words not 1 to {MOST_WORDS}"
+            )
         super().__init__(text_keys, **kwargs)
         self.threshold, self.shingle = threshold, shingle
 
-    def key_of(self, row: Mapping[str, Any]) -> str:
-        """The signature of both sides, in hex digits."""
-        first, second = (_WORD.findall(row[key].lower()) for key in self.text_keys)
-        return signature([*first, "\x00", *second], self.shingle).tobytes().hex()
+    def keyed(self, rows: Sequence[Mapping[str, Any]]) -> list[Keyed]:
+        """The signatures of both sides as bytes."""
+        words = [_tried(self._words, row) for row in rows]
+        values = iter(signatures([said for said, error in words if not error], self.shingle))
+        return [(b"" if error else next(values).tobytes(), error) for _, error in words]
 
-    def earlier(self, keys: Sequence[str]) -> list[int | None]:
-        index: NearIndex[int] = NearIndex(self.threshold, bands=10)
-        firsts: list[int | None] = []
-        for place, key in enumerate(keys):
-            value = np.frombuffer(bytes.fromhex(key), dtype=np.uint32)
-            near = index.near(value)
-            firsts.append(near[0] if near else None)
-            if not near:
-                index.add(place, value)
-        return firsts
+    def earlier(self, keys: Sequence[bytes]) -> list[int | None]:
+        """As in `FirstOfPairs`; keys are the same where their signatures are alike enough."""
+        values = np.frombuffer(b"".join(keys), np.uint32).reshape(len(keys), PERMUTATIONS)
+        return first_alike(values, self.threshold, bands=10)
+
+    def _words(self, row: Mapping[str, Any]) -> list[bytes]:
+        first, second = (lower_words(row[key]) for key in self.text_keys)
+        return [*first, b"\x00", *second]
 
 
-def first_of(keys: Iterable[str]) -> list[int | None]:
+def _tried(make: Callable[[Mapping[str, Any]], T], row: Mapping[str, Any]) -> tuple[T, str]:
+    """What is made of a row, or the type of the error: whatever a row does to an operator costs that row
+    alone."""
+    try:
+        return make(row), ""
+    except Exception as error:
+        return cast(T, b""), type(error).__name__
+
+
+def first_of(keys: Iterable[bytes]) -> list[int | None]:
     """For each key the place of the first one equal to it, None where it is the first itself."""
-    seen: dict[str, int] = {}
+    seen: dict[bytes, int] = {}
     places = [seen.setdefault(key, index) for index, key in enumerate(keys)]
     return [None if place == index else place for index, place in enumerate(places)]
 

@@ -4,7 +4,10 @@ The state stays out of it: contexts are references until the release writer, and
 recipe needs them.
 """
 
+import json
 from typing import Any
+
+import orjson
 
 from records.message import Message, render_turn
 from records.pair import DPOPair
@@ -52,6 +55,22 @@ def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
         "chosen_operation": pair.chosen_operation,
         "rejected_operation": pair.rejected_operation,
     }
+
+
+def dump_row(row: dict[str, Any]) -> bytes:
+    """A row as a line of JSON; lone surrogates, which no UTF-8 can hold, as they are written in ASCII."""
+    try:
+        return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        return f"{json.dumps(row)}\n".encode("ascii")
+
+
+def load_row(line: bytes) -> dict[str, Any]:
+    """The inverse of `dump_row`."""
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return json.loads(line)
 
 
 def _said(messages: tuple[Message, ...]) -> str:

@@ -7,8 +7,8 @@ outcome is one JSON file, written whole or not at all.
 
 import json
 import sys
-import traceback
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,10 @@ def main(job_file: str) -> int:
         outcome = _run(job)
     except NormalizeError as error:
         outcome = {"failure": str(error)}
-    except Exception as error:  # its text may hold a row, its place does not
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        where = f"{Path(frame.filename).name}:{frame.lineno}"
-        outcome = {"failure": f"data-juicer failed with {type(error).__name__} at {where}"}
+    except Exception as error:
+        from normalize.sharing import failure_of
+
+        outcome = {"failure": failure_of(error)}
     _write_whole(Path(job["outcome"]), outcome)
     return 0
 
@@ -36,7 +36,8 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     recipe = load_recipe(Path(job["recipe"]))
     ray_stand_in.install()
     try:
-        from normalize.engine import build_operators, run_operators
+        from normalize.engine import build_operators, settle
+        from normalize.sharing import judge_file, rows_of
     except ImportError as error:
         said = str(error).splitlines()[0]
         raise NormalizeError(f"data-juicer cannot be imported ({said})", do=INSTALL) from error
@@ -45,9 +46,9 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     operators = build_operators(recipe.process)
     if job["rows"] is None:
         return {"kept": [], "dropped": [], "rows_in": []}
-    with Path(job["rows"]).open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return asdict(run_operators(operators, recipe.labels, rows))
+    path = Path(job["rows"])
+    judged = judge_file(path, job["count"], operators, job["processes"])
+    return asdict(settle(operators, recipe.labels, judged, partial(rows_of, path)))
 
 
 def _quieten() -> None:

@@ -2,14 +2,18 @@
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from normalize.cutting import Cutter, Fitted, shortened
-from normalize.tokens import estimated, message_tokens, token_counter, tools_tokens
+from normalize.cutting import Cutter, Fitted
+from normalize.plan import shortened
+from normalize.tokens import Tokenized, estimated, estimates, messages_tokens, token_counter, tools_tokens
 from records.errors import NormalizeError
 from records.message import Message, ToolCall, ToolSpec
+from records.state import MessageView
 
 TOOLS = (ToolSpec("Bash", "Runs a command.", {"type": "object"}),)
 SIDES = ((Message("assistant", "yes " * 20),), (Message("assistant", "no"),))
@@ -29,14 +33,14 @@ def context(turns: int, chars: int) -> list[Message]:
 
 
 def fit(messages: list[Message], most: int) -> Fitted:
-    found = Cutter(estimated, most).fit(messages, TOOLS, SIDES)
+    found = Cutter(estimates, most).fit(messages, TOOLS, SIDES)
     assert isinstance(found, Fitted)
     return found
 
 
 def total(messages: list[Message]) -> int:
-    beside = tools_tokens(TOOLS, estimated) + message_tokens(SIDES[0][0], estimated)
-    return beside + sum(message_tokens(message, estimated) for message in messages)
+    beside = tools_tokens(TOOLS, estimates) + sum(messages_tokens(SIDES[0], estimates))
+    return beside + sum(messages_tokens(messages, estimates))
 
 
 def test_what_fits_is_left_alone() -> None:
@@ -73,9 +77,34 @@ def test_the_oldest_turns_go_and_the_task_says_how_many() -> None:
     assert total(list(found.messages)) <= found.length.tokens <= 6000
 
 
+def test_nothing_is_said_to_be_left_out_where_nothing_is() -> None:
+    messages = context(1, 30_000)
+    found = fit(messages, 600)
+    assert found.length.cut == "observations"
+    assert [message.role for message in found.messages] == [message.role for message in messages]
+    assert found.messages[:2] == messages[:2]
+    assert found.length.tokens == total(list(found.messages)) <= 600
+
+
+def test_a_context_is_counted_once_for_all_of_its_steps() -> None:
+    counted: list[str] = []
+
+    def count(texts: Sequence[str]) -> list[int]:
+        counted.extend(text for text in texts if text.startswith("<"))
+        return estimates(texts)
+
+    messages = tuple(context(30, 3000))
+    cutter = Cutter(count, 9000)
+    found = [cutter.fit(MessageView(messages, cut), TOOLS, SIDES) for cut in range(3, len(messages) + 1, 3)]
+    assert [isinstance(each, Fitted) and each.length.cut for each in found[-3:]] == ["turns"] * 3
+    whole = [text for text in counted if "left out" not in text]
+    assert {text: whole.count(text) for text in whole if whole.count(text) > 3} == {}
+    assert len(counted) <= 60 * 5  # whole, and before and after at two lengths
+
+
 def test_what_does_not_fit_however_cut_gives_its_shortest_length() -> None:
     messages = [Message("system", "s" * 50_000), *context(5, 900)[1:]]
-    short = Cutter(estimated, 8000).fit(messages, TOOLS, SIDES)
+    short = Cutter(estimates, 8000).fit(messages, TOOLS, SIDES)
     assert isinstance(short, int)
     assert 15_000 < short < 17_000
 
@@ -88,7 +117,7 @@ def test_no_cut_parts_a_call_from_its_results() -> None:
             if messages[at].role == "assistant":
                 messages.insert(at, Message("user", "Go on. " * coin.choice((1, 900))))
         most = coin.choice((1000, 3000, 9000, 30_000))
-        found = Cutter(estimated, most).fit(messages, TOOLS, SIDES)
+        found = Cutter(estimates, most).fit(messages, TOOLS, SIDES)
         if isinstance(found, int):
             assert found > most
             continue
@@ -112,13 +141,24 @@ def test_the_estimate_counts_bytes() -> None:
 
 
 def test_a_tokenizer_counts_by_itself(tmp_path: Path) -> None:
-    from tokenizers import Tokenizer, models, pre_tokenizers
+    from tokenizers import Encoding, Tokenizer, models, pre_tokenizers
 
     made = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
     made.save(str(tmp_path / "tokenizer.json"))
-    assert token_counter(tmp_path)("a b nobody \ud800") == 4
-    assert token_counter(tmp_path / "tokenizer.json")("a") == 1
+    assert token_counter(tmp_path)(["a b nobody \ud800", "a", "a"]) == [4, 1, 1]
+    assert token_counter(tmp_path / "tokenizer.json")(["a"]) == [1]
+    asked: list[str] = []
+
+    class Counting:
+        def encode_batch_fast(self, texts: list[str], add_special_tokens: bool) -> list[Encoding]:
+            asked.extend(texts)
+            return made.encode_batch_fast(texts, add_special_tokens=add_special_tokens)
+
+    once = Tokenized(cast(Tokenizer, Counting()))
+    assert once.counts(["a b", "a", "a b"]) == [2, 1, 2]
+    assert once.counts(["a", "b b b"]) == [1, 3]
+    assert asked == ["a b", "a", "b b b"]
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(NormalizeError, match="cannot be read"):
         token_counter(tmp_path)
