@@ -38,6 +38,13 @@ $(VENV)/.train-ready: $(VENV)/.dev-ready
 	$(PIP) --editable '.[normalize,dev,train]'
 	touch $@
 
+# The last TRL that has a PRMTrainer, beside the one we train with: a test runs it on the config `prm`.
+$(VENV)/trl-1.13/.ready: | $(VENV)/.train-ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target $(@D) trl==1.13.0 || \
+	  { echo "TRL 1.13, whose PRMTrainer a test runs, could not be installed: PyPI is wanted" >&2; exit 1; }
+	touch $@
+
 setup: $(VENV)/.dev-ready
 
 demo: $(VENV)/.run-ready
@@ -50,7 +57,7 @@ test: $(VENV)/.dev-ready
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
-test-all: $(VENV)/.train-ready
+test-all: $(VENV)/.train-ready $(VENV)/trl-1.13/.ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"

@@ -39,6 +39,11 @@ class _Presses:
         self.taken = True
         self.listener()
 
+    def terminate(self, number: int, frame: FrameType | None) -> None:
+        """The signal handler of SIGTERM, which whoever serves a run may send beside a terminal's SIGINT."""
+        if not self.count:
+            self.press(number, frame)
+
     def swallowed(self, lost: "UnraisableHookArgs") -> None:
         """What Python calls where an exception cannot be raised."""
         if not issubclass(lost.exc_type, KeyboardInterrupt):
@@ -63,14 +68,15 @@ _presses = _Presses()
 
 
 @contextmanager
-def remembered() -> Iterator[None]:
-    """Presses of Ctrl-C are remembered while the block lasts. Outside the main thread, where no signal
-    arrives, nothing changes."""
+def remembered(terminated: bool = False) -> Iterator[None]:
+    """Presses of Ctrl-C are remembered while the block lasts; with `terminated` SIGTERM is a first press
+    too. Outside the main thread, where no signal arrives, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     _presses.count, _presses.taken, _presses.unraisable = 0, False, sys.unraisablehook
     before = signal.signal(signal.SIGINT, _presses.press)
+    ended = signal.signal(signal.SIGTERM, _presses.terminate) if terminated else None
     sys.unraisablehook = _presses.swallowed
     try:
         yield
@@ -78,6 +84,8 @@ def remembered() -> Iterator[None]:
         _presses.taken = True
         sys.unraisablehook = _presses.unraisable
         signal.signal(signal.SIGINT, before)
+        if terminated:
+            signal.signal(signal.SIGTERM, ended)
 
 
 def raise_if_interrupted() -> None:

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 from prefect import flow
 from prefect.deployments import arun_deployment
 from prefect.deployments.runner import RunnerDeployment
-from prefect.flows import aserve
+from prefect.runner import Runner
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, temporary_settings
 from prefect.types.entrypoint import EntrypointType
@@ -34,6 +34,7 @@ from flows.harvest import harvest
 from flows.interrupts import remembered
 from flows.leftovers import end_leftover_servers, own_what_is_started
 from flows.runs import utc_now
+from flows.training_work import said_of_none
 from flows.unsaid import Unsaid
 from records.errors import ConfigError, TracemillError, WorkspaceError
 from records.identity import digest
@@ -51,11 +52,11 @@ def scheduled(config: str) -> None:
     _say(f"run of {config}")
     os.chdir(os.environ.get(_FOLDER, Path(config).parent))
     try:
-        with remembered():
+        with remembered(terminated=True):
             record = harvest.fn(config)
     except Unsaid as failed:
         error = failed.error
-        _say(f"failed: {error}" if isinstance(error, TracemillError) else f"failed: {failed}")
+        _say(f"failed: {error if isinstance(error, TracemillError) else failed}")
         raise
     _say(f"run {record['run_id']} ended: {_outcome(record)}")
 
@@ -67,7 +68,7 @@ def _outcome(record: dict[str, Any]) -> str:
     else:
         made = "written" if release["created"] else "unchanged"
         said = f"{release['path']} ({release['rows']:,} rows, {made})"
-    return said if trained is None else f"{said}; training {trained.get('note') or trained['path']}"
+    return said if trained is None else f"{said}; training {said_of_none(trained) or trained['path']}"
 
 
 def _say(text: str) -> None:
@@ -81,7 +82,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     Raises ConfigError for a schedule or time zone that there is not, WorkspaceError where no Prefect
     server comes up, KeyboardInterrupt at its end.
     """
-    schedule = _schedule(cron, timezone)
+    schedule = read_schedule(cron, timezone)
     with _server() as url, temporary_settings({PREFECT_API_URL: url}):
         os.environ["PREFECT_API_URL"] = url
         deployment: Any = scheduled.to_deployment(
@@ -101,40 +102,71 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     raise KeyboardInterrupt
 
 
+class _Runner(Runner):
+    """Ends at SIGTERM, which supervisors of services send, as at Ctrl-C; Prefect's own way leaves a task
+    that nobody awaits, and says so at length."""
+
+    def handle_sigterm(self, *_: Any, **__: Any) -> None:
+        """The signal handler."""
+        signal.raise_signal(signal.SIGINT)
+
+
 async def _serve(deployment: RunnerDeployment, schedule: CronSchedule) -> None:
+    runner = _Runner(limit=None)
+    await runner.aadd_deployment(deployment)
     clock = asyncio.create_task(_start_at(schedule, f"{deployment.flow_name}/{deployment.name}"))
+    served = asyncio.create_task(runner.start())
     try:
-        await aserve(deployment, print_starting_message=False)
+        await asyncio.wait({served})
+        served.result()
+    except asyncio.CancelledError:
+        clock.cancel()
+        if runner.started:
+            _say("ending; a run that is going on is told to stop")
+            await runner.astop()  # with SIGTERM, and after its grace with SIGKILL
+        raise
     finally:
+        served.cancel()
         clock.cancel()
 
 
 async def _start_at(schedule: CronSchedule, name: str) -> None:
     """Makes a run of the deployment at every time of the schedule; a server that does not answer costs that
     time alone."""
+    async for due in due_times(schedule):
+        try:
+            await arun_deployment(name, timeout=0, as_subflow=False)
+        except Exception as error:
+            _say(f"run of {due:%Y-%m-%d %H:%M} not started: {type(error).__name__}")
+
+
+async def due_times(schedule: CronSchedule) -> AsyncIterator[datetime]:
+    """The times of a schedule from now on, each when it has come; those that passed meanwhile are left
+    out."""
     after = datetime.now(UTC)
     while True:
         [found] = await schedule.get_dates(1, start=after + timedelta(seconds=1))
         due = datetime.fromtimestamp(found.timestamp(), UTC)
         while (left_s := (due - datetime.now(UTC)).total_seconds()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(min(left_s, 60.0))  # the wall clock may be set, or the machine sleep
-        try:
-            await arun_deployment(name, timeout=0, as_subflow=False)
-        except Exception as error:
-            _say(f"run of {due:%Y-%m-%d %H:%M} not started: {type(error).__name__}")
+        yield due
         after = max(due, datetime.now(UTC))
 
 
-def _schedule(cron: str, timezone: str) -> CronSchedule:
+def read_schedule(cron: str, timezone: str) -> CronSchedule:
+    """The schedule of five fields in a time zone. Raises ConfigError where there is none such; a sixth field
+    is a second to some and a year to others."""
+    wanted = "five fields, minute hour day month weekday, such as '0 3 * * *'"
+    if len(cron.split()) != 5 and not cron.startswith("@"):
+        raise ConfigError(f"--cron {cron!r} is none", wanted)
+    try:
+        CronSchedule(cron=cron, timezone="UTC")
+    except ValidationError:
+        raise ConfigError(f"--cron {cron!r} is none", wanted) from None
     try:
         return CronSchedule(cron=cron, timezone=timezone)
-    except ValidationError as error:
-        which = str(error.errors()[0]["loc"][0])
-        found, wanted = {
-            "cron": (cron, "five fields, minute hour day month weekday, such as '0 3 * * *'"),
-            "timezone": (timezone, "a name such as Europe/Berlin"),
-        }[which]
-        raise ConfigError(f"--{which} {found!r} is none", wanted) from None
+    except ValidationError:
+        raise ConfigError(f"--timezone {timezone!r} is none", "a name such as Europe/Berlin") from None
 
 
 @contextmanager

@@ -13,7 +13,9 @@ def train(
     config: Config = None,
     release: Annotated[
         str | None,
-        typer.Option(help="NAME[@VERSION] of the workspace, a folder, or OWNER/NAME[@TAG] of the Hub."),
+        typer.Option(
+            help="NAME[@VERSION] or VERSION of the workspace, a folder, or OWNER/NAME[@TAG] of the Hub."
+        ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Id of a model at the Hub, or its folder.")] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of checkpoints.")] = None,
@@ -21,7 +23,7 @@ def train(
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
-    """Train a model on a release, with TRL's DPOTrainer in a process of its own.
+    """Train a model on a release, with DPO or SimPO of TRL in a process of its own.
 
     The same command goes on with a training that was cut off.
     """
@@ -33,7 +35,7 @@ def train(
         "output": output and str(output.resolve()),
         "max_steps": max_steps,
     }
-    if model is not None and Path(model).expanduser().exists():
+    if model is not None and (model.startswith((".", "/", "~")) or Path(model).exists()):
         given["model"] = str(Path(model).expanduser().resolve())
     over = overrides_asked(workspace)
     if chosen := {key: value for key, value in given.items() if value is not None}:

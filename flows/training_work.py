@@ -6,7 +6,7 @@ from typing import Any
 from flows.progress import Meter, meter
 from flows.settings import RunSettings
 from flows.summary import ReleaseOutcome
-from flows.training_release import find_release
+from flows.training_release import training_release
 from records.errors import ConfigError, TracemillError
 from records.version import __version__
 from train.child import check_places, run_training, unfinished
@@ -26,7 +26,7 @@ def training_of(settings: RunSettings) -> TrainingSettings:
 def train_on(settings: RunSettings, asked: str | None) -> Trained:
     """Train on the release `asked` names, by default the newest of the configuration's name."""
     training = training_of(settings)
-    release = find_release(asked or settings.release.name, settings.workspace / "releases")
+    release = training_release(asked or settings.release.name, settings.workspace / "releases")
     return _train(settings, training, release)
 
 
@@ -55,23 +55,23 @@ def _show(gauge: Meter, said: dict[str, Any]) -> None:
 
 
 def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[str, Any] | None:
-    """What a run's release is followed by: the figures of the training, or why there was none; None where
-    none is asked for. A training that was cut off goes on, also where the release is an old one. Never
-    raises but for a Ctrl-C: the release is there whatever becomes of this."""
+    """What a run's release is followed by: the figures of the training, why there was none (`note`) or what
+    went wrong (`failed`); None where none is asked for. A training that was cut off goes on, also where the
+    release is an old one. Never raises but for a Ctrl-C: the release is there whatever becomes of this."""
     training = settings.training
     if training is None or not training.after_release or outcome.path is None:
         return None
     try:
-        release = find_release(outcome.path, settings.workspace / "releases")
+        release = training_release(outcome.path, settings.workspace / "releases")
         if not outcome.created and not unfinished(_job(settings, training, release)):
             return {"note": "none: no new version"}
         if release.simulated != "none" and not training.simulated:
             return {"note": "none: the release holds simulated rows, and training.simulated is not set"}
         return figures(_train(settings, training, release))
     except TracemillError as error:
-        return {"note": f"failed: {error}"}
+        return {"failed": str(error)}
     except Exception as error:
-        return {"note": f"failed: {type(error).__name__}"}
+        return {"failed": type(error).__name__}
 
 
 def figures(trained: Trained) -> dict[str, Any]:
@@ -87,24 +87,29 @@ def figures(trained: Trained) -> dict[str, Any]:
         "rows": report["rows"],
         "first_loss": losses[0] if losses else None,
         "last_loss": losses[-1] if losses else None,
-        "validation_loss": report["validation"].get("loss"),
+        "validation": report["validation"],
         "seconds": report["seconds"],
         "device": report["device"],
     }
 
 
+def said_of_none(found: dict[str, Any]) -> str:
+    """Why there is no checkpoint; empty where there is one."""
+    return f"failed: {found['failed']}" if "failed" in found else found.get("note", "")
+
+
 def training_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     """`figures` as lines of a closing table."""
-    if note := found.get("note"):
-        return [("training", note)]
+    if said := said_of_none(found):
+        return [("training", said)]
     used = found["rows"]["train"]
     rows = f"{used['used']:,} used, {used['cut']:,} of them without their oldest turns"
     rows += "".join(f"\n{count:,} dropped: {why}" for why, count in used["dropped"].items())
+    if used["parted"]:
+        rows += f"\n{used['parted']:,} whose prompt the chat template writes otherwise before an answer"
     loss = (
         f"{found['first_loss']:.4f} to {found['last_loss']:.4f}" if found["first_loss"] is not None else "-"
     )
-    if found["validation_loss"] is not None:
-        loss += f", {found['validation_loss']:.4f} on validation"
     made = f"{found['steps']:,} steps in {found['seconds']:,.0f} s on {found['device']}"
     if found["simulated"] in ("some", "all"):
         made += f"\n{found['simulated']} rows of it are simulated"
@@ -113,4 +118,17 @@ def training_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("training", f"{found['path']}{there}\n{made}"),
         ("training rows", rows),
         ("loss", loss),
+        ("validation", _validation(found)),
     ]
+
+
+def _validation(found: dict[str, Any]) -> str:
+    """What the rows that were held out say, or why there is nothing."""
+    if not (held := found["rows"].get("validation")):
+        return "none: the release has no row in split `validation`"
+    dropped = "".join(f"\n{count:,} dropped: {why}" for why, count in held["dropped"].items())
+    if not found["validation"]:
+        return f"none: no row of split `validation` fits{dropped}"
+    first, last = found["validation"][0], found["validation"][-1]
+    said = f"loss {first['loss']:.4f} to {last['loss']:.4f} on {held['used']:,} rows"
+    return f"{said}, {last['rewards/accuracies']:.0%} of them the right way round{dropped}"

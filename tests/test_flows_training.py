@@ -13,9 +13,10 @@ from training_releases import released, tiny_model
 
 from flows.settings import RunSettings, load_settings
 from flows.summary import ReleaseOutcome
-from flows.training_release import find_release
-from flows.training_work import train_after_release, train_on
+from flows.training_release import training_release
+from flows.training_work import train_after_release, train_on, training_rows
 from records.errors import ReleaseError
+from train.worker import in_words
 
 ROOT = Path(__file__).resolve().parent.parent
 Call = Callable[..., CompletedProcess[str]]
@@ -30,7 +31,7 @@ def refused(done: CompletedProcess[str]) -> str:
 def test_a_release_is_found_by_name_version_and_folder(tmp_path: Path) -> None:
     made = released(tmp_path / "releases")
     for asked in ("views", f"views@{made.version}", str(made.path), f"{made.path.parent}@{made.version}"):
-        found = find_release(asked, tmp_path / "releases")
+        found = training_release(asked, tmp_path / "releases")
         assert (found.name, found.version, found.path) == ("views", made.version, made.path), asked
         assert (found.digest, found.simulated) == (made.content_fingerprint, "none")
 
@@ -41,16 +42,29 @@ def test_what_is_not_there_is_one_line_and_writes_nothing(console: Call, tmp_pat
     flags = ("train", "-w", work, "--model", tmp_path / "none")
     (tmp_path / "none").mkdir()
     assert "holds no model" in refused(console(*flags, "--release", "views"))
+    said = refused(console(*flags[:3], "--model", "./nowhere", "--release", "views"))
+    assert "/nowhere holds no model; wanted a folder with config.json, or an id of the Hub" in said
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
     flags = ("train", "-w", work, "--model", model)
-    assert "holds no release 'other'; wanted one of views" in refused(console(*flags, "--release", "other"))
+    assert "holds no release 'other', and no folder" in refused(console(*flags, "--release", "other"))
     said = refused(console(*flags, "--release", "views@2020.01.01"))
-    assert f"has no version 2020.01.01; wanted one of {made.version}" in said
-    assert "holds no release; wanted a folder" in refused(console(*flags, "--release", f"{tmp_path}/none"))
+    assert f"has no version '2020.01.01'; wanted `latest` or one such as {made.version}" in said
+    assert f"holds no release '{tmp_path}/none', and no folder" in refused(
+        console(*flags, "--release", f"{tmp_path}/none")
+    )
     assert "no model is given; wanted training.model" in refused(console("train", "-w", work))
     assert not (work / "checkpoints").exists()
+
+
+def test_want_of_memory_is_told_by_what_helps() -> None:
+    less = "a smaller training.max_length, LoRA or batch = 1 takes less"
+    refused_by_torch = "[enforce fail at alloc_cpu.cpp:121] data. DefaultCPUAllocator: can't allocate memory"
+    assert in_words(RuntimeError(refused_by_torch)) == in_words(MemoryError()) == f"out of memory; {less}"
+    gpu = type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory. Tried to allocate 2 GiB")
+    assert in_words(gpu) == f"out of memory on the GPU; {less}"
+    assert in_words(ValueError("one\ntwo")) == "ValueError: one"
 
 
 def test_a_release_without_rows_is_refused(tmp_path: Path) -> None:
@@ -58,13 +72,13 @@ def test_a_release_without_rows_is_refused(tmp_path: Path) -> None:
     manifest = json.loads((made.path / "manifest.json").read_text())
     (made.path / "manifest.json").write_text(json.dumps(manifest | {"rows": 0}))
     with pytest.raises(ReleaseError, match="holds no pair; wanted a release with rows"):
-        find_release("views", tmp_path / "releases")
+        training_release("views", tmp_path / "releases")
 
 
 def test_a_tag_of_the_hub_stands_for_its_commit(hub: object, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = hub.put("ann/set", {"README.md": b"---\n---\n"}, tag="2026.11.21")  # type: ignore[attr-defined]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    found = find_release("ann/set@2026.11.21", Path("none"))
+    found = training_release("ann/set@2026.11.21", Path("none"))
     assert (found.name, found.version, found.digest) == ("ann--set", "2026.11.21", commit)
     assert (found.repository, found.path) == ("ann/set", None)
 
@@ -103,7 +117,8 @@ def test_a_run_trains_only_where_it_is_told_to_and_wrote_a_version(tmp_path: Pat
 def test_a_training_that_fails_is_a_note_and_no_harm(tmp_path: Path) -> None:
     found = after(tmp_path, True, after_release=True)
     assert found is not None
-    assert found["note"].startswith(f"failed: {tmp_path / 'none'} holds no model")
+    assert found["failed"].startswith(f"{tmp_path / 'none'} holds no model")
+    assert training_rows(found) == [("training", f"failed: {found['failed']}")]
 
 
 def test_paths_of_the_table_are_relative_to_its_file(tmp_path: Path) -> None:
@@ -133,19 +148,40 @@ def test_without_the_extra_it_is_one_line_with_what_to_install(tmp_path: Path) -
     assert "torch is not installed; wanted the extra `train`; pip install torch==2.13.0" in refused(done)
 
 
+def test_simulated_rows_are_not_trained_on_unasked(tmp_path: Path) -> None:
+    made = released(tmp_path / "releases")
+    manifest = json.loads((made.path / "manifest.json").read_text())
+    (made.path / "manifest.json").write_text(json.dumps(manifest | {"simulated": "some"}))
+    settings = RunSettings.model_validate(
+        {"workspace": tmp_path, "training": {"model": str(tmp_path / "none"), "after_release": True}}
+    )
+    outcome = ReleaseOutcome(str(made.path), made.version, made.rows, True, {}, {})
+    found = train_after_release(settings, outcome)
+    assert found == {"note": "none: the release holds simulated rows, and training.simulated is not set"}
+
+
 @pytest.mark.slow
 def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, tmp_path: Path) -> None:
+    """First with a window that no row fits: the release stays, and the training is made up for."""
     tiny = tiny_model(tmp_path / "tiny")
     config = tmp_path / "demo.toml"
     text = (ROOT / "configs" / "demo.toml").read_text()
     text = text.replace("../examples", str(ROOT / "examples")).replace("../demo-workspace", "w")
-    config.write_text(
-        f"{text}\n[training]\nmodel = '{tiny}'\nmax_steps = 2\nmax_length = 3000\nbatch = 2\naccumulate = 1\n"
-        "device = 'cpu'\nafter_release = true\n"
+    training = (
+        f"\n[training]\nmodel = '{tiny}'\nmax_steps = 2\nbatch = 2\naccumulate = 1\n"
+        "device = 'cpu'\nafter_release = true\nsimulated = true\n"
     )
-    done = tracemill("run", config, "--json")
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads(done.stdout)["training"]["note"].startswith("none: the release holds simulated rows")
+    config.write_text(f"{text}{training}max_length = 12\n")
+    failed = tracemill("run", config, "--json")
+    assert failed.returncode == 1
+    said = json.loads(failed.stdout)
+    stays = f"tracemill: training failed, the release {said['release']['path']} stays: none of "
+    assert failed.stderr.splitlines()[-1].startswith(stays)
+    assert said["training"]["failed"] in failed.stderr
+    assert (Path(said["release"]["path"]) / "manifest.json").exists()
+    assert "failed: none of" in tracemill("show", "-w", tmp_path / "w").stdout
+    assert not (tmp_path / "w" / "checkpoints").exists()
+    config.write_text(f"{text}{training}max_length = 3000\n")
     trained = tracemill("train", config, "--json")
     assert trained.returncode == 0, trained.stderr[-2000:]
     found = json.loads(trained.stdout)
@@ -154,9 +190,12 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     report = json.loads((Path(found["path"]) / "training.json").read_text())
     assert [entry["step"] for entry in report["losses"]] == [1, 2]
     assert (Path(found["path"]) / "model.safetensors").stat().st_size > 10_000
-    config.write_text(f"{config.read_text()}simulated = true\noutput = 'after'\n[pairs]\nper_trace = 3\n")
+    more = "method = 'simpo'\noutput = 'after'\n[pairs]\nper_trace = 3\n"
+    config.write_text(f"{text}{training}max_length = 3000\n{more}")
     again = tracemill("run", config, "--rebuild", "--json")
     assert again.returncode == 0, again.stderr[-2000:]
     record = json.loads(again.stdout)
     assert record["training"]["path"] == str(tmp_path / "after" / "demo" / record["release"]["version"])
-    assert "2 steps in" in tracemill("show", "-w", tmp_path / "w").stdout
+    shown = tracemill("show", "-w", tmp_path / "w").stdout
+    assert "2 steps in" in shown
+    assert "none: the release has no row in split `validation`" in shown

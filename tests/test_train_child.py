@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def losses(report: dict[str, Any]) -> list[float]:
 
 
 def nothing_in(folder: Path) -> bool:
-    return not any(path.is_file() for path in folder.rglob("*"))
+    return not folder.exists()
 
 
 @pytest.mark.slow
@@ -60,7 +61,8 @@ def test_a_release_becomes_a_checkpoint_that_loads(
     assert made.path == tmp_path / "out" / "views" / release.version
     assert [path.name for path in made.path.parent.iterdir()] == [release.version]
     report = json.loads((made.path / REPORT).read_text())
-    assert report["rows"] == {"train": {"used": 8, "cut": 0, "dropped": {}}}
+    assert report["rows"] == {"train": {"used": 8, "cut": 0, "dropped": {}, "parted": 0}}
+    assert report["validation"] == []
     assert (report["steps"], report["release"]["digest"]) == (4, release.digest)
     assert losses(report)[0] == pytest.approx(0.6931, abs=1e-3)
     assert losses(report)[-1] < 0.67
@@ -97,52 +99,116 @@ def until_saved(asked: Job, step: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("how", "method"), [(signal.SIGKILL, "dpo"), (signal.SIGINT, "dpo"), (signal.SIGKILL, "simpo")]
+)
 def test_a_training_that_was_cut_off_goes_on_and_ends_as_if_it_had_not_been(
-    how: signal.Signals, release: TrainingRelease, tiny: Path, tmp_path: Path
+    how: signal.Signals, method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
-    given = {"learning_rate": 1e-3, "max_steps": 60, "save_steps": 2}
+    import psutil
+
+    given = {"learning_rate": 1e-3, "max_steps": 60, "method": method}
     whole = run_training(job(release, tiny, tmp_path / "whole", **given), lambda said: None)
-    asked = job(release, tiny, tmp_path / "cut", **given)
+    asked = job(release, tiny, tmp_path / "cut", save_steps=2, **given)
     with start(asked) as first:
         until_saved(asked, 4)
+        [worker] = psutil.Process(first.pid).children()
+        worker.suspend()  # or it may be done before the signal is seen
         os.kill(first.pid, how)
+        if how == signal.SIGINT:
+            assert any("saving" in line for line in first.stdout)  # type: ignore[union-attr]
+        worker.resume()
         first.stdout.read()  # type: ignore[union-attr]
     assert first.returncode != 0
     assert not asked.target.exists()
     assert unfinished(asked)
     (asked.partial / "checkpoints" / "checkpoint-59").mkdir()  # as one that was cut off while it was written
-    made = run_training(asked, lambda said: None)
+    made = run_training(job(release, tiny, tmp_path / "cut", **given), lambda said: None)
     assert 4 <= made.report["resumed_at_step"] < 59
     assert losses(made.report) == pytest.approx(losses(whole.report), abs=1e-6)
     assert not unfinished(asked)
     assert [path.name for path in made.path.parent.iterdir()] == [release.version]
 
 
-def broken_tokenizer(tiny: Path, folder: Path) -> Path:
+def spoilt(tiny: Path, folder: Path, how: str) -> Path:
+    """A copy of the model with something wrong."""
     shutil.copytree(tiny, folder)
-    (folder / "chat_template.jinja").unlink()
+    weights = folder / "model.safetensors"
+    if how == "no template":
+        (folder / "chat_template.jinja").unlink()
+    elif how == "no weights":
+        weights.unlink()
+    elif how == "cut weights":
+        weights.write_bytes(weights.read_bytes()[:5_000])
+    elif how == "no configuration":
+        (folder / "config.json").write_text("{}")
     return folder
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("how", "given", "said"),
     [
-        ({"max_length": 12}, "none of 8 rows fits max_length = 12; wanted more than that: the shortest row"),
-        ({"device": "cuda"}, "sees no GPU"),
-        ({"template": False}, "has no chat template; wanted one that renders messages and tool calls"),
+        (
+            "",
+            {"max_length": 12},
+            "none of 8 rows fits max_length = 12; wanted more than that: the shortest row",
+        ),
+        ("", {"device": "cuda"}, "sees no GPU"),
+        ("no template", {}, "has no chat template; wanted one that renders messages and tool calls"),
+        ("no configuration", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
+        ("no weights", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
+        ("cut weights", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
+        ("no weights", {"method": "simpo"}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub"),
     ],
 )
 def test_what_torch_alone_can_tell_is_one_line_and_leaves_nothing(
-    given: dict[str, Any], said: str, release: TrainingRelease, tiny: Path, tmp_path: Path
+    how: str, given: dict[str, Any], said: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
-    if "template" in given:
-        tiny, given = broken_tokenizer(tiny, tmp_path / "model"), {}
+    model = spoilt(tiny, tmp_path / "model", how)
     with pytest.raises(TrainingError, match=said) as caught:
-        run_training(job(release, tiny, tmp_path / "out", **given), lambda _: None)
+        run_training(job(release, model, tmp_path / "out", **given), lambda _: None)
     assert "\n" not in str(caught.value)
     assert nothing_in(tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_release_whose_rows_are_all_held_out_is_refused(tiny: Path, tmp_path: Path) -> None:
+    made = released(tmp_path / "releases", rows=2, validation=(0, 1))
+    held = TrainingRelease(name="views", version=made.version, digest="0", path=made.path)
+    with pytest.raises(TrainingError, match="has no row to train on; wanted some in split `train`"):
+        run_training(job(held, tiny, tmp_path / "out"), lambda _: None)
+    assert nothing_in(tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_training_process_that_the_system_ends_is_one_line(
+    release: TrainingRelease, tiny: Path, tmp_path: Path
+) -> None:
+    import psutil
+
+    def ending(how: signal.Signals, step: int) -> Callable[[dict[str, Any]], None]:
+        def told(said: dict[str, Any]) -> None:
+            if said.get("step", -1) == step:
+                for child in psutil.Process().children():
+                    child.send_signal(how)
+
+        return told
+
+    asked = job(release, tiny, tmp_path / "out", max_steps=200, save_steps=50)
+    with pytest.raises(TrainingError) as caught:
+        run_training(asked, ending(signal.SIGKILL, 0))
+    assert str(caught.value) == (
+        "the training process was ended by SIGKILL, as where memory runs out "
+        "(a smaller training.max_length, LoRA or batch = 1 takes less)"
+    )
+    assert nothing_in(tmp_path / "out")
+    with pytest.raises(
+        TrainingError, match=r"told to stop \(SIGTERM\) at step \d+; the same command goes on"
+    ):
+        run_training(asked, ending(signal.SIGTERM, 3))
+    assert not asked.target.exists()
+    assert unfinished(asked)
 
 
 def test_a_missing_model_or_template_is_told_without_torch(tmp_path: Path) -> None:

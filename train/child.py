@@ -5,6 +5,7 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from records.errors import TrainingError
-from train.job import LOG, Job, Trained, read_report
+from train.job import LESS_MEMORY, LOG, Job, Trained, read_report
 from train.settings import TrainingSettings
 
 Told = Callable[[dict[str, Any]], None]
@@ -28,11 +29,9 @@ def check_settings(settings: TrainingSettings) -> None:
     """Raises TrainingError for what can be known to be wrong without loading torch: a folder or a package
     that is not there."""
     check_places(settings)
-    for name in ("torch", "transformers", "trl"):
+    for name in ("torch", "transformers", "trl", *(("peft",) if settings.lora else ())):
         if importlib.util.find_spec(name) is None:
             raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)
-    if settings.lora is not None and importlib.util.find_spec("peft") is None:
-        raise TrainingError("[training.lora] wants peft, which is not installed", do="pip install peft")
 
 
 def check_places(settings: TrainingSettings) -> None:
@@ -95,6 +94,7 @@ def _write_job(job: Job) -> None:
 def _held(partial: Path) -> Iterator[int]:
     """The folder of an unfinished training, for this process and its child alone; gone again where the
     training has saved nothing. Gives the lock's descriptor, which the child holds too."""
+    made = [folder for folder in (partial.parent, partial.parent.parent) if not folder.exists()]
     try:
         partial.mkdir(parents=True, exist_ok=True)
         lock = os.open(partial / ".lock", os.O_RDWR | os.O_CREAT)
@@ -110,7 +110,8 @@ def _held(partial: Path) -> Iterator[int]:
             if partial.exists() and not _saved_anything(partial):
                 shutil.rmtree(partial)
                 with suppress(OSError):
-                    partial.parent.rmdir()
+                    for folder in made:
+                        folder.rmdir()
     finally:
         os.close(lock)
 
@@ -178,9 +179,26 @@ def _outcome(partial: Path, code: int, interrupted: bool) -> None:
         return
     if interrupted:
         raise KeyboardInterrupt
+    if outcome is not None and "refused" in outcome:
+        raise TrainingError(outcome["refused"])
+    again = "the same command goes on from what was saved" if _saved_anything(partial) else ""
+    raise TrainingError(_ended(outcome, code, partial / LOG), do=again)
+
+
+def _ended(outcome: dict[str, Any] | None, code: int, log: Path) -> str:
     if outcome is None:
-        raise TrainingError(f"the training process ended with code {code}{_last_line(partial / LOG)}")
-    raise TrainingError(outcome.get("refused") or f"training failed: {outcome.get('failed', outcome)}")
+        how = f"was ended by {_signal(-code)}" if code < 0 else f"ended with code {code}{_last_line(log)}"
+        return f"the training process {how}"
+    if "stopped" in outcome:
+        return f"the training process was told to stop (SIGTERM) at step {outcome['stopped']}"
+    return f"training failed: {outcome['failed']}"
+
+
+def _signal(number: int) -> str:
+    name = signal.Signals(number).name
+    if number == signal.SIGKILL:
+        name += f", as where memory runs out ({LESS_MEMORY})"
+    return name
 
 
 def _last_line(log: Path) -> str:

@@ -26,6 +26,8 @@ class Fitted:
     rows: list[dict[str, Any]] = field(default_factory=list)
     cut: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    parted: int = 0
+    """Rows whose prompt the chat template writes otherwise once an answer follows."""
     shortest_tokens: int | None = None
     """The shortest row before any cut."""
 
@@ -48,8 +50,8 @@ def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) 
                 done.dropped[f"longer than {max_length} tokens"] += 1
                 continue
             prompt, done.cut = shorter, done.cut + 1
-        sides = {name: row[name] for name in ("chosen", "rejected", "tools")}
-        done.rows.append({"prompt": prompt, **sides})
+        sides = {name: row[name] for name in ("chosen", "rejected")}
+        done.rows.append({"prompt": prompt, **sides, "tools": row["tools"] or None})
     return done
 
 

@@ -11,7 +11,8 @@ from train.settings import TrainingSettings
 
 REPORT = "training.json"
 LOG = "train.log"
-SCHEMA = 1
+SCHEMA = 2
+LESS_MEMORY = "a smaller training.max_length, LoRA or batch = 1 takes less"
 
 
 class TrainingRelease(BaseModel):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from records.errors import TrainingError
-from train.job import Job
+from train.job import LESS_MEMORY, Job
 
 Tell = Callable[[dict[str, Any]], None]
 
@@ -50,18 +50,20 @@ def main(folder: Path) -> int:
         outcome = {"refused": str(error)}
     except Exception as error:
         traceback.print_exc()
-        outcome = {"failed": _in_words(error)}
+        outcome = {"failed": in_words(error)}
     temporary = folder / "outcome.tmp"
     temporary.write_text(json.dumps(outcome), encoding="utf-8")
     temporary.replace(folder / "outcome.json")
     return 0
 
 
-def _in_words(error: Exception) -> str:
+def in_words(error: Exception) -> str:
     """Type and first line of an error that is not ours; those of memory by what helps."""
     first = (str(error).splitlines() or [""])[0][:200]
     if type(error).__name__ == "OutOfMemoryError":
-        return "out of memory on the GPU; a smaller training.max_length, LoRA or batch = 1 takes less"
+        return f"out of memory on the GPU; {LESS_MEMORY}"
+    if isinstance(error, MemoryError) or "DefaultCPUAllocator" in str(error):
+        return f"out of memory; {LESS_MEMORY}"
     return f"{type(error).__name__}: {first}"
 
 
