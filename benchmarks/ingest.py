@@ -10,7 +10,8 @@ one, so that other load on the machine meets both alike; medians over the rounds
 FOLDER defaults to the Claude Code sessions below TRACEMILL_REAL_TRACES, and without
 that to the examples; its files are copied under new ids. `--gb` adds a folder of that size, `--one-mb` a
 single session of that size; `--formats` takes each format below TRACEMILL_REAL_TRACES by itself. Everything
-lies in a temporary folder and is removed again.
+lies in a temporary folder and is removed again. `--jobs 1` keeps ingest to one process; without it
+there are as many as a user gets: more CPU seconds, fewer wall seconds.
 """
 
 import argparse
@@ -84,7 +85,7 @@ class Bench:
     folder: Path
     scratch: Path
     runs: int
-    jobs: int
+    jobs: int | None
 
     def copies(self, name: str, mb: float, *flags: str) -> tuple[Path, dict[str, float]]:
         """A folder of copies; made by another process, so that this one stays small."""
@@ -96,7 +97,7 @@ class Bench:
         """`tracemill ingest` of a folder, into a workspace that is removed again."""
         out = self.scratch / "workspace"
         command = [str(Path(sys.executable).parent / "tracemill"), "ingest", str(source)]
-        jobs = ["--jobs", str(self.jobs)]
+        jobs = ["--jobs", str(self.jobs)] if self.jobs else []
         cost, printed = cost_of([*command, "--out", str(out), "--json", *jobs, *flags])
         shutil.rmtree(out)
         return cost, json.loads(printed)["totals"]
@@ -160,7 +161,7 @@ def main() -> None:
     parser.add_argument("--gb", type=float, help="also a folder of this size")
     parser.add_argument("--one-mb", type=float, help="also one session of this size")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="processes of tracemill ingest")
+    parser.add_argument("--jobs", type=int, help="processes of tracemill ingest; else as many as it takes")
     parser.add_argument("--formats", action="store_true", help="a line for each format instead")
     parser.add_argument("--mb", type=float, default=DEFAULT_MB, help="size of each format's folder")
     given = parser.parse_args()

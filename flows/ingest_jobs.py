@@ -3,8 +3,10 @@
 import os
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,15 +61,22 @@ class IngestOrder:
         return digest("ingest", canonical_json(asked), size=8)
 
 
+@contextmanager
 def ingested_shards(
     order: IngestOrder, intake: Intake, shards: Sequence[Files], read: dict[str, int]
-) -> Iterator[Ingested]:
-    """What each shard gave, in order, its traces live in the workspace; `read` holds the steps of what
-    is there. Any number of processes gives the same bytes. Raises WorkspaceError where the workspace
-    cannot be written."""
-    work = intake.work
+) -> Iterator[Iterator[Ingested]]:
+    """What each shard gives, in order, its traces live in the workspace; `read` holds the steps of what
+    is there. Any number of processes gives the same bytes; they begin before the block, as copies of this one
+    where it has no other thread yet. Raises WorkspaceError where the workspace cannot be written."""
     jobs = min(order.jobs or _jobs_for(shards), len(shards))
-    made = _in_processes(order, jobs, shards) if jobs > 1 else (None for _ in shards)
+    with _in_processes(order, jobs, shards) if jobs > 1 else nullcontext(repeat(None, len(shards))) as made:
+        yield _in_order(intake, shards, made, read)
+
+
+def _in_order(
+    intake: Intake, shards: Sequence[Files], made: Iterable[Ingested | None], read: dict[str, int]
+) -> Iterator[Ingested]:
+    work = intake.work
     for files, done in zip(shards, made, strict=True):
         if done is not None and not read.keys().isdisjoint(done.entries):
             _discard(work, done)  # a session of an earlier shard again: which one stays is decided in order
@@ -121,21 +130,30 @@ def _discard(work: Workspace, done: Ingested) -> None:
             (work.root / shard.path).unlink(missing_ok=True)
 
 
-def _in_processes(order: IngestOrder, jobs: int, shards: Sequence[Files]) -> Iterator[Ingested]:
+@contextmanager
+def _in_processes(
+    order: IngestOrder, jobs: int, shards: Sequence[Files]
+) -> Iterator[Iterator[Ingested | None]]:
     from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
 
     pool = ProcessPoolExecutor(jobs, _context(), _start, (order,))
     try:
-        yield from pool.map(_take_in, shards)
+        yield _results(pool.map(_take_in, shards))
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def _results(made: Iterator[Ingested]) -> Iterator[Ingested]:
+    from concurrent.futures.process import BrokenProcessPool
+
+    try:
+        yield from made
     except BrokenProcessPool:
         raise WorkspaceError(
             "a process of this command was killed, perhaps for want of memory",
             "memory for each of the processes",
             "give fewer with --jobs; what was written stays",
         ) from None
-    finally:
-        pool.shutdown(cancel_futures=True)
 
 
 def _context() -> "BaseContext":

@@ -5,18 +5,18 @@ from dataclasses import fields, replace
 from typing import Any
 
 from flows.carrying import marks_of
-from flows.forgotten import FORGOTTEN_FILE
 from flows.ingest_jobs import IngestOrder, ingested_shards, intake_of
 from flows.interrupts import raise_if_interrupted
 from flows.known_sources import begin, known_sources
 from flows.progress import meter
 from flows.runs import DEFAULT_WORKSPACE, end_run, sole_writer, start_run, write_manifest
 from flows.shard_ingest import Intake, count_entries
-from flows.shards import GONE, Kept, Plan, plan_sources
-from flows.stock import take_stock
+from flows.shards import Plan, plan_sources
+from flows.sieve import FORGOTTEN_FILE
+from flows.stock import refuse_unreadable, report_of, take_stock
 from flows.summary import Summary
 from flows.watermarks import Watermarks
-from records.errors import ConfigError, SourceError, WorkspaceError
+from records.errors import ConfigError, WorkspaceError
 from records.files import encodable
 from records.printable import so_many
 from records.skip import IngestReport
@@ -105,11 +105,11 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
     )
     total, read = Summary(unread=plan.unread_reasons()), dict[str, int]()
     stock = take_stock(plan, marks, intake, order.sample, read, total)
-    reports = [_named(kept) for kept in stock.plan.kept]
+    reports = [report_of(kept) for kept in stock.plan.kept]
     entries = stock.entries
-    with meter(None) as gauge:
+    with ingested_shards(order, intake, stock.plan.shards, read) as shards, meter(None) as gauge:
         gauge.begin("ingest", stock.plan.files)
-        for done in ingested_shards(order, intake, stock.plan.shards, read):
+        for done in shards:
             marks.add(marks_of(done.accounts, marks))
             total.add(done.summary)
             entries |= done.entries
@@ -136,22 +136,8 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
         write_manifest(work, run_id, "sample", stock.drawn.to_json())
     write_manifest(work, run_id, "ingest", record)
     end_run(work, run_id, "finished", {"totals": record["totals"]})
-    _refuse_unreadable(order, reports)
+    refuse_unreadable(order.sources, reports)
     return record
-
-
-def _refuse_unreadable(order: IngestOrder, reports: list[IngestReport]) -> None:
-    """Raises SourceError where a file named outright cannot be read and nothing else gave a trace."""
-    named = {str(path.expanduser()) for path, _ in order.sources.given}
-    faults = (report.error for report in reports if report.error and report.path in named)
-    if (fault := next(faults, None)) and not any(report.traces for report in reports):
-        raise SourceError(fault)
-
-
-def _named(kept: Kept) -> IngestReport:
-    """What reading a source gave when it was read, under the name it has now."""
-    name = kept.file.name if kept.file else f"{GONE} ({kept.mark.key})"
-    return replace(kept.mark.report, path=name, seconds=0.0)
 
 
 def _by_file(reports: list[IngestReport]) -> list[IngestReport]:

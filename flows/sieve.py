@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 Reason = Callable[[Trace], str | None]
 """Why a session is left out; None where it is taken."""
 
+FORGOTTEN = "forgotten"
+"""The reason that a session stays out which was forgotten."""
+FORGOTTEN_FILE = "forgotten.json"
+"""Where a workspace says what was."""
+
 _SIGNS = re.compile(r"[\\/]+")
 
 

@@ -9,16 +9,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from ingesters.claude_code_fields import object_at, strings, text_at
+from ingesters.claude_code_fields import TREE, UNTREED, is_native, object_at, strings, text_at
 from ingesters.claude_code_queue import PromptQueue, restore_absorbed
 from ingesters.claude_code_reminders import added_context, hook_context_text, reminder
-from ingesters.claude_code_session import SYNTHETIC, TREE, UNTREED, Entry, Kind, Session, is_native
+from ingesters.claude_code_session import SYNTHETIC, Entry, Kind, Session
 from ingesters.claude_code_text import flat_text, said, started_agent, told, tools_loaded
 from ingesters.reading import iter_json_lines
 from records.skip import IngestReport
 from records.state import Usage
-
-__all__ = ["is_native", "read_session"]
 
 
 def read_session(path: Path, report: IngestReport) -> Session:

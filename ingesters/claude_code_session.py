@@ -4,34 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from ingesters.claude_code_fields import text_at
 from records.message import Message, ToolCall
 from records.state import Usage
 
 Kind = Literal["assistant", "user", "reminder", "queued", "compact", "microcompact"]
 
 SYNTHETIC = "<synthetic>"
-TREE = frozenset(("user", "assistant", "system", "progress", "attachment"))
-UNTREED = frozenset(
-    (
-        "summary",
-        "file-history-snapshot",
-        "file-history-delta",
-        "queue-operation",
-        "last-prompt",
-        "permission-mode",
-        "mode",
-        "ai-title",
-        "custom-title",
-        "agent-name",
-        "agent-color",
-        "agent-setting",
-        "tag",
-        "pr-link",
-        "bridge-session",
-        "artifact-comment-monitor",
-    )
-)
 
 
 @dataclass(slots=True)
@@ -86,13 +64,3 @@ class Session:
     version: str | None = None
     started_at: str | None = None
     cwd: str | None = None
-
-
-def is_native(record: Mapping[str, Any]) -> bool:
-    """Whether an object is a record as Claude Code writes them."""
-    kind = text_at(record, "type")
-    if kind in TREE:
-        return isinstance(record.get("uuid"), str) or isinstance(record.get("sessionId"), str)
-    if not kind:  # usage logs of early versions: no type, no content
-        return isinstance(record.get("sessionId"), str) and isinstance(record.get("message"), dict)
-    return kind in UNTREED and not record.keys().isdisjoint(("sessionId", "leafUuid", "messageId"))

@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeAlias, cast
 
 SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
 """The suffixes compressed files usually bear."""
@@ -28,12 +28,16 @@ _CHUNK = 1 << 16
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
+Stream: TypeAlias = "io.BufferedReader[Any]"
+"""The plain bytes of a file."""
+
+
 class DamagedData(EOFError):
     """Compressed data that ends early or does not unpack."""
 
 
 @contextmanager
-def open_bytes(path: Path | str, glance: bool = False) -> Iterator[IO[bytes]]:
+def open_bytes(path: Path | str, glance: bool = False) -> Iterator[Stream]:
     """A file opened for reading its plain bytes; `glance` where only its beginning is wanted.
 
     Raises OSError where it cannot be opened. Reading raises DamagedData where compressed data is broken.
@@ -45,7 +49,9 @@ def open_bytes(path: Path | str, glance: bool = False) -> Iterator[IO[bytes]]:
         if unpack is None:
             yield raw
         else:
-            with io.BufferedReader(_Unpacked(raw, unpack), _GLANCE if glance else _BUFFER) as stream:
+            with io.BufferedReader(
+                cast(Any, _Unpacked(raw, unpack)), _GLANCE if glance else _BUFFER
+            ) as stream:
                 yield stream
 
 
@@ -63,6 +69,11 @@ def read_bytes(path: Path | str) -> bytes:
 def plain_name(name: str) -> str:
     """A file name without the suffix of a compression."""
     return name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
+
+
+def packed(data: bytes) -> bool:
+    """Whether a file that begins so holds compressed data."""
+    return _unpacker(data[:6]) is not None
 
 
 def is_compressed(path: Path) -> bool:

@@ -15,8 +15,8 @@ from ingesters.chat_messages import PairedMessages
 from ingesters.counting import counted, traces_of_each
 from ingesters.instances import base_instance, repository_of
 from ingesters.mini_swe_agent_messages import is_exit, plain_message, returned
-from ingesters.reading import new_report, read_json
-from ingesters.row_files import holds_rows, iter_rows
+from ingesters.reading import new_report
+from ingesters.row_files import row_file
 from ingesters.row_identity import said_digest
 from ingesters.swe_agent_facts import file_instance, mapping
 from ingesters.verdicts import Verdicts
@@ -58,11 +58,12 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
     """The runs of a file, each with whether the file is its own: one object, a bare list, or many."""
-    if holds_rows(path):
-        for run in iter_rows(path, report):
+    file = row_file(path)
+    if file.layout != "value":
+        for run in file.rows(report):
             yield run, False
         return
-    value = read_json(path, report)
+    value = file.value(report)
     if isinstance(value, list) and any(isinstance(item, dict) and "messages" in item for item in value):
         for run in value:
             yield run, False

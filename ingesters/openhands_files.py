@@ -14,9 +14,8 @@ from ingesters.openhands_completion import trace_of_completion
 from ingesters.openhands_logs import logs_below, logs_beside, logs_of_row, read_logs
 from ingesters.openhands_v0_rows import V0Source, traces_of_events, traces_of_row
 from ingesters.openhands_v1_rows import V1Source, trace_of_v1_events, traces_of_folder
-from ingesters.parquet_rows import table_rows
-from ingesters.reading import iter_json_lines, read_json
-from ingesters.row_files import holds_lines, is_table
+from ingesters.reading import read_json
+from ingesters.row_files import RowFile, row_file
 from records.errors import SourceError
 from records.skip import IngestReport
 from records.state import Trace
@@ -28,7 +27,8 @@ _PAGE = re.compile(r"(\d+)-(\d+)\.json")
 
 def rows_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """Evaluation and resolver outputs: one row a run."""
-    rows = table_rows(path) if is_table(path) else _values(path, report)
+    file = row_file(path)
+    rows = file.rows(report) if file.layout == "table" else _values(file, report)
     read = partial(traces_of_any_row, dialect=dialect, origin=path.name, report=report, beside=path)
     yield from traces_of_each((row for row in rows if row is not None), read, report)
 
@@ -94,17 +94,17 @@ READERS: Mapping[str, Callable[[Path, str, IngestReport], Iterator[Trace | None]
 """How each dialect is read."""
 
 
-def _values(path: Path, report: IngestReport) -> Iterator[dict[str, Any] | None]:
+def _values(file: RowFile, report: IngestReport) -> Iterator[dict[str, Any] | None]:
     """The objects of a file, whether it holds lines, a list or one object; None for what is none."""
-    if holds_lines(path):
+    if file.layout == "lines":
         passed = 0
-        for _, row in iter_json_lines(path, report, kind=None):
+        for row in file.rows(report):
             if report.skipped and report.skipped.total() > passed:
                 yield None
                 passed = report.skipped.total()
             yield row
         return
-    value = read_json(path, report)
+    value = file.value(report)
     for row in value if isinstance(value, list) else [value]:
         if isinstance(row, dict):
             yield row
@@ -116,7 +116,8 @@ def _values(path: Path, report: IngestReport) -> Iterator[dict[str, Any] | None]
 def _event_list(path: Path, report: IngestReport) -> list[Any]:
     """The events of one file, None for each place where one could not be read. Raises SourceError where the
     file holds no list of events."""
-    value = list(_values(path, report)) if holds_lines(path) else read_json(path, report)
+    file = row_file(path)
+    value = list(_values(file, report)) if file.layout == "lines" else file.value(report)
     if isinstance(value, list) and len(value) == 1:
         value = _wrapped(value[0]) or value
     elif isinstance(value, dict):

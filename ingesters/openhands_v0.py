@@ -51,22 +51,24 @@ class V0History:
 
     def fold(self, events: list[V0Event]) -> list[Context]:
         """The contexts of the events, in order."""
+        report, history = self._report, self._history
         for event in events:
-            self._report.tool_errors += _is_counted(event)
-            if event.is_action and event.name == "condensation":
-                self._condense(event)
-            elif not self._is_silent(event):
+            if event.is_action:
+                if event.name == "condensation":
+                    self._condense(event)
+                    continue
+                silent = event.name in _PASSED_OVER
+            else:
+                silent = event.name in SILENT_OBSERVATIONS
+                report.tool_errors += _is_counted(event)
+            if not silent:  # the model sees the event, or did it
                 self._take(event)
-                self._history.append(event)
+                history.append(event)
         if self._stale is None:
             self._close()
         elif self._stale == "compaction":
             self._report.flags["context without a step"] += 1
         return self.contexts
-
-    def _is_silent(self, event: V0Event) -> bool:
-        """Whether the model never sees the event, nor did it."""
-        return event.name in (_PASSED_OVER if event.is_action else SILENT_OBSERVATIONS)
 
     def _take(self, event: V0Event) -> None:
         """One event onto the growing context."""
@@ -94,7 +96,8 @@ class V0History:
         response = response_of(event)
         self._step(response.message, self._facts(event, response))
         self._responses.add(key)
-        self._flag("call rebuilt from its action", response.rebuilt)
+        if response.rebuilt:
+            self._report.flags["call rebuilt from its action"] += 1
         self._words.learn(event, response.message)
 
     def _step(self, message: Message, facts: StepFacts) -> None:
@@ -109,11 +112,14 @@ class V0History:
         self._growing.act(message, facts)
 
     def _facts(self, event: V0Event, response: V0Response | None) -> StepFacts:
-        native = response.id if response else None
-        usage = usage_of(self._settings.usages.get(native or "") or (response.usage if response else None))
-        model = (response.model if response else None) or self._settings.models.get(native or "")
+        native, model, usage = None, None, None
+        if response is not None:
+            native, model, usage = response.id, response.model, response.usage
+        if native is not None:
+            usage = self._settings.usages.get(native) or usage
+            model = model or self._settings.models.get(native)
         self._model = model or self._model
-        return StepFacts(self._model, native, usage, self._cwd, event.timestamp)
+        return StepFacts(self._model, native, usage_of(usage), self._cwd, event.timestamp)
 
     def _say(self, event: V0Event) -> None:
         """A text of user or harness; in between contexts it waits in the history."""
@@ -131,7 +137,8 @@ class V0History:
         if event.name == "recall":
             told = recall_text(event, self._recalled)
             said = "in our words" if self._settings.shows_recall else "that the run did not show"
-            self._flag(f"recalled context {said}", bool(told))
+            if told:
+                self._report.flags[f"recalled context {said}"] += 1
         if event.name == "error" and event.source == "agent":
             # a response that did not parse: its error is shown, the response itself is not recorded
             self.lost_steps += 1
@@ -139,9 +146,10 @@ class V0History:
 
     def _answer(self, event: V0Event, result: Message) -> None:
         """The result of a call. One that comes after the next step began is shown from then on."""
-        self._flag("failure told only by its text", result.is_error is True and not _is_counted(event))
-        redrawn = event.name == "edit" and event.fields.get("impl_source") == "llm_based_edit"
-        self._flag("edit result in another form than shown", redrawn)
+        if result.is_error is True and not _is_counted(event):
+            self._report.flags["failure told only by its text"] += 1
+        if event.name == "edit" and event.fields.get("impl_source") == "llm_based_edit":
+            self._report.flags["edit result in another form than shown"] += 1
         misfit = "" if self._stale else self._growing.answer(result)
         if misfit == ORPHAN_RESULT:
             if self._words.is_known(result.tool_call_id or ""):
@@ -149,7 +157,8 @@ class V0History:
                 misfit = "result after the next step began"
             else:
                 self._growing.say(result)
-        self._flag(misfit, bool(misfit))
+        if misfit:
+            self._report.flags[misfit] += 1
 
     def _condense(self, event: V0Event) -> None:
         """A condensation: forget events, and put the summary in their place."""
@@ -189,10 +198,6 @@ class V0History:
             self.contexts.append(context)
         elif context.messages:
             self._report.flags["context without a step"] += 1
-
-    def _flag(self, reason: str, holds: bool) -> None:
-        if holds:
-            self._report.flags[reason] += 1
 
 
 def _is_counted(event: V0Event) -> bool:

@@ -6,7 +6,7 @@
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,42 +46,39 @@ def v0_events(history: list[Any], report: IngestReport) -> tuple[list[V0Event], 
     kinds: Counter[tuple[bool, str]] = Counter()
     seen: dict[int, Any] = {}
     broken = lost = False
-    for raw, paired in _in_order(list(_flat(history)), report):
+    acted: int | None = None  # the agent's last action
+    for raw, paired in _in_order(_flat(history), report):
         event = None if raw is None else _event(raw, len(events), report)
         if event is None or raw is None:
             broken = True
             continue
-        if _is_repeated(raw, seen):
-            report.skipped["repeated event"] += 1
+        number = raw.get("id")
+        if type(number) is int and (first := seen.setdefault(number, raw)) is not raw and first == raw:
+            report.skipped["repeated event"] += 1  # the same in all under one id
             continue
         lost |= broken
-        if not event.is_action and event.cause is None and (paired or "id" not in raw):
-            event.cause = _last_agent_action(events)
+        if not event.is_action and event.cause is None and (paired or (number is None and "id" not in raw)):
+            event.cause = acted
         if event.source == "":
             event.source = _source(event, events)
+        if event.is_action and event.source == "agent":
+            acted = event.id
         kinds[event.is_action, event.name] += 1
         events.append(event)
-    for (acted, name), count in kinds.items():
-        report.records[f"{'A' if acted else 'O'}:{record_type(name)}"] += count
+    for (is_action, name), count in kinds.items():
+        report.records[f"{'A' if is_action else 'O'}:{record_type(name)}"] += count
     return events, lost
 
 
-def _is_repeated(raw: dict[str, Any], seen: dict[int, Any]) -> bool:
-    """Whether an event is there already, under its id and the same in all."""
-    number = raw.get("id")
-    if type(number) is not int:
-        return False
-    first = seen.setdefault(number, raw)
-    return first is not raw and first == raw
-
-
-def _flat(history: list[Any]) -> Iterator[tuple[Any, bool]]:
+def _flat(history: list[Any]) -> list[tuple[Any, bool]]:
     """Every raw event, and whether it is the observation of a pair."""
+    found: list[tuple[Any, bool]] = []
     for item in history:
         if isinstance(item, list):
-            yield from ((raw, place > 0) for place, raw in enumerate(item))
+            found.extend((raw, place > 0) for place, raw in enumerate(item))
         else:
-            yield item, False
+            found.append((item, False))
+    return found
 
 
 def _in_order(flat: list[tuple[Any, bool]], report: IngestReport) -> list[tuple[Any, bool]]:
@@ -99,24 +96,31 @@ def _event(raw: Any, place: int, report: IngestReport) -> V0Event | None:
         report.skipped["event is no object"] += 1
         return None
     get = raw.get
-    action = get("action")
-    is_action = isinstance(action, str)
-    name = action if is_action else get("observation")
-    if not isinstance(name, str):
-        report.skipped["event is neither action nor observation"] += 1
-        return None
-    nested = get("args" if is_action else "extras")
-    fields = nested if isinstance(nested, dict) else {k: v for k, v in raw.items() if k not in _TOP}
-    call, cause = get("tool_call_metadata"), get("cause")
+    name = get("action")
+    is_action = isinstance(name, str)
+    if not is_action:
+        name = get("observation")
+        if not isinstance(name, str):
+            report.skipped["event is neither action nor observation"] += 1
+            return None
+    fields = get("args" if is_action else "extras")
+    if not isinstance(fields, dict):
+        fields = raw.copy()
+        for key in _TOP:
+            fields.pop(key, None)
+    number, source, content = get("id"), get("source"), get("content")
+    call, cause, timestamp = get("tool_call_metadata"), get("cause"), get("timestamp")
+    if not isinstance(content, str) or not content:
+        content = _text(fields.get("content")) if is_action else ""
     return V0Event(
-        _integer(get("id"), place),
+        place if number is None else _integer(number, place),
         is_action,
         name,
-        _text(get("source")),
-        _text(get("content")) or (_text(fields.get("content")) if is_action else ""),
+        source if isinstance(source, str) else "",
+        content,
         fields,
         None if cause is None else _integer(cause, -1),
-        _text(get("timestamp")) or None,
+        timestamp if timestamp and isinstance(timestamp, str) else None,
         call if isinstance(call, dict) else None,
     )
 
@@ -129,13 +133,6 @@ def _source(event: V0Event, before: list[V0Event]) -> str:
         return "agent"
     is_first = all(not e.is_action for e in before)
     return "agent" if event.fields.get("wait_for_response") and not is_first else "user"
-
-
-def _last_agent_action(events: list[V0Event]) -> int | None:
-    for event in reversed(events):
-        if event.is_action and event.source == "agent":
-            return event.id
-    return None
 
 
 def _integer(value: Any, fallback: int) -> int:

@@ -101,13 +101,15 @@ def exit_error(code: int | None) -> tuple[bool | None, ErrorKind | None]:
 
 def exit_code(event: V0Event) -> int | None:
     """The exit code of a command, None where there is none."""
-    code = _metadata(event).get("exit_code")
+    nested = event.fields.get("metadata")
+    code = (nested if isinstance(nested, dict) else event.fields).get("exit_code")
     return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
 def working_dir(event: V0Event) -> str | None:
     """The working directory after a command."""
-    value = _metadata(event).get("working_dir") if event.name == "run" else None
+    nested = event.fields.get("metadata") if event.name == "run" else None
+    value = nested.get("working_dir") if isinstance(nested, dict) else None
     return value if isinstance(value, str) and value else None
 
 

@@ -5,6 +5,7 @@ refuses though other writers emit it (lone surrogates, NaN, bytes that are not U
 second time by the standard library, repaired and flagged, so that one cut emoji loses no record.
 """
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -50,17 +51,22 @@ def new_report(path: Path, dialect: str | None) -> IngestReport:
 
 
 def iter_json_lines(
-    path: Path, report: IngestReport, kind: str | None = "type", span: tuple[int, int] | None = None
+    path: Path,
+    report: IngestReport,
+    kind: str | None = "type",
+    span: tuple[int, int] | None = None,
+    data: bytes | None = None,
 ) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON Lines file (compressed too) with their line numbers, from 1.
 
     `report.records` counts them by the value of their key `kind` (None: the caller counts);
     `report.skipped` counts lines that hold no object, by reason. Empty lines are not counted.
-    `span` limits it to lines that begin between two bytes of the file.
+    `span` limits it to lines that begin between two bytes of the file; `data` is what it holds, where that
+    is known.
     Damaged data ends it early, counted. Raises SourceError where the file cannot be read.
     """
     records, loads, number = report.records, orjson.loads, 0
-    with _reading(path), open_bytes(path) as stream:
+    with _reading(path), open_bytes(path) if data is None else io.BytesIO(data) as stream:
         try:
             for number, line in enumerate(stream if span is None else _spanned(stream, *span), 1):
                 try:
@@ -81,12 +87,14 @@ def iter_json_lines(
             report.skipped[CUT] += 1
 
 
-def read_json(path: Path | str, report: IngestReport | None = None) -> Any:
-    """The JSON value a file holds (compressed too). Raises SourceError where it is unreadable or none."""
-    try:
-        data = read_bytes(path)
-    except (OSError, EOFError) as error:
-        raise _unreadable(path, error) from None
+def read_json(path: Path | str, report: IngestReport | None = None, data: bytes | None = None) -> Any:
+    """The JSON value a file holds (compressed too); `data` is what it holds, where that is known. Raises
+    SourceError where it is unreadable or none."""
+    if data is None:
+        try:
+            data = read_bytes(path)
+        except (OSError, EOFError) as error:
+            raise _unreadable(path, error) from None
     data = data.removeprefix(_BOM)
     try:
         return orjson.loads(data)

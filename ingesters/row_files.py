@@ -4,19 +4,22 @@ A large file is read in parts: row groups of a table, spans of bytes of a file o
 """
 
 import io
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from ingesters.compressed import is_compressed, open_bytes, plain_name
+from ingesters.compressed import is_compressed, open_bytes, packed, plain_name
 from ingesters.parquet_rows import RowGroup, TableSlice, layout_of, slice_rows, table_rows
 from ingesters.reading import iter_json_lines, read_json
 from records.skip import IngestReport
 
+_SMALL_BYTES = 1 << 20
+_HEAD_BYTES = 8
 _PARQUET = b"PAR1"
 _BOM = b"\xef\xbb\xbf"
 _LINES = (".jsonl", ".ndjson")
@@ -34,6 +37,9 @@ class LineSpan:
 Part = TableSlice | LineSpan
 """A part of a file that is read on its own."""
 
+Layout = Literal["table", "lines", "value"]
+"""Parquet, JSON Lines, or one JSON value, which may be a list of rows."""
+
 
 def is_table(path: Path) -> bool:
     """Whether a file is Parquet. Raises OSError where it cannot be read."""
@@ -41,17 +47,47 @@ def is_table(path: Path) -> bool:
         return stream.read(4) == _PARQUET
 
 
+class RowFile(NamedTuple):
+    """A file, opened once to see how it is laid out. `data` is all of a small one."""
+
+    path: Path
+    layout: Layout
+    data: bytes | None = None
+
+    def rows(self, report: IngestReport) -> Iterator[Any]:
+        """The rows in their order, a value that is no list as the only one; what is none is counted in the
+        report or left to the caller. Raises SourceError where the file cannot be read."""
+        if self.layout == "table":
+            yield from table_rows(self.path)
+        elif self.layout == "lines":
+            for _, row in iter_json_lines(self.path, report, kind=None, data=self.data):
+                yield row
+        else:
+            value = self.value(report)
+            yield from value if isinstance(value, list) else [value]
+
+    def value(self, report: IngestReport) -> Any:
+        """The JSON value that all of the file is. Raises SourceError where it is none."""
+        return read_json(self.path, report, self.data)
+
+
+def row_file(path: Path) -> RowFile:
+    """How a file is laid out, told by its content. Raises OSError and EOFError where it cannot be read."""
+    with io.FileIO(path) as stream:
+        small = os.fstat(stream.fileno()).st_size <= _SMALL_BYTES
+        data = stream.readall() if small else stream.read(_HEAD_BYTES)
+    if data.startswith(_PARQUET):
+        return RowFile(path, "table")
+    if not small or packed(data):
+        return RowFile(path, "lines" if holds_lines(path) else "value")
+    named = plain_name(path.name).endswith(_LINES)
+    return RowFile(path, "lines" if _holds_lines(data, named) else "value", data)
+
+
 def iter_rows(path: Path, report: IngestReport) -> Iterator[Any]:
-    """The rows of a file in their order; what is none is counted in the report or left to the caller.
-    Raises SourceError where the file cannot be read."""
-    if is_table(path):
-        yield from table_rows(path)
-    elif holds_lines(path):
-        for _, row in iter_json_lines(path, report, kind=None):
-            yield row
-    else:
-        value = read_json(path, report)
-        yield from value if isinstance(value, list) else [value]
+    """The rows of a file, as `RowFile.rows` gives them. Raises OSError, EOFError and SourceError where it
+    cannot be read."""
+    return row_file(path).rows(report)
 
 
 def part_rows(path: Path, part: Part, report: IngestReport) -> Iterator[Any]:
@@ -91,11 +127,6 @@ def table_parts(
         yield TableSlice(place, first, len(groups), len(groups)), size
 
 
-def holds_rows(path: Path) -> bool:
-    """Whether a file holds one run a row and not one alone. Raises OSError and EOFError."""
-    return is_table(path) or holds_lines(path)
-
-
 def holds_lines(path: Path) -> bool:
     """Whether a file holds JSON Lines: by its content where it has several lines (the first is a value by
     itself), else by its name. Raises OSError and EOFError where it cannot be read."""
@@ -111,6 +142,21 @@ def holds_lines(path: Path) -> bool:
         return named and not first.startswith(b"[")
     try:
         orjson.loads(first)
+    except orjson.JSONDecodeError:
+        return named
+    return True
+
+
+def _holds_lines(data: bytes, named: bool) -> bool:
+    """As `holds_lines`, of all that a file holds."""
+    data = data.removeprefix(_BOM).strip()
+    if named and data.startswith(b"{"):
+        return True
+    end = data.find(b"\n")
+    if end < 0:
+        return named and bool(data) and not data.startswith(b"[")
+    try:
+        orjson.loads(data[:end])
     except orjson.JSONDecodeError:
         return named
     return True

@@ -3,7 +3,7 @@
 Sets reuse instance and run ids for several samples, so these alone name no run.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from records.identity import digest
 from records.message import Message
@@ -12,14 +12,11 @@ from records.message import Message
 def said_digest(messages: Iterable[Message]) -> str:
     """Digest of a run: all that the agent wrote and called, and of every other text its role and length.
     Two runs of one instance that agree in all that are one run."""
-    return digest("\x1f".join(_parts(messages)))
-
-
-def _parts(messages: Iterable[Message]) -> Iterator[str]:
+    parts: list[str] = []
     for message in messages:
         if message.role == "assistant":
-            yield message.content
-            for call in message.tool_calls:
-                yield f"{call.name}\x1e{call.arguments}"
+            parts.append(message.content)
+            parts += [f"{call.name}\x1e{call.arguments}" for call in message.tool_calls]
         else:
-            yield f"{message.role[0]}{len(message.content)}"
+            parts.append(f"{message.role[0]}{len(message.content)}")
+    return digest("\x1f".join(parts))

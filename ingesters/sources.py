@@ -6,11 +6,11 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISLNK, S_ISREG
 from typing import NamedTuple
 
 from ingesters.compressed import SUFFIXES
-from ingesters.detect import detect
+from ingesters.detect import detect, detect_file, detect_folder
 from ingesters.reading import new_report
 from ingesters.remote import fetch, shown
 from ingesters.row_dialects import part_traces
@@ -25,7 +25,7 @@ UNREADABLE = "unreadable"
 LINKED_FOLDER = "linked folder"
 WORKSPACE = "workspace"
 FETCHED = "fetched when it is read"
-_SUFFIXES = frozenset((".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", *SUFFIXES))
+_SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", *SUFFIXES)
 
 
 class Stamp(NamedTuple):
@@ -202,8 +202,9 @@ def _without_read_logs(sources: list[SourceFile]) -> list[SourceFile]:
 def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
     """The sources of a folder; one that may not be opened is a source that cannot be read."""
     try:
-        dialect = detect(folder)
-        children = sorted(folder.iterdir())
+        dialect = detect_folder(folder)
+        with os.scandir(folder) as entries:
+            children = sorted((entry for entry in entries if entry.name[0] != "."), key=_name)
         stamp = UNSEEN if dialect is None else _folder_stamp(folder)
     except (SourceError, OSError):
         yield SourceFile(folder, UNREADABLE, 0)
@@ -215,15 +216,13 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
         yield SourceFile(folder, WORKSPACE, 0)
         return
     for child in children:
-        if child.name.startswith("."):
-            continue
-        if child.is_dir():
+        if _is_folder(child):
             if child.is_symlink():  # may lead in a circle
-                yield SourceFile(child, LINKED_FOLDER, 0)
+                yield SourceFile(Path(child.path), LINKED_FOLDER, 0)
             else:
-                yield from _walk(child, recall)
-        elif child.suffix in _SUFFIXES:
-            yield _source(child, recall)
+                yield from _walk(Path(child.path), recall)
+        elif child.name.endswith(_SUFFIXES):
+            yield _source(Path(child.path), recall)
 
 
 def _source(path: Path, recall: Recall) -> SourceFile:
@@ -234,15 +233,30 @@ def _source(path: Path, recall: Recall) -> SourceFile:
             return SourceFile(path, UNREADABLE, 0)
         stamp = _stamp(status)
         known = recall(path, stamp)
-        return SourceFile(path, known.dialect if known else detect(path), stamp.bytes, stamp)
+        return SourceFile(path, known.dialect if known else detect_file(path), stamp.bytes, stamp)
     except (SourceError, OSError):
         return SourceFile(path, UNREADABLE, 0)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    with suppress(OSError):  # a link in a circle is none
+        return entry.is_dir()
+    return False
+
+
+def _name(entry: os.DirEntry[str]) -> str:
+    return entry.name
 
 
 def resolved(path: Path) -> str:
     """The absolute path of a file without links, of a link in a circle its own; folders are looked up
     once."""
-    return os.path.realpath(path) if path.is_symlink() else f"{_folder(str(path.parent))}/{path.name}"
+    text = str(path)
+    with suppress(OSError):
+        if S_ISLNK(os.lstat(text).st_mode):
+            return os.path.realpath(text)
+    folder, slash, name = text.rpartition("/")
+    return f"{_folder(folder or slash or '.')}/{name}"
 
 
 @lru_cache(maxsize=1 << 14)

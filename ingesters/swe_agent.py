@@ -12,8 +12,8 @@ from harnesses.tool_specs import wire_name
 from ingesters.chat_messages import message_of, observed
 from ingesters.counting import counted, traces_of_each
 from ingesters.prompt_contexts import PromptContexts
-from ingesters.reading import new_report, read_json
-from ingesters.row_files import holds_rows, iter_rows
+from ingesters.reading import new_report
+from ingesters.row_files import row_file
 from ingesters.row_identity import said_digest
 from ingesters.swe_agent_facts import RunFacts, facts_of, mapping
 from ingesters.swe_agent_history import REBUILT_CALL, RunTurns, turns_of
@@ -54,11 +54,12 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]:
     """The runs of a file, each with the path where the file is its own."""
-    if holds_rows(path):
-        for run in iter_rows(path, report):
+    file = row_file(path)
+    if file.layout != "value":
+        for run in file.rows(report):
             yield run, None
         return
-    value = read_json(path, report)
+    value = file.value(report)
     if isinstance(value, list):
         yield from ((run, None) for run in value)
     else:

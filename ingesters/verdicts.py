@@ -8,6 +8,7 @@
 Both are looked for in the folder of the run and in the one above it (SWE-bench, sb-cli, SWE-agent).
 """
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -40,29 +41,44 @@ class Verdicts:
     """The verdicts around the runs of one ingest; each file is read once."""
 
     def __init__(self) -> None:
-        self._read: dict[Path, Any] = {}
+        self._read: dict[str, Any] = {}
 
     def outcome(self, path: Path, instances: Iterable[str | None], report: IngestReport) -> Outcome:
         """The verdict on a run under any of its instance ids; `unknown` where none is near."""
         names = [name for name in dict.fromkeys(instances) if name]
-        for folder in (path.parent, path.parent.parent):
-            for name in NAMES:
-                value = self._value(folder / name, report)
-                for instance in names:
-                    outcome = verdict_on(instance, value)
-                    if outcome != "unknown":
-                        return outcome
+        for place in around(path):
+            value = self._value(place, report)
+            for instance in names if value is not None else ():
+                outcome = verdict_on(instance, value)
+                if outcome != "unknown":
+                    return outcome
         return "unknown"
 
-    def _value(self, path: Path, report: IngestReport) -> Any:
-        if path not in self._read:
-            self._read[path] = None
+    def _value(self, place: str, report: IngestReport) -> Any:
+        if place not in self._read:
+            self._read[place] = None
             try:
-                if path.is_file() and path.stat().st_size <= _LARGEST:
-                    self._read[path] = orjson.loads(path.read_bytes())
+                path = there(place)
+                if path is not None and path.is_file() and path.stat().st_size <= _LARGEST:
+                    self._read[place] = orjson.loads(path.read_bytes())
             except (OSError, ValueError):
                 report.flags[BROKEN] += 1
-        return self._read[path]
+        return self._read[place]
+
+
+def there(place: str) -> Path | None:
+    """The path of a file that is there; None, at once, for one that is not. Raises OSError."""
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return Path(place)
+
+
+def around(path: Path) -> list[str]:
+    """Where verdicts on a run may stand, the nearest first."""
+    folder = path.parent
+    return [f"{place}/{name}" for place in (folder, folder.parent) for name in NAMES]
 
 
 def verdict_on(instance: str, results: Any) -> Outcome:
