@@ -12,7 +12,8 @@ _SECTION = re.compile(r"(<!-- audit -->\n).*?(<!-- /audit -->)", re.DOTALL)
 
 
 def put_on_card(folder: Path, precision: Precision) -> None:
-    """Writes the figure into the card's section on audits. Raises ReleaseError where the card has none."""
+    """Writes the figure into the section on audits of the card in `folder`. Raises ReleaseError where it has
+    none."""
     path = folder / CARD
     try:
         text = path.read_text(encoding="utf-8")
@@ -20,9 +21,15 @@ def put_on_card(folder: Path, precision: Precision) -> None:
         raise ReleaseError(
             f"{path} cannot be read ({error.strerror})", "a release made by tracemill"
         ) from error
-    said = f"Somebody judged a random sample: {precision.sentence()}.\n"
-    text, places = _SECTION.subn(lambda match: match[1] + said + match[2], text)
-    if not places:
-        raise ReleaseError(f"{path} has no section on audits", "the card as tracemill wrote it")
+    text = with_precision(text, precision, str(path))
     with writing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def with_precision(card: str, precision: Precision, called: str) -> str:
+    """The text of a card with the figure. Raises ReleaseError where it has no section on audits."""
+    said = f"Somebody judged a random sample: {precision.sentence()}.\n"
+    text, places = _SECTION.subn(lambda match: match[1] + said + match[2], card)
+    if not places:
+        raise ReleaseError(f"{called} has no section on audits", "the card as tracemill wrote it")
+    return text

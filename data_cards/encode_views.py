@@ -6,6 +6,7 @@ from data_cards.encode import Row, RowEncoder, clean, message_row, pair_columns
 from data_cards.features import ORIGIN_COLUMNS
 from records.message import Message, render_turn
 from records.pair import DPOPair, NormalizedDPOPair
+from records.placeholders import beginning, ending
 from records.views import Origin, SoftStep, StepRun
 
 ERROR_CHARS = 2000
@@ -82,8 +83,8 @@ def shortened(text: str) -> str:
     """A text of at most about `ERROR_CHARS` characters: its beginning and its end."""
     if len(text) <= ERROR_CHARS:
         return text
-    half = ERROR_CHARS // 2
-    return f"{text[:half]}\n[... {len(text) - ERROR_CHARS:,} characters ...]\n{text[-half:]}"
+    first, last = beginning(text, ERROR_CHARS // 2), ending(text, ERROR_CHARS // 2)
+    return f"{first}\n[... {len(text) - len(first) - len(last):,} characters ...]\n{last}"
 
 
 def run_row(encoder: RowEncoder, run: StepRun) -> Row:

@@ -6,13 +6,15 @@ its stepwise supervision (https://huggingface.co/docs/trl/v1.13.0/dataset_format
 columns: as plain structs Arrow would give every call the keys of all others, filled with None.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
     from datasets import Features
+
+Tables = dict[str, dict[str, Any]]
 
 VIEWS = ("dpo_json", "sft", "kto", "prm", "hints", "soft")
 """Configs that say the same as pairs and votes in the form of other readers and trainers."""
@@ -121,36 +123,48 @@ def column_names() -> list[str]:
 
 def features_of(config: str) -> "Features":
     """The `datasets` features of a config; imports `datasets`."""
-    from datasets import Features, Json, List, Value
+    from datasets import Features
 
-    messages = _messages(List(Json()))
-    plain_messages = _messages(Value("string"))
-    tools = List(Json())
-    strings = List(Value("string"))
-    pair = {name: Value("string") for name in PAIR_COLUMNS}
-    marked = {**pair, "simulated": Value("bool")}
-    step = {"step_id": Value("string"), **{name: Value("string") for name in ORIGIN_COLUMNS}}
-    sides = {"chosen": messages, "rejected": messages}
-    columns: dict[str, dict[str, Any]] = {
-        "dpo": {
-            "prompt": messages,
-            **sides,
-            "tools": tools,
-            **pair,
-            **_plain(_DPO),
-            "families": strings,
-            "teachers": strings,
-        },
-        "dpo_json": {
-            **dict.fromkeys(("prompt", "chosen", "rejected"), plain_messages),
-            "tools": Value("string"),
-            **pair,
-            **_plain(_DPO),
-            "families": strings,
-            "teachers": strings,
-        },
-        "sft": {"prompt": messages, "completion": messages, "tools": tools, **marked},
-        "kto": {"prompt": messages, "completion": messages, "label": Value("bool"), "tools": tools, **marked},
+    for kind in (_pair_tables, _turn_views, _step_views, _records):
+        if config in (columns := kind()):
+            return Features(columns[config])
+    raise KeyError(config)
+
+
+def _pair_tables() -> Tables:
+    """A pair a row: with JSON columns, and with texts in their place."""
+    from datasets import Json, List, Value
+
+    messages, plain = _messages(List(Json())), _messages(Value("string"))
+    named = {name: List(Value("string")) for name in ("families", "teachers")}
+    said = {**_strings(PAIR_COLUMNS), **_plain(_DPO), **named}
+    sides = ("prompt", "chosen", "rejected")
+    return {
+        "dpo": {**dict.fromkeys(sides, messages), "tools": List(Json()), **said},
+        "dpo_json": {**dict.fromkeys(sides, plain), "tools": Value("string"), **said},
+    }
+
+
+def _turn_views() -> Tables:
+    """One side of a pair a row, or what is told of it."""
+    from datasets import Json, List, Value
+
+    prompt = {"prompt": _messages(List(Json()))}
+    completion = {"completion": _messages(List(Json()))}
+    about = {"tools": List(Json()), **_strings(PAIR_COLUMNS), "simulated": Value("bool")}
+    return {
+        "sft": {**prompt, **completion, **about},
+        "kto": {**prompt, **completion, "label": Value("bool"), **about},
+        "hints": {**prompt, "privileged_context": Value("string"), **about},
+    }
+
+
+def _step_views() -> Tables:
+    """A run of judged steps a row, or the votes at one step."""
+    from datasets import Json, List, Value
+
+    messages, strings = _messages(List(Json())), List(Value("string"))
+    return {
         "prm": {
             "prompt": Value("string"),
             "completions": strings,
@@ -158,10 +172,9 @@ def features_of(config: str) -> "Features":
             "kind": Value("string"),
             "step_ids": strings,
             "label_sources": strings,
-            **{name: Value("string") for name in ORIGIN_COLUMNS},
+            **_strings(ORIGIN_COLUMNS),
             "simulated": Value("bool"),
         },
-        "hints": {"prompt": messages, "privileged_context": Value("string"), "tools": tools, **marked},
         "soft": {
             "prompt": messages,
             "completions": List(messages),
@@ -169,14 +182,27 @@ def features_of(config: str) -> "Features":
             "counts": List(Value("int32")),
             "operations": strings,
             "teachers": List(strings),
-            "tools": tools,
-            **step,
+            "tools": List(Json()),
+            **_strings(("step_id", *ORIGIN_COLUMNS)),
             **_plain(_SOFT),
         },
-        "votes": _plain(_VOTES),
-        "dropped": {**pair, **_plain(_DROPPED), **sides},
     }
-    return Features(columns[config])
+
+
+def _records() -> Tables:
+    """What happened: votes, and pairs that were dropped, without their state."""
+    from datasets import Json, List
+
+    messages = _messages(List(Json()))
+    sides = {"chosen": messages, "rejected": messages}
+    return {
+        "votes": _plain(_VOTES),
+        "dropped": {**_strings(PAIR_COLUMNS), **_plain(_DROPPED), **sides},
+    }
+
+
+def _strings(names: Iterable[str]) -> dict[str, Any]:
+    return _plain(dict.fromkeys(names, "string"))
 
 
 def _plain(columns: Mapping[str, str]) -> dict[str, Any]:

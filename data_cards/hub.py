@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,10 +55,25 @@ class Pusher:
 
         return self.patience.run(once)
 
+    def _uploads_by_what_is_there(self) -> None:
+        """Has `huggingface_hub` (2.4) upload by LFS where this Hub has no Xet: by itself it does so only
+        where `hf_xet` is not installed, and fails otherwise."""
+        from huggingface_hub import constants
+        from huggingface_hub.utils import build_hf_headers, get_session
+
+        if constants.HF_HUB_DISABLE_XET or find_spec("hf_xet") is None:
+            return
+        url = f"{self.api.endpoint}/api/datasets/{self.repo_id}/xet-write-token/main"
+        headers = build_hf_headers(token=self.api.token)
+        answer = told(f"ask {self.repo_id} for Xet", lambda: get_session().get(url, headers=headers))
+        if answer.status_code == 404:
+            constants.HF_HUB_DISABLE_XET = True
+
     def push(self, folder: Path, manifest: Manifest, public: bool = False) -> Pushed:
         """Commit the release in `folder` and tag it; makes the repository where there is none, private unless
         `public`. Raises ReleaseError as `already_there` does, and where the Hub refuses."""
         self.patience.run(lambda: self._make(public))
+        self.patience.run(self._uploads_by_what_is_there)
         created: list[str] = []
 
         def once() -> Found:

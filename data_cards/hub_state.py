@@ -112,20 +112,25 @@ def look(api: "HfApi", repo_id: str) -> HubRepo | None:
 
 def manifest_at(api: "HfApi", repo_id: str, commit: str) -> Published | None:
     """The manifest at a commit, None where there is none of tracemill's."""
-    from huggingface_hub.errors import RemoteEntryNotFoundError
-
-    def read() -> bytes | None:
-        try:
-            path = api.hf_hub_download(repo_id, MANIFEST, repo_type="dataset", revision=commit)
-        except RemoteEntryNotFoundError:
-            return None
-        return Path(path).read_bytes()
-
-    data = told(f"a look at {MANIFEST} of {repo_id}", read)
+    data = file_at(api, repo_id, MANIFEST, commit)
     try:
         return None if data is None else Published.model_validate_json(data)
     except ValidationError:
         return None
+
+
+def file_at(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes | None:
+    """A file at a commit, None where there is none."""
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    def read() -> bytes | None:
+        try:
+            path = api.hf_hub_download(repo_id, name, repo_type="dataset", revision=commit)
+        except RemoteEntryNotFoundError:
+            return None
+        return Path(path).read_bytes()
+
+    return told(f"a look at {name} of {repo_id}", read)
 
 
 def already_there(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Found | None:

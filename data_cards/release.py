@@ -15,7 +15,7 @@ from data_cards.card import render_card
 from data_cards.compare import compare_rows
 from data_cards.manifest import MANIFEST, GateEntry, Manifest, read_manifest
 from data_cards.report import write_report
-from data_cards.spec import Loss, ReleaseSpec
+from data_cards.spec import ReleaseSpec
 from data_cards.split_writer import SplitOf, all_train
 from data_cards.summary import build_manifest
 from data_cards.tables import Written, write_tables
@@ -45,6 +45,10 @@ class NoRelease:
     reason: str
 
 
+def _as_it_is(spec: ReleaseSpec) -> ReleaseSpec:
+    return spec
+
+
 def write_release(
     spec: ReleaseSpec,
     kept: Iterable[NormalizedDPOPair],
@@ -54,7 +58,7 @@ def write_release(
     gate: Gate | None = None,
     steps: Iterable[StepRun | SoftStep] = (),
     split_of: SplitOf = all_train,
-    late_losses: Callable[[], tuple[Loss, ...]] = tuple,
+    finished: Callable[[ReleaseSpec], ReleaseSpec] = _as_it_is,
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
 
@@ -62,7 +66,7 @@ def write_release(
     renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
     latest version's, in whatever order, gives that version back. Without a pair nothing is written. `steps`
     are what the views `prm` and `soft` hold beside pairs. `split_of` says the split of a trace by its id.
-    `late_losses` are those that are known once all of `kept` were read, behind those of `spec`.
+    `finished` puts into `spec` what is known once all of `kept` were read.
 
     `gate` judges the folder before it is put in its place, or the version that is there already; what it
     raises refuses the release.
@@ -77,16 +81,12 @@ def write_release(
     rows = iter(kept)
     first = next(rows, None)
     if first is None:
-        return NoRelease(_why_empty(_with(spec, late_losses()), dropped))
+        return NoRelease(_why_empty(finished(spec), dropped))
     with _temporary(releases_dir / spec.name) as folder:
         written = write_tables(
             folder, chain((first,), rows), dropped, other_votes, steps, spec.views, split_of
         )
-        return _finish(_with(spec, late_losses()), folder, written, gate)
-
-
-def _with(spec: ReleaseSpec, losses: tuple[Loss, ...]) -> ReleaseSpec:
-    return spec.model_copy(update={"losses": (*spec.losses, *losses)})
+        return _finish(finished(spec), folder, written, gate)
 
 
 def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None) -> Release:

@@ -11,6 +11,8 @@ from data_cards.spec import TeacherRun
 SHADES = 6
 """Colours that teachers are told apart by."""
 _AGENT = "the agent"
+_CAPTION = 0.45
+"""Of the bar of money, what a caption beside another takes on a narrow page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,8 @@ class Charts:
     spend: tuple[Part, ...]
     cap_at: float | None
     projected_at: float | None
+    apart: bool
+    """Whether cap and projection stand far enough from each other for two captions on one line."""
     saved: tuple[Part, ...]
     uncut_usd: float
     teachers: Matrix
@@ -60,6 +64,7 @@ class Charts:
     dearest: tuple[tuple[TraceCost, float], ...]
     latency: tuple[tuple[TeacherRun, float, float, float], ...]
     slowest_s: float
+    tried_again: bool
     shade: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -80,6 +85,7 @@ def charts(figures: ReportFigures) -> Charts:
         spend=stack(_by_teacher(figures, shade), reach),
         cap_at=percent(money.cap_usd, reach),
         projected_at=percent(money.projected_usd, reach),
+        apart=abs((money.projected_usd or 0.0) - (money.cap_usd or 0.0)) > _CAPTION * reach,
         saved=saved,
         uncut_usd=uncut,
         teachers=_agreed(figures.agreement.teachers),
@@ -89,6 +95,7 @@ def charts(figures: ReportFigures) -> Charts:
         dearest=tuple((trace, percent(trace.usd, most) or 0.0) for trace in figures.dearest),
         latency=tuple((one, at(one.p10_s), at(one.p50_s), at(one.p90_s)) for one in timed),
         slowest_s=slowest,
+        tried_again=any(one.again for one in timed),
         shade=shade,
     )
 

@@ -11,6 +11,7 @@ from data_cards.manifest import Manifest
 from data_cards.report_model import Cell, LossRow, Money, ReportFigures, Stage
 from data_cards.report_votes import VoteTally, tally_votes
 from data_cards.spec import Loss, RunFigures
+from records.placeholders import beginning
 
 _VOTE_COLUMNS = (
     "step_id",
@@ -36,6 +37,7 @@ def build_figures(folder: Path, manifest: Manifest, run: RunFigures | None) -> R
         version=manifest.version,
         created=manifest.created.isoformat(timespec="seconds"),
         rows=manifest.rows,
+        splits={split: entry.rows for split, entry in manifest.tables["dpo"].splits.items()},
         simulated=manifest.simulated,
         statement=manifest.statement,
         funnel=tuple(_funnel(manifest, tally, run)),
@@ -126,6 +128,6 @@ def _examples(folder: Path) -> dict[str, list[str]]:
         some = found.setdefault(row["operator"], [])
         if len(some) < _EXAMPLES:
             value = f" ({row['value']})" if row["value"] else ""
-            text = " ".join(row["rejected_text"][: 4 * _EXAMPLE_CHARS].split())[:_EXAMPLE_CHARS]
+            text = beginning(" ".join(row["rejected_text"].split()), _EXAMPLE_CHARS)
             some.append(f"{row['step_id']}: {row['reason']}{value}: {text}")
     return found

@@ -105,6 +105,7 @@ class ReportFigures(_Frozen):
     version: str
     created: str
     rows: Count
+    splits: dict[str, int] = {}
     simulated: Literal["none", "some", "all"]
     statement: str
     funnel: tuple[Stage, ...]

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from data_cards.manifest import Manifest
 from data_cards.report_figures import table_files, table_rows
 from records.message import render_arguments
+from records.placeholders import LONGEST, beginning, ending
 from records.printable import printable, printable_lines
 
 MOST_PAIRS = 5000
@@ -26,6 +27,8 @@ LONG = (900, 1400)
 """Characters of the context's tail and of each side, of a pair that is shown at length."""
 SHORTEST = (60, 70)
 _LADDER = (LONG, (500, 700), (280, 360), (160, 200), (90, 110), SHORTEST)
+_LINE = 160
+"""Characters of a name or reason."""
 _TAIL_MESSAGES = 3
 _GROUPS = 48
 """Row groups that are read at most: a release may hold gigabytes of prompts."""
@@ -196,7 +199,8 @@ def _why(row: Row) -> str:
 
 
 def _line(text: str | None) -> str:
-    return printable(" ".join((text or "unknown")[:400].split()), 160)
+    line = " ".join((text or "unknown").split())
+    return printable(line if len(line) <= _LINE else f"{beginning(line, _LINE - 3)}...", _LINE)
 
 
 def _turn(messages: Sequence[Mapping[str, Any]], most: int) -> str:
@@ -212,14 +216,15 @@ def _turn(messages: Sequence[Mapping[str, Any]], most: int) -> str:
             text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
             parts.append(f"{function['name']} {render_arguments(text)}".strip())
     text = "\n".join(parts)
-    return printable_lines(text[: most + 1], most + 1)
+    most += LONGEST
+    return printable_lines(beginning(text, most), most)
 
 
 def _cut(row: Row, context: int, side: int) -> Row:
     """The row with its texts cut; of the context the end is kept. `cut` names what was cut, by letter."""
     cut = ("c" if len(row["ch"]) > side else "") + ("r" if len(row["rj"]) > side else "")
-    tail = row["ctx"] if len(row["ctx"]) <= context else "\u2026 " + row["ctx"][-context:]
-    return row | {"ctx": tail, "ch": row["ch"][:side], "rj": row["rj"][:side], "cut": cut}
+    tail = row["ctx"] if len(row["ctx"]) <= context else "\u2026 " + ending(row["ctx"], context)
+    return row | {"ctx": tail, "ch": beginning(row["ch"], side), "rj": beginning(row["rj"], side), "cut": cut}
 
 
 def _votes(folder: Path) -> dict[str, list[list[Any]]]:

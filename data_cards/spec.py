@@ -66,12 +66,13 @@ class Growth(_Frozen):
 
 class TeacherRun(_Frozen):
     """What asking one teacher came to, over all answers of a workspace. Latencies in seconds, of answers
-    alone; `failures` are calls by kind."""
+    alone; `failures` are calls by kind, `again` tries that failed before another one, by kind."""
 
     name: str
     calls: int
     answered: int
     failures: dict[str, int] = {}
+    again: dict[str, int] = {}
     p10_s: float = 0.0
     p50_s: float = 0.0
     p90_s: float = 0.0

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
+from data_cards.makers import restriction_of
 from data_cards.style import StyleSample
 from records.pair import DroppedPair, NormalizedDPOPair, Vote
 
@@ -25,6 +26,7 @@ class Tallies:
     presentations: Counter[str] = field(default_factory=Counter)
     harnesses: Counter[str] = field(default_factory=Counter)
     student_models: Counter[str] = field(default_factory=Counter)
+    restricted: Counter[str] = field(default_factory=Counter)
     agreeing: Counter[int] = field(default_factory=Counter)
     operations: Counter[tuple[str, str]] = field(default_factory=Counter)
     licences: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -48,6 +50,8 @@ class Tallies:
         self.presentations[pair.presentation or "unknown"] += 1
         self.harnesses[pair.harness] += 1
         self.student_models[pair.student_model or "unknown"] += 1
+        if said := restriction_of(pair.student_family, pair.student_model or ""):
+            self.restricted[said] += 1
         self.operations[pair.rejected_operation, pair.chosen_operation] += 1
         self.licences[pair.source, pair.licence or "unknown"] += 1
         if pair.label_source == "teachers":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flows.interrupts import raise_if_interrupted
 from flows.shard_work import Shown, stored_decisions, stored_replies, write_decisions, write_replies
 from flows.summary import Summary
-from flows.voting import referee_of, with_outcomes
+from flows.voting import referee_of, value_stop_of, with_outcomes
 from records.reply import Decision, TeacherReply
 from records.workspace import Workspace
 from teachers.gate import EXPLORED
@@ -17,6 +17,7 @@ from teachers.schedule import NOT_NEEDED
 
 if TYPE_CHECKING:
     from flows.asking import Asking
+    from teachers.gate_stop import ValueStop
     from teachers.replay import ReplayResult
 
 T = TypeVar("T", bound=Sequence[object])
@@ -65,14 +66,18 @@ def ask_shards(
         return [(stored_replies(work, shard.trace_ids), Summary()) for shard in shards]
     shown = [item for shard in shards for item in shard.shown]
     decided = [_decide(work, shard, asking) for shard in shards]
+    every = [decision for decisions in decided for decision in decisions]
+    referee = referee_of(asking.settings, shown)
+    value = value_stop_of(referee, every, asking.settings, asking.gate)
     result = asking.ask(
         [question for item in shown for question in item.questions()],
-        [decision for decisions in decided for decision in decisions],
+        every,
         sum(item.trace.step_count for item in shown),
-        referee_of(asking.settings, shown),
+        referee,
         {item.trace.trace_id: item.reply for item in shown},
+        value,
     )
-    done = [_write(work, *pair, result) for pair in zip(shards, decided, strict=True)]
+    done = [_write(work, *pair, result, value) for pair in zip(shards, decided, strict=True)]
     _count_calls(done[0][1], result)
     if result.stopped and not any(summary.stopped for _, summary in done):
         done[0][1].stopped = result.stopped
@@ -90,13 +95,20 @@ def _decide(work: Workspace, shard: Shard, asking: "Asking") -> list[Decision]:
 
 
 def _write(
-    work: Workspace, shard: Shard, decisions: Sequence[Decision], result: "ReplayResult"
+    work: Workspace,
+    shard: Shard,
+    decisions: Sequence[Decision],
+    result: "ReplayResult",
+    value: "ValueStop | None",
 ) -> tuple[list[TeacherReply], Summary]:
     """The replies of a shard and what came of its decisions, written and counted."""
     steps = {decision.step_id for decision in decisions}
     fresh = [reply for reply in result.replies if reply.step_id in steps]
     replies = write_replies(work, shard.source, shard.trace_ids, fresh)
-    write_decisions(work, shard.source, shard.trace_ids, with_outcomes(decisions, result.not_asked))
+    outcomes = with_outcomes(decisions, result.not_asked)
+    if value is not None:
+        outcomes = value.with_looks(outcomes, fresh)
+    write_decisions(work, shard.source, shard.trace_ids, outcomes)
     summary = Summary(failures=Counter(reply.failure for reply in fresh if reply.failure is not None))
     for decision in decisions:
         _count(summary, decision, result.not_asked.get((decision.step_id, decision.teacher)))

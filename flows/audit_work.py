@@ -3,9 +3,9 @@
 import json
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.panel import Panel
@@ -13,15 +13,17 @@ from rich.text import Text
 
 from data_cards.audit import Audit, Precision, draw, read_audit, write_audit
 from data_cards.audit_card import put_on_card
-from data_cards.manifest import Manifest, read_manifest
+from data_cards.find import LocalRelease, find_release
+from data_cards.manifest import Manifest
 from data_cards.report import renew_report
 from data_cards.report_figures import table_rows
 from data_cards.report_rows import Row, pair_rows
-from flows.report_find import release_folder
-from records.errors import ConfigError, ReleaseError
+from flows.audit_keys import Answers, answering
+from flows.published import pushed_of
+from flows.runs import releases_of
+from records.errors import ReleaseError
 
 KEYS = "a accept   r reject   u undo   q stop, to go on later"
-Answers = Iterator[str]
 
 
 def audit_release(
@@ -29,26 +31,31 @@ def audit_release(
 ) -> None:
     """`tracemill audit`: goes on with the audit of a release, or begins one. Raises ConfigError where nobody
     can answer, ReleaseError where an audit of another seed was begun."""
-    keys = _keys(answers)
-    folder = release_folder(asked, root)
-    manifest = read_manifest(folder)
-    audit = _begun(folder, manifest, seed)
-    rows = pair_rows(folder, audit.pair_ids)
     console = Console(stderr=as_json, highlight=False)
-    audit = _judge(audit, rows, keys, console, lambda one: write_audit(folder, one))
+    with answering(answers) as keys:
+        release = find_release(asked, releases_of(root))
+        folder, manifest = release.folder, release.manifest
+        audit = _begun(folder, manifest, seed)
+        rows = pair_rows(folder, audit.pair_ids)
+        audit = _judge(audit, rows, keys, console, lambda one: write_audit(folder, one))
     precision = audit.precision(manifest.rows)
     if precision is not None:
         put_on_card(folder, precision)
     renew_report(folder)
-    _say(console, folder, precision, as_json)
+    _say(console, release, precision, as_json)
 
 
-def _say(console: Console, folder: Path, precision: Precision | None, as_json: bool) -> None:
+def _say(console: Console, release: LocalRelease, precision: Precision | None, as_json: bool) -> None:
+    places = pushed_of(release.folder.parent).get(release.manifest.version, [])
+    pushed = [place["repo"] for place in places]
     if as_json:
-        record = {"release": str(folder), **(precision.model_dump(mode="json") if precision else {})}
-        sys.stdout.write(json.dumps(record) + "\n")
-    else:
-        console.print(Text(precision.sentence() if precision else "nothing was judged"))
+        figures = precision.model_dump(mode="json") if precision else {}
+        sys.stdout.write(json.dumps({"release": str(release.folder), **figures, "pushed": pushed}) + "\n")
+        return
+    console.print(Text(precision.sentence() if precision else "nothing was judged"))
+    for repo in pushed if precision else ():
+        command = f"tracemill publish {release.called} --hub {repo}"
+        console.print(Text(f"{repo} does not say so before `{command}`", overflow="ignore"), soft_wrap=True)
 
 
 def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
@@ -71,20 +78,23 @@ def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
 def _judge(
     audit: Audit, rows: dict[str, Row], keys: Answers, console: Console, keep: Callable[[Audit], None]
 ) -> Audit:
-    """Ask for each pair that is left; every answer is kept before the next pair is shown."""
+    """Ask for each pair that is left; every answer is kept before the next pair is shown. Ctrl-C stops."""
     judged = [name for name in audit.pair_ids if name in audit.verdicts]
-    while left := audit.left:
-        console.print(_shown(rows[left[0]], len(judged) + 1, len(audit.pair_ids)))
-        key = next(keys, "q")
-        if key == "q":
-            break
-        if key == "u":
-            if judged:
-                audit = audit.without(judged.pop())
-        else:
-            judged.append(left[0])
-            audit = audit.with_verdict(left[0], "accept" if key == "a" else "reject")
-        keep(audit)
+    with suppress(KeyboardInterrupt):
+        while left := audit.left:
+            keys.fresh()
+            console.print(_shown(rows[left[0]], len(judged) + 1, len(audit.pair_ids)))
+            while not (key := keys.next()):
+                console.print(Text(KEYS, style="bold"))
+            if key == "q":
+                break
+            if key == "u":
+                if judged:
+                    audit = audit.without(judged.pop())
+            else:
+                judged.append(left[0])
+                audit = audit.with_verdict(left[0], "accept" if key == "a" else "reject")
+            keep(audit)
     return audit
 
 
@@ -98,37 +108,3 @@ def _shown(row: Row, place: int, of: int) -> Panel:
         text.append(f"{row[side]}\n\n")
     text.append(KEYS, style="bold")
     return Panel(text, title=Text(f"{place} of {of}   {row['id']}"), title_align="left")
-
-
-def _keys(answers: Path | None) -> Answers:
-    """The answers: of a file (`-` is stdin), else of the keyboard. Raises ConfigError where that is none."""
-    if answers is not None:
-        return _letters(answers)
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise ConfigError("this is no terminal", "a terminal, or --answers FILE", "- reads stdin")
-    return _typed()
-
-
-def _letters(path: Path) -> Answers:
-    """The letters of a file of answers; another sign is an error before anything is kept."""
-    try:
-        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read", "a file of the letters a, r, u and q") from error
-    letters = [sign for sign in text.lower() if not sign.isspace()]
-    if strange := next((sign for sign in letters if sign not in "aruq"), None):
-        raise ConfigError(f"{path} holds {strange!r}", "the letters a, r, u and q")
-    return iter(letters)
-
-
-def _typed() -> Answers:
-    """Keys as they are pressed; others are passed over. Ctrl-C and Ctrl-D stop."""
-    import typer
-
-    while True:
-        try:
-            key: Any = typer.getchar().lower()
-        except (EOFError, KeyboardInterrupt):
-            return
-        if key in "aruq" and key:
-            yield key

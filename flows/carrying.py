@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterable, Sequence
 
-from flows.forgotten import FORGOTTEN
 from flows.inventory import TraceEntry
 from flows.shard_ingest import TWICE, Account, Intake
 from flows.shards import Kept
+from flows.sieve import FORGOTTEN
 from flows.source_marks import Mark, beside_of, ends_of, part_key, rows_digest
 from flows.summary import Summary
 from flows.watermarks import Watermarks

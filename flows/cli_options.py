@@ -22,7 +22,7 @@ Rebuild = Annotated[
 ]
 Release = Annotated[
     str | None,
-    typer.Argument(help="A release: its folder, or NAME[@VERSION] of the workspace; else the last."),
+    typer.Argument(help="NAME[@VERSION] or VERSION of the workspace, or a folder; else the last."),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept what would leave this machine.")]
 AskAgain = Annotated[

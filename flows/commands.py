@@ -1,6 +1,7 @@
 """What each command of the command line does, in terms of the stages."""
 
 import json
+import logging
 import os
 import sys
 from dataclasses import asdict
@@ -38,6 +39,8 @@ def quiet_prefect() -> None:
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
     os.environ.setdefault("PREFECT_LOGGING_TO_API_ENABLED", "false")
     os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "180")
+    for worker in ("EventsWorker", "APILogWorker"):  # outside that level; told at exit
+        logging.getLogger(worker).setLevel(logging.CRITICAL)
     for name in ("NO_PROXY", "no_proxy"):  # its server is on this machine, whatever the proxy
         given = [os.environ[name]] if os.environ.get(name) else []
         os.environ[name] = ",".join([*given, "127.0.0.1", "localhost"])
@@ -65,6 +68,7 @@ def run_all(settings: "RunSettings", as_json: bool, yes: bool = False, new_run: 
     rows = record_rows(record)
     _say(rows, f"tracemill run {record['run_id']}", record, as_json)
     _require_an_answer(Summary.from_json(record["summary"]))
+    _require_a_checkpoint(record)
 
 
 def was_interrupted(error: BaseException | None) -> bool:
@@ -149,6 +153,16 @@ def _require_an_answer(summary: Summary) -> None:
         sys.exit(1)
 
 
+def _require_a_checkpoint(record: dict[str, Any]) -> None:
+    """Ends the process with 1 where the training after a release failed, likewise."""
+    if failed := record.get("training", {}).get("failed"):
+        path = record["release"]["path"]
+        sys.stderr.write(
+            f"tracemill: training failed, the release {path} stays: {printable(failed, 2_000)}\n"
+        )
+        sys.exit(1)
+
+
 def estimate_only(settings: "RunSettings", refresh: bool, as_json: bool) -> None:
     """`tracemill estimate`: what a replay would cost; `refresh` reads prices from the servers first."""
     from flows.estimate import estimate
@@ -188,7 +202,7 @@ def pairs_only(settings: "RunSettings", as_json: bool) -> None:
 
 
 def normalize_only(settings: "RunSettings", as_json: bool) -> None:
-    """`tracemill normalize`: what the recipe keeps and drops, by operator."""
+    """`tracemill normalize`: what a release keeps and drops, by operator, and the rows of each split."""
     from flows.stage_work import account_of_losses
 
     record = account_of_losses(settings)
@@ -197,6 +211,7 @@ def normalize_only(settings: "RunSettings", as_json: bool) -> None:
         for item in record["operators"]
     ]
     rows.append(("kept", f"{record['kept']:,}"))
+    rows += [(f"split {name}", f"{count:,}") for name, count in record["splits"].items()]
     _say(rows, f"tracemill normalize ({record['recipe']})", record, as_json)
 
 
@@ -209,7 +224,7 @@ def publish_only(
     if settings.release.hub is None:
         raise ConfigError("no dataset of the Hub is named", "--hub OWNER/NAME, or release.hub", "name one")
     done = publish_release(settings, asked, PublishOrder(settings.release.hub, public, accept_drift))
-    record = {**asdict(done.pushed), "said": done.said, "gate": done.gate}
+    record = {**asdict(done.pushed), "said": done.said, "gate": done.gate, "audit_commit": done.audit_commit}
     rows = [("hub", done.line()), ("publish gate", done.gate), ("worth knowing", "\n".join(done.said))]
     _say([row for row in rows if row[1]], "tracemill publish", record, as_json)
 
@@ -236,5 +251,5 @@ def release_only(settings: "RunSettings", as_json: bool) -> None:
 
     outcome = release_workspace(settings)
     rows = closing_rows(Summary(), None, [], outcome)
-    keep = {"dropped", "pairs released", "publish gate", "release"}
+    keep = {"dropped", "pairs released", "splits", "publish gate", "release"}
     _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)

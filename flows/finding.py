@@ -12,8 +12,8 @@ from typing import NamedTuple
 from flows.source_marks import address_of
 from flows.source_order import SourceOrder
 from flows.watermarks import Watermarks
-from ingesters.detect import ARCHIVE, DIALECTS, EVALUATION
 from ingesters.idle import still_written
+from ingesters.record_dialect import ARCHIVE, DIALECTS, EVALUATION
 from ingesters.sources import (
     FETCHED,
     LINKED_FOLDER,
@@ -93,7 +93,8 @@ def _below(
     forced = order.format if wanted is None else None
     now, idle = datetime.now(UTC), timedelta(minutes=order.idle_minutes)
     for file in discover([path], marks.recall) if marks else discover([path]):
-        found.there.add(address_of(file))
+        address = address_of(file)
+        found.there.add(address)
         outright = file.path == path
         if forced and file.dialect not in (UNREADABLE, LINKED_FOLDER, WORKSPACE):
             file = _forced(file, forced, outright)

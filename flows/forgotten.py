@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from data_cards.versions import next_version, version_key, versions_in
 from flows.inventory import any_home
-from flows.sieve import project_names
+from flows.sieve import FORGOTTEN, FORGOTTEN_FILE, project_names
 from flows.text_search import folded
 from privacy.leaves import Place, Text, opened
 from privacy.placeholders import workspace_key
@@ -22,8 +22,6 @@ from records.files import read_json_file, write_json
 from records.state import Trace
 from records.workspace import Workspace
 
-FORGOTTEN = "forgotten"
-FORGOTTEN_FILE = "forgotten.json"
 _START = 4  # first characters of a text, by which the places to look at are found
 
 

@@ -37,7 +37,7 @@ from flows.settled import Settled
 from flows.shard_ingest import Ingested, count_entries
 from flows.shard_work import Shown, found_again, load_traces, make_pairs, stored_decisions, write_labels
 from flows.standing import standing_report
-from flows.stock import take_stock
+from flows.stock import refuse_unreadable, report_of, take_stock
 from flows.summary import ReleaseOutcome, Summary
 from flows.training_work import train_after_release
 from flows.unsaid import said, unsaid
@@ -149,13 +149,15 @@ def _run(ready: Prepared, yes: bool, new_run: bool) -> dict[str, Any]:
 def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[list[str]], list[TraceEntry]]:
     """Every source that is new or changed into the workspace, before anything is sent: the traces of
     the run in batches, and a line a trace. A trace that was read twice is of the later shard, which
-    holds more of it."""
+    holds more of it. Raises SourceError where a file named outright cannot be read and nothing else gave a
+    trace."""
     read: dict[str, int] = {}
     sample = ready.settings.sample.order()
     stock = take_stock(ready.plan, ready.marks, ready.intake, sample, read, total)
     if stock.drawn is not None:
         write_manifest(ready.work, run_id, "sample", stock.drawn.to_json())
     entries = stock.entries
+    reports = [report_of(kept) for kept in stock.plan.kept]
     with meter(None) as gauge:
         gauge.begin("ingest", len(stock.plan.shards))
         for files in stock.plan.shards:
@@ -163,7 +165,9 @@ def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[l
             ready.marks.add(marks_of(done.accounts, ready.marks))
             total.add(done.summary)
             entries |= done.entries
+            reports += [account.report for account in done.accounts]
             gauge.advance(1)
+    refuse_unreadable(ready.settings.sources.order(), reports)
     total.files = stock.plan.files
     count_entries(total, entries.values())
     return batches_of(ready.work, entries), list(entries.values())

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from flows.list_scope import NO_LISTS, ListScope
@@ -55,7 +55,7 @@ class TraceEntry:
             tuple(map(_shown, trace.worked_in)),
             len(trace.contexts),
             trace.step_count,
-            sum(map(_text_bytes, messages.values())),
+            _text_bytes(messages.values()),
             {k.removeprefix(FOUND): n for k, n in trace.notes.items() if k.startswith(FOUND)},
             ListScope.of_notes(trace.notes),
         )
@@ -68,16 +68,10 @@ def _shown(project: Project) -> Project:
     return project._replace(name=name, place=place)
 
 
-def _text_bytes(message: Message) -> int:
-    text = message.content
-    size = len(text) if text.isascii() else _utf8_bytes(text)
-    for call in message.tool_calls:
-        size += _utf8_bytes(call.arguments)
-    return size
-
-
-def _utf8_bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+def _text_bytes(messages: Collection[Message]) -> int:
+    texts = [message.content for message in messages]
+    texts += [call.arguments for message in messages for call in message.tool_calls]
+    return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
 
 
 def with_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:

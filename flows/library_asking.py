@@ -46,7 +46,8 @@ async def ask_states(
     policy: Policy,
 ) -> list[TeacherReply]:
     """The replies at the `wanted` steps, in a run of its own: decided, stopped early and explored as a run of
-    the product does with its defaults. Raises ConfigError where too few may vote."""
+    the product does with its defaults; a stop by value is `tiered` here, where nothing was learned. Raises
+    ConfigError where too few may vote."""
     questions = [q for item in shown for q in item.questions() if q.step_id in wanted]
     families = {question.student_family for question in questions}
     require_eligible(teachers, families, threshold=policy.threshold, min_families=policy.min_families)
@@ -60,7 +61,7 @@ async def ask_states(
         ledger,
         run_id,
         settings,
-        referee=referee_for(shown, policy, settings.stop),
+        referee=referee_for(shown, policy, "tiered" if settings.stop == "value" else settings.stop),
         time_left_s=None if minutes is None else minutes * 60,
         redact=lambda reply: redact_reply(redactor, reply),
     )

@@ -8,18 +8,21 @@ import typer
 from flows.cli_options import Json, WorkspaceOption
 from flows.privacy_cli import Accept
 
-Release = Annotated[
-    str | None, typer.Argument(help="NAME@VERSION, NAME or VERSION; the latest where there is one name.")
+ToPublish = Annotated[
+    str | None,
+    typer.Argument(
+        help="NAME[@VERSION] or VERSION of the workspace, or a folder; else that of the only name."
+    ),
 ]
 HubRepoOption = Annotated[str | None, typer.Option("--hub", help="Dataset of the Hub, OWNER/NAME.")]
 ConfigOption = Annotated[
     Path | None, typer.Option("--config", help="Run configuration (TOML) whose [release] and [privacy] hold.")
 ]
-Version = Annotated[str, typer.Argument(help="NAME@VERSION, NAME or VERSION.")]
+Version = Annotated[str, typer.Argument(help="NAME[@VERSION] or VERSION of the workspace, or a folder.")]
 
 
 def publish(
-    release: Release = None,
+    release: ToPublish = None,
     hub: HubRepoOption = None,
     public: Annotated[
         bool, typer.Option("--public", help="Make a new repository public; else private.")

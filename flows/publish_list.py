@@ -1,16 +1,16 @@
 """`tracemill releases` and `tracemill diff`."""
 
-from pathlib import Path
 from typing import Any
 
 from data_cards.compare import compare_rows
 from data_cards.drift import Figures, figure_changes
+from data_cards.find import find_release
 from data_cards.hub import Pusher
 from data_cards.hub_errors import Patience
 from data_cards.hub_state import manifest_at, open_hub
 from data_cards.manifest import Published, read_manifest
 from data_cards.versions import REPO_ID, releases_in
-from flows.publish_find import find_release, pushed_of
+from flows.published import pushed_of
 from records.errors import ReleaseError
 from records.workspace import Workspace
 
@@ -25,7 +25,7 @@ def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
     """
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for name, versions in releases_in(work.releases_dir).items():
-        noted = pushed_of(work, name)
+        noted = pushed_of(work.releases_dir / name)
         for version in versions:
             manifest = Published.of(read_manifest(work.releases_dir / name / version))
             places = [place["repo"] for place in noted.get(version, [])]
@@ -69,21 +69,17 @@ def _on_the_hub(repo_id: str) -> list[Published]:
 
 def diff_releases(work: Workspace, before: str, after: str) -> dict[str, Any]:
     """What became of the rows from one version to another, and the figures that moved."""
-    old, new = find_release(work, before), find_release(work, after)
+    old, new = (find_release(asked, work.releases_dir, one_name=True) for asked in (before, after))
     rows = compare_rows(old.folder, new.folder)
     figures = figure_changes(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
     return {
-        "before": _called(old.folder),
-        "after": _called(new.folder),
+        "before": old.called,
+        "after": new.called,
         "added": list(rows.added),
         "removed": list(rows.removed),
         "changed": list(rows.changed),
         "figures": [{"figure": name, "before": was, "after": now} for name, was, now in figures],
     }
-
-
-def _called(folder: Path) -> str:
-    return f"{folder.parent.name}@{folder.name}"
 
 
 def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:

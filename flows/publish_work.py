@@ -2,17 +2,20 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from data_cards.bounds import DriftBounds
 from data_cards.drift import Figures, drifts
+from data_cards.find import LocalRelease, find_release
 from data_cards.hub import Pushed, Pusher
+from data_cards.hub_audit import audit_to_push, push_audit
 from data_cards.hub_card import check_card
 from data_cards.hub_errors import PATIENCE, Patience
 from data_cards.hub_state import HubRepo, open_hub, require_writer
 from data_cards.manifest import GateEntry, Manifest, Published, check_files
-from flows.publish_find import Local, find_release, note_pushed
 from flows.publish_gate import judging, make_gate
+from flows.published import note_pushed
 from flows.runs import sole_writer
 from flows.settings import RunSettings
 from records.errors import ConfigError, ReleaseError
@@ -37,13 +40,15 @@ class PublishOutcome:
     pushed: Pushed
     said: list[str] = field(default_factory=list)
     gate: str = ""
+    audit_commit: str | None = None
+    """The commit that put an audit on the card of a version that was there."""
 
     def line(self) -> str:
         """Where it is, for people."""
         made = "pushed" if self.pushed.created else "nothing new, there since"
-        return (
-            f"{self.pushed.repo_id}\n{made} version {self.pushed.version}, commit {self.pushed.commit[:12]}"
-        )
+        audit = f"\naudit on its card, commit {self.audit_commit[:12]}" if self.audit_commit else ""
+        version, commit = self.pushed.version, self.pushed.commit[:12]
+        return f"{self.pushed.repo_id}\n{made} version {version}, commit {commit}{audit}"
 
 
 def publish_release(settings: RunSettings, asked: str | None, order: PublishOrder) -> PublishOutcome:
@@ -55,11 +60,11 @@ def publish_release(settings: RunSettings, asked: str | None, order: PublishOrde
     """
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work):
-        return publish_local(work, settings, find_release(work, asked), order)
+        return publish_local(work, settings, find_release(asked, work.releases_dir, one_name=True), order)
 
 
 def publish_local(
-    work: Workspace, settings: RunSettings, local: Local, order: PublishOrder, judged: bool = False
+    work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOrder, judged: bool = False
 ) -> PublishOutcome:
     """The same of a release that was found; `judged` where the gate has just passed it."""
     check_files(local.folder, local.manifest)
@@ -71,12 +76,34 @@ def publish_local(
     if there is not None:
         if not there.tagged:
             pusher.tag(there)
-        pushed = Pushed(order.repo_id, there.commit, there.version, False)
-        return _noted(work, local, pushed, pusher, PublishOutcome(pushed))
+        outcome = PublishOutcome(Pushed(order.repo_id, there.commit, there.version, False))
+        if repo is not None:
+            _bring_audit(work, settings, local, order, pusher, repo, outcome)
+        return _noted(work, local, pusher, outcome)
     said = [*_visibility(repo, order), *_drift(repo, local.manifest, settings.release.drift, order)]
     gate = [] if judged else _judge(work, settings, local.folder)
     pushed = pusher.push(local.folder, local.manifest, order.public)
-    return _noted(work, local, pushed, pusher, PublishOutcome(pushed, said, "\n".join(gate)))
+    return _noted(work, local, pusher, PublishOutcome(pushed, said, "\n".join(gate)))
+
+
+def _bring_audit(
+    work: Workspace,
+    settings: RunSettings,
+    local: LocalRelease,
+    order: PublishOrder,
+    pusher: Pusher,
+    repo: HubRepo,
+    outcome: PublishOutcome,
+) -> None:
+    """The audit of a version that is there, where its card does not tell of it yet."""
+    look = partial(audit_to_push, pusher.api, repo, local.folder, local.manifest)
+    if (audit := order.patience.run(look)) is None:
+        return
+    outcome.said += _visibility(repo, order)
+    outcome.gate = "\n".join(_judge(work, settings, local.folder))
+    outcome.audit_commit = push_audit(pusher, local.folder, local.manifest)
+    if precision := audit.precision(local.manifest.rows):
+        outcome.said.append(f"the card on main says: {precision.sentence()}")
 
 
 def open_pusher(order: PublishOrder) -> Pusher:
@@ -147,8 +174,8 @@ def _drift(
     return [f"accepted drift from {repo.manifest.version}: {line}" for line in lines]
 
 
-def _noted(
-    work: Workspace, local: Local, pushed: Pushed, pusher: Pusher, outcome: PublishOutcome
-) -> PublishOutcome:
-    note_pushed(work, local.manifest.name, pushed, pusher.api.endpoint)
+def _noted(work: Workspace, local: LocalRelease, pusher: Pusher, outcome: PublishOutcome) -> PublishOutcome:
+    versions = work.releases_dir / local.manifest.name
+    if local.folder.resolve().parent == versions.resolve():
+        note_pushed(versions, outcome.pushed, pusher.api.endpoint)
     return outcome

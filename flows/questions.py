@@ -16,7 +16,7 @@ from flows.runs import unfinished_run
 from flows.settings import RunSettings
 from flows.shard_work import Shown, load_traces, stored_decisions, stored_replies
 from flows.summary import Summary
-from flows.voting import referee_of
+from flows.voting import referee_of, value_stop_of
 from records.errors import ConfigError
 from records.reply import Decision
 from records.workspace import Workspace
@@ -51,6 +51,7 @@ class Batch:
     questions: tuple[Question, ...]
     decisions: tuple[Decision, ...]
     bought: Bought
+    gate: Gate | None = None
     open_steps: int = 0
 
     def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
@@ -65,7 +66,9 @@ class Batch:
         bought = self.bought.answers_to(keys_of(items))
         clean = {item.trace.trace_id: item.reply for item in self.shown}
         families = {teacher.name: teacher.family for teacher in teachers}
-        hearing = Hearing(referee_of(settings, self.shown), self.decisions, families)
+        referee = referee_of(settings, self.shown)
+        value = value_stop_of(referee, self.decisions, settings, self.gate)
+        hearing = Hearing(referee, self.decisions, families, value)
         rest: list[Item] = []
         for item in items:
             if (stored := item.bought(bought)) is None:
@@ -112,7 +115,7 @@ def _decided(
     version = gate_version(asking.settings)
     fixed = {d.step_id for d in before if d.gate.partition("+")[0] == version}
     open_steps = sum(question.step_id not in fixed for question in questions) if later else 0
-    return Batch(shown, questions, decisions, bought, open_steps)
+    return Batch(shown, questions, decisions, bought, asking.gate, open_steps)
 
 
 @contextmanager

@@ -53,7 +53,8 @@ def _written_everywhere() -> str:
     from data_cards.features import column_names
     from data_cards.manifest import Manifest
     from harnesses.harness import HARNESSES
-    from normalize.cutting import LEFT_OUT, SHORTENED
+    from normalize.cutting import LEFT_OUT
+    from normalize.plan import SHORTENED
 
     names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
     prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]

@@ -10,7 +10,7 @@ from flows.cli_options import Json, Release, WorkspaceOption
 
 def report(release: Release = None, workspace: WorkspaceOption = None, json: Json = False) -> None:
     """Write the report of a release again: one offline page beside it, and its figures as JSON."""
-    from flows.report_find import write_report_again
+    from flows.report_again import write_report_again
 
     write_report_again(release, workspace, json)
 

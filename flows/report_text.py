@@ -29,6 +29,7 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
         for stage, bar in _widths(figures)
     ]
     _table(console, "from steps to pairs", ("", ">", "", ""), stages)
+    _table(console, "splits", ("", ">"), [(name, so_many(rows)) for name, rows in figures.splits.items()])
     _table(console, "money", ("", ">", ""), _money(figures, drawn.uncut_usd))
     if figures.agreement.teachers:
         _matrix(console, "agreement of teachers, and the agent", drawn.teachers)

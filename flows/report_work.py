@@ -11,7 +11,7 @@ from flows.settings import RunSettings
 from flows.summary import Summary
 from flows.voting import ASKED
 from records.pair import DPOPair
-from records.reply import Decision
+from records.reply import Decision, FailureKind
 from records.rows import decisions_from_table
 from records.workspace import Workspace
 from teachers.build import build_teachers
@@ -57,14 +57,16 @@ class _Calls:
             saved -= self.written_tokens * (price.cache_write - price.prompt)
         return float(saved)
 
-    def figures(self, name: str) -> TeacherRun:
-        """The figures of the teacher."""
+    def figures(self, name: str, tries: Mapping[str, int]) -> TeacherRun:
+        """The figures of the teacher; `tries` are the calls of the ledger by how they ended."""
         ordered = sorted(self.latencies_s)
+        faults = Counter({kind: n for kind, n in tries.items() if kind in set(FailureKind)})
         return TeacherRun(
             name=name,
             calls=len(ordered) + self.failures.total(),
             answered=len(ordered),
             failures=dict(self.failures.most_common()),
+            again=dict((faults - self.failures).most_common()),
             p10_s=quantile(ordered, 0.1),
             p50_s=quantile(ordered, 0.5),
             p90_s=quantile(ordered, 0.9),
@@ -92,6 +94,7 @@ def run_figures(
     spared = [d for d in decisions if d.outcome.startswith(NOT_NEEDED) and d.step_id in asked]
     left = [d for d in decisions if d.verdict == "ask" and not d.outcome.startswith((ASKED, NOT_NEEDED))]
     means = {name: one.mean_usd() for name, one in calls.items()}
+    tries = _tries(work, settings) if calls else {}
     return RunFigures(
         run_id=run_id,
         asked=len(asked),
@@ -107,8 +110,18 @@ def run_figures(
         ),
         stopping=_saved(spared, means),
         gate=_saved((d for d in decisions if d.reason in (NOT_WORTH, NOT_SAMPLED)), means),
-        teachers=tuple(one.figures(name) for name, one in sorted(calls.items())),
+        teachers=tuple(one.figures(name, tries.get(name, {})) for name, one in sorted(calls.items())),
     )
+
+
+def _tries(work: Workspace, settings: RunSettings) -> dict[str, dict[str, int]]:
+    """How every call of the workspace's runs ended, by teacher; nothing where their ledger is not there."""
+    if settings.ledger_url is None and not work.ledger_path.exists():
+        return {}
+    from teachers.ledger import Ledger, sqlite_url
+
+    with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
+        return ledger.outcomes([path.parent.name for path in (work.root / "runs").glob("*/run.json")])
 
 
 def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:

@@ -22,6 +22,12 @@ DEFAULT_WORKSPACE = Path("tracemill-workspace")
 """Where none is given, in the folder a command is called in."""
 
 
+def releases_of(root: Path | None) -> Path:
+    """Where the releases of a workspace lie, of the one in this folder where none is given; neither has to be
+    there."""
+    return (root or DEFAULT_WORKSPACE).expanduser() / "releases"
+
+
 def utc_now() -> str:
     """The time as `YYYY-MM-DDTHH:MM:SSZ`."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

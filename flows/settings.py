@@ -7,9 +7,17 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from agreement.ladder import Rung
 from agreement.policy import Policy, PolicyName, policy_named
@@ -165,6 +173,12 @@ class RunSettings(_Model):
     """How `tracemill train`, and a run if it is told so, trains on the release."""
     shard_mb: float = Field(16.0, gt=0)
     """Source megabytes in one shard, the unit of work and of restart."""
+
+    @model_validator(mode="after")
+    def _value_has_a_price(self) -> Self:
+        if self.replay.stop == "value" and self.gate.policy != "voi":
+            raise ValueError('replay.stop = "value" goes by the gate: set gate.policy = "voi"')
+        return self
 
     def asked(self) -> tuple[TeacherSettings, ...]:
         """The teachers of this run. Raises ConfigError where a preset and a list are both given."""

@@ -9,8 +9,8 @@ from flows.finding import Found, Unread, find, require_sessions, source_of
 from flows.source_marks import Mark, address_of, part_key
 from flows.source_order import SourceOrder
 from flows.watermarks import Watermarks
-from ingesters.detect import dialect_of_table
 from ingesters.parquet_rows import TableSlice, layout_of
+from ingesters.record_dialect import dialect_of_table
 from ingesters.remote import HUB
 from ingesters.row_dialects import row_reader
 from ingesters.row_files import LineSpan, Part, is_table, parts_of, table_parts

@@ -11,11 +11,11 @@ from rich.panel import Panel
 from rich.text import Text
 
 from data_cards.audit import Precision, read_audit
-from data_cards.manifest import read_manifest
+from data_cards.find import find_release
 from data_cards.report_model import ReportFigures, read_figures
+from data_cards.versions import releases_in
 from flows.commands import record_rows
 from flows.reduce import find_siblings, load_pairs
-from flows.report_find import release_folder
 from flows.report_text import print_figures
 from flows.runs import DEFAULT_WORKSPACE, last_run
 from flows.shard_work import pair_kind
@@ -35,7 +35,7 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
     pairs = [pair for pair in stored if source in (None, pair.label_source)]
     figures, precision = _newest_figures(work)
     if as_json:
-        told: dict[str, Any] = {"run": record, "releases": releases(work)}
+        told: dict[str, Any] = {"run": record, "releases": releases_in(work.releases_dir)}
         told |= {
             "pairs": Counter(map(pair_kind, pairs)),
             "report": figures and figures.model_dump(mode="json"),
@@ -50,7 +50,7 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
         console.print(f"run {record['run_id']} has not ended; the same command goes on")
     else:
         print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
-    for name, versions in releases(work).items():
+    for name, versions in releases_in(work.releases_dir).items():
         console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
     if figures is not None:
         print_figures(console, figures, precision)
@@ -60,21 +60,11 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
     """The report of the release that was made last, and what its audit found."""
-    if not releases(work):
+    if not releases_in(work.releases_dir):
         return None, None
-    folder = release_folder(None, work.root)
-    figures = read_figures(folder)
-    manifest = read_manifest(folder)
-    audit = read_audit(folder, manifest.content_fingerprint)
-    return figures, audit and audit.precision(manifest.rows)
-
-
-def releases(work: Workspace) -> dict[str, list[str]]:
-    """Names and versions of the releases, oldest first."""
-    found: dict[str, list[str]] = {}
-    for manifest in sorted(work.releases_dir.glob("*/*/manifest.json")):
-        found.setdefault(manifest.parent.parent.name, []).append(manifest.parent.name)
-    return found
+    last = find_release(None, work.releases_dir)
+    audit = read_audit(last.folder, last.manifest.content_fingerprint)
+    return read_figures(last.folder), audit and audit.precision(last.manifest.rows)
 
 
 def spread(pairs: list[DPOPair], count: int) -> list[DPOPair]:

@@ -37,7 +37,7 @@ class Facts(NamedTuple):
     def of(cls, trace: Trace) -> "Facts":
         """The facts of a trace; where it names no repository its project stands for it, and the model
         is the one that acted most."""
-        models = Counter(s.model for c in trace.contexts for s in c.steps if s.model)
+        models = Counter([s.model for c in trace.contexts for s in c.steps if s.model])
         most = min(models, key=lambda model: (-models[model], model), default="")
         return cls(trace.repository or trace.project or "", trace.outcome, most, trace.step_count)
 

@@ -7,8 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from flows.sampling import SampleOrder
 from flows.source_order import IDLE_MINUTES, SourceOrder, split_urls
-from ingesters.detect import DIALECTS
 from ingesters.hub import HubSpec
+from ingesters.record_dialect import DIALECTS
 from ingesters.remote import is_remote
 from records.errors import SourceError
 

@@ -1,9 +1,7 @@
 """What a release would hold: the pairs that are left, each session on its side."""
 
 from dataclasses import replace
-from typing import Any
 
-from data_cards.spec import Growth
 from flows.reduce import Reduced, reduce_pairs
 from flows.renewing import Renewer
 from flows.settings import RunSettings
@@ -35,16 +33,3 @@ def _with_side(normalized: Normalized, split: Split) -> Normalized:
     return replace(
         normalized, kept=stay, dropped=[*normalized.dropped, *gone], counts=(*normalized.counts, count)
     )
-
-
-def of_split(split: Split, normalized: Normalized) -> dict[str, Any]:
-    """What the split says in the specification of a release."""
-    grown = split.grown
-    stayed = sum(grown.holds(item.pair.pair_id) for item in normalized.kept)
-    growth = Growth(
-        since=grown.version,
-        stayed=stayed,
-        new=len(normalized.kept) - stayed,
-        gone=max(0, len(grown.rows) - stayed),
-    )
-    return {"major": grown.major, "growth": growth, "overlaps": dict(split.overlaps)}

@@ -20,7 +20,7 @@ from records.errors import WorkspaceError
 from records.files import read_json_file, write_json
 from records.workspace import Workspace
 
-_SCHEMA = 1
+_SCHEMA = 2
 _COLUMNS = ("pair_id", "repository", "instance_id", "trace_id")
 
 
@@ -46,6 +46,8 @@ class Grown:
             return cls(key, path)._caught_up(work.releases_dir / name)
         value: Any = read_json_file(path)
         try:
+            if value["schema"] != _SCHEMA:
+                raise ValueError
             tasks = {name: _signature(text) for name, text in value["tasks"].items()}
             rows = frozenset(value["rows"])
             found = cls(key, path, int(value["major"]), value["version"], dict(value["sides"]), tasks, rows)

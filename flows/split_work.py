@@ -9,6 +9,7 @@ from flows.reduce import read_traces
 from flows.split_store import Grown
 from flows.splits import Unit, assign
 from normalize.minhash import NearIndex, Signature, signature
+from normalize.words import lower_words
 from records.identity import StepId
 from records.pair import DroppedPair, NormalizedDPOPair
 from records.state import Trace
@@ -18,7 +19,6 @@ ALIKE = 0.8
 """Tasks at least so alike (Jaccard index of their runs of five words) stand on one side."""
 _LEAST_WORDS = 10
 _COMMON_IN = 3
-_WORD = re.compile(r"\w+")
 _TASK = re.compile(
     r"<(issue_description|pr_description|problem_statement|task_description)>(.*?)</\1>", re.DOTALL
 )
@@ -121,7 +121,7 @@ def _signatures(
     seed = int.from_bytes(grown.key[:4], "big")
     for name, task in tasks.items():
         own = " ".join(line for line in task.splitlines() if line.strip() not in common)
-        words = _WORD.findall(own.lower())
+        words = lower_words(own)
         if len(words) >= _LEAST_WORDS:
             yield name, signature(words, seed=seed)
 

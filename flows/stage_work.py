@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 from flows.asked_shards import Shard, ask_shards, plans_of
 from flows.chosen_traces import chosen_batches, stored_batches
 from flows.consent import require_consent
+from flows.fitting import make_fitting
 from flows.gate_report import gate_report
+from flows.interrupts import raise_if_interrupted
 from flows.inventory import TraceEntry
-from flows.losses import account
 from flows.lost_ledger import require_ledger
 from flows.prepare import check_ledger, check_second_opinion, check_teachers, make_normalizer
 from flows.price_plan import prices_for_manifest
 from flows.progress import meter
 from flows.redacting import known_values, list_scope, make_redactor, make_renewer, make_sieve
+from flows.reduce import with_states
 from flows.release_work import release_pairs
+from flows.released import Released
 from flows.renewing import Renewer
 from flows.runs import end_run, sole_writer, start_run, write_manifest
 from flows.settings import RunSettings
@@ -144,11 +147,14 @@ def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summar
 
 
 def account_of_losses(settings: RunSettings) -> dict[str, Any]:
-    """What the recipe would keep and drop of the workspace's pairs; writes the account alone."""
+    """What a release would keep and drop of the workspace's pairs; writes the account alone."""
     normalizer = make_normalizer(settings)
     with _stage(settings, "normalize") as (work, run_id):
-        reduced, _ = reduced_and_split(work, settings, normalizer, make_renewer(work, settings))
-        record = account(reduced.normalized)
+        renewer, fitting = make_renewer(work, settings), make_fitting(settings)
+        reduced, split = reduced_and_split(work, settings, normalizer, renewer)
+        for _ in fitting.pairs(with_states(work, reduced.normalized.kept, renewer)):
+            raise_if_interrupted()
+        record = Released.of(reduced.normalized, fitting, split).account()
         write_manifest(work, run_id, "normalize", record)
         end_run(work, run_id, "finished", record)
     return record

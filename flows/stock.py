@@ -1,17 +1,21 @@
 """Before anything is read: what the workspace knows already, and what of the rest is wanted."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from flows.carrying import carry, drop_damaged
 from flows.inventory import TraceEntry
 from flows.shard_ingest import Intake, facts_of
-from flows.shards import Plan
+from flows.shards import GONE, Kept, Plan
 from flows.source_marks import Mark
+from flows.source_order import SourceOrder
 from flows.summary import Summary
 from flows.watermarks import Watermarks
 from ingesters.sources import SourceFile
+from records.errors import SourceError
+from records.skip import IngestReport
 
 if TYPE_CHECKING:
     from flows.sampling import Drawn, SampleOrder
@@ -50,6 +54,20 @@ def take_stock(
         total.add(count)
     total.changes += plan.changes
     return Stock(plan, carry(intake, plan.kept, read, total), drawn)
+
+
+def report_of(kept: Kept) -> IngestReport:
+    """What reading a source gave when it was read, under the name it has now."""
+    name = kept.file.name if kept.file else f"{GONE} ({kept.mark.key})"
+    return replace(kept.mark.report, path=name, seconds=0.0)
+
+
+def refuse_unreadable(order: SourceOrder, reports: Sequence[IngestReport]) -> None:
+    """Raises SourceError where a file named outright cannot be read and nothing else gave a trace."""
+    named = {str(path.expanduser()) for path, _ in order.given}
+    faults = (report.error for report in reports if report.error and report.path in named)
+    if (fault := next(faults, None)) and not any(report.traces for report in reports):
+        raise SourceError(fault)
 
 
 def _stranger(file: SourceFile, marks: Watermarks) -> Mark:

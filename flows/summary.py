@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from records.printable import printable, printable_lines
-from records.reply import FINAL_FAILURES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,6 +106,8 @@ class ReleaseOutcome:
     siblings: dict[str, int] = field(default_factory=dict)
     """Pairs that look across traces, by kind: they are made for the release."""
     no_sibling: dict[str, int] = field(default_factory=dict)
+    splits: dict[str, int] = field(default_factory=dict)
+    """Rows of each split."""
 
 
 def _counts(counter: dict[str, int], most: int = 12) -> str:
@@ -147,8 +148,12 @@ def closing_rows(
         ("pairs released", _released(made, release)),
         ("release", _release_text(release)),
     ]
+    if release.splits:
+        lines = (f"{count:>7,}  {name}" for name, count in release.splits.items())
+        rows.insert(-1, ("splits", "\n".join(lines)))
     if release.no_sibling:
-        rows.insert(-4, ("no sibling pair", _counts(release.no_sibling)))
+        at = next(place for place, (what, _) in enumerate(rows) if what == "pairs made")
+        rows.insert(at, ("no sibling pair", _counts(release.no_sibling)))
     if summary.left_out:
         rows.insert(2, ("sessions left out", _counts(dict(summary.left_out))))
     if summary.unmatched:
@@ -196,6 +201,8 @@ def _failures(summary: Summary) -> str:
     text = _counts(dict(summary.failures))
     if not text:
         return "none"
+    from records.reply import FINAL_FAILURES
+
     final = sorted(FINAL_FAILURES & summary.failures.keys())
     if len(final) == len(summary.failures):
         return f"{text}\nkept: the same requests would fail again"

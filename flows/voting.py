@@ -9,9 +9,11 @@ from agreement.settling import Referee, Stop
 from flows.settings import RunSettings
 from records.families import UNKNOWN
 from records.reply import Decision
+from teachers.gate_stop import ValueStop
 from teachers.settings import TeacherSettings
 
 if TYPE_CHECKING:
+    from flows.gating import Gate
     from flows.shard_work import Shown
 
 ASKED = "asked"
@@ -60,6 +62,16 @@ def drop_hopeless(
         else d
         for d in decisions
     ]
+
+
+def value_stop_of(
+    referee: Referee | None, decisions: Iterable[Decision], settings: RunSettings, gate: "Gate | None"
+) -> ValueStop | None:
+    """What says where asking on is not worth its cost; None where that is not looked at."""
+    if referee is None or gate is None or settings.replay.stop != "value":
+        return None
+    families = {teacher.name: teacher.family for teacher in settings.asked()}
+    return ValueStop(referee, decisions, families, gate.stages_of)
 
 
 def with_outcomes(decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]) -> list[Decision]:

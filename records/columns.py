@@ -93,6 +93,12 @@ DECISIONS = pa.schema(
         ("belief", pa.float64()),
         ("utility", pa.float64()),
         ("expected_usd", pa.float64()),
+        ("place", pa.int32()),
+        ("price", pa.float64()),
+        ("to_go_usd", pa.float64()),
+        ("heard", pa.list_(pa.string())),
+        ("heard_belief", pa.float64()),
+        ("heard_verdict", pa.string()),
     ]
 )
 REPLIES = pa.schema(
@@ -179,7 +185,7 @@ PAIRS = pa.schema(
 
 SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "traces": (3, TRACES),
-    "decisions": (3, DECISIONS),
+    "decisions": (4, DECISIONS),
     "replies": (1, REPLIES),
     "votes": (2, VOTES),
     "pairs": (1, PAIRS),

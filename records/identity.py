@@ -18,6 +18,8 @@ import orjson
 from records.errors import TracemillError
 from records.message import Message, ToolSpec
 
+_SIZE = 16
+_EMPTY = hashlib.blake2b(digest_size=_SIZE)
 _PLAIN = frozenset((str, int, bool, type(None)))
 
 
@@ -43,13 +45,13 @@ def _is_plain(value: Any) -> bool:
     return _PLAIN.issuperset(map(type, inner)) or all(map(_is_plain, inner))
 
 
-def digest(*parts: str, size: int = 16) -> str:
+def digest(*parts: str, size: int = _SIZE) -> str:
     """BLAKE2b of the parts, each preceded by its length so that joints cannot move; `2 * size` hex."""
-    pieces: list[bytes] = []
+    hasher = _EMPTY.copy() if size == _SIZE else hashlib.blake2b(digest_size=size)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
-        pieces += (len(data).to_bytes(8, "big"), data)
-    return hashlib.blake2b(b"".join(pieces), digest_size=size).hexdigest()
+        hasher.update(len(data).to_bytes(8, "big") + data)
+    return hasher.hexdigest()
 
 
 def make_trace_id(source: str, *native: str) -> str:

@@ -12,8 +12,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal
 
+import orjson
+
 from records.quick_init import quick_init
 
+_FLAT = frozenset((str, int, bool, type(None)))
 Role = Literal["system", "user", "assistant", "tool"]
 
 
@@ -53,10 +56,22 @@ def read_arguments(arguments: str) -> dict[str, Any] | None:
     """The arguments of a call as an object, None where they are no JSON object. Read once while the same call
     is looked at again: whoever takes it must not change it (`ToolCall.parsed` gives one of its own)."""
     try:
-        value = json.loads(arguments)
+        value = _flat(arguments)
+        if value is None:
+            value = json.loads(arguments)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
+
+
+def _flat(text: str) -> dict[str, Any] | None:
+    """An object whose values are texts, small whole numbers, truth values and nulls, read several times as
+    fast; None for anything else. A float may be a number of more than 64 bits."""
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return None
+    return value if type(value) is dict and _FLAT.issuperset(map(type, value.values())) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,13 @@ class Decision:
     step was certain without it, a cap or the deadline was met): such an answer is censored, not missing.
     A gate that chooses says by what: the step's `features`, the probability of a pair it believed in, the
     `utility` of one and what asking was expected to cost.
+
+    Where asking stops by value between teachers, the decision has what that goes by: the `place` of the
+    teacher among those asked, the `price` of money in worth per USD (lambda), and `to_go_usd`, what asking
+    this teacher and those after it, as often as it comes to that, was expected to cost. The outcome adds, of
+    a teacher asked after others, the words of what was `heard`, the probability of a pair by then (None where
+    too little was known to go by it), and whether that says to go on or to stop: at explored steps what it
+    would have said.
     """
 
     step_id: str
@@ -93,3 +100,9 @@ class Decision:
     belief: float | None = None
     utility: float | None = None
     expected_usd: float | None = None
+    place: int | None = None
+    price: float | None = None
+    to_go_usd: float | None = None
+    heard: tuple[str, ...] = ()
+    heard_belief: float | None = None
+    heard_verdict: Literal["", "go on", "stop"] = ""

@@ -23,7 +23,10 @@ def decisions_to_table(decisions: Iterable[Decision]) -> pa.Table:
 
 def decisions_from_table(table: pa.Table) -> list[Decision]:
     """The inverse of `decisions_to_table`."""
-    return [Decision(**{**row, "features": tuple(row["features"])}) for row in table.to_pylist()]
+    return [
+        Decision(**{**row, "features": tuple(row["features"]), "heard": tuple(row["heard"])})
+        for row in table.to_pylist()
+    ]
 
 
 def reply_to_row(reply: TeacherReply) -> dict[str, Any]:

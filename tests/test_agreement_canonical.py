@@ -47,6 +47,7 @@ SAME = [
     (bash("cd sub && ls -la"), bash("cd /repo/sub; ls -a -l")),
     (bash("git --no-pager diff | cat"), bash("git diff")),
     (bash("cat /repo/src/a.py || true"), bash("cat src/a.py")),
+    (bash("cd sub 2>&1 && make | cat 2>&1 || true 2>&1"), bash("cd sub; make")),
     (act(("TodoWrite", {"todos": []}), ("Read", {"file_path": "/a"})), act(("Read", {"file_path": "/a"}))),
     (
         act(("Read", {"file_path": "/a"}), ("Read", {"file_path": "/b"})),
@@ -57,6 +58,7 @@ SAME = [
 ]
 
 DIFFERENT = [
+    (bash("make | cat > log"), bash("make")),
     (act(("Read", {"file_path": "/repo/a.py"})), act(("Read", {"file_path": "/repo/b.py"}))),
     (act(("Read", {"file_path": "/repo/a.py", "offset": 3})), act(("Read", {"file_path": "/repo/a.py"}))),
     (

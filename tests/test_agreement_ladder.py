@@ -222,6 +222,23 @@ def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> N
     assert in_dead_zone(first, second)
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "dead"),
+    [
+        ("find . -name '*.c' -exec cat {} + | wc -l", "find . -name '*.c' | xargs wc -l", True),
+        ("find . -name '*.c' -exec cat {} + | wc -l", "find . -name '*.c' -exec cat {} +", False),
+        ("find . -type f -exec ls -l {} +", "find . -type f -exec basename {} \\;", False),
+        ("find . -type f -exec ls -l {} +", "ls -la", True),
+        ("cal -3 12 2120", "cal 12 2120", False),
+        ("npm install left-pad", "npm install right-pad", True),
+        ("tar -cf a.tar src", "tar -cf b.tar docs", False),
+        ("python -c 'print(1)'", "python -c 'print(2)'", True),
+    ],
+)
+def test_command_lines_about_the_same_are_in_the_dead_zone(one: str, other: str, dead: bool) -> None:
+    assert in_dead_zone(keys(bash(one), WORLD), keys(bash(other), WORLD)) is dead
+
+
 VOCABULARY = """cat a.py src/ grep -rn 'x | && head -5 find . -name '*.py' ; pytest tests/a.py::t
     sed -n '1,9p' cd sub > out ( ) $( if ls -la wc -l xargs 2>&1 || true sort uniq -exec {} + rm git diff
     python3 python run.py tail -1 -n1 -k2 tar -xzf xf -v cp -R -r -delete 2>/dev/null <"""

@@ -188,6 +188,15 @@ def test_licences_are_never_guessed(
     assert {key: value for key, value in head.items() if key.startswith("license")} == said
 
 
+def test_the_terms_behind_what_agents_wrote_are_said(tmp_path: Path) -> None:
+    claude = {"student_model": "claude-opus-4-6", "student_family": "anthropic"}
+    open_ = {"student_model": "openai/gpt-oss-120b", "student_family": "openai"}
+    card, _, _ = make(tmp_path, kept(1, **claude), kept(2, **claude), kept(3), kept(4, **open_))
+    assert "Anthropic's terms forbid training a competing model on outputs" in card
+    assert "without its approval (2 of 4 rows)." in card
+    assert "OpenAI's terms" not in card
+
+
 def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     odd = kept(1, source="a | b\n# c", student_model="{{ m.name }}", rejected_operation="x|y")
     card, _, _ = make(tmp_path, odd, pretty_name="--- 'quoted': yes\n# no")

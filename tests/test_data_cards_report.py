@@ -43,7 +43,15 @@ RUN = RunFigures(
     stopping=Saving(usd=0.05, calls=1, steps=1),
     gate=Saving(usd=0.2, calls=4, steps=2),
     teachers=(
-        TeacherRun(name="a", calls=4, answered=3, failures={"timeout": 1}, p50_s=2.0, p90_s=4.0),
+        TeacherRun(
+            name="a",
+            calls=4,
+            answered=3,
+            failures={"timeout": 1},
+            again={"rate_limited": 5},
+            p50_s=2.0,
+            p90_s=4.0,
+        ),
         TeacherRun(name="b", calls=3, answered=3, p50_s=1.0, p90_s=2.0, paid_usd=0.1),
     ),
 )
@@ -141,7 +149,16 @@ def test_figures_are_those_of_the_manifest(tmp_path: Path) -> None:
     assert counts[4:] == [("votes", 4), ("pairs", 3), ("kept pairs", 2)]
     assert figures.funnel[-1].parts == manifest.label_sources
     page = (path / REPORT_PAGE).read_text()
-    for shown in ("$0.4000", "$1.00", "timeout 1 (25%)", "2.00 s", "words(chosen)".replace("(", "<wbr>(")):
+    for shown in (
+        "$0.4000",
+        "$1.00",
+        "<li>1 timeout</li>",
+        "<li>5 rate limited</li>",
+        "tried again",
+        "pair, kept 2",
+        "2.00 s",
+        "words(chosen)".replace("(", "<wbr>("),
+    ):
         assert shown in page, shown
     assert [one.usd for one in figures.dearest] == pytest.approx([0.4, 0.4])
     assert {one.trace_id: one.pairs for one in figures.dearest} == {"claude_code-1": 1, "claude_code-2": 1}

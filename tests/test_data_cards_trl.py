@@ -1,5 +1,9 @@
 """TRL's trainers take each config as `load_dataset` gives it: two steps of a tiny model, made here."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -92,36 +96,50 @@ def test_a_trainer_of_trl_takes_its_config_unchanged(
     assert all(loss > 0 for loss in found)
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_steps_with_labels_train_a_process_reward_model(release: Release, tiny: Any, tmp_path: Path) -> None:
-    """As TRL's PRMTrainer (up to 1.13) reads its stepwise supervision: a label at the end of each step."""
-    from transformers import (
-        DataCollatorForTokenClassification,
-        Qwen2ForTokenClassification,
-        Trainer,
-        TrainingArguments,
-    )
+TRL_WITH_PRM = Path(sys.prefix) / "trl-1.13"
+"""Where `make test-all` puts the last TRL that has a PRMTrainer, by itself, beside the one we train with."""
 
-    folder, tokenizer = tiny
-    separator = tokenizer.encode("\n", add_special_tokens=False)
+PRM = """
+import json
+import sys
+import trl
+from datasets import load_dataset
+from transformers import AutoTokenizer, Qwen2ForTokenClassification
+from trl.experimental.prm import PRMConfig, PRMTrainer
 
-    def tokens(text: str) -> list[int]:
-        return tokenizer(text, add_special_tokens=False)["input_ids"]
+release, model, arguments = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+steps = load_dataset(release, "prm", split="train", cache_dir=arguments["output_dir"] + "/cache")
+trainer = PRMTrainer(
+    model=Qwen2ForTokenClassification.from_pretrained(model, num_labels=2),
+    args=PRMConfig(gradient_checkpointing=False, **arguments),
+    train_dataset=steps,
+    processing_class=AutoTokenizer.from_pretrained(model),
+)
+judged = [[label for label in row["labels"] if label != -100] for row in trainer.train_dataset]
+trainer.train()
+losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
+found = {"version": trl.__version__, "file": trl.__file__, "labels": steps["labels"][:]}
+print(json.dumps(found | {"judged": judged, "losses": losses}))
+"""
 
-    def tokenized(row: dict[str, Any]) -> dict[str, list[int]]:
-        ids, labels = tokens(row["prompt"]), [-100] * len(tokens(row["prompt"]))
-        for text, label in zip(row["completions"], row["labels"], strict=True):
-            step = tokens(text) + separator
-            ids, labels = ids + step, labels + [-100] * (len(step) - 1) + [int(label)]
-        return {"input_ids": ids, "labels": labels}
 
-    steps = rows(release, "prm", tmp_path / "cache")
-    assert sorted(map(len, steps["labels"])) == [1] * 8 + [2]
-    data = steps.map(tokenized, remove_columns=steps.column_names, load_from_cache_file=False)
-    model = Qwen2ForTokenClassification.from_pretrained(folder, num_labels=2)
-    collate = DataCollatorForTokenClassification(tokenizer)
-    trainer = Trainer(model, TrainingArguments(**arguments(tmp_path)), collate, data)
-    assert len(losses(trainer)) == 2
+def test_the_prm_trainer_of_trl_takes_its_config_unchanged(
+    release: Release, tiny: Any, tmp_path: Path
+) -> None:
+    """In a process of its own, with TRL 1.13 first on its path: later ones have no such trainer."""
+    there = (TRL_WITH_PRM / "trl" / "experimental" / "prm").is_dir()
+    assert there, f"TRL 1.13 is not in {TRL_WITH_PRM}: `make test-all` puts it there"
+    command = [sys.executable, "-c", PRM, str(release.path), str(tiny[0]), json.dumps(arguments(tmp_path))]
+    env = dict(os.environ) | {"PYTHONPATH": str(TRL_WITH_PRM)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found["version"].startswith("1.13.")
+    assert Path(found["file"]).is_relative_to(TRL_WITH_PRM)
+    assert sorted(map(len, found["labels"])) == [1] * 8 + [2]
+    assert found["judged"] == [[int(label) for label in row] for row in found["labels"]]
+    assert len(found["losses"]) == 2
+    assert all(loss > 0 for loss in found["losses"])
 
 
 @pytest.mark.filterwarnings("ignore")

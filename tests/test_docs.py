@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from flows.cli import app
 from flows.settings import RunSettings
-from ingesters.detect import DIALECTS
+from ingesters.record_dialect import DIALECTS
 from records.version import __version__
 from teachers.settings import (
     CompatibleSettings,
@@ -69,3 +69,10 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 def test_the_changelog_names_the_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_column_of_a_pair_is_said() -> None:
+    from data_cards.features import features_of
+
+    told = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
+    assert [name for name in features_of("dpo") if f"`{name}`" not in told] == []

@@ -169,7 +169,8 @@ def test_a_file_that_vanishes_after_it_was_found_is_named_and_stops_no_other(tmp
     plan = plan_sources(asked.sources, asked.shard_mb)
     (folder / "1.jsonl").unlink()
     work = Workspace.open(tmp_path / "w", text="recorded")
-    (done,) = ingested_shards(asked, intake_of(asked, work), plan.shards, {})
+    with ingested_shards(asked, intake_of(asked, work), plan.shards, {}) as shards:
+        (done,) = shards
     assert [account.report.states for account in done.accounts] == [1, 0, 1]
     (said,) = done.summary.unread
     assert said.startswith(f"{folder}/1.jsonl cannot be read: No such file or directory")

@@ -15,14 +15,15 @@ import pytest
 from hub_stub import READ_TOKEN, TOKEN, Hub, Request
 from test_data_cards_release import DAY, SPEC, hindsight, normalized, pair, written
 
+from data_cards.find import find_release
 from data_cards.hub_errors import Passing, Patience, told
 from data_cards.manifest import read_manifest
 from data_cards.release import write_release
 from flows.cli import main
 from flows.prepare import prepare
-from flows.publish_find import find_release, pushed_of
 from flows.publish_list import diff_releases, list_releases
 from flows.publish_work import PublishOrder, check_publishing, publish_release
+from flows.published import pushed_of
 from flows.settings import RunSettings, load_settings
 from flows.stage_work import release_workspace
 from flows.teacher_terms import terms_of
@@ -93,7 +94,7 @@ def test_a_release_is_one_commit_and_one_tag_and_comes_back_row_by_row(
     page = {"report.html", "report.json"}
     assert set(files) == {".gitattributes", "README.md", "manifest.json", *page, *tables}
     assert f'load_dataset("{REPO}", "dpo"'.encode() in files["README.md"]
-    assert pushed_of(Workspace.open(settings.workspace), "demo")[TAG][0]["repo"] == REPO
+    assert pushed_of(settings.workspace / "releases" / "demo")[TAG][0]["repo"] == REPO
 
     local = load_dataset(str(folder), "dpo", split="train", cache_dir=str(tmp_path / "a"))
     there = load_dataset(REPO, "dpo", revision=TAG, split="train", cache_dir=str(tmp_path / "b"))
@@ -258,6 +259,17 @@ def test_a_publisher_killed_in_the_upload_goes_on_and_makes_one_version(
     assert not again & arrived
 
 
+def test_with_xet_left_on_a_hub_without_it_gets_the_files_by_lfs(hub: Hub, settings: RunSettings) -> None:
+    release(settings)
+    command = [sys.executable, "-c", PUBLISH, REPO, str(settings.workspace)]
+    env = os.environ | {"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "0"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [r.status for r in hub.log if "/xet-write-token/" in r.path] == [404]
+    assert (commits(hub), sorted(hub.repos[REPO].tags)) == ([f"demo {TAG}"], [TAG])
+    assert uploads(hub) > 0
+
+
 def test_tables_of_the_last_version_that_this_one_lacks_are_gone(hub: Hub, settings: RunSettings) -> None:
     release(settings)
     push(settings)
@@ -412,20 +424,20 @@ def test_releases_are_listed_here_and_there_and_compared(hub: Hub, settings: Run
         (TAG, False, 3),
         ("2026.11.22", False, 3),
     ]
-    assert there[1]["content"] == find_release(work, "demo").manifest.content_fingerprint
+    assert there[1]["content"] == find_release("demo", work.releases_dir).manifest.content_fingerprint
     moved = diff_releases(work, TAG, "demo@2026.11.22")
     assert moved["added"] == ["claude_code-0005:0:1:teachers"]
     assert moved["removed"] == ["claude_code-0003:0:1:hindsight"]
     assert moved["changed"] == ["claude_code-0002:0:1:teachers"]
     assert "length of chosen by rejected" not in [each["figure"] for each in moved["figures"]]
-    changes = find_release(work, "demo").manifest.changes
+    changes = find_release("demo", work.releases_dir).manifest.changes
     assert [(c.version, c.rows, c.added, c.removed, c.changed) for c in changes] == [
         (TAG, 3, None, None, None),
         ("2026.11.22", 3, 1, 1, 1),
     ]
     for asked in ("2026.11.20", "other", "demo@2026.11.20"):
-        with pytest.raises(ReleaseError, match=r"holds no release .*NAME@VERSION, such as demo@2026\.11\.21"):
-            find_release(work, asked)
+        with pytest.raises(ReleaseError, match=r"such as (demo@)?2026\.11\.2"):
+            find_release(asked, work.releases_dir)
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
@@ -37,6 +39,24 @@ def test_the_examples_give_teacher_pairs_and_hindsight_pairs_in_a_release(demo: 
     assert 0 < summary["spent_usd"] <= record["cap_usd"] == 1.0
     assert summary["asked"] == summary["calls"]
     assert summary["asked"] + sum(summary["not_asked"].values()) == 4 * summary["states"]
+
+
+def test_a_file_named_alone_that_turns_out_to_be_torn_is_one_line(tracemill: Run, tmp_path: Path) -> None:
+    rows = [
+        json.loads(line) for line in (EXAMPLES / "swe_gym" / "trajectories.jsonl").read_text().splitlines()
+    ]
+    torn = tmp_path / "torn.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), torn)
+    data, group = bytearray(torn.read_bytes()), pq.ParquetFile(torn).metadata.row_group(0)
+    for column in map(group.column, range(group.num_columns)):
+        if column.path_in_schema.startswith("messages"):
+            start = column.dictionary_page_offset or column.data_page_offset
+            data[start : start + column.total_compressed_size] = b"\xff" * column.total_compressed_size
+    torn.write_bytes(data)
+    done = tracemill("run", "--path", torn, "-w", tmp_path / "w")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[-1].startswith(f"tracemill: {torn} cannot be read")
+    assert not list((tmp_path / "w" / "releases").glob("*"))
 
 
 def test_the_release_of_the_examples_loads_and_says_what_is_simulated(demo: Any) -> None:
@@ -92,6 +112,8 @@ def test_the_stages_one_by_one_give_what_the_run_gave(console: Run, demo: Any, t
     released = _json(console("release", "--name", "demo", *flags))
     assert released["kept"] == last["release"]["kept"]
     assert losses["kept"] == released["rows"] == last["release"]["rows"]
+    assert losses["splits"] == released["splits"] == last["release"]["splits"]
+    assert sum(losses["splits"].values()) == losses["kept"]
     assert released["created"] is False
     assert sorted(p.name for p in work.rglob("*.parquet")) == shards
 

@@ -1,18 +1,43 @@
-"""`tracemill serve`: a real server, a schedule of every minute, a run that is left out, a Ctrl-C."""
+"""`tracemill serve`: a real server, a schedule of every minute, runs that fail, one that is stopped."""
 
+import asyncio
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from flows.runs import sole_writer
+from records.errors import ConfigError
 from records.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
+SOURCE = f"""workspace = 'w'
+[sources]
+paths = ['{EXAMPLES / "claude_code"}']
+idle_minutes = 0
+"""
+BUDGET = "[budget]\nmax_total_usd = 1.0\n[replay]\nconcurrency = 1\n"
+FAMILIES = ("deepseek", "kimi", "glm", "qwen")
+
+
+def teachers(kind: str) -> str:
+    return "".join(f"[[teachers]]\nmodel = '{name}-a'\nfamily = '{name}'\n{kind}\n" for name in FAMILIES)
+
+
+ELSEWHERE = teachers(
+    "type = 'openai_compatible'\nbase_url = 'https://teacher.invalid/v1'\n"
+    "prices = {prompt_usd = 1.0, completion_usd = 1.0}"
+)
+SLOW = teachers("type = 'simulated'\nlatency_s = 3.0")
 
 
 def wait_for(log: Path, text: str, seconds: float = 200) -> None:
@@ -22,29 +47,23 @@ def wait_for(log: Path, text: str, seconds: float = 200) -> None:
         time.sleep(0.2)
 
 
-@pytest.mark.slow
-def test_a_schedule_fires_leaves_out_a_run_that_is_going_and_ends_with_ctrl_c(tmp_path: Path) -> None:
-    config, log = tmp_path / "run.toml", tmp_path / "log"
-    source = f"[sources]\npaths = ['{EXAMPLES / 'claude_code'}']\nidle_minutes = 0\n"
-    config.write_text(f"workspace = 'w'\n{source}")
+@contextmanager
+def serving(config: Path, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
     script = str(Path(sys.executable).parent / "tracemill")
-    env = dict(os.environ) | {"PREFECT_HOME": str(tmp_path / "prefect")}
+    env = dict(os.environ) | {"PREFECT_HOME": str(log.parent / "prefect")}
     command = [script, "serve", str(config), "--cron", "* * * * *"]
     with log.open("wb") as said:
         served = subprocess.Popen(command, stdout=said, stderr=said, env=env, start_new_session=True)
     try:
-        with sole_writer(Workspace.open(tmp_path / "w")):
-            wait_for(log, "failed: another tracemill is running on")
-        assert not list((tmp_path / "w" / "runs").glob("*/run.json"))
-        wait_for(log, "rows, written)")
-        os.killpg(served.pid, signal.SIGINT)
-        assert served.wait(60) == 130
+        yield served
     finally:
         served.kill()
-    assert len(list((tmp_path / "w" / "releases" / "traces").glob("*/manifest.json"))) == 1
-    assert "Traceback" not in log.read_text()
-    own = f"PREFECT_HOME={tmp_path / 'prefect'}".encode()
-    assert [path.parent.name for path in Path("/proc").glob("[0-9]*/environ") if own in readable(path)] == []
+        served.wait()
+
+
+def nothing_is_left_of(home: Path) -> bool:
+    own = f"PREFECT_HOME={home}".encode()
+    return [path.parent.name for path in Path("/proc").glob("[0-9]*/environ") if own in readable(path)] == []
 
 
 def readable(path: Path) -> bytes:
@@ -52,3 +71,87 @@ def readable(path: Path) -> bytes:
         return path.read_bytes()
     except OSError:
         return b""
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_or_is_left_out_is_a_line_and_the_next_one_goes_on(tmp_path: Path) -> None:
+    config, log, work = tmp_path / "run.toml", tmp_path / "log", tmp_path / "w"
+    config.write_text(SOURCE + BUDGET + ELSEWHERE)
+    with serving(config, log) as served:
+        with sole_writer(Workspace.open(work)):
+            wait_for(log, "failed: another tracemill is running on")
+            assert not list((work / "runs").glob("*/run.json"))
+        wait_for(log, "failed: not accepted yet: 3 sessions")
+        config.write_text(SOURCE)
+        wait_for(log, "rows, written)")
+        os.killpg(served.pid, signal.SIGINT)
+        assert served.wait(60) == 130
+    said = log.read_text()
+    lines = [line.partition(" ")[2] for line in said.splitlines()]
+    begun = [number for number, line in enumerate(lines) if line == f"run of {config}"]
+    ended = [line.split(":")[0] for line in lines if line.startswith(("failed: ", "run 2"))]
+    assert len(begun) == len(ended) >= 3
+    assert next(line for line in lines if "not accepted yet" in line).endswith(
+        "consent.json and accept it with --yes, or leave projects out with [select]"
+    )
+    assert "Traceback" not in said
+    assert not (work / "replies").exists()
+    assert len(list((work / "releases" / "traces").glob("*/manifest.json"))) == 1
+    assert nothing_is_left_of(tmp_path / "prefect")
+
+
+@pytest.mark.slow
+def test_sigterm_in_the_middle_of_a_run_lets_what_is_in_flight_come_home(tmp_path: Path) -> None:
+    config, log, work = tmp_path / "run.toml", tmp_path / "log", tmp_path / "w"
+    config.write_text(SOURCE + BUDGET + SLOW)
+    with serving(config, log) as served:
+        wait_for(log, "questions ")
+        served.send_signal(signal.SIGTERM)
+        assert served.wait(90) == 130
+    said = log.read_text()
+    assert said.count(f"run of {config}") == 1
+    assert said.splitlines()[-1] == "tracemill: interrupted; the same command goes on and pays nothing twice"
+    assert "Traceback" not in said
+    with sqlite3.connect(work / "ledger.sqlite") as ledger:
+        [(calls,)], [(answers,)] = (ledger.execute(f"SELECT count(*) FROM {name}") for name in COUNTED)
+    assert 0 < calls == answers
+    [run] = (work / "runs").glob("*/run.json")
+    assert json.loads(run.read_text())["status"] == "running"  # the same configuration takes it up
+    assert nothing_is_left_of(tmp_path / "prefect")
+
+
+COUNTED = ("calls", "answers")
+
+
+def test_each_time_of_a_schedule_comes_once_and_not_before(prefect_env: dict[str, str]) -> None:
+    from prefect.server.schemas.schedules import CronSchedule
+
+    from flows.serving import due_times
+
+    async def first(count: int) -> list[tuple[datetime, datetime]]:
+        found: list[tuple[datetime, datetime]] = []
+        async for due in due_times(CronSchedule(cron="* * * * * *", timezone="UTC")):  # the sixth: seconds
+            found.append((due, datetime.now(UTC)))
+            if len(found) == count:
+                return found
+        return found
+
+    found = asyncio.run(first(2))
+    assert all(due <= seen and due.microsecond == 0 for due, seen in found)
+    assert found[1][0] > found[0][1]
+
+
+@pytest.mark.parametrize(
+    ("cron", "timezone", "said"),
+    [
+        ("0 3 * *", "UTC", "--cron '0 3 \\* \\*' is none; wanted five fields"),
+        ("*/20 * * * * *", "UTC", "is none; wanted five fields"),
+        ("61 3 * * *", "UTC", "--cron '61 3 .*' is none; wanted five fields"),
+        ("0 3 * * *", "Mars/Olympus", "--timezone 'Mars/Olympus' is none; wanted a name such as"),
+    ],
+)
+def test_a_schedule_that_is_none_is_one_line(cron: str, timezone: str, said: str) -> None:
+    from flows.serving import read_schedule
+
+    with pytest.raises(ConfigError, match=said):
+        read_schedule(cron, timezone)

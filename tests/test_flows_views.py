@@ -117,6 +117,7 @@ def test_the_reduction_keeps_or_drops_every_pair_with_its_reason(work: Workspace
         ("trace_cap", 3, 0),
         ("repository_cap", 3, 0),
         ("cell_cap", 3, 0),
+        ("deciding_cap", 3, 0),
     ]
     assert (len(reduced.pairs), len(reduced.siblings)) == (5, 2)
     assert reduce_pairs(work, PairSettings(siblings=False), Kept(), renewer).siblings == []

@@ -45,11 +45,21 @@ def kept(number: int) -> NormalizedDPOPair:
 
 
 def released(
-    folder: Path, name: str = "views", rows: int = 8, steps: Iterable[StepRun | SoftStep] = ()
+    folder: Path,
+    name: str = "views",
+    rows: int = 8,
+    steps: Iterable[StepRun | SoftStep] = (),
+    validation: Iterable[int] = (),
 ) -> Release:
-    """`rows` pairs as a release below `folder`."""
+    """`rows` pairs as a release below `folder`, those of the numbers `validation` in that split."""
+    held = {kept(number).pair.step_id.partition(":")[0] for number in validation}
     made = write_release(
-        ReleaseSpec(name=name, redaction="r1"), (kept(n) for n in range(rows)), [], folder, steps=steps
+        ReleaseSpec(name=name, redaction="r1"),
+        (kept(n) for n in range(rows)),
+        [],
+        folder,
+        steps=steps,
+        split_of=lambda trace_id: "validation" if trace_id in held else "train",
     )
     assert isinstance(made, Release)
     return made

@@ -1,0 +1,15 @@
+"""What makers of models say about training on what their models write: facts, no advice."""
+
+_RESTRICTED = {
+    "anthropic": "Anthropic's terms forbid training a competing model on outputs without its approval",
+    "openai": "OpenAI's terms forbid using outputs to develop models that compete with its own",
+    "google": "Google's terms restrict developing models that compete with its own",
+}
+_OPEN_WEIGHTS = ("gpt-oss", "gemma")
+
+
+def restriction_of(family: str, model: str) -> str | None:
+    """What the terms behind a model restrict, as a sentence; None where its family is not known to."""
+    if any(name in model for name in _OPEN_WEIGHTS):
+        return None
+    return _RESTRICTED.get(family)

@@ -1,0 +1,34 @@
+"""Where the versions of a workspace's releases were pushed."""
+
+from pathlib import Path
+from typing import Any
+
+from data_cards.hub import Pushed
+from records.errors import ReleaseError
+from records.files import read_json_file, write_json
+
+PUBLISHED = "published.json"
+"""Beside the versions of a release: where each was pushed."""
+
+
+def note_pushed(versions: Path, pushed: Pushed, endpoint: str) -> None:
+    """Remember where a version was pushed; `versions` is the folder of a release's versions."""
+    noted = pushed_of(versions)
+    places = [each for each in noted.get(pushed.version, []) if each["repo"] != pushed.repo_id]
+    place = {"repo": pushed.repo_id, "commit": pushed.commit, "endpoint": endpoint}
+    write_json(versions / PUBLISHED, {**noted, pushed.version: [*places, place]})
+
+
+def pushed_of(versions: Path) -> dict[str, list[dict[str, str]]]:
+    """Where each version of a release was pushed: repository and commit. Raises ReleaseError for a broken
+    note."""
+    path = versions / PUBLISHED
+    if not path.exists():
+        return {}
+    value: Any = read_json_file(path)
+    try:
+        return {str(version): [dict(place) for place in places] for version, places in value.items()}
+    except (AttributeError, TypeError, ValueError):
+        raise ReleaseError(
+            f"{path} is no note of what was pushed", "one of tracemill's", "remove it"
+        ) from None
