@@ -65,7 +65,14 @@ def read_deed(path: str, first: int, last: int | None, total: int | None) -> Dee
     if total is not None and last is not None and last >= total:
         last = None
     span = Span(path, first, last)
-    return Deed(Operation.READ, ("read", path, first, last), ("read", path), paths=(path,), span=span)
+    return Deed(
+        Operation.READ,
+        ("read", path, first, last),
+        ("read", path),
+        paths=(path,),
+        decisive="$" not in path,
+        span=span,
+    )
 
 
 def list_deed(path: str, flags: str = "") -> Deed:

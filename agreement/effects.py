@@ -108,7 +108,9 @@ def _plain(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRu
     kind = str(effect.operation)
     intent = (kind, target) if target is not None else (kind, name)
     full = ("call", name, canonical_json(dict(arguments)))
-    return Deed(effect.operation, full, intent, effect.mutating, decisive=target is not None)
+    changed = any(change.old.strip() for change in changes_of(arguments) or ())
+    paths = (target,) if effect.operation == Operation.EDIT and rule.paths and target and changed else ()
+    return Deed(effect.operation, full, intent, effect.mutating, paths, decisive=target is not None)
 
 
 def _path(arguments: Mapping[str, Any], rule: ToolRule, world: World) -> str | None:

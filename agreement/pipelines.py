@@ -21,6 +21,7 @@ _WITH_VALUE = """-name -iname -type -size -mtime -mmin -atime -amin -ctime -cmin
 _TESTS_WITH_VALUE = frozenset(_WITH_VALUE.split())
 _IS_FILE = ("-type", "f")
 _XARGS = re.compile(r"-0|-r|-I\S*|-i\S*|-n1?|1|\{\}|@|%|--null|--no-run-if-empty")
+_HITS = ("{}", "@", "%")
 _ENDS = (["+"], [";"], ["\\;"])
 
 
@@ -61,11 +62,11 @@ def without_xargs(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     if len(commands) < 2 or commands[0].argv[:1] != ("find",) or commands[1].argv[:1] != ("xargs",):
         return tuple(commands)
     done = _given(commands[1].argv[1:])
-    found = found_by(commands[0].argv) if done and not commands[0].redirects else None
+    found = found_by(commands[0].argv) if done[1:] and not commands[0].redirects else None
     if found is None or found.then:
         return tuple(commands)
     return (
-        replace(commands[1], argv=(*commands[0].argv, "-exec", *done, "{}", ";"), joiner=commands[0].joiner),
+        replace(commands[1], argv=(*commands[0].argv, "-exec", *done, ";"), joiner=commands[0].joiner),
         *commands[2:],
     )
 
@@ -129,16 +130,19 @@ def found_by(argv: tuple[str, ...]) -> Found | None:
 
 
 def _given(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that `xargs` runs."""
-    start = 0
+    """The command that `xargs` runs, with the place of the hit where one is named."""
+    start, named = 0, False
     while start < len(words) and _XARGS.fullmatch(words[start]):
+        named = named or words[start][:2] in ("-I", "-i")
         start += 1
-    return words[start:]
+    return words[start:] if named else (*words[start:], "{}")
 
 
 def _done(words: Sequence[str]) -> tuple[str, ...]:
-    kept = tuple(word for word in words if word not in ("{}", "@", "%"))
+    """The words of the command, without the place of the hit where that is behind all others."""
+    kept = tuple(words[:-1] if words and words[-1] in _HITS else words)
     if not kept:
         return ()
+    kept = tuple("{}" if word in _HITS else word for word in kept)
     told = options_in_order(kept[0], kept[1:])
     return (kept[0], *(word for word in told if (kept[0], word) != ("rm", "-f")))

@@ -33,7 +33,9 @@ _FILES = {
     "-t": "type ",
 }
 _FILES["--type"] = "type "
-_COUNTED = {"i": "i", "l": "l", "c": "c", "v": "v", "w": "w", "o": "o", "L": "L", "x": "x"}
+_COUNTED = {letter: letter for letter in "ilcvwoLxqzUuS"}
+_VALUED = {"rg": "dEfjMrT"}
+"""Letters whose values change what is found, or come where the pattern is looked for; of grep "dDf"."""
 _LONG = {"--ignore-case": "i", "--files-with-matches": "l", "--count": "c", "--invert-match": "v"}
 _LONG |= {"--word-regexp": "w", "--only-matching": "o"}
 _ACTIONS = frozenset(
@@ -63,9 +65,9 @@ def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed 
     """The search a command is; None where it is none, or says more than is understood here."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
     if program in GREPS:
-        return _grep(list(words[1:]), GREPS[program], folder, then)
+        return _grep(list(words[1:]), GREPS[program], folder, then, _VALUED.get(program, "dDf"))
     if program == "git" and words[1:2] == ("grep",):
-        return _grep(list(words[2:]), "basic", folder, then)
+        return _grep(list(words[2:]), "basic", folder, then, "fO")
     return _find(list(words[1:]), folder, then) if program == "find" else None
 
 
@@ -102,7 +104,7 @@ def _name(pattern: str) -> str:
     return pattern.removeprefix("./").removeprefix("**/")
 
 
-def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...]) -> Deed | None:
+def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...], valued: str) -> Deed | None:
     patterns: list[str] = []
     operands: list[str] = []
     options: set[str] = set()
@@ -122,6 +124,10 @@ def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...]) ->
             if name not in _LONG and name not in _CONTEXT and not _LAYOUT.match(name):
                 return None
         elif _LETTERS.fullmatch(word):
+            if not set(valued).isdisjoint(word):
+                return None
+            if word[-1] in "ABCm" and len(word) > 2 and words:
+                words.pop(0)
             dialect = "extended" if "E" in word or "P" in word else "fixed" if "F" in word else dialect
             options |= {_COUNTED[letter] for letter in word[1:] if letter in _COUNTED}
         elif word not in _CONTEXT and not _AROUND.fullmatch(word):
@@ -130,6 +136,9 @@ def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...]) ->
         patterns.append(operands.pop(0))
     if not patterns:
         return None
+    if "S" in options and all(each == each.lower() for each in patterns):
+        options.add("i")
+    options.discard("S")
     pattern = "|".join(_extended(each, dialect) for each in patterns)
     scope = tuple(sorted(join_path(folder or ".", each) for each in operands or ["."]))
     return search_deed("text", pattern, scope, frozenset(options), *then)

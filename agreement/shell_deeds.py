@@ -25,9 +25,9 @@ from harnesses.shell_operations import (
 from harnesses.shell_tables import HAND_IN
 from harnesses.vocabulary import Operation
 
-_RANGE = re.compile(r"(\d+)(?:,(\d+|\$))?p")
+_RANGE = re.compile(r"'?(\d+)(?:,(\d+|\$))? ?p'?")
 _FROM = re.compile(r"\+\d+")
-_SHOWING = re.compile(r"-[nAbetsv]+|-ba|a")
+_SHOWING = re.compile(r"-[nAbetsv]+|-ba")
 _COUNT = re.compile(r"-n?(\d+)|--lines=(\d+)")
 _SUBCOMMAND = re.compile(r" (?!\d)")
 """A program is told what to do by a word behind it, but not by a number."""
@@ -96,7 +96,9 @@ def _pipeline_deed(pipeline: Sequence[Placed], total_of: Callable[[str], int | N
     commands = without_xargs(without_cat([each.command for each in pipeline]))
     folder = pipeline[0].folder
     reading = not any(_writes(command) for command in commands)
-    if reading:
+    effects = [(simple_effect(command, folder), command) for command in commands]
+    changing = any(effect is not None and effect.mutating for effect, _ in effects[1:])
+    if reading and not changing and not any(_hides(command) for command in commands):
         found = (
             _read_of(commands, folder, total_of)
             or _list_of(commands, folder)
@@ -105,7 +107,6 @@ def _pipeline_deed(pipeline: Sequence[Placed], total_of: Callable[[str], int | N
         )
         if found is not None:
             return found
-    effects = [(simple_effect(command, folder), command) for command in commands]
     if reading and _tests(effects) and (found := test_deed(unwrap(commands[0].argv), folder)) is not None:
         return found
     return _other(commands, effects, folder)
@@ -126,6 +127,11 @@ def _search_in_found(commands: Sequence[Simple], folder: str) -> Deed | None:
 
 def _writes(command: Simple) -> bool:
     return bool(command.assignments) or command.heredoc is not None or command.writes_to is not None
+
+
+def _hides(command: Simple) -> bool:
+    """True where what it shows is thrown away."""
+    return any(operator.lstrip("1&").startswith(">") for operator, _ in command.redirects)
 
 
 def _then(commands: Sequence[Simple]) -> tuple[Any, ...]:
@@ -154,11 +160,21 @@ def _other(commands: Sequence[Simple], effects: _Effects, folder: str) -> Deed:
     judged = choose_effect([(effect, command) for effect, command in effects if effect is not None])
     parts = normal_pipeline([(folder, *_parts(command, judged.mutating)) for command in commands])
     setup = all(is_setup(command) for command in commands)
-    decisive = judged.operation in (Operation.EDIT, Operation.CREATE, Operation.VCS, Operation.FINISH)
+    decisive = _decides(judged, commands)
     intent = _intent(judged, parts, commands, folder)
     if judged.operation == Operation.FINISH:
         parts, intent = ("finish",), ("finish",)
     return Deed(judged.operation, ("run", parts), intent, judged.mutating, decisive=decisive, setup=setup)
+
+
+def _decides(judged: Effect, commands: Sequence[Simple]) -> bool:
+    """True where the intent says what is done: not which files git takes or gives back, nor what a pipe or a
+    variable names."""
+    if judged.operation == Operation.VCS:
+        return not judged.mutating or judged.target == "git commit"
+    if judged.operation not in (Operation.EDIT, Operation.CREATE, Operation.FINISH):
+        return False
+    return "$" not in (judged.target or "") and all(command.argv[:1] != ("xargs",) for command in commands)
 
 
 def _intent(judged: Effect, parts: Sequence[Any], commands: Sequence[Simple], folder: str) -> tuple[Any, ...]:
@@ -173,10 +189,12 @@ def _intent(judged: Effect, parts: Sequence[Any], commands: Sequence[Simple], fo
         if done == ("cat",) and through:  # what goes through cat is given to the next program
             done, through = through[0], through[1:]
         drawn = commands[0].argv[:1] if commands[0].argv[:1] in DRAWING else ()
-        return (str(judged.operation), join_path(folder, judged.target), *done, *drawn, *through)
+        tests = _tests_of_changed(commands[0]) if judged.mutating else ()
+        return (str(judged.operation), join_path(folder, judged.target), *done, *drawn, *through, *tests)
     scripted = judged.operation != Operation.RUN or _SUBCOMMAND.search(judged.target or "")
     if scripted:
-        return (str(judged.operation), _VERSIONED.sub("python", judged.target or "") or None)
+        changes = ("changes",) if judged.operation == Operation.VCS and judged.mutating else ()
+        return (str(judged.operation), *changes, _VERSIONED.sub("python", judged.target or "") or None)
     return ("run", tuple(_gist(part) for part in parts if not _cuts(part[1])) or tuple(parts))
 
 
@@ -185,6 +203,12 @@ def _done(commands: Sequence[Simple], but: frozenset[str] = frozenset()) -> tupl
     found = found_by(commands[0].argv)
     then = found.then[:1] if found is not None else ()
     return () if but.issuperset(then) else then
+
+
+def _tests_of_changed(command: Simple) -> tuple[tuple[str, ...], ...]:
+    """By what a `find` that changes its hits finds them, but for whether they are files."""
+    found = found_by(command.argv)
+    return tuple(test for test in found.tests if test != ("-type", "f")) if found is not None else ()
 
 
 def _listed(path: str) -> str:

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +15,9 @@ from records.quick_init import quick_init
 _NO_EFFECT_REDIRECTS = frozenset({("2>&", "1")})
 _IDLE = (("||", ("true",)), ("|", ("cat",)))
 _SUBSHELL = frozenset("()")
+_ON = frozenset({"", "&&", ";"})
+_MOVES = (("cd",), ("pushd",), ("popd",), ("chdir",))
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _PLAIN_PATH = re.compile(r"^[\w./@+-]+$")
 
 
@@ -31,22 +34,27 @@ class Placed:
 def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
     """The commands of a line run in `cwd`, in normal form; None where it cannot be read.
 
-    `cd X &&` becomes the folder of what follows, quotes go, options of well-known programs come in order,
-    `2>&1`, `|| true`, `| cat` and `--no-pager` are left out, absolute paths below the folder become
-    relative. The order of operands stays. A line with a subshell counts as unreadable, because a `cd` in
-    it does not reach further.
+    `cd X &&` becomes the folder of what follows, as `git -C X` does of its command, quotes go, options of
+    well-known programs come in order, `2>&1`, `|| true`, `| cat`, `--no-pager` and the word `env` are left
+    out, absolute paths below the folder become relative. The order of operands stays. Behind a `cd` to a
+    place that the line does not name the folder is that `cd`. A line with a subshell counts as unreadable,
+    because a `cd` in it does not reach further.
     """
     commands = parse_command(line)
     if not commands or any(command.joiner in _SUBSHELL for command in commands):
         return None
     folder = cwd or ""
     placed: list[Placed] = []
-    for command in commands:
-        moved = _folder_after(command, folder)
+    for command, after in zip(commands, [*(each.joiner for each in commands[1:]), ""], strict=True):
+        moved = _folder_after(command, folder) if after in _ON else None
         if moved is not None:
             folder = moved
         elif not _is_no_effect(command):
-            placed.append(Placed(folder, _normal(command, command.joiner if placed else "", folder)))
+            joiner = command.joiner if placed else ""
+            there, told = _told_where(command, folder)
+            placed.append(Placed(there, _normal(told, joiner, there)))
+        if moved is None and command.argv[:1] in _MOVES:
+            folder = f"$({' '.join(command.argv)})"
     return tuple(placed) or (Placed(folder, Simple(("cd", folder))),)
 
 
@@ -60,6 +68,19 @@ def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
         return None if words is None else ("words", *words)
     home = cwd or ""
     return tuple([_plain(each.command, "" if each.folder == home else each.folder) for each in placed])
+
+
+def _told_where(command: Simple, folder: str) -> tuple[str, Simple]:
+    """The folder a command runs in and the command, without `git -C X` and `env` before assignments."""
+    argv = command.argv
+    if argv[:2] == ("git", "-C") and len(argv) > 3 and _PLAIN_PATH.match(argv[2]):
+        return join_path(folder, argv[2]), replace(command, argv=("git", *argv[3:]))
+    if argv[:1] != ("env",):
+        return folder, command
+    end = next((at for at, word in enumerate(argv[1:], 1) if not _ASSIGNED.match(word)), len(argv))
+    if end in (1, len(argv)) or argv[end].startswith("-"):
+        return folder, command
+    return folder, replace(command, argv=argv[end:], assignments=(*command.assignments, *argv[1:end]))
 
 
 def _plain(command: Simple, folder: str) -> tuple[Any, ...]:
@@ -76,7 +97,7 @@ def _plain(command: Simple, folder: str) -> tuple[Any, ...]:
 
 def _folder_after(command: Simple, folder: str) -> str | None:
     """The folder after a plain `cd X`; None for anything else."""
-    if command.joiner not in ("", "&&", ";") or command.argv[:1] != ("cd",) or len(command.argv) != 2:
+    if command.joiner not in _ON or command.argv[:1] != ("cd",) or len(command.argv) != 2:
         return None
     if _redirected(command) or command.assignments or command.keywords:
         return None
@@ -98,7 +119,7 @@ def _is_no_effect(command: Simple) -> bool:
 
 def _normal(command: Simple, joiner: str, folder: str) -> Simple:
     redirects = command.redirects
-    if redirects:
+    if redirects and command.writes_to is None:
         redirects = tuple([each for each in redirects if each not in _NO_EFFECT_REDIRECTS])
     argv = _argv_form(command.argv, folder)
     return Simple(argv, joiner, command.keywords, command.assignments, redirects, command.heredoc)

@@ -18,7 +18,8 @@ _PATH = re.compile(r"[\w./@+-]+(?:::[\w:.\[\]-]+)?")
 
 def test_deed(words: Sequence[str], folder: str) -> Deed:
     """Running tests: the runner and what is selected. How much it prints and where it stops counts for
-    nothing, and the order of targets neither. The intent leaves out node ids below the file."""
+    nothing, and the order of targets neither. The intent leaves out node ids below the file; where no file is
+    named it has all that selects, and the folder."""
     selected: set[Any] = set()
     files: set[str] = set()
     rest = list(words[1:])
@@ -33,5 +34,7 @@ def test_deed(words: Sequence[str], folder: str) -> Deed:
             if not word.startswith("-"):
                 files.add(re.split(r"::|#", target)[0])
     runner = "pytest" if words[0] == "py.test" else words[0].rsplit("/", 1)[-1]
-    effect = ("test", runner, folder, tuple(sorted(map(str, selected))))
-    return Deed(Operation.RUN_TEST, effect, ("test", runner, tuple(sorted(files))), True)
+    chosen = tuple(sorted(map(str, selected)))
+    named = any("/" in name or "." in name for name in files)
+    intent = ("test", runner, tuple(sorted(files))) if named else ("test", runner, folder, chosen)
+    return Deed(Operation.RUN_TEST, ("test", runner, folder, chosen), intent, True)

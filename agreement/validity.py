@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agreement.edits import changes_of
+from agreement.edits import Change, changes_of, patched
 from agreement.ladder import Keys, paths_needed
 from agreement.world import World
 from harnesses.harness import harness_for
@@ -63,20 +63,40 @@ def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "
 def why_impossible(action: Action, known: Keys, world: World) -> str | None:
     """Why an action could not be carried out in this world, as a short fixed phrase; None where it could.
 
-    An edit of a text that the file does not hold as far as it is known, nor anything shown; a file that no
-    message names. Neither can be told where messages were lost.
+    An edit of a text that the file does not hold as far as it is known, nor anything shown, nor an edit
+    before it in the same call; a file that no message names. Neither can be told where messages were lost.
+    Of a patch each line counts by itself, blanks around it apart: who carries patches out is as lenient.
     """
     if not world.complete or not world.record.messages:
         return None
     for call in action.tool_calls:
-        for change in changes_of(call.parsed() or {}) or ():
-            if change.old.strip() and not _stands(change.old, known, world):
+        asked, made = call.parsed() or {}, ""
+        changes = changes_of(asked)
+        for change in _patch_changes(asked) if changes is None else changes:
+            by_lines = changes is None or bool(made)
+            if not (
+                _stands(change.old, known, world)
+                or (by_lines and _lines_stand(change.old, made, known, world))
+            ):
                 return "edit text absent"
+            made += "\n" + change.new
     unseen = (path for path in paths_needed(known) if not _is_usual(path) and not world.mentions(path))
     return "path never seen" if next(unseen, None) is not None else None
 
 
+def _patch_changes(arguments: Mapping[str, Any]) -> list[Change]:
+    patch = next((arguments[name] for name in ("input", "patch") if isinstance(arguments.get(name), str)), "")
+    return [change for kind, _, changes in patched(patch) if kind == "Update" for change in changes]
+
+
+def _lines_stand(old: str, made: str, known: Keys, world: World) -> bool:
+    lines = (line.strip() for line in old.split("\n"))
+    return all(line in made or _stands(line, known, world) for line in lines)
+
+
 def _stands(old: str, known: Keys, world: World) -> bool:
+    if not old.strip():
+        return True
     texts = (world.text_of(path) for path in paths_needed(known))
     return any(text is not None and old in text.text for text in texts) or world.holds(old)
 

@@ -20,6 +20,8 @@ from flows.evaluation_steps import AskedStep, Asker
 from flows.evaluation_table import Table, in_half, is_tuning, read_table, reasons_without_vote
 from flows.evaluation_value import choosers, told_by_other_half
 from flows.progress import Meter
+from harnesses.harness import GENERIC, HARNESSES
+from records.errors import ConfigError
 from teachers.gate_features import StepFacts
 from teachers.settings import PriceSettings
 
@@ -50,12 +52,18 @@ class EvaluateOrder:
 
 def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]:
     """The report on a table, plain values; the same order, the same report. Raises TeacherError where the
-    table cannot be read and SourceError where nothing of it is usable."""
+    table cannot be read, SourceError where nothing of it is usable, ConfigError for a harness not known.
+    Models that the order names and no state has are among what was passed over."""
     told = meter or Meter()
+    names = [GENERIC.name, *sorted({harness.name for harness in HARNESSES})]
+    if order.harness is not None and order.harness not in names:
+        raise ConfigError(f"harness {order.harness!r} is not known", ", ".join(names))
     told.begin("states", 0)
     whole = read_table(order.table, order.harness, order.prices, told.advance)
     if order.spread:
         whole = read_table(order.table, order.harness, spread_over(whole), told.advance)
+    named = {*order.students, *order.teachers, *order.prices}
+    whole.broken.update(f"model {name} that no state has" for name in sorted(named.difference(whole.models)))
     table = whole.half(order.half)
     draws, total = draws_of(table, order.draws, order.seed, order.students, order.teachers)
     poll, compared = Poll(table), rules_named(order.rules)

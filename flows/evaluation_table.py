@@ -3,7 +3,7 @@ to vote: what every figure of `tracemill evaluate` is counted from."""
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -107,13 +107,15 @@ def read_table(
     """The states of a table. A row or an answer that cannot be read is counted and left out. Raises
     TeacherError where the file cannot be read and SourceError where it has no usable state."""
     broken, examples, rows = Counter[str](), list[str](), list[RecordedState]()
+    seen: set[str] = set()
     for row in recorded_rows(path):
-        why = _unusable(row)
+        why = _unusable(row, seen)
         if why and not isinstance(row, RecordedState):
             examples.append(f"line {row.line}: {row.why}")
         if why:
             broken[why] += 1
         elif isinstance(row, RecordedState):
+            seen.add(row.state_id)
             rows.append(row)
             broken.update(f"answer of {model}" for model in row.broken)
     if not rows:
@@ -137,10 +139,12 @@ def read_table(
     )
 
 
-def _unusable(row: RecordedState | BrokenRow) -> str:
+def _unusable(row: RecordedState | BrokenRow, seen: Container[str]) -> str:
     if isinstance(row, BrokenRow):
         return row.why
-    return "" if row.answers else "no answer that can be read"
+    if not row.answers:
+        return "no answer that can be read"
+    return "state_id of an earlier line" if row.state_id in seen else ""
 
 
 def _teacher(model: str, path: Path, price: PriceSettings) -> RecordedTeacher:

@@ -6,7 +6,7 @@ and its reader falls back to the text.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from records.placeholders import without_angles
@@ -42,6 +42,17 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
 _KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
 _MARK = re.compile(r"\x00(\d+)\x00")
+_TABS = re.compile(r"(?m)^\t+")
+_EXPANDED = re.compile(r"[$`\\]")
+_LITERAL = re.compile(
+    r"""'[^']*(?:[*?\[~]|\{[^'}]*(?:,|\.\.))|"[^"]*(?:[*?\[~]|\{[^"}]*(?:,|\.\.))|\\[*?\[{~]"""
+)
+_WITH_FILES = (
+    "cat chmod chown cp du head less ln ls mkdir more mv nl rm rmdir stat tail tee touch truncate wc"
+)
+_OF_FILES = frozenset(_WITH_FILES.split())
+_Body = tuple[str, bool]
+"""A here-document, and whether the shell expands something in it."""
 
 
 @quick_init
@@ -51,7 +62,8 @@ class Simple:
 
     `joiner` is the operator before it: empty for the first, `;` for a newline too, `(` and `)` where a
     subshell begins or has ended. `keywords` are the words of loops and conditions before it (`do`, `then`,
-    `done`, ...). `redirects` are (operator, target) in order; `heredoc` is the text of a here-document.
+    `done`, ...), and `&` where it is the last and runs in the background. `redirects` are (operator, target)
+    in order, `("<<", "expanded")` where the shell expands `heredoc`, the text of a here-document.
     """
 
     argv: tuple[str, ...]
@@ -89,20 +101,27 @@ class _Building:
         self.heredoc: str | None = None
         self.pending = ""
 
-    def add_word(self, token: str, bodies: list[str]) -> None:
+    def add_word(self, token: str, bodies: list[_Body]) -> None:
         """Takes a word: a here-document, the target of a redirect, or an argument."""
         whole = _MARK.fullmatch(token) if bodies else None
         if whole:
-            self.heredoc = bodies[int(whole[1])]
+            self.heredoc, expanded = bodies[int(whole[1])]
+            self.redirects += [("<<", "expanded")] if expanded else []
             return
-        word = unquote(token)
+        word = token if self._names_one_file(token) else unquote(token)
         if bodies:
-            word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])], word)
+            word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])][0], word)
         if self.pending:
             self.redirects.append((self.pending, word))
             self.pending = ""
         else:
             self.words.append(word)
+
+    def _names_one_file(self, token: str) -> bool:
+        """True for a file name with a quoted `*`: without its quotes it would read as a pattern of names."""
+        if not _LITERAL.search(token):
+            return False
+        return bool(self.pending) or not _OF_FILES.isdisjoint(self.words)
 
     def finish(self) -> Simple | None:
         """The command; None where nothing of it came."""
@@ -130,7 +149,7 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
     if "\x00" in line:
         return None
     line = without_angles(line)
-    bodies: list[str] = []
+    bodies: list[_Body] = []
     tokens = _tokens(_take_heredocs(line, bodies))
     if tokens is None:
         return None
@@ -149,7 +168,10 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
             built.append(_Building(joiner=";" if token == "\n" else token))
     if built[-1].pending:
         return None
-    return tuple([command for each in built if (command := each.finish()) is not None])
+    found = [command for each in built if (command := each.finish()) is not None]
+    if found and tokens[-1] == ("operator", "&"):
+        found[-1] = replace(found[-1], keywords=(*found[-1].keywords, "&"))
+    return tuple(found)
 
 
 def _tokens(text: str) -> list[tuple[str, str]] | None:
@@ -173,12 +195,14 @@ def _tokens(text: str) -> list[tuple[str, str]] | None:
 def unquote(word: str) -> str:
     """A word without its quotes.
 
-    As written stays a word with `$(...)` or backticks, and one that quotes a `$name` singly: without its
-    quotes it would read as another.
+    As written stays a word with `$(...)` or backticks, one that quotes a `$name`, and one with escapes in
+    `$'...'`: without its quotes it would read as another.
     """
     if "'" not in word and '"' not in word and "\\" not in word:
         return word
-    if "$(" in word or "`" in word or ("'" in word and _VARIABLE.search(word)):
+    if "$(" in word or "`" in word or ("$'" in word and "\\" in word):
+        return word
+    if ("'" in word or "\\$" in word) and _VARIABLE.search(word):
         return word
     parts = _QUOTED.findall(word)
     return "".join(
@@ -191,12 +215,13 @@ def _first(found: re.Match[str]) -> str:
     return found[1]
 
 
-def _take_heredocs(line: str, bodies: list[str]) -> str:
+def _take_heredocs(line: str, bodies: list[_Body]) -> str:
     if "<<" not in line:
         return line
 
     def take(match: re.Match[str]) -> str:
-        bodies.append(match["body"])
+        body = _TABS.sub("", match["body"]) if match["dash"] else match["body"]
+        bodies.append((body, not match["quote"] and _EXPANDED.search(body) is not None))
         return f" \x00{len(bodies) - 1}\x00 {match['rest']}"
 
     return _HEREDOC.sub(take, line)

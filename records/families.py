@@ -11,11 +11,12 @@ UNKNOWN = "unknown"
 
 # First match wins: a fine-tune names its base after its own brand, so bases come before brands.
 _PATTERNS: tuple[tuple[str, str], ...] = (
-    (r"llama|vicuna|alpaca|meta-", "meta"),
-    (r"qwen|qwq|qvq|alibaba|openhands-lm|swe-agent-lm", "qwen"),
+    (r"(?<!o)llama(?!\.?cpp)|vicuna|alpaca|meta-|hermes-(?:3|4-70b|4-405b)", "meta"),
+    (r"qwen|qwq|qvq|alibaba|tongyi|openhands-(?:lm|7b|14b|32b)|swe-agent-lm|skywork-swe", "qwen"),
+    (r"kimi-dev|deepcoder|deepswe|r2e-?gym", "qwen"),
     (r"mixtral|mistral|codestral|devstral|magistral|ministral", "mistral"),
     (r"claude|anthropic", "anthropic"),
-    (r"deepseek", "deepseek"),
+    (r"deepseek|r1-1776", "deepseek"),
     (r"gemini|gemma|google|palm|bison", "google"),
     (r"kimi|moonshot", "moonshot"),
     (r"glm|z-ai|zhipu|chatglm", "zai"),
@@ -26,10 +27,10 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     (r"command-|cohere|aya-", "cohere"),
     (r"mimo|xiaomi", "xiaomi"),
     (r"starcoder|starchat", "bigcode"),
-    (r"phi-|microsoft", "microsoft"),
-    (r"yi-|01-ai", "01ai"),
+    (r"\bphi-|microsoft", "microsoft"),
+    (r"\byi-|01-ai", "01ai"),
     (r"granite|ibm", "ibm"),
-    (r"nova|amazon", "amazon"),
+    (r"\bnova|amazon", "amazon"),
     (r"simulated/", "simulated"),
 )
 _COMPILED = tuple((re.compile(pattern), family) for pattern, family in _PATTERNS)

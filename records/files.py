@@ -107,6 +107,14 @@ def encodable(value: Any) -> Any:
     return value if clean == text else json.loads(clean)
 
 
+def last_words(log: Path) -> str:
+    """The last line of a log that says anything, cut and in parentheses behind a blank; empty where none
+    does."""
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
+    said = [line for line in lines if line]
+    return f" ({said[-1][:200]})" if said else ""
+
+
 def read_json_file(path: Path) -> object:
     """The JSON value in a file of ours. Raises WorkspaceError where it is missing or broken."""
     try:

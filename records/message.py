@@ -46,7 +46,7 @@ class ToolCall:
         """The arguments as an object; None where they are not a JSON object."""
         try:
             value = json.loads(self.arguments)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         return value if isinstance(value, dict) else None
 
@@ -59,7 +59,7 @@ def read_arguments(arguments: str) -> dict[str, Any] | None:
         value = _flat(arguments)
         if value is None:
             value = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
@@ -156,7 +156,7 @@ def render_arguments(arguments: str) -> str:
     """Arguments as readable text: `key: value` lines with real newlines; not JSON: as they are."""
     try:
         value = json.loads(arguments)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments
     if not isinstance(value, dict):
         return arguments

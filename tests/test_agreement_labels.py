@@ -184,6 +184,33 @@ def test_what_could_not_be_done_has_no_vote() -> None:
     assert why(act("Read", file_path="/repo/engine.py")) == "path never seen"
     assert why(act("Read", file_path="/repo/pyproject.toml")) is None
     assert why(absent, replace(world, complete=False)) is None
+    unseen = act("Edit", file_path="/repo/engine.py", old_string="x = 1", new_string="x = 2")
+    assert why(unseen) == "path never seen"
+    made = [{"old_string": "x = 1", "new_string": "z = 1"}, {"old_string": "z = 1", "new_string": "z = 2"}]
+    assert why(act("MultiEdit", file_path="/repo/a.py", edits=made)) is None
+    assert why(act("MultiEdit", file_path="/repo/a.py", edits=made[1:])) == "edit text absent"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "expected"),
+    [
+        ("a.py", "x = 1", None),
+        ("a.py", "    x = 1", None),
+        ("a.py", "y = 1", "edit text absent"),
+        ("engine.py", "x = 1", "path never seen"),
+    ],
+)
+def test_a_patch_of_what_is_not_there_has_no_vote(name: str, old: str, expected: str | None) -> None:
+    call = ToolCall("c1", "exec_command", json.dumps({"cmd": "cat a.py"}))
+    seen = (
+        Message("user", "mend a.py"),
+        Message("assistant", "", (call,)),
+        Message("tool", "x = 1", (), "c1"),
+    )
+    world = World("codex", "/repo", (), record_of(Context(0, seen, ()), "codex"), 3)
+    patch = f"*** Begin Patch\n*** Update File: {name}\n@@\n-{old}\n+x = 2\n*** End Patch"
+    action = act("apply_patch", input=patch)
+    assert why_impossible(action, keys(action, world), world) == expected
 
 
 def test_a_fine_tune_is_of_the_family_of_its_base() -> None:

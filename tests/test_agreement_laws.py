@@ -114,7 +114,8 @@ def written(placed: tuple[Placed, ...]) -> str:
 
 def quoted(word: str) -> str:
     """A word as it was, where the reader leaves quotes in place; else in quotes where it needs them."""
-    return word if "$" in word or "`" in word else shlex.quote(word)
+    as_it_is = "$" in word or "`" in word or word in ("*.c", "{}")
+    return word if as_it_is else shlex.quote(word)
 
 
 @settings(max_examples=300, deadline=None)

@@ -19,7 +19,7 @@ from flows.evaluation_scores import Tally, resampled
 from flows.evaluation_scores import figures as figures_of
 from flows.evaluation_steps import Asker
 from flows.evaluation_table import GENERIC_NAME, in_half, read_table
-from records.errors import ConfigError, SourceError
+from records.errors import ConfigError, SourceError, TeacherError
 from teachers.settings import PriceSettings
 
 TABLES = os.environ.get("TRACEMILL_MULTITEACHER")
@@ -165,6 +165,10 @@ def test_what_is_broken_is_counted_and_the_rest_is_used(tmp_path: Path) -> None:
         row("t8", {}),
         row("t7", {"gpt-a": grep("x")}, messages=[{}]),
         lame,
+        7,
+        ["state_id"],
+        None,
+        rows()[1],
     ]
     found = read_table(write(tmp_path / "t.jsonl", [*rows(), *lines]))
     assert [state.task for state in found.states] == ["t1", "t2", "t3", "t9"]
@@ -174,10 +178,34 @@ def test_what_is_broken_is_counted_and_the_rest_is_used(tmp_path: Path) -> None:
         "no answer that can be read": 1,
         "KeyError: 'role'": 1,
         "answer of gpt-a": 1,
+        "no object": 3,
+        "state_id of an earlier line": 1,
     }
-    assert found.examples == ("line 4: no JSON", "line 5: no messages", "line 7: KeyError: 'role'")
+    assert found.examples[:3] == ("line 4: no JSON", "line 5: no messages", "line 7: KeyError: 'role'")
     with pytest.raises(SourceError, match="no usable state"):
         read_table(write(tmp_path / "none.jsonl", lines[:3]))
+
+
+def test_arguments_nested_too_deeply_are_an_action_all_the_same(tmp_path: Path) -> None:
+    deep = {"tool_calls": [{"name": "Grep", "arguments": '{"pattern":' + "[" * 50_000}]}
+    found = read_table(write(tmp_path / "t.jsonl", [row("t1", {"gpt-a": deep, "claude-a": grep("x")})]))
+    assert (len(found.states), found.broken) == (1, {})
+
+
+def test_names_that_the_table_does_not_know_are_told(table: Path) -> None:
+    order = EvaluateOrder(table, students=("gpt-a", "gpt-b"), prices={"glm-a": PriceSettings()}, samples=10)
+    found = evaluate(order)["table"]["broken"]
+    assert found == {"model glm-a that no state has": 1, "model gpt-b that no state has": 1}
+    with pytest.raises(ConfigError, match="harness 'zorg' is not known"):
+        evaluate(EvaluateOrder(table, harness="zorg"))
+
+
+def test_a_damaged_gzip_file_is_one_line(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(json.dumps(rows()).encode() * 50))
+    packed[30:60] = b"\0" * 30
+    (tmp_path / "t.jsonl.gz").write_bytes(packed)
+    with pytest.raises(TeacherError, match="cannot be read"):
+        read_table(tmp_path / "t.jsonl.gz")
 
 
 def test_a_table_may_lack_rewards_tools_and_depths(tmp_path: Path) -> None:
@@ -208,7 +236,7 @@ def test_the_harness_is_found_and_its_command_lines_are_calls(tmp_path: Path) ->
     told = [{"role": "user", "content": "Mend src/lamp.py\n(Current directory: /lamps)\nbash-$"}]
     swe = row("t1", {"gpt-a": line}, source="a-sweagent-run", messages=told, tools=["open", "bash"])
     sql = row("t2", {"gpt-a": grep("x")}, tools=["execute_sql"])
-    found = read_table(write(tmp_path / "t.jsonl", [swe, rows()[0], sql]))
+    found = read_table(write(tmp_path / "t.jsonl", [swe, rows()[2], sql]))
     assert [state.harness for state in found.states] == ["swe_agent", "claude_code", GENERIC_NAME]
     opened = found.states[0].acted["gpt-a"].keys
     assert opened.cls == "read"
