@@ -120,52 +120,53 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
 
 def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span | None:
     """An unquoted value: the whole word on an environment line, else only what no code could be."""
-    before = text[start - 1] if start else "\n"
-    opens = before in " \n\t;&'\"`" or text[max(0, start - 2) : start] in (r"\n", r"\r", r"\t")
-    opens = opens or (before in "+-:" and bool(_LINE_MARK.search(text, max(0, start - 160), start)))
-    env = match["sep"] == "=" and name.isupper() and opens
     first, last = match.span("bare")
-    if env and (whole := _ENV_LINE.match(text, first - 1)):
+    if _is_of_environment(text, start, name, match["sep"]) and (whole := _ENV_LINE.match(text, first - 1)):
         kind = secret_kind(name, whole["v"], True)
         return Span(*whole.span("v"), kind) if kind else None
     value = match["bare"].rstrip(".:")
     last = first + len(value)
-    if text[last : last + 1] in ("(", "[", "{") or (text[last : last + 1] == "<" and match["sep"] != ">"):
+    behind = text[last : last + 1]
+    if behind in ("(", "[", "{") or (behind == "<" and match["sep"] != ">"):
         return None
     kind = secret_kind(name.lstrip("-"), value)
-    if kind is None and _LONG_WORD.fullmatch(value) and text[last : last + 1] in ("", "\n", "\r", "\\"):
+    if kind is None and _LONG_WORD.fullmatch(value) and behind in ("", "\n", "\r", "\\"):
         return Span(first, last, "PASSWORD") if secret_kind(name, value, True) == "PASSWORD" else None
     if kind is None or _IDENTIFIER.fullmatch(value):
         return None
+    if is_token(value) or kind == "BASIC_AUTH":
+        return Span(first, last, kind)
+    told = kind == "PASSWORD" and _is_password(text, start, name, match["sep"], Span(first, last, kind))
+    return Span(first, last, kind) if told else None
+
+
+def _is_of_environment(text: str, start: int, name: str, sep: str) -> bool:
+    """Whether a name that begins at `start` is a variable that a line of an environment sets."""
+    if sep != "=" or not name.isupper():
+        return False
+    before = text[start - 1] if start else "\n"
+    if before in " \n\t;&'\"`" or text[max(0, start - 2) : start] in (r"\n", r"\r", r"\t"):
+        return True
+    return before in "+-:" and bool(_LINE_MARK.search(text, max(0, start - 160), start))
+
+
+def _is_password(text: str, start: int, name: str, sep: str, span: Span) -> bool:
+    """Whether a value that could be a password is one there, behind a name that begins at `start`."""
+    value = text[span.start : span.end]
+    before, behind = text[start - 1] if start else "\n", text[span.end : span.end + 1]
     line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'").removeprefix("ENV")
-    alone = not line and text[last : last + 1] in ("", "\n", "\r")
-    spoken = match["sep"].strip(" :") in ("is", "was", "|", ">")
-    flag = name.startswith("--")
-    if is_token(value) or (kind == "PASSWORD" and (alone or spoken or flag) and not value.isidentifier()):
-        return Span(first, last, kind)
-    if (
-        kind == "PASSWORD"
-        and alone
-        and (_MINGLED.search(value) or (match["sep"] == "=" and value[-2:].isdigit()))
-    ):
-        return Span(first, last, kind)
-    if kind == "PASSWORD" and (spoken or flag or (alone and match["sep"].startswith(":"))):
-        return Span(first, last, kind)
-    if (
-        kind == "PASSWORD"
-        and match["sep"] == "="
-        and (before in "?&;" or text[last : last + 1] in (";", "&"))
-    ):
-        return Span(first, last, kind)
-    if kind == "PASSWORD" and match["sep"] == "=" and _GIVEN.search(text, max(0, start - 160), start):
-        return Span(first, last, kind) if not value.isidentifier() else None
-    behind = text[last : last + 1]
-    if kind == "PASSWORD" and match["sep"] == "=" and before in " \t" and behind in ("", " ", "\n", "\r"):
-        return Span(first, last, kind) if _MADE_UP.fullmatch(value) else None
-    header = before in "'\"" and text[last : last + 1] == before
-    if kind == "PASSWORD" and match["sep"].startswith(":") and (header or is_mixed_case(value)):
-        return Span(first, last, kind)
-    return Span(first, last, kind) if kind == "BASIC_AUTH" else None
+    alone = not line and behind in ("", "\n", "\r")
+    told = sep.strip(" :") in ("is", "was", "|", ">") or name.startswith("--")
+    if told or (alone and (sep.startswith(":") or not value.isidentifier() or _MINGLED.search(value))):
+        return True
+    if sep != "=":
+        header = before in "'\"" and behind == before
+        return sep.startswith(":") and (header or is_mixed_case(value))
+    if (alone and value[-2:].isdigit()) or before in "?&;" or behind in (";", "&"):
+        return True
+    if _GIVEN.search(text, max(0, start - 160), start):
+        return not value.isidentifier()
+    return before in " \t" and behind in ("", " ", "\n", "\r") and bool(_MADE_UP.fullmatch(value))
 
 
 # The probes. A name that says password takes a word; any other ten characters or more with a digit among

@@ -39,7 +39,6 @@ def _is_made_up(value: str) -> bool:
 
 
 _BASE58_SET = r"[1-9A-HJ-NP-Za-km-z]"
-_UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 # What a password is kept as: crypt(3), bcrypt, Argon2, scrypt, PBKDF2, LDAP, databases, Windows.
 _HASHES = (
     (r"\$(?:[1567]|apr1|2[abxy]|y|gy|sha1|md5)\$[\w./$=,-]{20,200}", r"\$(?:[1567]|apr1|2[abxy]|y|gy|sha1|md5)\$"),

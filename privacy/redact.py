@@ -25,7 +25,7 @@ from privacy.trace_parts import TraceParts, redact_id
 from records.message import Message
 from records.state import Trace
 
-RULES_VERSION = "r5"
+RULES_VERSION = "r6"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

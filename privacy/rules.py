@@ -25,6 +25,10 @@ LEFT = (
 )
 
 
+UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
+"""The pattern of a UUID."""
+
+
 def compiled(pattern: str) -> re.Pattern[str]:
     """A pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
     return re.compile(pattern, re.ASCII)

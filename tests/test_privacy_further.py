@@ -29,6 +29,7 @@ HIDDEN = (
     ("Server=s;Uid=sa;Password=Grape Vine 5!;Encrypt=yes", "Grape Vine"),
     ("app:$6$KjDbSCPNZOTiEmKy$" + "xY8V8wyre519d4WQ51CR" * 4, "xY8V8wyre519"),
     ("lumentra_live_" + TOKEN[4:36], TOKEN[4:36]),
+    ("wallet " + ("xprv" + "9uHRZZhk6KAJC1avXpDAp4MDc3sQKNxDiPvvkX8Br" * 3)[:115], "9uHRZZhk6KAJC1av"),
     ("[sudo] password for brunhild:", "brunhild"),
     ("Signed-off-by: Greta Lindqvist <g@nord.post>", "Lindqvist"),
     ("http://ci.intra.nordwerk.de:8080/x", "intra"),

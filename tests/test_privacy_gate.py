@@ -12,6 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from plain_pairs import plain_pair
 
 from data_cards.manifest import GateEntry, read_manifest
 from data_cards.release import Release, write_release
@@ -23,7 +24,7 @@ from privacy.identity import make_known
 from privacy.scan import Scanner
 from records.errors import ConfigError, PrivacyError
 from records.message import Message, ToolCall
-from records.pair import DPOPair, NormalizedDPOPair, Vote
+from records.pair import NormalizedDPOPair, Vote
 from records.state import MessageView
 
 KEY = b"k" * 32
@@ -41,15 +42,11 @@ def token(seed: int = 1) -> str:
 
 def pair(number: int, said: str = "I look first.", arguments: str = '{"command": "ls"}') -> NormalizedDPOPair:
     shown = (Message("system", "You are an agent."), Message("user", "Fix the bug in /home/user_5f99/app."))
-    made = DPOPair(
+    made = plain_pair(
         step_id=f"claude_code-{number:04}:0:1",
-        label_source="hindsight",
         state_messages=MessageView(shown, 2),
-        tools=(),
         chosen=(Message("assistant", said, (ToolCall("c1", "Bash", arguments),)),),
         rejected=(Message("assistant", f"Done with {number}, key <GITHUB_TOKEN_3f2a>."),),
-        chosen_operation="run",
-        rejected_operation="finish",
         source="claude_code",
         harness="claude_code",
         presentation="p1;system=stand_in",
