@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from records.errors import ReleaseError
 from records.files import writing
+from records.identity import digest
 
 AUDIT = "audit.json"
 SAMPLE = 50
@@ -32,6 +33,11 @@ class Audit(_Frozen):
     seed: int
     pair_ids: tuple[str, ...]
     verdicts: dict[str, Verdict] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the whole audit: with one more verdict it is another one."""
+        return digest("audit", self.model_dump_json(), size=8)
 
     @property
     def left(self) -> list[str]:

@@ -26,7 +26,7 @@ def audit_to_push(api: "HfApi", repo: HubRepo, folder: Path, manifest: Manifest)
     Raises ReleaseError where `main` has an audit of another sample.
     """
     audit = read_audit(folder, manifest.content_fingerprint)
-    if audit is None or not audit.verdicts or not _holds(repo, manifest):
+    if audit is None or not audit.verdicts or not holds(repo, manifest):
         return None
     data = file_at(api, repo.repo_id, AUDIT, repo.head) if AUDIT in repo.files else None
     there = _opened(repo, data, audit)
@@ -58,7 +58,8 @@ def push_audit(pusher: Pusher, folder: Path, manifest: Manifest) -> str | None:
     return pusher.patience.run(once)
 
 
-def _holds(repo: HubRepo, manifest: Manifest) -> bool:
+def holds(repo: HubRepo, manifest: Manifest) -> bool:
+    """Whether `main` is at the rows of this release."""
     return repo.manifest is not None and repo.manifest.content_fingerprint == manifest.content_fingerprint
 
 

@@ -25,7 +25,7 @@ from records.message import Action
 from records.pair import StepVotes
 from records.reply import Decision, TeacherReply
 from records.workspace import Workspace
-from teachers.build import build_teachers
+from teachers.build import build_teachers, check_all
 from teachers.gate import decide
 from teachers.gate_stop import ValueStop
 from teachers.ledger import Ledger, sqlite_url
@@ -246,17 +246,7 @@ def refill(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None
 def check_answering(settings: RunSettings) -> None:
     """Raises TeacherError where a teacher cannot answer at all: wrong key, unknown model, no network.
     No text of a session is sent."""
-
-    async def check() -> None:
-        teachers = build_teachers(settings.asked(), os.environ)
-        try:
-            for teacher in teachers:
-                await teacher.check()
-        finally:
-            for teacher in teachers:
-                await teacher.close()
-
-    asyncio.run(check())
+    asyncio.run(check_all(build_teachers(settings.asked(), os.environ)))
 
 
 def redact_reply(redactor: Redactor, reply: TeacherReply) -> TeacherReply:

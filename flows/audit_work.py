@@ -42,10 +42,12 @@ def audit_release(
     if precision is not None:
         put_on_card(folder, precision)
     renew_report(folder)
-    _say(console, release, precision, as_json)
+    _say(console, release, audit, precision, as_json)
 
 
-def _say(console: Console, release: LocalRelease, precision: Precision | None, as_json: bool) -> None:
+def _say(
+    console: Console, release: LocalRelease, audit: Audit, precision: Precision | None, as_json: bool
+) -> None:
     places = pushed_of(release.folder.parent).get(release.manifest.version, [])
     pushed = [place["repo"] for place in places]
     if as_json:
@@ -53,7 +55,8 @@ def _say(console: Console, release: LocalRelease, precision: Precision | None, a
         sys.stdout.write(json.dumps({"release": str(release.folder), **figures, "pushed": pushed}) + "\n")
         return
     console.print(Text(precision.sentence() if precision else "nothing was judged"))
-    for repo in pushed if precision else ():
+    untold = [place["repo"] for place in places if place.get("audit") != audit.fingerprint]
+    for repo in untold if precision else ():
         command = f"tracemill publish {release.called} --hub {repo}"
         console.print(Text(f"{repo} does not say so before `{command}`", overflow="ignore"), soft_wrap=True)
 

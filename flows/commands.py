@@ -67,7 +67,7 @@ def run_all(settings: "RunSettings", as_json: bool, yes: bool = False, new_run: 
         raise
     rows = record_rows(record)
     _say(rows, f"tracemill run {record['run_id']}", record, as_json)
-    _require_an_answer(Summary.from_json(record["summary"]))
+    _require_an_answer(settings, Summary.from_json(record["summary"]))
     _require_a_checkpoint(record)
 
 
@@ -141,13 +141,14 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False, new_r
     }
     rows = closing_rows(summary, record["cap_usd"], record["teachers"], release)
     _say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
-    _require_an_answer(summary)
+    _require_an_answer(settings, summary)
 
 
-def _require_an_answer(summary: Summary) -> None:
-    """Ends the process with 1 where calls went out and each failed: a schedule must be able to tell."""
-    new = summary.asked - summary.reused
-    if summary.calls and new and sum(summary.failures.values()) >= new:
+def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
+    """Ends the process with 1 where calls went out and no question of the run has an answer, an earlier one
+    included: a schedule must be able to tell."""
+    wanted = summary.asked * settings.replay.samples
+    if summary.calls and wanted and sum(summary.failures.values()) >= wanted:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.most_common())
         sys.stderr.write(f"tracemill: teachers were asked and none answered ({kinds})\n")
         sys.exit(1)

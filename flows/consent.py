@@ -252,9 +252,11 @@ def require_consent(
     entries: Iterable[TraceEntry],
     yes: bool,
     unmatched: Sequence[str] = (),
+    accept_by: str = "--yes",
 ) -> frozenset[str]:
     """Ask for what is not accepted yet; gives the traces that may be sent. `unmatched` says what of the
-    selection matched nothing: it is said in any case.
+    selection matched nothing: it is said in any case. `accept_by` is what accepts it, for whoever reads that
+    it was not.
 
     `yes` accepts it and a person on a terminal may; what was accepted is recorded before anything is
     sent. Raises PrivacyError where it is not accepted: nothing was sent then.
@@ -271,7 +273,7 @@ def require_consent(
             raise PrivacyError(
                 f"not accepted yet: {request.in_short()}; nothing was sent",
                 "consent",
-                f"read {place} and accept it with --yes, or leave projects out with [select]",
+                f"read {place} and accept it with {accept_by}, or leave projects out with [select]",
             )
         save_consents(work, [*consents, *request.accepted(how)])
     return frozenset(entry.trace_id for entry in every if entry.projects)

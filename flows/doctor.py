@@ -18,6 +18,9 @@ from privacy.second_opinion import ABSENT, require_kingfisher, try_kingfisher
 from records.errors import ConfigError, TracemillError, WorkspaceError
 from records.printable import printable
 from records.workspace import Workspace
+from teachers.build import api_key
+from teachers.presets import PRESETS
+from teachers.settings import OpenRouterSettings
 
 Check = Callable[[RunSettings], str]
 _MOST = 2_000  # characters of a line
@@ -45,8 +48,17 @@ def _data_juicer(settings: RunSettings) -> str:
 
 def _teachers(settings: RunSettings) -> str:
     check_teachers(settings, policy_of(settings))
+    _check_keys_at_hand()
     names = [teacher.name for teacher in settings.asked()]
     return ", ".join(names) or "none: hindsight pairs only, nothing is sent"
+
+
+def _check_keys_at_hand() -> None:
+    """Raises ConfigError where the environment has a key for a preset that cannot be one, also where this
+    configuration asks nobody."""
+    for teacher in (teacher for preset in PRESETS.values() for teacher in preset.teachers):
+        if isinstance(teacher, OpenRouterSettings) and os.environ.get(teacher.api_key_env, "").strip():
+            api_key(teacher, os.environ)
 
 
 def _publish_gate(settings: RunSettings) -> str:

@@ -21,11 +21,10 @@ from flows.settings import RunSettings
 from records.identity import digest
 from records.message import ToolSpec
 from records.workspace import Workspace
-from teachers.build import build_teachers
+from teachers.build import build_teachers, check_all
 from teachers.caching import CacheRule, cache_rule
 from teachers.chat import ChatTeacher
 from teachers.fitting import too_long
-from teachers.price_book import PriceBook
 from teachers.prices import Price, nusd_to_usd
 from teachers.request_body import message_bytes
 from teachers.teacher import Teacher
@@ -90,7 +89,7 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     work = Workspace.open(settings.workspace, create=False)
     book = open_book(work)
     if refresh:
-        asyncio.run(_read_prices(settings, book))
+        asyncio.run(check_all(build_teachers(settings.asked(), os.environ, book=book)))
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
     later = 0
@@ -110,16 +109,6 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap, later)
-
-
-async def _read_prices(settings: RunSettings, book: PriceBook) -> None:
-    teachers = build_teachers(settings.asked(), os.environ, book=book)
-    try:
-        for teacher in teachers:
-            await teacher.check()
-    finally:
-        for teacher in teachers:
-            await teacher.close()
 
 
 def _sizes(batch: Batch) -> dict[str, int]:

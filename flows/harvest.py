@@ -10,6 +10,7 @@ configuration.
 """
 
 import os
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -96,7 +97,8 @@ def harvest(config: str, yes: bool = False) -> dict[str, Any]:
     A schedule honours the consents the workspace holds; `yes` accepts what they do not cover. Raises
     Unsaid, which holds a PrivacyError where text would leave this machine that nobody accepted.
     """
-    return _harvest(prepare(load_settings(Path(config), {})), yes)
+    ready = prepare(load_settings(Path(config), {}))
+    return _harvest(ready, yes, accept_by=f"`tracemill run {shlex.quote(config)} --yes`")
 
 
 def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any]:
@@ -111,10 +113,10 @@ def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[
     return said(prepared, yes)
 
 
-def _harvest(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any]:
+def _harvest(ready: Prepared, yes: bool, new_run: bool = False, accept_by: str = "--yes") -> dict[str, Any]:
     """The workspace is free again while the release is trained on."""
     with sole_writer(ready.work):
-        record = _run(ready, yes, new_run)
+        record = _run(ready, yes, new_run, accept_by)
     trained = train_after_release(ready.settings, ReleaseOutcome(**record["release"]))
     if trained is not None:
         record["training"] = trained
@@ -122,7 +124,7 @@ def _harvest(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any
     return record
 
 
-def _run(ready: Prepared, yes: bool, new_run: bool) -> dict[str, Any]:
+def _run(ready: Prepared, yes: bool, new_run: bool, accept_by: str) -> dict[str, Any]:
     run_id, resumed = start_run(ready.work, ready.settings.fingerprint(), new_run=new_run)
     require_ledger(ready.settings, ready.work, run_id)
     cap = ready.settings.cap_usd()
@@ -132,7 +134,7 @@ def _run(ready: Prepared, yes: bool, new_run: bool) -> dict[str, Any]:
     total.flags += known_values(ready.renewer.redactor)
     shards, entries = _ingest_shards(ready, run_id, total)
     total.unmatched = ready.settings.select.unmatched(total.matched)
-    accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched)
+    accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched, accept_by)
     with meter(cap) as gauge:
         states = {entry.trace_id: entry.states for entry in entries}
         read_now = _run_shards(ready, run_id, shards, states, accepted, total, gauge)

@@ -1,8 +1,10 @@
 """tracemill as a library: the whole idea in a few calls, without Prefect and without configuration."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from functools import wraps
 from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
 
 from agreement.policy import Policy
 from flows.library_asking import ask_states, build_ledger
@@ -14,6 +16,9 @@ from records.reply import TeacherReply
 from records.state import Trace, TraceState
 from teachers.presets import DEFAULT_TEACHERS
 from teachers.settings import ReplaySettings, TeacherSettings
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def _traces(states: Sequence[TraceState]) -> list[Trace]:
@@ -56,28 +61,6 @@ async def replay_trace(
         return await ask_states(shown, wanted, teachers, opened, max_total_usd, settings, policy)
 
 
-def replay_trace_sync(
-    states: Sequence[TraceState],
-    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
-    *,
-    max_total_usd: float,
-    agreement_threshold: int = 2,
-    ledger: Path | str | None = None,
-    settings: ReplaySettings | None = None,
-) -> list[TeacherReply]:
-    """`replay_trace` for code that is not async."""
-    return asyncio.run(
-        replay_trace(
-            states,
-            teachers,
-            max_total_usd=max_total_usd,
-            agreement_threshold=agreement_threshold,
-            ledger=ledger,
-            settings=settings,
-        )
-    )
-
-
 def extract_dpo_pairs(
     states: Sequence[TraceState], replies: Sequence[TeacherReply], agreement_threshold: int = 2
 ) -> list[DPOPair]:
@@ -114,25 +97,17 @@ async def replay_and_normalize_trace(
     return await asyncio.to_thread(normalizer.normalize, pairs)
 
 
-def replay_and_normalize_trace_sync(
-    states: Sequence[TraceState],
-    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
-    *,
-    max_total_usd: float,
-    agreement_threshold: int = 2,
-    recipe: Path | None = None,
-    ledger: Path | str | None = None,
-    settings: ReplaySettings | None = None,
-) -> Normalized:
-    """`replay_and_normalize_trace` for code that is not async."""
-    return asyncio.run(
-        replay_and_normalize_trace(
-            states,
-            teachers,
-            max_total_usd=max_total_usd,
-            agreement_threshold=agreement_threshold,
-            recipe=recipe,
-            ledger=ledger,
-            settings=settings,
-        )
-    )
+def _sync(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
+    """The same call for code that is not async."""
+
+    @wraps(call)
+    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        return asyncio.run(call(*args, **kwargs))
+
+    run.__name__ = run.__qualname__ = f"{call.__name__}_sync"
+    run.__doc__ = f"`{call.__name__}` for code that is not async."
+    return run
+
+
+replay_trace_sync = _sync(replay_trace)
+replay_and_normalize_trace_sync = _sync(replay_and_normalize_trace)

@@ -1,15 +1,17 @@
 """A release of the workspace to the Hub: everything that can refuse it comes before the first upload."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+from data_cards.audit import read_audit
 from data_cards.bounds import DriftBounds
 from data_cards.drift import Figures, drifts
 from data_cards.find import LocalRelease, find_release
 from data_cards.hub import Pushed, Pusher
-from data_cards.hub_audit import audit_to_push, push_audit
+from data_cards.hub_audit import audit_to_push, holds, push_audit
 from data_cards.hub_card import check_card
 from data_cards.hub_errors import PATIENCE, Patience
 from data_cards.hub_state import HubRepo, open_hub, require_writer
@@ -42,6 +44,8 @@ class PublishOutcome:
     gate: str = ""
     audit_commit: str | None = None
     """The commit that put an audit on the card of a version that was there."""
+    audit_there: bool = False
+    """Whether the card on `main` tells of the local audit, where there is one."""
 
     def line(self) -> str:
         """Where it is, for people."""
@@ -83,7 +87,7 @@ def publish_local(
     said = [*_visibility(repo, order), *_drift(repo, local.manifest, settings.release.drift, order)]
     gate = [] if judged else _judge(work, settings, local.folder)
     pushed = pusher.push(local.folder, local.manifest, order.public)
-    return _noted(work, local, pusher, PublishOutcome(pushed, said, "\n".join(gate)))
+    return _noted(work, local, pusher, PublishOutcome(pushed, said, "\n".join(gate), audit_there=True))
 
 
 def _bring_audit(
@@ -97,6 +101,7 @@ def _bring_audit(
 ) -> None:
     """The audit of a version that is there, where its card does not tell of it yet."""
     look = partial(audit_to_push, pusher.api, repo, local.folder, local.manifest)
+    outcome.audit_there = holds(repo, local.manifest)
     if (audit := order.patience.run(look)) is None:
         return
     outcome.said += _visibility(repo, order)
@@ -177,5 +182,14 @@ def _drift(
 def _noted(work: Workspace, local: LocalRelease, pusher: Pusher, outcome: PublishOutcome) -> PublishOutcome:
     versions = work.releases_dir / local.manifest.name
     if local.folder.resolve().parent == versions.resolve():
-        note_pushed(versions, outcome.pushed, pusher.api.endpoint)
+        audit = _fingerprint(local) if outcome.audit_there else ""
+        note_pushed(versions, outcome.pushed, pusher.api.endpoint, audit)
     return outcome
+
+
+def _fingerprint(local: LocalRelease) -> str:
+    """That of its audit; empty where there is none that can be read."""
+    with suppress(ReleaseError):
+        audit = read_audit(local.folder, local.manifest.content_fingerprint)
+        return audit.fingerprint if audit else ""
+    return ""

@@ -126,51 +126,61 @@ def _money(value: float) -> str:
 def closing_rows(
     summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
 ) -> list[tuple[str, str]]:
-    """The closing table as (what, figures), in the order of the data flow."""
-    made = {**summary.pairs, **release.siblings}
+    """The closing table as (what, figures), in the order of the data flow; without what there is nothing to
+    say of."""
     rows = [
+        *_read_rows(summary),
+        *_asked_rows(summary, cap_usd, teachers),
+        *_pair_rows(summary, release),
+        *_release_rows(release),
+        ("stopped", summary.stopped or ""),
+    ]
+    return [(what, figures) for what, figures in rows if figures]
+
+
+def _read_rows(summary: Summary) -> list[tuple[str, str]]:
+    return [
         ("files read", _files(summary)),
         ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
+        ("selection", "\n".join(map(printable, summary.unmatched))),
+        ("sessions left out", _counts(dict(summary.left_out))),
         ("states", f"{summary.states:,}"),
         ("records passed over", _counts(dict(summary.skipped)) or "none"),
         ("worth knowing", _counts(dict(summary.flags)) or "nothing"),
         ("redacted", _counts(dict(summary.redactions)) or "nothing found"),
+    ]
+
+
+def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) -> list[tuple[str, str]]:
+    return [
         ("teachers", ", ".join(teachers) or "none: nothing was sent"),
         ("questions asked", _asked(summary)),
         ("not asked", _counts(dict(summary.not_asked)) or "-"),
+        ("gate", _gate(summary.gate) if summary.gate else ""),
         ("calls", f"{summary.calls:,} sent, {summary.reused:,} answered from the ledger"),
         ("failed calls", _failures(summary)),
         ("spent / cap", _spent(summary, cap_usd)),
+        ("teachers' standing", "\n".join(standing_lines(summary.standing))),
+    ]
+
+
+def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
+    made = {**summary.pairs, **release.siblings}
+    return [
         ("votes", _counts(dict(summary.verdicts)) or "-"),
         ("no hindsight pair", _counts(dict(summary.hindsight_skips)) or "-"),
+        ("no sibling pair", _counts(release.no_sibling)),
         ("pairs made", _counts(made) or "none"),
         ("dropped", _counts(release.dropped) or "none"),
         ("pairs released", _released(made, release)),
-        ("release", _release_text(release)),
+        ("splits", "\n".join(f"{count:>7,}  {name}" for name, count in release.splits.items())),
     ]
-    if release.splits:
-        lines = (f"{count:>7,}  {name}" for name, count in release.splits.items())
-        rows.insert(-1, ("splits", "\n".join(lines)))
-    if release.no_sibling:
-        at = next(place for place, (what, _) in enumerate(rows) if what == "pairs made")
-        rows.insert(at, ("no sibling pair", _counts(release.no_sibling)))
-    if summary.left_out:
-        rows.insert(2, ("sessions left out", _counts(dict(summary.left_out))))
-    if summary.unmatched:
-        rows.insert(2, ("selection", "\n".join(map(printable, summary.unmatched))))
-    if release.pushed:
-        rows.append(("hub", release.pushed))
-    if release.gate:
-        rows.insert(-1, ("publish gate", release.gate))
-    if summary.gate:
-        at = next(place for place, (what, _) in enumerate(rows) if what == "not asked")
-        rows.insert(at + 1, ("gate", _gate(summary.gate)))
-    if summary.standing:
-        at = next(place for place, (what, _) in enumerate(rows) if what == "votes")
-        rows.insert(at, ("teachers' standing", "\n".join(standing_lines(summary.standing))))
-    if summary.stopped:
-        rows.append(("stopped", summary.stopped))
-    return rows
+
+
+def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:
+    """Where it lies comes last: on the Hub, else here."""
+    here, gate = ("release", _release_text(release)), ("publish gate", release.gate)
+    return [here, gate, ("hub", release.pushed)] if release.pushed else [gate, here]
 
 
 def standing_lines(report: dict[str, Any]) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from records.errors import NormalizeError
+from records.files import last_words
 
 TIMEOUT_S = 3600.0
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
@@ -52,7 +53,7 @@ def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeou
     code = _run(folder, home, timeout_s)
     outcome_file = folder / "outcome.json"
     if not outcome_file.exists():
-        last = _last_line(folder / "stderr.txt")
+        last = last_words(folder / "stderr.txt")
         raise NormalizeError(f"the data-juicer process {_ending(code)}{last}", "an outcome", "run it again")
     outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
     if "failure" in outcome:
@@ -99,9 +100,3 @@ def _ending(code: int) -> str:
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with code {code} and no outcome"
-
-
-def _last_line(path: Path) -> str:
-    lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines()]
-    said = [line for line in lines if line]
-    return f" ({said[-1][:200]})" if said else ""

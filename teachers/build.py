@@ -77,6 +77,17 @@ def build_teachers(
     return teachers
 
 
+async def check_all(teachers: Sequence[Teacher]) -> None:
+    """Raises TeacherError where one of them cannot answer at all: wrong key, unknown model, no network. Reads
+    their prices too, sends no text of a session, and gives their connections back."""
+    try:
+        for teacher in teachers:
+            await teacher.check()
+    finally:
+        for teacher in teachers:
+            await teacher.close()
+
+
 def _chat_teacher(
     settings: OpenRouterSettings | CompatibleSettings,
     environ: Mapping[str, str],

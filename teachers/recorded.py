@@ -10,8 +10,9 @@ import orjson
 from records.errors import TeacherError
 from records.identity import request_key
 from records.message import Action, Message, ToolCall
-from records.reply import FailureKind, TeacherReply, TeacherUsage
-from teachers.prices import Price, nusd_to_usd, price_of
+from records.reply import FailureKind, TeacherUsage
+from teachers.offline_teacher import OfflineTeacher
+from teachers.prices import nusd_to_usd
 from teachers.question import Question, require_redacted
 from teachers.recorded_table import RecordedAnswer, read_recorded, state_key
 from teachers.request_body import message_bytes
@@ -21,7 +22,7 @@ from teachers.teacher import Asked, reply_to
 PROVIDER = "recorded"
 
 
-class RecordedTeacher:
+class RecordedTeacher(OfflineTeacher):
     """One model of a table of recorded answers. Answers the states that the table has; at others its reply
     has the failure `not_recorded`, which costs nothing. Sends nothing."""
 
@@ -29,12 +30,9 @@ class RecordedTeacher:
 
     def __init__(self, settings: RecordedSettings, redact: Callable[[str], str] = str) -> None:
         """`redact` is applied to the table's texts: a question is found whose text is redacted alike."""
-        self.name = settings.name
-        self.family = settings.family
-        self.model = settings.model
+        super().__init__(settings, settings.prices)
         self._settings = settings
         self._redact = redact
-        self._price = price_of(settings.prices) if settings.prices else Price()
 
     @cached_property
     def _answers(self) -> dict[str, RecordedAnswer]:
@@ -56,16 +54,6 @@ class RecordedTeacher:
     def _redacted(self, message: Message) -> Message:
         calls = tuple(replace(call, arguments=self._redact(call.arguments)) for call in message.tool_calls)
         return replace(message, content=self._redact(message.content), tool_calls=calls)
-
-    @property
-    def price(self) -> Price:
-        """What its price list says."""
-        return self._price
-
-    @property
-    def context_tokens(self) -> int | None:
-        """No end."""
-        return None
 
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is kept under; another content of the table is another teacher."""
@@ -91,9 +79,6 @@ class RecordedTeacher:
     def bound_nusd(self, question: Question) -> int:
         """The most an answer can cost; 0 without `prices`."""
         return self._price.bound_nusd(message_bytes(question.messages), self._settings.max_tokens)
-
-    def recall(self, question: Question, reply: TeacherReply) -> None:
-        """Nothing: its bounds are bytes."""
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """The recorded answer. Every sample is the same: a table has one answer a model."""
@@ -129,10 +114,3 @@ class RecordedTeacher:
             ToolCall(call.id, call.name, self._redact(call.arguments)) for call in action.tool_calls
         )
         return Action(self._redact(action.text), calls)
-
-    async def billed_nusd(self, bill_id: str) -> int | None:
-        """Nobody: every answer says what it cost."""
-        return None
-
-    async def close(self) -> None:
-        """Nothing is open."""

@@ -11,6 +11,7 @@ behind it. Where one tool takes one text, a text of the assistant that a tool an
 import gzip
 import json
 import math
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from records.message import Action, Message, ToolCall, ToolSpec
 from teachers.question import Question
 
 PRESENTATION = "recorded-1"
-_FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+_FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,7 @@ def recorded_rows(path: Path) -> Iterator[RecordedState | BrokenRow]:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 yield _row(line, number, prefixes)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise TeacherError(
             f"{path} cannot be read ({error})", "a table of recorded answers", "correct `path`"
         ) from None
@@ -120,9 +121,11 @@ def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState
         row = orjson.loads(line)
     except ValueError:
         return BrokenRow(number, "no JSON")
-    missing = [name for name in ("state_id", "messages", "actions") if name not in row] if row else ["object"]
-    if missing or not isinstance(row, dict):
-        return BrokenRow(number, f"no {missing[0] if missing else 'object'}")
+    if not isinstance(row, dict) or not row:
+        return BrokenRow(number, "no object")
+    missing = [name for name in ("state_id", "messages", "actions") if name not in row]
+    if missing:
+        return BrokenRow(number, f"no {missing[0]}")
     try:
         return _state(row, prefixes)
     except _FAULTS as error:

@@ -9,7 +9,8 @@ from records.identity import request_key
 from records.message import Action, ToolCall
 from records.reply import TeacherReply, TeacherUsage
 from teachers.offline_prices import OFFLINE_PRICES
-from teachers.prices import Price, nusd_to_usd, price_of
+from teachers.offline_teacher import OfflineTeacher
+from teachers.prices import nusd_to_usd
 from teachers.question import Question
 from teachers.settings import SimulatedSettings
 from teachers.sim_policy import Answer, answer
@@ -18,28 +19,14 @@ from teachers.teacher import Asked, reply_to
 PROVIDER = "simulated"
 
 
-class SimulatedTeacher:
+class SimulatedTeacher(OfflineTeacher):
     """Answers from `sim_policy`; costs what its price list says, though nobody is paid."""
 
     simulated = True
 
     def __init__(self, settings: SimulatedSettings) -> None:
-        self.name = settings.name
-        self.family = settings.family
-        self.model = settings.model
+        super().__init__(settings, settings.prices or OFFLINE_PRICES.get(settings.model))
         self._settings = settings
-        prices = settings.prices or OFFLINE_PRICES.get(settings.model)
-        self._price = price_of(prices) if prices else Price()
-
-    @property
-    def price(self) -> Price:
-        """What its price list says."""
-        return self._price
-
-    @property
-    def context_tokens(self) -> int | None:
-        """No end."""
-        return None
 
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is bought under."""
@@ -66,9 +53,6 @@ class SimulatedTeacher:
         body = {"messages": question.wire_messages(), "tools": question.wire_tools()}
         size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
         return self._price.bound_nusd(size, self._settings.max_tokens)
-
-    def recall(self, question: Question, reply: TeacherReply) -> None:
-        """Nothing: its bounds are bytes."""
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """One answer, after `latency_s` seconds."""
@@ -104,10 +88,3 @@ class SimulatedTeacher:
             simulated=True,
             raw=json.dumps(given.wire_message(), ensure_ascii=False),
         )
-
-    async def billed_nusd(self, bill_id: str) -> int | None:
-        """Nobody: every answer says what it cost."""
-        return None
-
-    async def close(self) -> None:
-        """Nothing is open."""

@@ -11,43 +11,31 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hub_stub import TOKEN, Hub, Request
-from test_data_cards_release import DAY, SPEC, hindsight, normalized, pair, written
+from hub_releases import OF_THE_HUB, REPO, TAG, empty_workspace, log_in, push
+from hub_stub import Hub, Request
+from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 
-from data_cards.hub_errors import Patience
 from data_cards.release import write_release
 from flows.audit_work import audit_release
-from flows.publish_work import PublishOrder, publish_release
-from flows.settings import RunSettings, load_settings
+from flows.settings import RunSettings
 from records.errors import ReleaseError
-from records.workspace import Workspace
 
-# `huggingface_hub` 2.4 hands its HTTP client bytes as `data`
-pytestmark = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
-REPO = "maker/pairs"
-TAG = "2026.11.21"
-QUICK = Patience(first_wait_s=0.01, most_wait_s=0.02, most_told_s=0.02)
+pytestmark = OF_THE_HUB
 
 
 @pytest.fixture(autouse=True)
 def token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("TRACEMILL_KINGFISHER", "none")
+    log_in(monkeypatch)
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> RunSettings:
     """A workspace with a release of three pairs."""
-    made = load_settings(None, {"workspace": str(tmp_path / "w"), "release": {"name": "demo", "hub": REPO}})
-    Workspace.open(made.workspace)
+    made = empty_workspace(tmp_path)
     spec = SPEC.model_copy(update={"created": DAY})
     rows = normalized(pair(1), pair(2), hindsight(3))
     written(write_release(spec, rows, [], made.workspace / "releases"))
     return made
-
-
-def push(settings: RunSettings, **order: Any) -> Any:
-    return publish_release(settings, None, PublishOrder(REPO, patience=QUICK, **order))
 
 
 def judge(settings: RunSettings, keys: str, capsys: pytest.CaptureFixture[str], **options: Any) -> str:
@@ -92,15 +80,18 @@ def test_an_audit_of_a_published_version_is_one_commit_and_the_tag_stays(
 def test_the_same_audit_again_makes_no_commit_and_one_that_went_on_one_more(
     hub: Hub, settings: RunSettings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judge(settings, "a", capsys)
+    hint = f"{REPO} does not say so before"
+    assert hint not in judge(settings, "a", capsys)  # it is nowhere yet
     push(settings)
     assert "1 of 1 pairs accepted" in card(hub, TAG)
     hub.log.clear()
     assert push(settings).audit_commit is None
     assert not [r for r in hub.log if r.method in ("POST", "PUT")]
-    judge(settings, "r", capsys)
+    assert hint not in judge(settings, "q", capsys)
+    assert hint in judge(settings, "r", capsys)
     assert push(settings).audit_commit == hub.repos[REPO].refs["main"]
     assert push(settings).audit_commit is None
+    assert hint not in judge(settings, "q", capsys)
     assert "1 of 2 pairs accepted: precision 0.50" in card(hub)
     assert hub.repos[REPO].titles == [f"demo {TAG}", f"demo {TAG}: audit"]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from console_says import record_of, refusal_of
 
 from flows.destinations import Destination, destinations
 from flows.settings import RunSettings
@@ -64,25 +65,13 @@ def _replay(console: Run, config: Path, server: Running, *flags: object) -> Comp
     return console("replay", config, "--json", *flags, **env)
 
 
-def _json(done: CompletedProcess[str]) -> dict:
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
-def _refused(done: CompletedProcess[str]) -> str:
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert done.stdout == ""
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    return done.stderr
-
-
 def _consents(tmp_path: Path) -> list[dict]:
     return json.loads((tmp_path / "w" / "consents.json").read_text())["consents"]
 
 
 def test_without_consent_nothing_is_sent_and_the_traces_stay(tracemill: Run, tmp_path: Path) -> None:
     with _server() as server:
-        line = _refused(_run(tracemill, _config(tmp_path), server))
+        line = refusal_of(_run(tracemill, _config(tmp_path), server))
         assert server.stats()["requests"] == 0
     assert "3 sessions" in line
     assert f"almanac, parcels would go to 4 models at {server.url.removesuffix('/api/v1')}; nothing" in line
@@ -109,7 +98,7 @@ def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path:
     with _server() as server:
         config = _config(tmp_path)
         done = _run(tracemill, config, server, "--yes")
-        first = _json(done)
+        first = record_of(done)
         for said in (
             "almanac",
             "parcels",
@@ -125,7 +114,7 @@ def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path:
         assert {p["name"] for p in consent["projects"]} == {"almanac", "parcels"}
         assert {d["origin"] for d in consent["destinations"]} == {server.url.removesuffix("/api/v1")}
         again = _run(tracemill, config, server)
-        assert _json(again)["summary"]["reused"] == first["summary"]["asked"]
+        assert record_of(again)["summary"]["reused"] == first["summary"]["asked"]
         assert "What would leave" not in again.stderr
     assert len(_consents(tmp_path)) == 1
 
@@ -140,7 +129,7 @@ def test_a_run_whose_lists_let_more_through_asks_again(tracemill: Run, tmp_path:
         received = server.stats()["requests"]
         allowing = _config(tmp_path, extra="[privacy]\nredact = ['seedling']\nallow = ['dev']")
         assert _run(tracemill, allowing, server).returncode == 0  # text that is stored stays as it is
-        line = _refused(_run(tracemill, allowing, server, "--ask-again"))
+        line = refusal_of(_run(tracemill, allowing, server, "--ask-again"))
         assert "the lists under [privacy] let more through than was accepted; nothing was sent" in line
         assert server.stats()["requests"] == received
         stricter = _config(tmp_path, extra="[privacy]\nredact = ['seedling', 'customs']")
@@ -152,16 +141,16 @@ def test_a_new_project_asks_for_the_new_project_alone(console: Run, tmp_path: Pa
     shutil.copytree(ingested, tmp_path / "w")
     with _server() as server:
         config = _config(tmp_path)
-        first = _json(_replay(console, config, server, "--project", "almanac", "--yes"))
+        first = record_of(_replay(console, config, server, "--project", "almanac", "--yes"))
         received = server.stats()["requests"]
-        line = _refused(_replay(console, config, server))
+        line = refusal_of(_replay(console, config, server))
         assert "2 sessions" in line
         assert "of parcels would go" in line
         assert server.stats()["requests"] == received
         second = _replay(console, config, server, "--yes")
         assert "almanac" not in second.stderr
     assert first["summary"]["states"] == 12
-    assert _json(second)["summary"]["reused"] == first["summary"]["asked"]
+    assert record_of(second)["summary"]["reused"] == first["summary"]["asked"]
     assert [[p["name"] for p in c["projects"]] for c in _consents(tmp_path)] == [["almanac"], ["parcels"]]
 
 
@@ -172,15 +161,15 @@ def test_a_weaker_policy_and_a_new_teacher_ask_again_and_a_stronger_policy_does_
     shutil.copytree(ingested, tmp_path / "w")
     narrow, allow = ("--project", "almanac"), "data_collection = 'allow'"
     with _server() as server:
-        _json(_replay(console, _config(tmp_path, MODELS[:3]), server, *narrow, "--yes"))
+        record_of(_replay(console, _config(tmp_path, MODELS[:3]), server, *narrow, "--yes"))
         received = server.stats()["requests"]
-        line = _refused(_replay(console, _config(tmp_path, MODELS), server, *narrow))
+        line = refusal_of(_replay(console, _config(tmp_path, MODELS), server, *narrow))
         assert "would go to 1 model " in line
-        line = _refused(_replay(console, _config(tmp_path, MODELS[:3], allow), server, *narrow))
+        line = refusal_of(_replay(console, _config(tmp_path, MODELS[:3], allow), server, *narrow))
         assert "would go to 3 models" in line
         assert server.stats()["requests"] == received
         stronger = _config(tmp_path, MODELS[:3], "enforce_distillable_text = true")
-        assert _json(_replay(console, stronger, server, *narrow))["summary"]["states"] == 12
+        assert record_of(_replay(console, stronger, server, *narrow))["summary"]["states"] == 12
     assert len(_consents(tmp_path)) == 1
 
 
@@ -190,7 +179,7 @@ def test_this_machine_needs_no_consent_and_simulated_teachers_none(
 ) -> None:
     shutil.copytree(ingested, tmp_path / "w")
     with _server("127.0.0.1") as server:
-        record = _json(_replay(console, _config(tmp_path), server, "--project", "almanac"))
+        record = record_of(_replay(console, _config(tmp_path), server, "--project", "almanac"))
     assert record["summary"]["calls"] == 48
     assert not (tmp_path / "w" / "consents.json").exists()
 
@@ -200,12 +189,12 @@ def test_a_replay_of_a_workspace_needs_the_same_consent(console: Run, tmp_path: 
     shutil.copytree(ingested, tmp_path / "w")
     config = _config(tmp_path)
     with _server() as server:
-        line = _refused(_replay(console, config, server))
+        line = refusal_of(_replay(console, config, server))
         assert "almanac, parcels would go to 4 models" in line
         assert server.stats()["requests"] == 0
-        record = _json(_replay(console, config, server, "--yes"))
+        record = record_of(_replay(console, config, server, "--yes"))
         assert record["summary"]["calls"] == record["summary"]["asked"] == 34 * 4
-        assert _json(_replay(console, config, server))["summary"]["reused"] == 34 * 4
+        assert record_of(_replay(console, config, server))["summary"]["reused"] == 34 * 4
 
 
 def _heeding_interrupts() -> None:
@@ -279,7 +268,7 @@ def test_a_broken_record_of_consents_sends_nothing(
     shutil.copytree(ingested, tmp_path / "w")
     (tmp_path / "w" / "consents.json").write_text(text)
     with _server() as server:
-        line = _refused(_replay(console, _config(tmp_path), server, "--yes"))
+        line = refusal_of(_replay(console, _config(tmp_path), server, "--yes"))
         assert server.stats()["requests"] == 0
     assert "consents.json" in line
 

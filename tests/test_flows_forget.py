@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from console_says import record_of, refusal_of
 
 from flows.text_search import Needle
 from records.columns import SCHEMAS
@@ -28,18 +29,6 @@ EXAMPLES = ROOT / "examples" / "sessions"
 PLANTED = 'Kunde: "Käthe Müßig"\nVertrag Nordlicht-77'
 ALMANAC = "claude_code-3ab60806198d22416591"
 Run = Callable[..., CompletedProcess[str]]
-
-
-def _json(done: CompletedProcess[str]) -> dict:
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
-def _refused(done: CompletedProcess[str]) -> str:
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert done.stdout == ""
-    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
-    return done.stderr
 
 
 @pytest.fixture
@@ -83,7 +72,7 @@ def test_a_trace_is_gone_from_everywhere_and_its_money_stays(console: Run, home:
         "sources.jsonl"
     }
     assert set(_where(work, ALMANAC)) == tables
-    record = _json(console("forget", ALMANAC, "-w", work, "--yes", "--json"))
+    record = record_of(console("forget", ALMANAC, "-w", work, "--yes", "--json"))
     assert _where(work, ALMANAC) == []
     assert (record["kind"], record["traces"], record["rows"]["traces"]) == ("trace", 1, 1)
     assert record["rows"]["decisions"] == 2 * 12 * 4  # as made, in a shard replaced since, and with outcomes
@@ -94,17 +83,17 @@ def test_a_trace_is_gone_from_everywhere_and_its_money_stays(console: Run, home:
     assert _booked(work) == booked
     assert len(record["releases"]) == 1
     assert any("super_squash_history" in line for line in record["remains"])
-    assert "no such trace" in _refused(console("forget", ALMANAC, "-w", work, "--yes"))
+    assert "no such trace" in refusal_of(console("forget", ALMANAC, "-w", work, "--yes"))
 
 
 @pytest.mark.slow
 def test_it_does_not_come_back_and_the_rest_costs_nothing_again(tracemill: Run, home: Path) -> None:
     work = home / "w"
-    record = _json(tracemill("forget", ALMANAC, "-w", work, "--yes", "--json"))
+    record = record_of(tracemill("forget", ALMANAC, "-w", work, "--yes", "--json"))
     (name, gone) = record["releases"][0].split()
     flags = ("--path", home / "sessions", "--preset", "simulated", "--max-usd", 1)
     flags = (*flags, "--name", "demo", "-w", work, "--json")
-    again = _json(tracemill("run", *flags))
+    again = record_of(tracemill("run", *flags))
     assert again["summary"]["left_out"] == {"forgotten": 1}
     assert (again["summary"]["traces"], again["summary"]["calls"]) == (6, 0)
     assert again["release"]["version"] > gone
@@ -120,7 +109,7 @@ def test_a_text_is_gone_with_the_traces_that_hold_it_in_every_spelling(console: 
     assert {"traces", "releases"} <= set(_where(work, PLANTED))
     _plant_in_a_manifest(work)
     done = console("forget", PLANTED, "-w", work, "--yes", "--json")
-    record = _json(done)
+    record = record_of(done)
     assert (record["kind"], record["traces"]) == ("value", 1)
     assert record["files"] == 1
     for text in (PLANTED, "Nordlicht-77", "Käthe"):
@@ -146,7 +135,7 @@ def test_a_text_that_only_an_answer_in_the_ledger_holds(console: Run, home: Path
     with Ledger(sqlite_url(work / "ledger.sqlite")) as ledger:
         before = dict(ledger.texts())
     done = console("forget", "-", "-w", work, "--yes", "--json", stdin=PLANTED + "\n")
-    record = _json(done)
+    record = record_of(done)
     assert record["answers"] == 1 + record["rows"]["replies"]
     assert _where(work, PLANTED) == []
     with Ledger(sqlite_url(work / "ledger.sqlite")) as ledger:
@@ -159,16 +148,16 @@ def test_a_project_by_name_or_folder_is_gone_and_kept_out_with_sessions_yet_to_c
 ) -> None:
     work = home / "w"
     other = shutil.copytree(work, home / "other")
-    record = _json(console("forget", "parcels", "-w", work, "--yes", "--json"))
+    record = record_of(console("forget", "parcels", "-w", work, "--yes", "--json"))
     assert (record["kind"], record["traces"], record["rows"]["traces"]) == ("project", 2, 2)
     assert _where(work, "parcels") == []
-    by_folder = _json(console("forget", "/home/dev/parcels/", "-w", other, "--yes", "--json"))
+    by_folder = record_of(console("forget", "/home/dev/parcels/", "-w", other, "--yes", "--json"))
     assert by_folder["rows"] == record["rows"]
     fresh = next((home / "sessions").rglob("*parcels/*.jsonl"))
     text = fresh.read_text().replace(fresh.stem, "11111111-2222-4333-8444-555555555555")
     fresh.with_stem("11111111-2222-4333-8444-555555555555").write_text(text)
     for place in (work, other):
-        totals = _json(console("ingest", home / "sessions", "--out", place, "--json"))["totals"]
+        totals = record_of(console("ingest", home / "sessions", "--out", place, "--json"))["totals"]
         assert totals["left_out"] == {"forgotten": 3}
         assert _rows(place)["traces"] == 5
 
@@ -176,21 +165,21 @@ def test_a_project_by_name_or_folder_is_gone_and_kept_out_with_sessions_yet_to_c
 def test_nothing_found_too_short_and_not_confirmed(console: Run, home: Path) -> None:
     work = home / "w"
     before = sorted((str(p), p.stat().st_size) for p in work.rglob("*.parquet"))
-    line = _refused(console("forget", "no-such-thing-anywhere", "-w", work, "--yes"))
+    line = refusal_of(console("forget", "no-such-thing-anywhere", "-w", work, "--yes"))
     assert "no such trace, project or text" in line
     assert "no-such-thing" not in line
-    assert "at least 4" in _refused(console("forget", "ab", "-w", work, "--yes"))
-    assert "one of trace, project, value" in _refused(console("forget", "x", "-w", work, "--as", "page"))
-    assert "no such trace" in _refused(console("forget", ALMANAC, "-w", work, "--as", "project", "--yes"))
-    assert "--yes" in _refused(console("forget", ALMANAC, "-w", work))
-    assert "is no workspace" in _refused(console("forget", ALMANAC, "-w", home / "none", "--yes"))
+    assert "at least 4" in refusal_of(console("forget", "ab", "-w", work, "--yes"))
+    assert "one of trace, project, value" in refusal_of(console("forget", "x", "-w", work, "--as", "page"))
+    assert "no such trace" in refusal_of(console("forget", ALMANAC, "-w", work, "--as", "project", "--yes"))
+    assert "--yes" in refusal_of(console("forget", ALMANAC, "-w", work))
+    assert "is no workspace" in refusal_of(console("forget", ALMANAC, "-w", home / "none", "--yes"))
     assert sorted((str(p), p.stat().st_size) for p in work.rglob("*.parquet")) == before
     assert not (work / "forgotten.json").exists()
 
 
 def test_a_broken_list_of_what_was_forgotten_lets_nothing_in(console: Run, home: Path) -> None:
     (home / "w" / "forgotten.json").write_text('{"traces": 3}')
-    line = _refused(console("ingest", home / "sessions", "--out", home / "w"))
+    line = refusal_of(console("ingest", home / "sessions", "--out", home / "w"))
     assert "forgotten.json" in line
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from plain_pairs import plain_pair
 from test_flows_views import Kept, put
 from test_pairs_siblings import bash, run, view
 
@@ -38,18 +39,11 @@ def trace(number: int, **changes: Any) -> Trace:
 
 
 def pair(made: Trace, step: int, **changes: Any) -> DPOPair:
-    base = DPOPair(
+    base = plain_pair(
         step_id=f"{made.trace_id}:0:{step}",
-        label_source="hindsight",
-        state_messages=(),
-        tools=(),
         chosen=(Message("assistant", f"I look at step {step} first."),),
         rejected=(Message("assistant", f"Done with {made.trace_id}."),),
         chosen_operation="read",
-        rejected_operation="finish",
-        source="openhands",
-        harness="openhands",
-        presentation="p1",
         student_model="model-x",
         student_family="x",
         repository=made.repository,

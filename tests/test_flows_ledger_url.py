@@ -8,6 +8,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from console_says import refusal_of
 from postgres_server import PASSWORD, Server
 
 from flows.asking import Asking
@@ -44,9 +45,7 @@ def _config(folder: Path, ledger_url: str, base_url: str) -> Path:
 
 
 def _refused(done: CompletedProcess[str]) -> str:
-    assert done.returncode == 2, done.stderr[-2000:]
-    assert done.stdout == ""
-    (line,) = done.stderr.strip().splitlines()
+    line = refusal_of(done)
     assert SECRET not in line
     assert PASSWORD not in line
     return line

@@ -15,6 +15,7 @@ import hub_stub
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from console_says import record_of
 
 from flows.shards import UNCHANGED
 from flows.watermarks import FILE
@@ -24,11 +25,6 @@ from teachers.wire_settings import WireSettings
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
 KEY = "sk-or-test-only-0123456789"
 Run = Callable[..., CompletedProcess[str]]
-
-
-def _json(done: CompletedProcess[str]) -> dict:
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
 
 
 @pytest.mark.slow
@@ -47,15 +43,15 @@ def test_a_session_that_grew_is_asked_about_at_its_new_steps_alone(tracemill: Ru
     flags = (config, "--claude-code", home, "-w", tmp_path / "w", "--max-usd", 50, "--json")
     with running(WireSettings(api_key=KEY)) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
-        first = _json(tracemill("run", *flags, "--yes", **env))["summary"]
+        first = record_of(tracemill("run", *flags, "--yes", **env))["summary"]
         asked = server.stats()["paid"]
         (home / grown).write_text("".join(lines))
-        second = _json(tracemill("run", *flags, **env))["summary"]
+        second = record_of(tracemill("run", *flags, **env))["summary"]
         new = server.stats()["paid"] - asked
-        third = _json(tracemill("run", *flags, **env))["summary"]
+        third = record_of(tracemill("run", *flags, **env))["summary"]
         assert server.stats()["paid"] == asked + new
         fresh = [*flags[:4], tmp_path / "fresh", *flags[5:]]
-        other = _json(tracemill("run", *fresh, "--yes", **env))
+        other = record_of(tracemill("run", *fresh, "--yes", **env))
     assert first["calls"] == asked
     assert second["changes"] == {UNCHANGED: len(whole) - 1, "grew": 1}
     assert second["states"] > first["states"]
@@ -96,7 +92,7 @@ def test_a_hub_dataset_becomes_a_release_that_names_its_commit_and_licence(
     card = b"---\nlicense: mit\n---\n"
     files = {"data/train-00000-of-00001.parquet": (tmp_path / "x.parquet").read_bytes(), "README.md": card}
     commit = hub.put("orchard/runs", files, card={"license": "mit"}, private=True)
-    record = _json(run("orchard/runs@main", tmp_path / "w"))
+    record = record_of(run("orchard/runs@main", tmp_path / "w"))
     assert record["sources"] == ["orchard/runs@main", f"hf://datasets/orchard/runs@{commit}:train"]
     assert (record["summary"]["files"], record["summary"]["traces"]) == (1, 2)
     assert "license: mit" in (Path(record["release"]["path"]) / "README.md").read_text()
@@ -138,7 +134,7 @@ def test_a_killed_run_reads_no_row_group_twice_but_the_one_in_flight(
     footer = before[0]
     marked = journal.read_bytes().count(b'"mark"')
     hub.log.clear()
-    record = _json(subprocess.run(command, env=env, capture_output=True, text=True, check=False))
+    record = record_of(subprocess.run(command, env=env, capture_output=True, text=True, check=False))
     after = hub.reads("train.parquet")
     again = (set(before) & set(after)) - {footer}
     assert len(again) <= 1

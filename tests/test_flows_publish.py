@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hub_releases import OF_THE_HUB, QUICK, REPO, TAG, empty_workspace, log_in, push
 from hub_stub import READ_TOKEN, TOKEN, Hub, Request
-from test_data_cards_release import DAY, SPEC, hindsight, normalized, pair, written
+from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 
 from data_cards.find import find_release
-from data_cards.hub_errors import Passing, Patience, told
+from data_cards.hub_errors import Passing, told
 from data_cards.manifest import read_manifest
 from data_cards.release import write_release
 from flows.cli import main
@@ -32,35 +33,24 @@ from records.message import Message
 from records.workspace import Workspace
 from teachers.presets import PRESETS
 
-# `huggingface_hub` 2.4 hands its HTTP client bytes as `data`
-pytestmark = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
-REPO = "maker/pairs"
-TAG = "2026.11.21"
+pytestmark = OF_THE_HUB
 ROOT = Path(__file__).resolve().parent.parent
-QUICK = Patience(first_wait_s=0.01, most_wait_s=0.02, most_told_s=0.02)
 
 
 @pytest.fixture(autouse=True)
 def token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("TRACEMILL_KINGFISHER", "none")
+    log_in(monkeypatch)
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> RunSettings:
-    made = load_settings(None, {"workspace": str(tmp_path / "w"), "release": {"name": "demo", "hub": REPO}})
-    Workspace.open(made.workspace)
-    return made
+    return empty_workspace(tmp_path)
 
 
 def release(settings: RunSettings, *pairs: Any, days: int = 0, **changes: Any) -> Path:
     spec = SPEC.model_copy(update={"created": DAY + timedelta(days=days), **changes})
     rows = normalized(*(pairs or (pair(1), pair(2), hindsight(3))))
     return written(write_release(spec, rows, [], settings.workspace / "releases")).path
-
-
-def push(settings: RunSettings, asked: str | None = None, **order: Any) -> Any:
-    return publish_release(settings, asked, PublishOrder(REPO, patience=QUICK, **order))
 
 
 def commits(hub: Hub) -> list[str]:

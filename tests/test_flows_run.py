@@ -13,17 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from console_says import record_of
 from datasets import load_dataset
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
 Run = Callable[..., CompletedProcess[str]]
-
-
-def _json(done: CompletedProcess[str]) -> dict:
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert "Traceback" not in done.stderr
-    return json.loads(done.stdout)
 
 
 def test_the_examples_give_teacher_pairs_and_hindsight_pairs_in_a_release(demo: Any) -> None:
@@ -77,7 +72,7 @@ def test_a_second_run_of_the_same_configuration_sends_nothing_and_makes_no_versi
 ) -> None:
     work = Path(shutil.copytree(demo.folder / "w", tmp_path / "w"))
     flags = ("--path", demo.folder / "sessions", "--workspace", work, "--json")
-    record = _json(tracemill("run", ROOT / "configs" / "demo.toml", *flags))
+    record = record_of(tracemill("run", ROOT / "configs" / "demo.toml", *flags))
     assert record["summary"]["calls"] == 0
     assert record["summary"]["reused"] == record["summary"]["asked"] > 0
     assert record["summary"]["spent_usd"] == 0
@@ -99,17 +94,17 @@ def test_the_stages_one_by_one_give_what_the_run_gave(console: Run, demo: Any, t
     work = Path(shutil.copytree(demo.folder / "w", tmp_path / "w"))
     shards = sorted(p.name for p in work.rglob("*.parquet"))
     last = demo.record
-    ingested = _json(console("ingest", demo.folder / "sessions", "--out", work, "--json"))
+    ingested = record_of(console("ingest", demo.folder / "sessions", "--out", work, "--json"))
     assert ingested["totals"]["files"] == len(ingested["files"]) == 5
     assert all(f["format"] and f["traces"] and not f["error"] for f in ingested["files"])
     assert ingested["totals"]["states"] == last["summary"]["states"]
     flags = ("--workspace", work, "--json")
-    replayed = _json(console("replay", "--preset", "simulated", "--max-usd", 1, *flags))
+    replayed = record_of(console("replay", "--preset", "simulated", "--max-usd", 1, *flags))
     assert replayed["summary"]["asked"] == last["summary"]["asked"] == replayed["summary"]["reused"]
     assert replayed["summary"]["calls"] == 0
-    assert _json(console("pairs", *flags))["pairs"] == last["summary"]["pairs"]
-    losses = _json(console("normalize", *flags))
-    released = _json(console("release", "--name", "demo", *flags))
+    assert record_of(console("pairs", *flags))["pairs"] == last["summary"]["pairs"]
+    losses = record_of(console("normalize", *flags))
+    released = record_of(console("release", "--name", "demo", *flags))
     assert released["kept"] == last["release"]["kept"]
     assert losses["kept"] == released["rows"] == last["release"]["rows"]
     assert losses["splits"] == released["splits"] == last["release"]["splits"]
@@ -166,14 +161,14 @@ def test_sessions_that_grew_and_new_ones_join_and_nothing_is_counted_twice(
     lines = first.read_text().splitlines(keepends=True)
     (folder / first.name).write_text("".join(lines[: len(lines) // 2]))
     flags = ("--claude-code", folder, "--workspace", tmp_path / "w", "--json")
-    half = _json(tracemill("run", *flags))
+    half = record_of(tracemill("run", *flags))
     shutil.copy(first, folder / first.name)
     for path in rest:
         shutil.copy(path, folder / path.name)
-    full = _json(tracemill("run", *flags))
+    full = record_of(tracemill("run", *flags))
     assert half["summary"]["states"] < full["summary"]["states"]
     assert full["summary"]["traces"] == len(rest) + 1
-    fresh = _json(tracemill("run", "--claude-code", folder, "--workspace", tmp_path / "fresh", "--json"))
+    fresh = record_of(tracemill("run", "--claude-code", folder, "--workspace", tmp_path / "fresh", "--json"))
     assert full["release"]["kept"] == fresh["release"]["kept"]
     assert full["release"]["version"] != half["release"]["version"] or half["release"]["version"] is None
 
@@ -183,10 +178,10 @@ def test_a_lost_ledger_is_not_paid_again_and_a_lost_key_is_said(tracemill: Run, 
     work = tmp_path / "w"
     flags = ("--claude-code", EXAMPLES / "claude_code", "--workspace", work)
     flags = ("run", *flags, "--preset", "simulated", "--max-usd", 1, "--json")
-    first = _json(tracemill(*flags))
+    first = record_of(tracemill(*flags))
     for path in work.glob("ledger.sqlite*"):
         path.unlink()
-    again = _json(tracemill(*flags))
+    again = record_of(tracemill(*flags))
     assert again["summary"]["reused"] == first["summary"]["asked"] > 0
     assert (again["summary"]["calls"], again["summary"]["spent_usd"]) == (0, 0)
     (work / "redaction.key").unlink()

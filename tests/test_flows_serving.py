@@ -92,7 +92,7 @@ def test_a_run_that_fails_or_is_left_out_is_a_line_and_the_next_one_goes_on(tmp_
     ended = [line.split(":")[0] for line in lines if line.startswith(("failed: ", "run 2"))]
     assert len(begun) == len(ended) >= 3
     assert next(line for line in lines if "not accepted yet" in line).endswith(
-        "consent.json and accept it with --yes, or leave projects out with [select]"
+        f"consent.json and accept it with `tracemill run {config} --yes`, or leave projects out with [select]"
     )
     assert "Traceback" not in said
     assert not (work / "replies").exists()

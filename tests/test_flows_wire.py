@@ -13,6 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from console_says import record_of
 
 from teachers.wire_server import Running, running
 from teachers.wire_settings import WireSettings
@@ -47,15 +48,10 @@ def _environment(server: Running) -> dict[str, str]:
     return {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
 
 
-def _json(done: CompletedProcess[str]) -> dict:
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout)
-
-
 def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Run, tmp_path: Path) -> None:
     with running(WireSettings(api_key=KEY, latency_s=0.02)) as server:
         config = _cheap(_config(tmp_path, server, 0.01))
-        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        record = record_of(tracemill("run", config, "--json", **_environment(server)))
         charged = float(server.stats()["charged_usd"])
         assert 0.005 < charged <= 0.01
         assert server.stats()["received"] > 20
@@ -72,7 +68,7 @@ def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Ru
 def test_a_cap_that_covers_not_one_call_asks_nothing_and_says_so(tracemill: Run, tmp_path: Path) -> None:
     with running(WireSettings(api_key=KEY)) as server:
         config = _config(tmp_path, server, 0.001)
-        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        record = record_of(tracemill("run", config, "--json", **_environment(server)))
         assert server.stats()["received"] == 0
     assert "cap" in record["summary"]["stopped"]
     assert (record["summary"]["asked"], record["summary"]["spent_usd"]) == (0, 0)
@@ -88,9 +84,9 @@ def test_no_secret_of_a_session_reaches_the_wire_and_a_second_run_sends_nothing(
     with running(WireSettings(api_key=KEY, keep_bodies=True)) as server:
         config = _config(tmp_path, server, 50, tmp_path / "sessions")
         env = _environment(server) | {"MY_SERVICE_TOKEN": own}
-        first = _json(tracemill("run", config, "--json", **env))
+        first = record_of(tracemill("run", config, "--json", **env))
         stats, bodies = server.stats(), b"\n".join(server.server.bodies)
-        again = _json(tracemill("run", config, "--json", **env))
+        again = record_of(tracemill("run", config, "--json", **env))
         assert server.stats()["requests"] == stats["requests"]
     assert first["summary"]["calls"] == first["summary"]["asked"] == stats["received"] > 100
     assert stats["requests"] - stats["received"] == 2 * 6  # key, models, 4 endpoints: beforehand, and once
@@ -141,7 +137,7 @@ def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
         killed_at = server.stats()["paid"]
         assert killed_at >= 60
         time.sleep(0.5)
-        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        record = record_of(tracemill("run", config, "--json", **_environment(server)))
         stats = server.stats()
     assert record["summary"]["flags"]["unfinished run taken up again"] == 1
     assert 0 <= stats["paid_twice"] <= 32
@@ -173,7 +169,7 @@ def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
             assert (process.returncode, said) == (130, INTERRUPTED), number
         paid = server.stats()["paid"]
         assert 10 < paid < 200
-        record = _json(tracemill("run", config, "--json", **_environment(server)))
+        record = record_of(tracemill("run", config, "--json", **_environment(server)))
         stats = server.stats()
     assert stats["paid_twice"] == 0
     assert record["summary"]["flags"]["unfinished run taken up again"] == 1

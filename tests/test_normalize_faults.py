@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from plain_pairs import plain_pair
 
 from normalize.normalizer import DJNormalizer, Normalized
 from records.errors import NormalizeError
@@ -55,20 +56,12 @@ class TouchySingleFilter(Filter):
 
 
 def pair(number: int, text: str) -> DPOPair:
-    return DPOPair(
-        step_id=f"trace-{number}:0:0",
+    return plain_pair(
+        number,
         label_source="teachers",
-        state_messages=(),
-        tools=(),
         chosen=(Message("assistant", text),),
         rejected=(Message("assistant", "the other side"),),
-        chosen_operation="run",
         rejected_operation="run",
-        source="openhands",
-        harness="openhands",
-        presentation="p1",
-        student_model=None,
-        student_family="unknown",
     )
 
 

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from plain_pairs import plain_pair
 
 from normalize.normalizer import DJNormalizer, Normalized, OperatorCount
 from records.message import Message, ToolCall
@@ -32,20 +33,14 @@ def called(name: str, arguments: str) -> tuple[Message, ...]:
 
 
 def pair(number: int, chosen: tuple[Message, ...], rejected: tuple[Message, ...]) -> DPOPair:
-    return DPOPair(
-        step_id=f"trace-{number}:0:0",
-        label_source="hindsight",
+    return plain_pair(
+        number,
         state_messages=Untouchable(),
-        tools=(),
         chosen=chosen,
         rejected=rejected,
-        chosen_operation="run",
         rejected_operation="run",
         source="claude_code",
         harness="claude_code",
-        presentation="p1",
-        student_model=None,
-        student_family="unknown",
     )
 
 

@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from plain_pairs import plain_pair
+
 from data_cards.release import Release, write_release
 from data_cards.spec import ReleaseSpec
 from records.message import Message, ToolCall, ToolSpec
-from records.pair import DPOPair, NormalizedDPOPair
+from records.pair import NormalizedDPOPair
 from records.views import SoftStep, StepRun
 
 TINY = Path(__file__).resolve().parent.parent / "examples" / "tiny_model.py"
@@ -25,20 +27,14 @@ STATE = (
 def kept(number: int) -> NormalizedDPOPair:
     """A pair: the chosen side calls a tool, the rejected one says it is done."""
     call = ToolCall("b", "Bash", json.dumps({"cmd": f"pytest test_{number}.py", "timeout": number}))
-    pair = DPOPair(
+    pair = plain_pair(
         step_id=f"openhands-{number}:0:1",
-        label_source="hindsight",
         state_messages=STATE,
         tools=TOOLS,
         chosen=(Message("assistant", "I test.", (call,)),),
         rejected=(Message("assistant", f"Done with {number}."),),
         chosen_operation="run_test",
-        rejected_operation="finish",
-        source="openhands",
-        harness="openhands",
         presentation="p1/x",
-        student_model=None,
-        student_family="unknown",
         verified="lookahead",
     )
     return NormalizedDPOPair(pair, "I test.", "Done.", "default-abc", "exit code 2")

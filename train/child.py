@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from records.errors import TrainingError
+from records.files import last_words
 from train.job import LESS_MEMORY, LOG, Job, Trained, read_report
 from train.settings import TrainingSettings
 
@@ -187,7 +188,7 @@ def _outcome(partial: Path, code: int, interrupted: bool) -> None:
 
 def _ended(outcome: dict[str, Any] | None, code: int, log: Path) -> str:
     if outcome is None:
-        how = f"was ended by {_signal(-code)}" if code < 0 else f"ended with code {code}{_last_line(log)}"
+        how = f"was ended by {_signal(-code)}" if code < 0 else f"ended with code {code}{last_words(log)}"
         return f"the training process {how}"
     if "stopped" in outcome:
         return f"the training process was told to stop (SIGTERM) at step {outcome['stopped']}"
@@ -199,12 +200,6 @@ def _signal(number: int) -> str:
     if number == signal.SIGKILL:
         name += f", as where memory runs out ({LESS_MEMORY})"
     return name
-
-
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
-    said = [line.strip() for line in lines if line.strip()]
-    return f" ({said[-1][:200]})" if said else ""
 
 
 def _environment(job: Job) -> dict[str, str]:
