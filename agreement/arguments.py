@@ -16,6 +16,7 @@ from harnesses.vocabulary import ToolRule
 from records.message import ToolCall, ToolSpec, read_arguments
 
 _ANY: Mapping[str, Any] = {}
+_FOLDERS = ("directory", "dir_path", "workdir", "cwd", "working_directory")
 _BODIES = frozenset({"content", "old_string", "new_string", "old_str", "new_str", "file_text", "new_source"})
 
 
@@ -37,7 +38,7 @@ def canonical_arguments(
     parameters = tool.parameters if tool is not None else {}
     properties = parameters.get("properties") or {}
     required = parameters.get("required") or ()
-    if rule is not None and rule.folder:
+    if rule is not None and rule.reading == "shell":
         given = _moved(given, rule)
     kept: dict[str, Any] = {}
     ignored = rule.ignored if rule is not None else ()
@@ -77,7 +78,7 @@ def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
 def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
     """The command line of a call of a shell, beginning by going to the folder it names; None where it
     gives no line."""
-    line, folder = command_line(given, rule), given.get(rule.folder)
+    line, folder = command_line(given, rule), given.get(_folder_name(given, rule))
     if line is None:
         return None
     moves = isinstance(folder, str) and folder.strip()
@@ -85,11 +86,18 @@ def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
 
 
 def _moved(given: dict[str, Any], rule: ToolRule) -> dict[str, Any]:
-    line = moved_line(given, rule)
+    folder = _folder_name(given, rule)
+    line = moved_line(given, rule) if folder else None
     if line is None:
         return given
-    rest = {name: value for name, value in given.items() if name not in (rule.folder, *rule.target)}
+    rest = {name: value for name, value in given.items() if name not in (folder, *rule.target)}
     return {**rest, rule.target[0]: line}
+
+
+def _folder_name(given: Mapping[str, Any], rule: ToolRule) -> str:
+    """The argument that names the folder of a shell: the rule's, or another name it is known by."""
+    names = (rule.folder, *_FOLDERS)
+    return next((name for name in names if isinstance(given.get(name), str)), rule.folder)
 
 
 def _whole(value: float) -> float | int:

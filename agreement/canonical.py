@@ -22,7 +22,7 @@ from records.identity import canonical_json, digest
 from records.message import Action, ToolCall, ToolSpec, read_arguments
 
 EMPTY_KEY = "empty"
-_BY_CLASS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
+_ENDS = frozenset({Operation.FINISH, Operation.ASK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ def canonical(
 ) -> Canonical:
     """The action in normal form.
 
-    Finishing is one class, asking the user is another: how it is worded does not count. Calls are compared
-    by tool and normal arguments; notes on a plan beside other calls are left out; neighbouring read-only
-    calls are a set, mutating ones a sequence. What cannot be read is compared as folded text, and equals
-    nothing that can. Never raises.
+    Finishing is one class, giving up is another, asking the user a third: how it is worded does not count.
+    Calls are compared by tool and normal arguments; notes on a plan beside other calls are left out;
+    neighbouring read-only calls are a set, mutating ones a sequence. What cannot be read is
+    compared as folded text, and equals nothing that can. Never raises.
     """
     calls = calls_of(action, harness)
     effects = [call_effect(call, harness) for call in calls]
@@ -68,14 +68,20 @@ def canonical(
     counting = _counting(calls, effects)
     given = [canonical_arguments(call, _tool(call, tools), cwd, harness) for call, _ in counting]
     keys = [_call_text(call, arguments) for (call, _), arguments in zip(counting, given, strict=True)]
-    if operation in _BY_CLASS and len(counting) <= 1:
-        key = _BY_CLASS[operation]
+    if operation in _ENDS and len(counting) <= 1:
+        key = end_key(operation, counting[0][1] if counting else None)
     elif not counting:
         key = EMPTY_KEY
     else:
         key = f"{operation}:{digest(*in_order(keys, [effect.mutating for _, effect in counting]))}"
     told = [(call, own, effect) for (call, effect), own in zip(counting, given, strict=True)]
     return Canonical(key, operation, tuple(told))
+
+
+def end_key(operation: Operation, effect: Effect | None) -> str:
+    """The key of an end: finishing the task is one whatever is said, giving it up is another."""
+    told = effect.target if operation == Operation.FINISH and effect is not None else None
+    return str(operation) if told is None else f"{operation}:{told}"
 
 
 def _counting(calls: Sequence[ToolCall], effects: Sequence[Effect]) -> list[tuple[ToolCall, Effect]]:

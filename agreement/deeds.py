@@ -2,7 +2,8 @@
 
 import posixpath
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harnesses.vocabulary import Operation
@@ -57,6 +58,18 @@ class Deed:
     span: Span | None = None
     outcome: Outcome | None = None
     proven: bool = False
+
+
+def if_before_works(deeds: Sequence[Deed], joiners: Sequence[str]) -> tuple[Deed, ...]:
+    """The deeds of a line, each joined to the one before: what `&&` puts behind a change or a test is done
+    only where that works, so it has another effect than behind `;`."""
+    told: list[Deed] = []
+    may_fail = False
+    for deed, joiner in zip(deeds, joiners, strict=True):
+        may_fail = may_fail and joiner == "&&"
+        told.append(replace(deed, effect=(*deed.effect, "&&")) if may_fail else deed)
+        may_fail = may_fail or deed.mutating
+    return tuple(told)
 
 
 def read_deed(path: str, first: int, last: int | None, total: int | None) -> Deed:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from agreement.arguments import fold_text, moved_line
+from agreement.canonical import end_key
 from agreement.deeds import Deed, Outcome, create_intent, list_deed, read_deed
 from agreement.edits import Change, changes_of, folded_lines, patched
 from agreement.searches import native_names, native_search
@@ -18,6 +19,10 @@ from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
 from records.identity import canonical_json, digest
 from records.message import ToolCall, read_arguments
 
+_SAME_TOOL = {"KillBash": "KillShell", "TaskStop": "KillShell"}
+_SAME_TOOL |= {"TaskOutput": "BashOutput", "AgentOutputTool": "BashOutput"}
+"""Tools of other versions that do the same with what runs in the background."""
+_LISTED_BY = frozenset({"path", "dir_path", "command", "view_range"})
 _TEXTS = ("content", "file_text")
 
 
@@ -78,7 +83,8 @@ def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> Deed:
 def _known(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
     operation = effect.operation
     if operation == Operation.FINISH or operation == Operation.ASK:
-        return Deed(operation, (str(operation),), (str(operation),), operation == Operation.FINISH)
+        end = (end_key(operation, effect),)
+        return Deed(operation, end, end, operation == Operation.FINISH)
     if operation == Operation.SEARCH:
         names = name.lower() in ("glob", "find_file")
         found = native_names(arguments, world.cwd) if names else native_search(arguments, world.cwd)
@@ -92,7 +98,8 @@ def _on_file(operation: Operation, path: str, arguments: Mapping[str, Any], worl
     if operation == Operation.READ:
         return _read(arguments, path, world)
     if operation == Operation.LIST:
-        return list_deed(path)
+        rest = {key: value for key, value in arguments.items() if key not in _LISTED_BY}
+        return list_deed(path, canonical_json(rest) if rest else "")
     if operation == Operation.CREATE:
         return _create(arguments, path)
     return edit_deed(path, changes_of(arguments), world) if operation == Operation.EDIT else None
@@ -107,10 +114,23 @@ def _plain(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRu
         target = world.open_file or target
     kind = str(effect.operation)
     intent = (kind, target) if target is not None else (kind, name)
-    full = ("call", name, canonical_json(dict(arguments)))
+    if target is not None and effect.operation in (Operation.RUN, Operation.OTHER):
+        intent = (kind, _SAME_TOOL.get(name, name), target, str(arguments.get("chars", "")))
+    full = ("call", *_one_edit(name, arguments))
     changed = any(change.old.strip() for change in changes_of(arguments) or ())
     paths = (target,) if effect.operation == Operation.EDIT and rule.paths and target and changed else ()
     return Deed(effect.operation, full, intent, effect.mutating, paths, decisive=target is not None)
+
+
+def _one_edit(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    """Name and arguments of a call, `Edit` for a `MultiEdit` of one edit."""
+    told, edits = dict(arguments), arguments.get("edits")
+    if name == "MultiEdit" and isinstance(edits, list) and len(edits) == 1 and isinstance(edits[0], Mapping):
+        name = "Edit"
+        told = {**{key: value for key, value in told.items() if key != "edits"}, **edits[0]}
+    if name == "Edit" and told.get("replace_all") is False:
+        del told["replace_all"]
+    return name, canonical_json(told)
 
 
 def _path(arguments: Mapping[str, Any], rule: ToolRule, world: World) -> str | None:

@@ -20,7 +20,7 @@ from records.quick_init import quick_init
 
 Rung = Literal["exact", "canonical", "effect", "intent"]
 RUNGS: tuple[Rung, ...] = ("exact", "canonical", "effect", "intent")
-_ENDS = {Operation.FINISH: "finish", Operation.ASK: "ask"}
+_ENDS = frozenset({Operation.FINISH, Operation.ASK})
 
 
 @quick_init
@@ -58,8 +58,9 @@ def keys(action: Action, world: World) -> Keys:
     form = canonical(action, world.tools, world.cwd, world.harness)
     counting = form.counting
     if not counting or (form.operation in _ENDS and len(counting) == 1):
-        end = _ENDS.get(form.operation, EMPTY_KEY)
-        return Keys(exact, form.key, end, end, end)
+        cls = str(form.operation) if form.operation in _ENDS else EMPTY_KEY
+        end = form.key if form.operation in _ENDS else EMPTY_KEY
+        return Keys(exact, form.key, end, end, cls)
     done = [
         (deed, effect.mutating)
         for call, arguments, effect in counting

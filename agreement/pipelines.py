@@ -7,6 +7,7 @@ from typing import Any
 
 from agreement.options import options_in_order
 from harnesses.shell import Simple
+from harnesses.shell_operations import unwrap
 from harnesses.shell_tables import PROGRAMS
 from harnesses.vocabulary import Operation
 
@@ -20,8 +21,11 @@ _WITH_VALUE = """-name -iname -type -size -mtime -mmin -atime -amin -ctime -cmin
     -path -maxdepth -mindepth -newermt -regex -iregex"""
 _TESTS_WITH_VALUE = frozenset(_WITH_VALUE.split())
 _IS_FILE = ("-type", "f")
+_SLASH_COUNTS = (("echo",), ("printf",), ("rsync",))
 _XARGS = re.compile(r"-0|-r|-I\S*|-i\S*|-n1?|1|\{\}|@|%|--null|--no-run-if-empty")
 _HITS = ("{}", "@", "%")
+_REVERSE = {"-R": "--reverse"}
+_PATCH_WAYS = frozenset({"-R", "--reverse", "--cached", "--index", "--dry-run"})
 _ENDS = (["+"], [";"], ["\\;"])
 
 
@@ -95,6 +99,8 @@ def _plain(part: Part) -> bool:
 
 
 def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
+    if words[:1] in _SLASH_COUNTS:
+        return words
     return tuple([word.rstrip("/") if word[:1] == "/" and len(word) > 1 else word for word in words])
 
 
@@ -127,6 +133,14 @@ def found_by(argv: tuple[str, ...]) -> Found | None:
     if then and (PROGRAMS.get(then[0]) in (Operation.READ, Operation.SEARCH) or then[0] in _READ_FILES):
         tests.discard(_IS_FILE)
     return Found(tuple(places), tuple(sorted(tests)), then)
+
+
+def patch_way(commands: Sequence[Simple]) -> tuple[str, ...]:
+    """How a patch is put on: backwards, only into the index, or only tried."""
+    argv = unwrap(commands[-1].argv)
+    if argv[:1] != ("patch",) and not (argv[:1] == ("git",) and "apply" in argv):
+        return ()
+    return tuple(sorted({_REVERSE.get(word, word) for word in argv if word in _PATCH_WAYS}))
 
 
 def _given(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -54,6 +54,8 @@ _ACTIONS = frozenset(
         "-prune",
     }
 )
+_NATIVE = ("case_sensitive", "exclude_pattern", "fixed_strings", "names_only", "no_ignore")
+"""Options of native searches that change what is found."""
 _LAYOUT = re.compile(r"--(?:color|line-number|no-h)")
 _LETTERS = re.compile(r"-[A-Za-z]+")
 _AROUND = re.compile(r"-[ABCm]?\d+")
@@ -84,6 +86,7 @@ def native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
     for name, prefix in (("glob", ""), ("include", ""), ("type", "type ")):
         if isinstance(arguments.get(name), str):
             options.add(f"in {prefix}{_name(arguments[name])}")
+    options |= {f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name)}
     mode = arguments.get("output_mode", "files_with_matches")
     if mode in ("files_with_matches", "count"):
         options.add("l" if mode == "files_with_matches" else "c")
@@ -97,7 +100,8 @@ def native_names(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
     pattern = arguments.get("pattern")
     places = (arguments.get(name) for name in ("path", "dir_path"))
     scope = next((place for place in places if isinstance(place, str)), cwd or ".")
-    return search_deed("name", _name(pattern), (scope,), frozenset()) if isinstance(pattern, str) else None
+    options = frozenset(f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name))
+    return search_deed("name", _name(pattern), (scope,), options) if isinstance(pattern, str) else None
 
 
 def _name(pattern: str) -> str:

@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from agreement.arguments import fold_text
-from agreement.deeds import Deed, create_intent, list_deed, read_deed
-from agreement.pipelines import found_by, normal_pipeline, without_cat, without_xargs
+from agreement.canonical import end_key
+from agreement.deeds import Deed, create_intent, if_before_works, list_deed, read_deed
+from agreement.pipelines import found_by, normal_pipeline, patch_way, without_cat, without_xargs
 from agreement.searches import GREPS, search_of
 from agreement.shell_key import Placed, placed_commands, shell_form
 from agreement.test_targets import test_deed
@@ -54,7 +55,8 @@ def shell_deeds(line: str, cwd: str | None, total_of: Callable[[str], int | None
     pipelines = _pipelines(placed)
     if pipelines is None:
         return (_whole(placed, shell_form(line, cwd)),)
-    return tuple(_pipeline_deed(pipeline, total_of) for pipeline in pipelines)
+    deeds = [_pipeline_deed(pipeline, total_of) for pipeline in pipelines]
+    return if_before_works(deeds, [pipeline[0].command.joiner for pipeline in pipelines])
 
 
 def _unreadable(line: str, cwd: str | None) -> Deed:
@@ -163,7 +165,7 @@ def _other(commands: Sequence[Simple], effects: _Effects, folder: str) -> Deed:
     decisive = _decides(judged, commands)
     intent = _intent(judged, parts, commands, folder)
     if judged.operation == Operation.FINISH:
-        parts, intent = ("finish",), ("finish",)
+        parts = intent = (end_key(judged.operation, judged),)
     return Deed(judged.operation, ("run", parts), intent, judged.mutating, decisive=decisive, setup=setup)
 
 
@@ -171,8 +173,10 @@ def _decides(judged: Effect, commands: Sequence[Simple]) -> bool:
     """True where the intent says what is done: not which files git takes or gives back, nor what a pipe or a
     variable names."""
     if judged.operation == Operation.VCS:
-        return not judged.mutating or judged.target == "git commit"
+        return not judged.mutating or judged.target in ("git commit", "git commit --amend")
     if judged.operation not in (Operation.EDIT, Operation.CREATE, Operation.FINISH):
+        return False
+    if judged.target is None and judged.operation != Operation.FINISH:
         return False
     return "$" not in (judged.target or "") and all(command.argv[:1] != ("xargs",) for command in commands)
 
@@ -190,7 +194,8 @@ def _intent(judged: Effect, parts: Sequence[Any], commands: Sequence[Simple], fo
             done, through = through[0], through[1:]
         drawn = commands[0].argv[:1] if commands[0].argv[:1] in DRAWING else ()
         tests = _tests_of_changed(commands[0]) if judged.mutating else ()
-        return (str(judged.operation), join_path(folder, judged.target), *done, *drawn, *through, *tests)
+        path = join_path(folder, judged.target)
+        return (str(judged.operation), path, *done, *drawn, *through, *tests, *patch_way(commands))
     scripted = judged.operation != Operation.RUN or _SUBCOMMAND.search(judged.target or "")
     if scripted:
         changes = ("changes",) if judged.operation == Operation.VCS and judged.mutating else ()

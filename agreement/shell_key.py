@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from agreement.options import options_in_order
 from harnesses.bash_tree import bash_words
 from harnesses.shell import Simple, parse_command
-from harnesses.shell_operations import join_path
+from harnesses.shell_operations import join_path, unwrap
 from records.quick_init import quick_init
 
 _NO_EFFECT_REDIRECTS = frozenset({("2>&", "1")})
@@ -18,6 +19,11 @@ _SUBSHELL = frozenset("()")
 _ON = frozenset({"", "&&", ";"})
 _MOVES = (("cd",), ("pushd",), ("popd",), ("chdir",))
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_NPM_TEST = (["npm", "run", "test"], ["pnpm", "run", "test"])
+_COMMITS = re.compile(r"(?:-n?|--max-count=)(\d+)")
+_PRINT = (("echo",), ("printf",))
+_TAKE_PATTERN = tuple((name,) for name in ("grep", "egrep", "fgrep", "zgrep", "rg", "sed", "awk", "perl"))
+_BEFORE_TEXTS = frozenset({"-e", "--regexp", "-m", "--message"})
 _PLAIN_PATH = re.compile(r"^[\w./@+-]+$")
 
 
@@ -122,15 +128,65 @@ def _normal(command: Simple, joiner: str, folder: str) -> Simple:
     if redirects and command.writes_to is None:
         redirects = tuple([each for each in redirects if each not in _NO_EFFECT_REDIRECTS])
     argv = _argv_form(command.argv, folder)
-    return Simple(argv, joiner, command.keywords, command.assignments, redirects, command.heredoc)
+    assignments = _unordered(command.assignments) if argv else command.assignments
+    return Simple(argv, joiner, command.keywords, assignments, redirects, command.heredoc)
+
+
+def _unordered(assignments: tuple[str, ...]) -> tuple[str, ...]:
+    """Assignments before a command in alphabetical order, where none could need another."""
+    if len(assignments) < 2 or any(sign in each for each in assignments for sign in "$`+"):
+        return assignments
+    names = {each.partition("=")[0] for each in assignments}
+    return tuple(sorted(assignments)) if len(names) == len(assignments) else assignments
 
 
 def _argv_form(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if not argv:
         return argv
     program = posixpath.basename(argv[0]) if argv[0].startswith(("/bin/", "/usr/bin/")) else argv[0]
-    words = [_operand(word, folder) if "/" in word else word for word in argv[1:] if word != "--no-pager"]
+    told = [word for word in argv[1:] if word != "--no-pager"]
+    texts = _texts(argv) if any("/" in word for word in told) else 0
+    operand = _copied if unwrap(argv)[:1] == ("rsync",) else _operand
+    words = [
+        word if number < texts or "/" not in word or before in _BEFORE_TEXTS else operand(word, folder)
+        for number, (before, word) in enumerate(zip([program, *told], told, strict=False))
+    ]
+    if program == "git":
+        words = _git_words(words)
+    if [program, *words[:2]] in _NPM_TEST:
+        words = words[1:]
     return (program, *options_in_order(program, tuple(words)))
+
+
+def _git_words(words: Sequence[str]) -> list[str]:
+    """The words of `git diff` and `git log` in one spelling: `--cached`, and a count of commits as `-n 1`."""
+    verb = words[0] if words else ""
+    if verb == "diff":
+        return ["--cached" if word == "--staged" else word for word in words]
+    end = words.index("--") if "--" in words else len(words)
+    spelled: list[str] = []
+    for number, word in enumerate(words):
+        count = _COMMITS.fullmatch(word) if verb == "log" and number < end else None
+        spelled += ["-n", count[1]] if count else [word]
+    return spelled
+
+
+def _texts(argv: tuple[str, ...]) -> int:
+    """How many of the first words are a text or a pattern, so no path however they look."""
+    words = unwrap(argv)
+    wrapping = len(argv) - len(words)
+    if words[:1] in _PRINT:
+        return len(argv)
+    if words[:1] not in _TAKE_PATTERN:
+        return 0
+    first = (at for at, word in enumerate(words[1:], 1) if not word.startswith("-") and not word.isdigit())
+    return wrapping + next(first, 0)
+
+
+def _copied(word: str, folder: str) -> str:
+    """A path of `rsync`, which copies what is in a folder where a slash is behind it, else the folder."""
+    path = _operand(word, folder)
+    return path + "/" if word.endswith("/") and not path.endswith("/") else path
 
 
 def _operand(word: str, folder: str) -> str:

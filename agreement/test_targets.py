@@ -9,7 +9,7 @@ from harnesses.shell_operations import join_path
 from harnesses.vocabulary import Operation
 
 _SAYS_MORE_OR_LESS = re.compile(
-    r"-[vqxsl]+|-r[A-Za-z]+|--(?:verbose|quiet|exitfirst|no-header|no-summary|color|tb|durations|maxfail|"
+    r"-[vqxsl]+|-r[fEsxXpPwaAN]+|--(?:verbose|quiet|exitfirst|no-header|no-summary|color|tb|durations|maxfail|"
     r"capture|disable-warnings|showlocals|nocapture|silent|info|stacktrace|console)(?:=.*)?|-p|no:\S+|-B|-ntp"
 )
 _WITH_VALUE = frozenset({"-k", "-m", "-run", "--run", "-t", "--filter", "-Dtest", "-pl", "-count"})

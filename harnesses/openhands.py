@@ -132,7 +132,7 @@ def _rules() -> dict[str, ToolRule]:
         "grep": ToolRule(op.SEARCH, ("pattern",), paths=("path",), ignored=chat),
         "think": ToolRule(op.PLAN, ignored=chat),
         "task_tracker": ToolRule(op.PLAN, ("command",), ignored=chat),
-        "finish": ToolRule(op.FINISH, ignored=chat),
+        "finish": ToolRule(op.FINISH, ("task_completed",), ignored=chat),
         "browser": web,
         "browse": web,
         "browse_interactive": web,

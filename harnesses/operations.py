@@ -26,6 +26,7 @@ _NO_SUFFIX = frozenset({"makefile", "dockerfile", "license", "readme", "changelo
 _BEHIND = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\"'*_)]"
 """Blanks, quotes and marks that may stand behind a question mark at the end."""
 _MAX_TARGET = 300
+_DONE = frozenset({"true", "yes", "1"})
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 _PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
@@ -41,7 +42,8 @@ def operation_of(action: Action, harness: str) -> Operation:
 
 
 def target_of(action: Action, harness: str) -> str | None:
-    """The file, pattern, test or command the action is about, paths normalised; None where unclear."""
+    """The file, pattern, test or command the action is about, paths normalised; None where unclear. Of an
+    end with less than the task done it is what the agent says of it (`false`, `partial`, `forfeit`)."""
     return operation_and_target(action, harness)[1]
 
 
@@ -88,7 +90,10 @@ def _effect_of(name: str, given: str, harness: str) -> Effect:
     if rule.reading == "editor":
         return _editor_effect(arguments, rule)
     mutating = rule.operation not in READ_ONLY and rule.operation != Operation.ASK
-    return Effect(rule.operation, _first_target(arguments, rule), mutating)
+    target = _first_target(arguments, rule)
+    if rule.operation == Operation.FINISH and target is not None:
+        target = None if target.lower() in _DONE else target.lower()
+    return Effect(rule.operation, target, mutating)
 
 
 def command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:

@@ -45,12 +45,17 @@ _MARK = re.compile(r"\x00(\d+)\x00")
 _TABS = re.compile(r"(?m)^\t+")
 _EXPANDED = re.compile(r"[$`\\]")
 _LITERAL = re.compile(
-    r"""'[^']*(?:[*?\[~]|\{[^'}]*(?:,|\.\.))|"[^"]*(?:[*?\[~]|\{[^"}]*(?:,|\.\.))|\\[*?\[{~]"""
+    r"""'[^']*(?:[*?\[]|\{[^'}]*(?:,|\.\.))|"[^"]*(?:[*?\[]|\{[^"}]*(?:,|\.\.))|\\[*?\[{]|\A['"\\]~"""
 )
 _WITH_FILES = (
     "cat chmod chown cp du head less ln ls mkdir more mv nl rm rmdir stat tail tee touch truncate wc"
 )
 _OF_FILES = frozenset(_WITH_FILES.split())
+_PATTERN_FIRST = frozenset("grep egrep fgrep zgrep rg sed perl awk".split())  # noqa: SIM905
+_BEFORE_PATTERN = frozenset("-e -E -g -m -t --include --exclude --exclude-dir --glob --iglob".split())  # noqa: SIM905
+_GIT_OF_FILES = frozenset("add rm mv checkout restore reset diff log show commit stash ls-files".split())  # noqa: SIM905
+_PRINTED = frozenset({"echo", "printf"})
+_ONE_QUOTED = re.compile(r"""'[^']*'|"[^"\\$`']*\"""")
 _Body = tuple[str, bool]
 """A here-document, and whether the shell expands something in it."""
 
@@ -108,7 +113,7 @@ class _Building:
             self.heredoc, expanded = bodies[int(whole[1])]
             self.redirects += [("<<", "expanded")] if expanded else []
             return
-        word = token if self._names_one_file(token) else unquote(token)
+        word = _in_quotes(token) if self._is_no_pattern(token) else unquote(token)
         if bodies:
             word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])][0], word)
         if self.pending:
@@ -117,11 +122,20 @@ class _Building:
         else:
             self.words.append(word)
 
-    def _names_one_file(self, token: str) -> bool:
-        """True for a file name with a quoted `*`: without its quotes it would read as a pattern of names."""
+    def _is_no_pattern(self, token: str) -> bool:
+        """True for a file name or a text with a quoted `*`: without its quotes it would read as a pattern of
+        names. What a program reads as a pattern itself is none."""
         if not _LITERAL.search(token):
             return False
-        return bool(self.pending) or not _OF_FILES.isdisjoint(self.words)
+        words = self.words
+        if self.pending or not _OF_FILES.isdisjoint(words) or not _PRINTED.isdisjoint(words[:2]):
+            return True
+        if not words or words[-1] in _BEFORE_PATTERN or token.startswith("-"):
+            return False
+        if "git" in words[:2]:
+            return not _GIT_OF_FILES.isdisjoint(words) and (words[-1] == "--" or words[-1][:1] != "-")
+        program = next((at for at, word in enumerate(words) if word in _PATTERN_FIRST), len(words))
+        return any(word[:1] != "-" and not word.isdigit() for word in words[program + 1 :])
 
     def finish(self) -> Simple | None:
         """The command; None where nothing of it came."""
@@ -209,6 +223,13 @@ def unquote(word: str) -> str:
         single or (_ESCAPED.sub(_first, double) if "\\" in double else double) or escaped or plain
         for single, double, escaped, plain in parts
     )
+
+
+def _in_quotes(token: str) -> str:
+    """A word with the quotes that it needs, whichever it was given."""
+    if not _ONE_QUOTED.fullmatch(token) or "$" in token or "`" in token:
+        return token
+    return f"'{token[1:-1]}'"
 
 
 def _first(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from harnesses.shell import Simple, parse_command
 from harnesses.shell_tables import (
+    FORFEIT,
     GIT_READS,
     HAND_IN,
     INTERPRETERS,
@@ -38,6 +39,8 @@ _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i")
 _LINES = re.compile(r"[\d,:$]+p?")
 _PYTHON = re.compile(r"python[\d.]*")
+_ONLY_TOLD = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
+"""What makes `git apply` and `git commit` only say what they would do."""
 UNREADABLE = Effect(Operation.RUN, None, True)
 
 
@@ -154,7 +157,7 @@ def _program_effect(program: str, words: tuple[str, ...], folder: str) -> Effect
     if operation is None or (program == "gofmt" and "-w" not in words):
         return Effect(Operation.RUN, _run_target(words, folder), program not in SET_UP)
     if operation == Operation.FINISH:
-        return Effect(operation, None, True)
+        return Effect(operation, FORFEIT if program == "exit_forfeit" else None, True)
     return Effect(operation, _target(operation, program, words, folder), operation not in QUIET)
 
 
@@ -187,8 +190,11 @@ def _git_effect(words: tuple[str, ...], folder: str) -> Effect:
     verb = rest[0] if rest else ""
     if verb == "grep":
         return Effect(Operation.SEARCH, next(iter(_operands(tuple(rest))), None), False)
-    if verb == "apply":
+    if verb == "apply" and _ONLY_TOLD.isdisjoint(rest):
         return Effect(Operation.EDIT, _last_path(words, folder), True)
+    if verb in ("apply", "commit"):
+        way = next((word for word in rest if word in _ONLY_TOLD or word == "--amend"), "")
+        return Effect(Operation.VCS, f"git {verb} {way}".strip(), way not in _ONLY_TOLD)
     quiet = verb in GIT_READS or (verb in ("branch", "tag", "remote", "stash", "config") and _lists(rest))
     return Effect(Operation.VCS, f"git {verb}".strip(), not quiet)
 

@@ -25,6 +25,9 @@ PROGRAMS = {name: operation for operation, names in _NAMES.items() for name in n
 HAND_IN = (("echo", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"), ("echo", "MINI_SWE_AGENT_FINAL_OUTPUT"))
 """First words of a command line that ends a run of mini-swe-agent."""
 
+FORFEIT = "forfeit"
+"""What an end that gives the task up is about."""
+
 QUIET = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operation.WEB})
 """Operations of shell commands that change nothing."""
 

@@ -5,6 +5,7 @@ configurations of 1.x). In our own words, after recorded runs and the public doc
 (https://swe-agent.com).
 """
 
+from harnesses.shell_tables import FORFEIT
 from harnesses.tool_specs import by_name, integer, items, stand_in, text
 from harnesses.vocabulary import Harness, Operation, ToolRule
 
@@ -104,7 +105,7 @@ def _rules() -> dict[str, ToolRule]:
         "bash": ToolRule(op.RUN, ("command",), "shell", ignored=("timeout",)),
         "str_replace_editor": ToolRule(op.EDIT, ("path",), "editor", paths=("path",)),
         "submit": ToolRule(op.FINISH),
-        "exit_forfeit": ToolRule(op.FINISH),
+        "exit_forfeit": ToolRule(op.FINISH, standing=FORFEIT),
         "open": window,
         "goto": window,
         "set_cursors": window,
