@@ -192,16 +192,32 @@ def read_manifest(folder: Path) -> Manifest:
         raise ReleaseError(f"{path} is no manifest of this version ({where})", "schema 1") from error
 
 
-def check_files(folder: Path, manifest: Manifest) -> None:
+def check_files(folder: Path, manifest: Manifest, do: str = "release it anew") -> None:
     """Raises ReleaseError where a table of a release is missing or not what was written."""
     for path, digest in _digests(manifest.model_dump()):
         file = folder / path
         if not file.is_file():
-            raise ReleaseError(f"{file} is missing", "the release as it was written", "release it anew")
-        with file.open("rb") as handle:
-            found = hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-        if found != digest:
-            raise ReleaseError(f"{file} was changed", "the release as it was written", "release it anew")
+            raise ReleaseError(f"{file} is missing", "the release as it was written", do)
+        if _digest_of(file) != digest:
+            raise ReleaseError(f"{file} was changed", "the release as it was written", do)
+
+
+def restore_files(folder: Path, manifest: Manifest, fresh: Path) -> None:
+    """Moves tables out of `fresh`, where the same content was just written, into the place of those that are
+    missing from a release or changed. Raises ReleaseError where one cannot be restored so."""
+    for path, digest in _digests(manifest.model_dump()):
+        there, again = folder / path, fresh / path
+        if there.is_file() and _digest_of(there) == digest:
+            continue
+        if again.is_file() and _digest_of(again) == digest:
+            there.parent.mkdir(parents=True, exist_ok=True)
+            again.replace(there)
+    check_files(folder, manifest, f"remove {folder} and release it anew")
+
+
+def _digest_of(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def _digests(value: Any) -> Iterator[tuple[str, str]]:

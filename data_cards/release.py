@@ -13,7 +13,8 @@ from pathlib import Path
 
 from data_cards.card import render_card
 from data_cards.compare import compare_rows
-from data_cards.manifest import MANIFEST, GateEntry, Manifest, read_manifest
+from data_cards.hub_card import check_card
+from data_cards.manifest import MANIFEST, GateEntry, Manifest, read_manifest, restore_files
 from data_cards.report import write_report
 from data_cards.spec import ReleaseSpec
 from data_cards.split_writer import SplitOf, all_train
@@ -64,7 +65,8 @@ def write_release(
 
     The tables, the card and the manifest are written to a temporary folder beside the version and
     renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
-    latest version's, in whatever order, gives that version back. Without a pair nothing is written. `steps`
+    latest version's, in whatever order, gives that version back, with tables and a card that it lacks or
+    that were changed put back. Without a pair nothing is written. `steps`
     are what the views `prm` and `soft` hold beside pairs. `split_of` says the split of a trace by its id.
     `finished` puts into `spec` what is known once all of `kept` were read.
 
@@ -94,14 +96,17 @@ def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None
     versions = versions_in(folder.parent)
     latest = versions[-1] if versions else None
     rows = written.tallies.rows
-    if latest and read_manifest(folder.parent / latest).content_fingerprint == written.fingerprint:
+    found = read_manifest(folder.parent / latest) if latest else None
+    if latest and found and found.content_fingerprint == written.fingerprint:
+        restore_files(folder.parent / latest, found, folder)
+        _restore_card(folder.parent / latest, spec, found, written)
         if gate is not None:
             gate(folder.parent / latest)
         return Release(folder.parent / latest, latest, rows, False, written.fingerprint)
     version = spec.version or next_version(latest, created, spec.major)
     _check_free(folder.parent, version, versions)
     last = folder.parent / latest if latest else None
-    earlier = read_manifest(last).changes if last else ()
+    earlier = found.changes if found else ()
     since = compare_rows(last, folder, whole=False) if last else None
     manifest = build_manifest(spec, version, created, written, earlier, since)
     _describe(spec, folder, manifest, written)
@@ -118,6 +123,17 @@ def _describe(spec: ReleaseSpec, folder: Path, manifest: Manifest, written: Writ
     card = render_card(spec, manifest, written.tallies)
     (folder / "README.md").write_text(card, encoding="utf-8")
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def _restore_card(folder: Path, spec: ReleaseSpec, manifest: Manifest, written: Written) -> None:
+    """Writes the card again where it is missing or lacks what the Hub or a reader needs."""
+    try:
+        check_card(folder, manifest)
+    except ReleaseError:
+        card = folder / "README.md"
+        fresh = card.with_suffix(".tmp")
+        fresh.write_text(render_card(spec, manifest, written.tallies), encoding="utf-8")
+        fresh.replace(card)
 
 
 def _check_free(folder: Path, version: str, versions: list[str]) -> None:

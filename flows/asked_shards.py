@@ -104,16 +104,32 @@ def _write(
     """The replies of a shard and what came of its decisions, written and counted."""
     steps = {decision.step_id for decision in decisions}
     fresh = [reply for reply in result.replies if reply.step_id in steps]
+    summary = _failures(work, shard, fresh, result)
     replies = write_replies(work, shard.source, shard.trace_ids, fresh)
     outcomes = with_outcomes(decisions, result.not_asked)
     if value is not None:
         outcomes = value.with_looks(outcomes, fresh)
     write_decisions(work, shard.source, shard.trace_ids, outcomes)
-    summary = Summary(failures=Counter(reply.failure for reply in fresh if reply.failure is not None))
     for decision in decisions:
         _count(summary, decision, result.not_asked.get((decision.step_id, decision.teacher)))
     summary.stopped = result.stopped if summary.left_over else None
     return replies, summary
+
+
+def _failures(
+    work: Workspace, shard: Shard, fresh: Sequence[TeacherReply], result: "ReplayResult"
+) -> Summary:
+    """The failures of a shard; of what was sent now the answers and the failures, and those of questions
+    that no reply in the workspace is to yet."""
+    summary = Summary(failures=Counter(reply.failure for reply in fresh if reply.failure is not None))
+    sent = [reply for reply in fresh if reply.request_key in result.sent]
+    failed = [reply for reply in sent if reply.failure is not None]
+    summary.answered_now = len(sent) - len(failed)
+    summary.failed_now = Counter(reply.failure for reply in failed if reply.failure is not None)
+    if failed:
+        known = {reply.request_key for reply in stored_replies(work, shard.trace_ids)}
+        summary.failed_first = sum(reply.request_key not in known for reply in failed)
+    return summary
 
 
 def _count(summary: Summary, decision: Decision, why_not: str | None) -> None:

@@ -145,11 +145,14 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False, new_r
 
 
 def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
-    """Ends the process with 1 where calls went out and no question of the run has an answer, an earlier one
-    included: a schedule must be able to tell."""
-    wanted = summary.asked * settings.replay.samples
-    if summary.calls and wanted and sum(summary.failures.values()) >= wanted:
-        kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failures.most_common())
+    """Ends the process with 1 where questions were sent and none of them was answered, so that a schedule
+    hears of an outage. Those that failed in an earlier run and failed again are none, where every other
+    question of the run has its answer."""
+    if not summary.calls or not summary.failed_now or summary.answered_now:
+        return
+    bare = sum(summary.failures.values()) >= summary.asked * settings.replay.samples
+    if summary.failed_first or summary.left_over or bare:
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failed_now.most_common())
         sys.stderr.write(f"tracemill: teachers were asked and none answered ({kinds})\n")
         sys.exit(1)
 

@@ -21,6 +21,7 @@ _GATE = ("way", "20 %", "30 %", "40 %", "50 %", "60 %", "area", "of gap", "USD a
 _GATE_AT = (0.2, 0.3, 0.4, 0.5, 0.6)
 _BETWEEN = ("early stopping", "USD of all", "cheaper", "USD of tiered", "recall")
 _MOST_CELLS = 10
+_LONG = 1e6  # figures from here on are told with an exponent
 _MOST_FAMILIES = 12
 
 
@@ -146,9 +147,9 @@ def _totals(totals: dict[str, Any], what: str) -> str:
 def _figure(value: Any) -> str:
     if value is None:
         return "-"
-    return (
-        f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-    )
+    if isinstance(value, float):
+        return f"{value:.3f}" if abs(value) < _LONG else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _print(

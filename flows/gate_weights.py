@@ -17,7 +17,7 @@ from records.identity import digest
 from records.reply import Decision
 from records.rows import decisions_from_table, votes_from_table
 from records.workspace import Workspace
-from teachers.gate import WORTH
+from teachers.gate import TAKEN
 from teachers.gate_belief import Belief, Row, learned
 from teachers.gate_stages import Stages, price_that_keeps, stage_of
 from teachers.gate_stop import NOT_WORTH_ON
@@ -53,7 +53,7 @@ class Experience:
         """The steps among these that were asked and have a verdict, or ended before they could have one."""
         steps: dict[str, list[Decision]] = {}
         for decision in decisions:
-            if decision.reason == WORTH and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
+            if decision.reason in TAKEN and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
                 self._hear(decision.step_id, decision.teacher, decision.outcome == HEARD)
             if decision.verdict == "ask" and decision.features:
                 steps.setdefault(decision.step_id, []).append(decision)

@@ -42,6 +42,7 @@ from flows.stock import refuse_unreadable, report_of, take_stock
 from flows.summary import ReleaseOutcome, Summary
 from flows.training_work import train_after_release
 from flows.unsaid import said, unsaid
+from flows.voting import vote_version
 from ingesters.sources import SourceFile
 from records.reply import TeacherReply
 
@@ -71,7 +72,7 @@ def _label(
     ready: Prepared, shard: Shard, asking: Asking | None, replies: list[TeacherReply], summary: Summary
 ) -> Summary:
     made = make_pairs(shard.shown, replies, ready.policy)
-    write_labels(ready.work, shard.source, shard.trace_ids, made)
+    write_labels(ready.work, shard.source, shard.trace_ids, made, vote_version(ready.settings))
     if asking is not None:
         asking.learn(stored_decisions(ready.work, shard.trace_ids), made.votes)
     summary.add(made.summary)

@@ -15,7 +15,7 @@ from records.reply import Decision, FailureKind
 from records.rows import decisions_from_table
 from records.workspace import Workspace
 from teachers.build import build_teachers
-from teachers.gate import NOT_SAMPLED, NOT_WORTH
+from teachers.gate import NOT_SAMPLED, PASSED_OVER
 from teachers.prices import Price
 from teachers.schedule import NOT_NEEDED
 
@@ -109,7 +109,7 @@ def run_figures(
             calls=sum(one.reading for one in calls.values()),
         ),
         stopping=_saved(spared, means),
-        gate=_saved((d for d in decisions if d.reason in (NOT_WORTH, NOT_SAMPLED)), means),
+        gate=_saved((d for d in decisions if d.reason in PASSED_OVER | {NOT_SAMPLED}), means),
         teachers=tuple(one.figures(name, tries.get(name, {})) for name, one in sorted(calls.items())),
     )
 

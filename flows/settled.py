@@ -8,6 +8,7 @@ nothing.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
@@ -76,6 +77,7 @@ class Settled:
         kept = Summary.from_json(summary.to_json())
         kept.calls, kept.reused = 0, summary.asked  # bought by then, whoever asks
         kept.unpriced_calls, kept.unpriced_usd = 0, 0.0
+        kept.answered_now, kept.failed_now, kept.failed_first = 0, Counter(), 0
         value = {
             "batch": _batch(trace_ids),
             "version": self._version,

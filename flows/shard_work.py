@@ -203,17 +203,20 @@ def pair_kind(pair: DPOPair) -> str:
     return f"{pair.label_source}: {pair.chosen_operation} over {pair.rejected_operation}"
 
 
-def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: Labelled) -> None:
-    """Write pairs and votes of a shard; a shard without any replaces what these traces had."""
+def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: Labelled, vote: str) -> None:
+    """Write pairs and votes of a shard; a shard without any replaces what these traces had. `vote` names
+    the vote they follow (`flows.voting.vote_version`)."""
     some = frozenset(trace_ids)
     if made.pairs or any(work.current("pairs", some)):
         pairs = sorted(made.pairs, key=lambda pair: pair.pair_id)
-        work.write("pairs", pairs_to_table(pairs), trace_ids, source, today())
-    write_votes(work, source, trace_ids, made.votes)
+        work.write("pairs", pairs_to_table(pairs), trace_ids, source, today(), vote)
+    write_votes(work, source, trace_ids, made.votes, vote)
 
 
-def write_votes(work: Workspace, source: str, trace_ids: Sequence[str], votes: Sequence[StepVotes]) -> None:
+def write_votes(
+    work: Workspace, source: str, trace_ids: Sequence[str], votes: Sequence[StepVotes], vote: str
+) -> None:
     """Write the votes of a shard in place of those these traces had."""
     if votes or any(work.current("votes", frozenset(trace_ids))):
         ordered = sorted(votes, key=lambda step: step.step_id)
-        work.write("votes", votes_to_table(ordered), trace_ids, source, today())
+        work.write("votes", votes_to_table(ordered), trace_ids, source, today(), vote)

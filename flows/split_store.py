@@ -44,14 +44,14 @@ class Grown:
         key, path = workspace_key(work.root / "redaction.key"), work.root / "splits" / f"{name}.json"
         if not path.exists():
             return cls(key, path)._caught_up(work.releases_dir / name)
-        value: Any = read_json_file(path)
         try:
+            value: Any = read_json_file(path)
             if value["schema"] != _SCHEMA:
                 raise ValueError
             tasks = {name: _signature(text) for name, text in value["tasks"].items()}
             rows = frozenset(value["rows"])
             found = cls(key, path, int(value["major"]), value["version"], dict(value["sides"]), tasks, rows)
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (WorkspaceError, KeyError, TypeError, ValueError, AttributeError):
             raise WorkspaceError(
                 f"{path} does not say which side rows are on",
                 "a file of tracemill's",

@@ -35,7 +35,7 @@ from flows.shard_work import (
 from flows.split_release import reduced_and_split
 from flows.standing import measured_policy, standing_report
 from flows.summary import ReleaseOutcome, Summary
-from flows.voting import policy_of
+from flows.voting import policy_of, require_labels, vote_version
 from privacy.redact import TODAYS_RULES, Rules
 from records.errors import ConfigError
 from records.trace_rows import traces_from_table
@@ -46,10 +46,15 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def _stage(settings: RunSettings, command: str, new_run: bool = False) -> Iterator[tuple[Workspace, str]]:
-    """The workspace and a run for one stage: an unfinished one is taken up, but with `new_run`."""
+def _stage(
+    settings: RunSettings, command: str, new_run: bool = False, labelled: bool = False
+) -> Iterator[tuple[Workspace, str]]:
+    """The workspace and a run for one stage: an unfinished one is taken up, but with `new_run`. Raises
+    WorkspaceError where it has to be `labelled` and is so by another vote than that of the settings."""
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work):
+        if labelled:
+            require_labels(work, settings)
         run_id, _ = start_run(work, settings.fingerprint(), command, new_run)
         yield work, run_id
 
@@ -107,7 +112,7 @@ def _ask_batches(
             total.add(summary)
             if asking.gate is not None:
                 votes = make_pairs(shard.shown, replies, policy_of(asking.settings), hindsight=False).votes
-                write_votes(work, shard.source, shard.trace_ids, votes)
+                write_votes(work, shard.source, shard.trace_ids, votes, vote_version(asking.settings))
                 asking.learn(stored_decisions(work, shard.trace_ids), votes)
     asking.book(total)
     total.gate = gate_report(work, asking.settings)
@@ -138,7 +143,7 @@ def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summar
         for source, ids in stored_batches(work):
             shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
             made = make_pairs(shown, stored_replies(work, ids), policy)
-            write_labels(work, source, ids, made)
+            write_labels(work, source, ids, made, vote_version(settings))
             total.add(made.summary)
         total.standing = standing_report(work)
         write_manifest(work, run_id, "pairs", total.to_json())
@@ -147,9 +152,10 @@ def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summar
 
 
 def account_of_losses(settings: RunSettings) -> dict[str, Any]:
-    """What a release would keep and drop of the workspace's pairs; writes the account alone."""
+    """What a release would keep and drop of the workspace's pairs; writes the account alone.
+    Raises WorkspaceError where pairs are those of another vote."""
     normalizer = make_normalizer(settings)
-    with _stage(settings, "normalize") as (work, run_id):
+    with _stage(settings, "normalize", labelled=True) as (work, run_id):
         renewer, fitting = make_renewer(work, settings), make_fitting(settings)
         reduced, split = reduced_and_split(work, settings, normalizer, renewer)
         for _ in fitting.pairs(with_states(work, reduced.normalized.kept, renewer)):
@@ -161,9 +167,10 @@ def account_of_losses(settings: RunSettings) -> dict[str, Any]:
 
 
 def release_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> ReleaseOutcome:
-    """The workspace's pairs as a release, as `rules` redact it."""
+    """The workspace's pairs as a release, as `rules` redact it. Raises WorkspaceError where pairs are
+    those of another vote."""
     normalizer = make_normalizer(settings)
-    with _stage(settings, "release") as (work, run_id):
+    with _stage(settings, "release", labelled=True) as (work, run_id):
         summary = _summary_of(work)
         summary.standing = standing_report(work)
         renewer = make_renewer(work, settings, rules)

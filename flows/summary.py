@@ -39,6 +39,12 @@ class Summary:
     calls: int = 0
     reused: int = 0
     failures: Counter[str] = field(default_factory=Counter)
+    """Questions without an answer, by kind; those whose failure is kept like an answer among them."""
+    answered_now: int = 0
+    """Questions that were sent and answered; `failed_now` those that were sent and not."""
+    failed_now: Counter[str] = field(default_factory=Counter)
+    failed_first: int = 0
+    """Of those that failed, the ones that no earlier run had asked."""
     spent_usd: float = 0.0
     held_usd: float = 0.0
     held_calls: int = 0

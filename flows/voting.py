@@ -1,14 +1,17 @@
 """The vote of a configuration, and the referee it gives a replay."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 from agreement.policy import Policy
 from agreement.settling import Referee, Stop
 from flows.settings import RunSettings
+from records.errors import WorkspaceError
 from records.families import UNKNOWN
+from records.identity import StepId, canonical_json, digest
 from records.reply import Decision
+from records.workspace import Workspace
 from teachers.gate_stop import ValueStop
 from teachers.settings import TeacherSettings
 
@@ -23,6 +26,32 @@ TOO_FEW = "too few families may vote"
 def policy_of(settings: RunSettings) -> Policy:
     """The vote of a configuration."""
     return settings.agreement.rule()
+
+
+def vote_version(settings: RunSettings) -> str:
+    """What the vote of a configuration is, as shards of pairs and votes name it. Counts that a workspace
+    fills in (`flows.standing.measured_policy`) are no part of it."""
+    return digest("vote", canonical_json(asdict(policy_of(settings))), size=8)
+
+
+def require_labels(work: Workspace, settings: RunSettings) -> None:
+    """Raises WorkspaceError where pairs or votes of teachers follow another vote than that of the settings.
+    Hindsight pairs rest on no vote, and a shard that names none is taken as it is."""
+    wanted = vote_version(settings)
+    for name, column in (("pairs", "label_source"), ("votes", "verdict")):
+        for shard, traces in work.speaking(name):
+            if not traces or work.made_by(name, shard) in ("", wanted):
+                continue
+            rows = work.read(name, shard, ("step_id", column)).to_pylist()
+            if any(
+                row[column] != "hindsight" and StepId.parse(row["step_id"]).trace_id in traces for row in rows
+            ):
+                raise WorkspaceError(
+                    f"{work.root} holds {name} of another [agreement] than this configuration's",
+                    "those of this one",
+                    "give the configuration they were made with, or make them anew with `tracemill pairs`: "
+                    "that sends and costs nothing",
+                )
 
 
 def referee_of(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:

@@ -33,7 +33,7 @@ def drop_traces(work: Workspace, name: str, traces: frozenset[str]) -> int:
         removed += table.num_rows - kept.num_rows
         if covered - traces:
             place = Path(shard.path).parent
-            fresh = work.write_file(name, kept, sorted(covered - traces), place)
+            fresh = work.write_file(name, kept, sorted(covered - traces), place, work.made_by(name, shard))
             after = [*(s for s in after if s.path != fresh.path), fresh]
     if after != before:
         work.point(name, after)

@@ -101,13 +101,15 @@ class Workspace:
                 "restore it, or remove it and run again: what was bought is in the ledger",
             ) from None
 
-    def write(self, name: str, table: pa.Table, covers: Sequence[str], source: str, day: str) -> Shard:
+    def write(
+        self, name: str, table: pa.Table, covers: Sequence[str], source: str, day: str, made_by: str = ""
+    ) -> Shard:
         """Add a table as a shard that speaks for the traces in `covers`, and make it live.
 
         Writing the content of the newest live shard of these traces again adds nothing. `day` is
-        `YYYY-MM-DD`.
+        `YYYY-MM-DD`; `made_by` names the rule that the rows follow.
         """
-        shard = self.write_file(name, table, covers, shard_folder(name, source, day))
+        shard = self.write_file(name, table, covers, shard_folder(name, source, day), made_by)
         self.add(name, [shard])
         return shard
 
@@ -127,20 +129,24 @@ class Workspace:
         pointed = [{"path": s.path, "rows": s.rows, "bytes": s.bytes} for s in shards]
         write_json(self.root / name / "live.json", {"schema": SCHEMAS[name][0], "shards": pointed})
 
-    def write_file(self, name: str, table: pa.Table, covers: Sequence[str], folder: Path) -> Shard:
+    def write_file(
+        self, name: str, table: pa.Table, covers: Sequence[str], folder: Path, made_by: str = ""
+    ) -> Shard:
         """Write a table as a shard that is not live yet; `folder` is relative to the workspace."""
-        with self.writing(name, folder) as shard:
+        with self.writing(name, folder, made_by) as shard:
             shard.add(table, covers)
         assert shard.written is not None
         return shard.written
 
-    def writing(self, name: str, folder: Path) -> AbstractContextManager[ShardFile]:
+    def writing(self, name: str, folder: Path, made_by: str = "") -> AbstractContextManager[ShardFile]:
         """A shard to be written portion by portion, not live yet; `folder` is relative to the workspace."""
         metadata = {
             "tracemill.table": name,
             "tracemill.schema": str(SCHEMAS[name][0]),
             "tracemill.text": self.text,
         }
+        if made_by:
+            metadata["tracemill.made_by"] = made_by
         return writing_shard(self.root, folder, name, metadata)
 
     def covers(self, name: str, shard: Shard) -> frozenset[str]:
@@ -150,6 +156,10 @@ class Workspace:
             metadata = self._metadata(name, shard)
             known = self._covered[shard.path] = frozenset(json.loads(metadata[b"tracemill.covers"]))
         return known
+
+    def made_by(self, name: str, shard: Shard) -> str:
+        """The rule that the rows of a shard follow, "" where it names none."""
+        return self._metadata(name, shard).get(b"tracemill.made_by", b"").decode()
 
     def _metadata(self, name: str, shard: Shard) -> dict[bytes, bytes]:
         path = self.root / shard.path
@@ -175,14 +185,18 @@ class Workspace:
         """What the table says today, shard by shard, newest first: of each trace only the rows of the
         newest shard that covers it. `traces` limits it to those, `columns` to some columns, the one that
         names the trace among them."""
+        for shard, traces_of_it in self.speaking(name):
+            wanted = traces_of_it if traces is None else traces_of_it & traces
+            if wanted:
+                yield _of_traces(name, self.read(name, shard, columns), wanted)
+
+    def speaking(self, name: str) -> Iterator[tuple[Shard, frozenset[str]]]:
+        """The live shards of a table, newest first, each with the traces that no newer one covers."""
         done: set[str] = set()
         for shard in reversed(self.live(name)):
             wanted = self.covers(name, shard) - done
             done |= wanted
-            if traces is not None:
-                wanted &= traces
-            if wanted:
-                yield _of_traces(name, self.read(name, shard, columns), wanted)
+            yield shard, wanted
 
     def read(self, name: str, shard: Shard, columns: Sequence[str] | None = None) -> pa.Table:
         """One shard as a table of today's schema, or some of its columns."""

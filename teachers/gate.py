@@ -9,15 +9,24 @@ from records.identity import digest
 from records.reply import Decision
 from teachers.gate_value import Valued
 from teachers.question import Question
-from teachers.settings import GateSettings
+from teachers.settings import GatePolicy, GateSettings
 
 GATE_VERSION = "gate-4"
 STUDENT_FAMILY = "student family"
 NOT_SAMPLED = "not sampled"
-NOT_WORTH = "not worth its cost"
 ASKED = "every step"
 SAMPLED = "sampled"
-WORTH = "worth its cost"
+REASONS: Mapping[GatePolicy, tuple[str, str]] = {
+    "voi": ("worth its cost", "not worth its cost"),
+    "random": ("drawn", "not drawn"),
+    "first_k": ("among the first", "not among the first"),
+    "after_error": ("chosen, errors first", "not chosen, errors first"),
+    "entropy_only": ("among the least certain", "not among the least certain"),
+}
+"""By policy why a step is taken, and why another one is not."""
+WORTH, NOT_WORTH = REASONS["voi"]
+TAKEN = frozenset(taken for taken, _ in REASONS.values())
+PASSED_OVER = frozenset(left for _, left in REASONS.values())
 EXPLORED = "explored"
 """The reason of a step that every teacher is asked at, whatever the others said: figures on agreement and
 estimated totals rest on these steps."""
@@ -111,7 +120,8 @@ def _probability(settings: GateSettings, choice: Choice | None) -> float:
 
 def _reason(drawn: float, probability: float, settings: GateSettings, choice: Choice | None) -> str:
     if choice is not None:
-        return EXPLORED if drawn < settings.explore else WORTH if choice.taken else NOT_WORTH
+        taken, left = REASONS[settings.policy]
+        return EXPLORED if drawn < settings.explore else taken if choice.taken else left
     if drawn >= probability:
         return NOT_SAMPLED
     if drawn < probability * settings.explore:

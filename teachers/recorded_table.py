@@ -26,6 +26,7 @@ from records.message import Action, Message, ToolCall, ToolSpec
 from teachers.question import Question
 
 PRESENTATION = "recorded-1"
+_REWARDS = ("reward", "correct")
 _FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError, RecursionError)
 
 
@@ -44,7 +45,8 @@ class RecordedAnswer:
 @dataclass(frozen=True, slots=True)
 class RecordedState:
     """A state with the answers of the models that were asked there; `task_id` groups states of one task,
-    `depth` is the number of actions before it. `broken` has the models whose answer cannot be read."""
+    `depth` is the number of actions before it. `broken` has the models whose answer cannot be read,
+    `unrewarded` those whose reward is not finite and is left out."""
 
     state_id: str
     task_id: str
@@ -56,6 +58,7 @@ class RecordedState:
     harness: str = ""
     cwd: str | None = None
     broken: tuple[str, ...] = field(default=())
+    unrewarded: tuple[str, ...] = field(default=())
 
     def question(self, redact: Callable[[Message], Message], redaction: str) -> Question:
         """The state as a question, redacted by rules of this version."""
@@ -118,8 +121,10 @@ def recorded_rows(path: Path) -> Iterator[RecordedState | BrokenRow]:
 
 def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState | BrokenRow:
     try:
-        row = orjson.loads(line)
-    except ValueError:
+        row = _json_of(line)
+    except UnicodeEncodeError:
+        return BrokenRow(number, "half a surrogate pair")
+    except (ValueError, RecursionError):
         return BrokenRow(number, "no JSON")
     if not isinstance(row, dict) or not row:
         return BrokenRow(number, "no object")
@@ -130,6 +135,30 @@ def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState
         return _state(row, prefixes)
     except _FAULTS as error:
         return BrokenRow(number, f"{type(error).__name__}: {str(error)[:60]}")
+
+
+def _json_of(line: bytes) -> Any:
+    """The value of a line. Where it holds what JSON does not have (NaN, infinity, half a surrogate pair), an
+    action that does so beyond its reward is None. Raises UnicodeEncodeError where other text does, and
+    ValueError for what is no JSON."""
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        row = json.loads(line.decode("utf-8", "surrogatepass"))
+    if not isinstance(row, dict) or not isinstance(row.get("actions"), dict):
+        return row
+    json.dumps(row | {"actions": list(row["actions"])}, ensure_ascii=False).encode()
+    return row | {"actions": {model: _plain(given) for model, given in row["actions"].items()}}
+
+
+def _plain(given: Any) -> Any:
+    """An action as it is, None where what is done is no JSON."""
+    done = {k: v for k, v in given.items() if k not in _REWARDS} if isinstance(given, dict) else given
+    try:
+        json.dumps(done, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return None
+    return given
 
 
 def _prefixes(folder: Path) -> dict[str, str]:
@@ -176,6 +205,7 @@ def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState
         str(row.get("harness") or ""),
         row.get("cwd") if isinstance(row.get("cwd"), str) else None,
         tuple(broken),
+        tuple(model for model in answers if _is_endless(row["actions"][model])),
     )
 
 
@@ -248,8 +278,21 @@ def _answer(given: Mapping[str, Any]) -> RecordedAnswer:
 
 
 def _reward(given: Mapping[str, Any]) -> float | None:
-    for name in ("reward", "correct"):
+    for name in _REWARDS:
         value = given.get(name)
-        if isinstance(value, int | float) and math.isfinite(value):
+        if isinstance(value, int | float) and _is_finite(value):
             return float(value)
     return None
+
+
+def _is_endless(given: Mapping[str, Any]) -> bool:
+    """Whether an action has numbers as rewards and none of them is finite."""
+    rewards = [value for name in _REWARDS if isinstance(value := given.get(name), int | float)]
+    return bool(rewards) and not any(map(_is_finite, rewards))
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number beyond any float
+        return False

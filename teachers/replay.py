@@ -46,13 +46,15 @@ class ReplayResult:
     `retries`, `answered`, `failed:<kind>`, `not_asked:<why>`, `most_in_flight`, `unpriced` (attempts that
     nobody said the price of: they count at their worst case, `unpriced_nusd` in all), `explored` (of those
     wanted, the ones at explored steps, `explored_left` of them not asked). `not_asked` has the reason by
-    step and teacher; the label of a step is certain where it begins with `NOT_NEEDED`.
+    step and teacher; the label of a step is certain where it begins with `NOT_NEEDED`. `sent` has the request
+    keys of the replies that are no earlier ones.
     """
 
     replies: list[TeacherReply]
     stopped: str | None
     counters: Counter[str] = field(default_factory=Counter)
     not_asked: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    sent: frozenset[str] = frozenset()
 
 
 async def replay(
@@ -131,6 +133,7 @@ class _Replay:
         self._on_spared = on_spared
         self._redact = redact
         self._replies: dict[int, TeacherReply] = {}
+        self._sent: set[str] = set()
         self._not_asked: dict[tuple[str, str], str] = {}
         self._buying: dict[str, asyncio.Event] = {}
 
@@ -155,7 +158,8 @@ class _Replay:
         self.counters["most_in_flight"] = self.purse.most_in_flight
         replies = [self._replies[index] for index in sorted(self._replies)]
         late = TIME_UP if self.counters[f"not_asked:{DEADLINE}"] else None
-        return ReplayResult(replies, self._caller.why_ended() or late, self.counters, self._not_asked)
+        why = self._caller.why_ended() or late
+        return ReplayResult(replies, why, self.counters, self._not_asked, frozenset(self._sent))
 
     async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
         """Records what was bought before; gives what was not."""
@@ -238,6 +242,8 @@ class _Replay:
     def _record(self, item: Item, given: TeacherReply, stored: bool) -> None:
         reply = self._redact(given)
         self._replies[item.index] = reply
+        if not stored:
+            self._sent.add(reply.request_key)
         self._hearing.hear(reply)
         self.counters["answered" if reply.failure is None else f"failed:{reply.failure}"] += 1
         if self._on_reply is not None:

@@ -160,16 +160,17 @@ class Caller:
         return await self.purse.take(intent)
 
     def denied(self, denied: Denied) -> str:
-        """Notes that a cap ends a chain; gives the reason for the counters."""
+        """Notes that a cap ends a chain; gives the reason for the counters. The figures are of this moment:
+        calls that cost less go on, so what is left at the end is no more."""
         if denied.scope == "trace":
             return f"{BUDGET} of the trace"
         left = max(denied.cap_nusd - denied.settled_nusd - denied.reserved_nusd, 0)
-        kept = f" and the ${nusd_to_usd(denied.kept_nusd):.6f} kept for explored steps to come"
+        kept = f" with ${nusd_to_usd(denied.kept_nusd):.6f} kept for explored steps to come"
         self.dry = (
-            f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} leaves "
-            f"${nusd_to_usd(left):.6f}, less than the "
-            f"${nusd_to_usd(denied.wanted_nusd - denied.kept_nusd):.6f} the next call "
-            f"may cost{kept if denied.kept_nusd else ''}: raise the cap to ask the rest"
+            f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} did not cover a call that may "
+            f"cost ${nusd_to_usd(denied.wanted_nusd - denied.kept_nusd):.6f}"
+            f"{kept if denied.kept_nusd else ''}: ${nusd_to_usd(left):.6f} was left when it was due, "
+            "and cheaper calls may have spent of it since; raise the cap to ask the rest"
         )
         return BUDGET
 

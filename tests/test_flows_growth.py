@@ -185,9 +185,10 @@ def test_the_file_names_nothing_and_a_broken_one_is_one_line(work: Workspace) ->
     text = path.read_text()
     assert "owner" not in text
     assert "openhands" not in text
-    path.write_text('{"sides": 3}')
-    with pytest.raises(WorkspaceError, match=r"does not say which side rows are on; .*--rebuild"):
-        Grown.of(work, "traces")
+    for broken in ('{"sides": 3}', "{", ""):
+        path.write_text(broken)
+        with pytest.raises(WorkspaceError, match=r"does not say which side rows are on; .*--rebuild"):
+            Grown.of(work, "traces")
 
 
 def test_what_does_not_fit_is_dropped_with_its_length_and_counted_last(work: Workspace) -> None:

@@ -17,7 +17,7 @@ from flows.shard_work import Shown, load_traces, make_pairs, write_labels
 from flows.source_order import order_of
 from flows.stage_work import pair_workspace
 from flows.summary import Summary
-from flows.voting import policy_of
+from flows.voting import policy_of, vote_version
 from records.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples" / "sessions"
@@ -47,7 +47,7 @@ def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
     shown = [Shown.of(trace) for trace in load_traces(work, batch)]
     ((replies, summary),) = ask_shards(work, [Shard(shown[0].trace.source, shown)], None)
     made = make_pairs(shown, replies, policy_of(how))
-    write_labels(work, shown[0].trace.source, batch, made)
+    write_labels(work, shown[0].trace.source, batch, made, vote_version(how))
     summary.add(made.summary)
     return summary
 

@@ -172,7 +172,7 @@ def voted(work: Workspace, renewer: Renewer) -> Workspace:
     ]
     write_replies(work, "openhands", ["openhands-b"], replies)
     made = make_pairs([shown], replies, Policy(), hindsight=False)
-    write_labels(work, "openhands", ["openhands-b"], made)
+    write_labels(work, "openhands", ["openhands-b"], made, "")
     assert [step.verdict for step in made.votes] == ["agrees_with_student", "pair"]
     return work
 

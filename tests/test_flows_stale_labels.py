@@ -1,0 +1,72 @@
+"""Pairs of another vote than the configuration's are not released unsaid."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.ingest_jobs import IngestOrder
+from flows.ingest_work import ingest_everything
+from flows.reduce import load_pairs
+from flows.settings import RunSettings, load_settings
+from flows.source_order import order_of
+from flows.stage_work import account_of_losses, pair_workspace, release_workspace, replay_workspace
+from flows.voting import require_labels
+from records.errors import WorkspaceError
+from records.shard_rewrite import drop_traces
+from records.workspace import Workspace
+
+SESSIONS = Path(__file__).resolve().parent.parent / "examples" / "sessions"
+STRICT = {"policy": "strict"}
+
+
+@pytest.fixture(scope="module")
+def voted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The workspace of some sessions at which simulated teachers were asked."""
+    root = tmp_path_factory.mktemp("voted") / "w"
+    ingest_everything(IngestOrder(order_of([str(SESSIONS / "claude_code")]), root))
+    replay_workspace(settings(root), yes=True)
+    return root
+
+
+def settings(root: Path, **agreement: Any) -> RunSettings:
+    given = {"preset": "simulated", "budget": {"max_total_usd": 1}, "pairs": {"siblings": False}}
+    return load_settings(None, {"workspace": str(root), "agreement": agreement, **given})
+
+
+def test_a_release_of_another_vote_is_refused_until_pairs_are_made_anew(voted: Path) -> None:
+    pair_workspace(settings(voted))
+    work = Workspace.open(voted)
+    before, runs = len(load_pairs(work)), sorted((voted / "runs").iterdir())
+    for refused in (release_workspace, account_of_losses):
+        with pytest.raises(WorkspaceError) as said:
+            refused(settings(voted, **STRICT))
+        assert re.search(r"holds pairs of another \[agreement\].*`tracemill pairs`", str(said.value))
+        assert "\n" not in str(said.value)
+    assert sorted((voted / "runs").iterdir()) == runs
+    assert not work.releases_dir.exists()
+    require_labels(work, settings(voted, threshold=2))  # what the policy says anyhow
+    pair_workspace(settings(voted, **STRICT))
+    require_labels(work, settings(voted, **STRICT))
+    assert 0 < len(load_pairs(work)) < before
+    with pytest.raises(WorkspaceError):
+        require_labels(work, settings(voted))
+
+
+def test_forgetting_keeps_by_which_vote_the_rest_was_made(voted: Path) -> None:
+    pair_workspace(settings(voted))
+    work = Workspace.open(voted)
+    trace_id = next(iter(work.covers("pairs", work.live("pairs")[-1])))
+    assert drop_traces(work, "pairs", frozenset((trace_id,))) > 0
+    require_labels(work, settings(voted))
+    with pytest.raises(WorkspaceError, match="holds pairs of another"):
+        require_labels(work, settings(voted, **STRICT))
+
+
+def test_pairs_of_hindsight_rest_on_no_vote(tmp_path: Path) -> None:
+    ingest_everything(IngestOrder(order_of([str(SESSIONS)]), tmp_path / "w"))
+    pair_workspace(settings(tmp_path / "w"))
+    work = Workspace.open(tmp_path / "w")
+    assert {pair.label_source for pair in load_pairs(work)} == {"hindsight"}
+    require_labels(work, settings(tmp_path / "w", **STRICT))
