@@ -11,6 +11,7 @@ Importing this module imports data-juicer: only the worker does.
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 from data_juicer.core.preflight import PipelineConfigError, pre_instantiation_check
@@ -19,7 +20,7 @@ from data_juicer.utils.constant import Fields
 
 from normalize.operators import Reason, RowFilter
 from normalize.pair_operators import FirstOfPairs
-from normalize.row_form import RAISED
+from normalize.row_form import RAISED, ROW_FIELDS
 from records.errors import NormalizeError
 
 BATCH_ROWS = 1000
@@ -88,6 +89,10 @@ def _build(name: str, arguments: Mapping[str, Any]) -> Any:
             f"{name} changes rows",
             "filters, deduplicators and selectors",
             "training takes the messages as they are",
+        )
+    if "text_key" in signature(kind.__init__).parameters and "text_key" not in arguments:
+        raise NormalizeError(
+            f"{name} does not say what it reads", f"text_key: one of {', '.join(ROW_FIELDS)}"
         )
     try:
         return kind(**arguments)

@@ -88,7 +88,9 @@ class DJNormalizer:
             rows = Rows(folder / "rows.jsonl", len(pairs), self._processes)
             outcome = run_worker(recipe.path, rows, folder, home, self._timeout_s)
         _check_sum(outcome, len(pairs))
-        return _assemble(recipe, pairs, texts, outcome)
+        made = _assemble(recipe, pairs, texts, outcome)
+        _check_operators(made.counts, outcome["dropped"])
+        return made
 
     @contextmanager
     def _folder(self) -> Iterator[tuple[Path, Path]]:
@@ -115,6 +117,18 @@ def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
             f"{rows} rows went in, {len(kept)} kept and {len(dropped)} dropped came out",
             "every row once, kept or dropped",
         )
+
+
+def _check_operators(counts: Sequence[OperatorCount], dropped: Sequence[Mapping[str, Any]]) -> None:
+    """One row that makes an operator raise is that row's fault; if every row does, it is the recipe's."""
+    for each in counts:
+        if 1 < each.rows_in == each.errors:
+            error = next(drop["value"] for drop in dropped if drop["operator"] == each.operator)
+            raise NormalizeError(
+                f"{each.operator} raised {error} on each of its {each.rows_in} rows",
+                "an operator that can read the rows of the recipe",
+                "look at its arguments, such as text_key, in the recipe",
+            )
 
 
 def _assemble(

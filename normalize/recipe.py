@@ -14,6 +14,7 @@ from records.errors import NormalizeError
 from records.identity import canonical_json, digest
 
 OPERATORS_VERSION = "n3"  # goes up whenever an operator of ours judges a row otherwise than before
+_MOST_CHARACTERS = 200_000  # a recipe has some thousand, and reading YAML takes seconds a MB
 INSTALL = "run `pip install -e '.[normalize]'` in the checkout"
 
 
@@ -82,10 +83,14 @@ def load_recipe(path: Path | None = None) -> Recipe:
 def _read_yaml(path: Path) -> dict[str, Any]:
     wanted = "a data-juicer recipe: a YAML mapping with a `process` list"
     try:
-        value = yaml.safe_load(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_CHARACTERS + 1)
+        if len(text) > _MOST_CHARACTERS:
+            raise NormalizeError(f"recipe {path} has more than {_MOST_CHARACTERS:,} characters", wanted)
+        value = yaml.safe_load(text)
     except OSError as error:
         raise NormalizeError(f"recipe {path} cannot be read ({error.strerror})", wanted) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise NormalizeError(f"recipe {path} is no YAML", wanted) from error
     if not isinstance(value, dict) or not isinstance(value.get("process"), list) or not value["process"]:
         raise NormalizeError(f"recipe {path} has no operators", wanted)

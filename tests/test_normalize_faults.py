@@ -100,6 +100,15 @@ def touched(touchy: Path) -> Normalized:
         return DJNormalizer(touchy).normalize([pair(n, text) for n, text in enumerate(texts)])
 
 
+def test_an_operator_that_raises_on_every_row_is_a_fault_of_the_recipe(tmp_path: Path) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text("process:\n- text_length_filter: {min_len: 5}\n", encoding="utf-8")
+    with pytest.raises(
+        NormalizeError, match=r"^text_length_filter.* raised KeyError on each of its 2 rows.*text_key"
+    ):
+        DJNormalizer(recipe).normalize([pair(0, "one action"), pair(1, "another action")])
+
+
 def test_a_row_that_makes_an_operator_raise_is_dropped_and_named(touched: Normalized) -> None:
     assert [k.chosen_text for k in touched.kept] == ["fine one", "fine two", "fine three"]
     assert [(d.pair.step_id, d.operator, d.reason, d.value) for d in touched.dropped] == [
@@ -137,6 +146,7 @@ WRONG = {
     "{side_length_filter: {text_key: chosen, min: 8}}": "Unknown parameter 'min'",
     "{side_length_filter: {text_key: chosen, min_len: lots}}": "'min_len' expects type 'int'",
     "{side_length_filter: {text_key: chosen, min_len: 9, max_len: 8}}": "minimum 9 is above the maximum 8",
+    "{side_length_filter: {min_len: 8}}": "side_length_filter does not say what it reads; wanted text_key",
     "{clean_email_mapper: {text_key: chosen}}": "clean_email_mapper changes rows",
 }
 CHECK = """

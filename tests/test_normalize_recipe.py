@@ -73,6 +73,9 @@ def test_the_same_operator_twice_on_one_field_keeps_two_labels(tmp_path: Path) -
     ("text", "said"),
     [
         ("a: [", "is no YAML"),
+        pytest.param("process: " + "[" * 5000 + "]" * 5000, "is no YAML", id="nested too deep"),
+        pytest.param("process: [a]\n#" + "x" * 200_000, "more than 200,000 characters", id="too long"),
+        ("process: [{a: {min: 2026-13-45}}]", "is no YAML"),
         ("- a", "has no operators"),
         ("process: []", "has no operators"),
         ("proces: [{a: {}}]", "has no operators"),
