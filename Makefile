@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 DEMO := demo-workspace
+# What `make test-all` selects: TESTS=slow takes the long ones alone.
+TESTS := slow or not slow
 PACKAGES := agreement data_cards flows harnesses ingesters normalize pairs privacy records teachers tracemill train
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
@@ -60,7 +62,7 @@ test: $(VENV)/.dev-ready
 test-all: $(VENV)/.train-ready $(VENV)/trl-1.13/.ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(TESTS)"
 
 check: $(VENV)/.dev-ready
 	$(BIN)/ruff check .

@@ -190,8 +190,8 @@ def test_a_training_process_that_the_system_ends_is_one_line(
     def ending(how: signal.Signals, step: int) -> Callable[[dict[str, Any]], None]:
         def told(said: dict[str, Any]) -> None:
             if said.get("step", -1) == step:
-                for child in psutil.Process().children():
-                    child.send_signal(how)
+                [worker] = [p for p in psutil.Process().children() if "train.worker" in p.cmdline()]
+                worker.send_signal(how)
 
         return told
 

@@ -17,6 +17,7 @@ from datasets import disable_progress_bars
 from transformers import TrainerCallback
 
 from records.errors import TrainingError
+from records.files import write_json
 from train.fitting import Fitted
 from train.job import LOG, REPORT, SCHEMA, Job
 from train.loading import check_rows, fit_split, load_splits, load_tokenizer
@@ -104,8 +105,7 @@ def _watch(tell: "Tell", stopping: "Stopping", since: float) -> TrainerCallback:
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             made = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            said = json.dumps({"seconds": time.monotonic() - since})
-            (made / _SAVED).write_text(said, encoding="utf-8")
+            write_json(made / _SAVED, {"seconds": time.monotonic() - since})
 
     return Watch()
 
