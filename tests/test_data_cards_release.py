@@ -167,6 +167,34 @@ def test_the_same_content_in_any_order_makes_no_second_version(
     ]
 
 
+def test_the_same_content_again_puts_back_tables_that_are_missing_or_changed(tmp_path: Path) -> None:
+    first = written(write_release(SPEC, normalized(pair(1), pair(2)), (), tmp_path))
+    tables = sorted(first.path.glob("data/*/*.parquet"))
+    before = [table.read_bytes() for table in tables]
+    tables[0].unlink()
+    tables[1].write_bytes(b"PAR1")
+    again = written(write_release(SPEC, normalized(pair(1), pair(2)), (), tmp_path))
+    assert again == replace(first, created=False)
+    assert [table.read_bytes() for table in tables] == before
+    tables[0].unlink()
+    with pytest.raises(ReleaseError, match=rf"is missing; .*remove {first.path} and release it anew"):
+        write_release(SPEC, normalized(pair(2), pair(1)), (), tmp_path)
+
+
+@pytest.mark.parametrize("damaged", ["", None, "---\npretty_name: x\n---\n"])
+def test_the_same_content_again_puts_back_a_card_that_cannot_be_published(
+    tmp_path: Path, damaged: str | None
+) -> None:
+    first = written(write_release(SPEC, normalized(pair(1)), (), tmp_path))
+    card = first.path / "README.md"
+    before = card.read_text()
+    card.unlink()
+    if damaged is not None:
+        card.write_text(damaged)
+    written(write_release(SPEC, normalized(pair(1)), (), tmp_path))
+    assert card.read_text() == before
+
+
 def test_versions_count_up_on_one_day_and_never_go_back(tmp_path: Path) -> None:
     days = [DAY, DAY, DAY, datetime(2026, 11, 20, tzinfo=UTC), datetime(2026, 11, 22, tzinfo=UTC)]
     versions = [

@@ -28,7 +28,7 @@ from teachers.gate_value import Valued, expected_usd, valued, worth_of
 from teachers.presets import SIMULATED
 from teachers.prices import price_of
 from teachers.question import Question
-from teachers.settings import GateSettings, PriceSettings, UtilitySettings
+from teachers.settings import GatePolicy, GateSettings, PriceSettings, UtilitySettings
 
 
 def bash(command: str) -> tuple[str, str]:
@@ -201,6 +201,20 @@ def test_the_budget_goes_to_the_best_of_all_steps_seen_lately() -> None:
 
 def step_of(name: str, **more: Any) -> Valued:
     return Valued(facts(name, **more), 0.2, 1.0, 0.01, 20.0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "taken", "left"),
+    [
+        ("voi", "worth its cost", "not worth its cost"),
+        ("random", "drawn", "not drawn"),
+        ("first_k", "among the first", "not among the first"),
+    ],
+)
+def test_a_decision_says_what_its_policy_did(policy: GatePolicy, taken: str, left: str) -> None:
+    choices = {q.step_id: Choice(step_of(q.step_id), at == 0, "g") for at, q in enumerate(QUESTIONS[:2])}
+    teacher, settings = SIMULATED.teachers[1], GateSettings(policy=policy, explore=0)
+    assert [d.reason for d in decide(QUESTIONS[:2], [teacher], 5, settings, choices)] == [taken, left]
 
 
 def test_baselines_sort_by_what_their_name_says() -> None:
