@@ -11,7 +11,7 @@ from teachers.gate_value import Valued
 from teachers.question import Question
 from teachers.settings import GatePolicy, GateSettings
 
-GATE_VERSION = "gate-5"
+GATE_VERSION = "gate-6"
 STUDENT_FAMILY = "student family"
 NOT_SAMPLED = "not sampled"
 ASKED = "every step"

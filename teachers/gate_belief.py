@@ -18,7 +18,7 @@ from records.identity import canonical_json, digest
 
 BASE = "base"
 """The weight that every step has."""
-PRIOR_NAME = "hand-2"
+PRIOR_NAME = "hand-3"
 _BASE_MEAN, _BASE_PRECISION = -1.7, 1.0
 _PRECISION, _CORE_PRECISION = 16.0, 4.0
 _MOST_STEPS, _CLOSE = 50, 1e-9
@@ -43,6 +43,11 @@ PRIOR: Mapping[str, float] = {
     "fits=called*0": 0.5,
     "fits=called*3": -0.2,
     "fits=called*4": -0.2,
+    **{f"sentence={size}": 0.4 * (7.5 - size) for size in range(2, 11)},  # the shorter, the more agree
+    "told=0": 0.8,
+    "told=1": 0.4,
+    "told=3": -0.4,
+    "told=4": -0.8,
     "second=different": 1.0,
     "second=class": 0.7,
     "second=effect": -1.2,
@@ -52,7 +57,7 @@ PRIOR: Mapping[str, float] = {
 """Prior means of weights; 0 where a word is not here."""
 CORE = frozenset(
     {"op", "prev", "own", "op*own", "length", "context", "guess", "invalid", "repeated", "ended", "place"}
-    | {"fits", "items*calls", "second", "entropy"}
+    | {"fits", "items*calls", "sentence", "told", "second", "entropy"}
 )
 """Features whose weights may move soon; those of the others are held closer to their prior."""
 

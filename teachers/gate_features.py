@@ -125,7 +125,7 @@ def _of_context(
             f"project={trace.worked_in[0].digest[:_DIGITS] if trace.worked_in else 'unknown'}",
         ]
         if past.request is not None:
-            words += request_words(past.request, action, tools)
+            words += request_words(past.request, action, operation, tools)
         if second is not None:
             words += _second_words(second, known, lambda given, w=world: keys(given, w))
         yield StepFacts(
@@ -196,7 +196,8 @@ def _repeated(past: _Past, act: str) -> str:
 
 
 def _why(action: Action, known: Keys, world: World, tools: Sequence[ToolSpec]) -> str:
-    why = (why_calls_invalid(action, tools) if tools else None) or why_text_invalid(action, tools)
+    why = why_calls_invalid(action, tools) if tools else None
+    why = why or why_text_invalid(action, tools, world.harness)
     return (why or why_impossible(action, known, world) or "no").replace(" ", "_")
 
 

@@ -82,7 +82,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
             Summary.from_json(record["summary"]), 5.0, [], ReleaseOutcome(None, None, 0, False, {}, {})
         )
     )
-    assert row["gate"].startswith("voi (gate-5-voi-")
+    assert row["gate"].startswith("voi (gate-6-voi-")
     assert "all would give about" in row["gate"]
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from harnesses.vocabulary import Operation
 from records.message import Action, Message, ToolCall, ToolSpec
 from records.state import Context, Step, Trace
 from teachers.gate_belief import Belief, learned, prior_of
@@ -47,14 +48,61 @@ def test_an_action_is_held_against_the_request(
     action: Action, tools: tuple[ToolSpec, ...], found: list[str]
 ) -> None:
     request = Request.of("What is the weather forecast for the towns Oslo, Bergen and Voss?")
-    assert request_words(request, action, tools) == found
+    assert request_words(request, action, Operation.OTHER, tools) == found
 
 
 def test_items_and_calls_are_counted_up_to_a_bound_and_long_texts_to_theirs() -> None:
     many = Request.of("a, b; c and d, then e also f")
     assert many.items == 6
-    assert request_words(many, Action("x"), (WEATHER,)) == ["fits=said*0", "items*calls=4*0"]
+    found = request_words(many, Action("x"), Operation.FINISH, (WEATHER,))
+    assert found == ["fits=said*0", "items*calls=4*0"]
     assert Request.of("x" * 4000 + ", weather and more") == Request.of("x" * 4000)
+
+
+@pytest.mark.parametrize(
+    ("asked", "command", "found"),
+    [
+        ("How many airports are there?", "SELECT count(*) FROM airports", ["sentence=5", "told=1"]),
+        ("Count the airports", "count airports", ["sentence=4", "told=4"]),
+        ("Count the airports", "show tables", ["sentence=4", "told=0"]),
+        ("Go", "", ["sentence=2", "told=0"]),
+        ("word " * 31, "ls", ["sentence=10", "told=0"]),
+        ("word " * 32, "ls", []),
+        ("?", "ls", []),
+    ],
+)
+def test_a_line_of_code_is_held_against_a_request_of_a_sentence(
+    asked: str, command: str, found: list[str]
+) -> None:
+    ran = Action("", (call("run_sql", command=command),))
+    assert request_words(Request.of(asked), ran, Operation.READ, ()) == found
+    assert request_words(Request.of(asked), ran, Operation.OTHER, ()) == []
+    assert request_words(Request.of(asked), Action("It rains."), Operation.FINISH, ()) == []
+
+
+def test_what_a_call_passes_is_told_and_not_how_its_arguments_are_named() -> None:
+    request = Request.of("Read the command table")
+    named = Action("", (call("x", command="ls", table=3),))
+    unread = Action("", (ToolCall("1", "x", '["command", "table"'),))
+    assert request_words(request, named, Operation.RUN, ()) == ["sentence=5", "told=0"]
+    assert request_words(request, unread, Operation.RUN, ()) == ["sentence=5", "told=4"]
+
+
+def test_before_anything_was_asked_a_short_request_that_is_not_taken_up_comes_first() -> None:
+    chances = [
+        Belief().probability(words)
+        for words in (
+            ["sentence=10", "told=4"],
+            ["sentence=10", "told=0"],
+            [],
+            ["sentence=7", "told=1"],
+            ["sentence=4", "told=1"],
+            ["sentence=4", "told=0"],
+        )
+    ]
+    assert chances == sorted(chances)
+    assert chances[-1] > 10 * chances[0]
+    assert prior_of("sentence=4")[1] == prior_of("told=4")[1] == prior_of("op=read")[1]
 
 
 def test_a_request_is_told_of_the_first_action_after_it_alone() -> None:
