@@ -11,6 +11,10 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 
 _TWO_SIDED_95 = 1.959964
+_UNSEEN = 2.0
+"""Steps that the interval adds to those drawn, each with the error that the gate itself expects, so that a
+few drawn steps at which nothing came do not count as certainty (A. Agresti and B. Coull, Approximate is
+better than "exact" for interval estimation of binomial proportions, 1998)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,10 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Pairs that all steps together would give, with a 95 % interval. `counted` are those found, `weighted`
-    is the plain inverse-propensity sum. `never` are steps that could not be asked by chance and count for
-    nothing here; `censored` those asked of which no label came: the others stand for them."""
+    """Pairs that all steps together would give, with a 95 % interval: no fewer than were found, and no more
+    than these and the steps of which nothing is known. `counted` are those found, `weighted` is the plain
+    inverse-propensity sum. `never` are steps that could not be asked by chance and count for nothing here;
+    `censored` those asked of which no label came: the others stand for them."""
 
     steps: int
     asked: int
@@ -56,14 +61,15 @@ def totals_of(chances: Iterable[Chance]) -> Totals:
     spread = _TWO_SIDED_95 * math.sqrt(sum(part[2] for part in parts))
     known = [each for each in able if each.asked and each.found is not None]
     counted = sum(each.found or 0.0 for each in known)
+    most = counted + len(able) - len(known)
     return Totals(
         steps=len(drawn),
         asked=sum(each.asked for each in drawn),
         counted=counted,
         weighted=sum(part[1] for part in parts),
-        estimate=max(estimate, counted),
-        low=max(estimate - spread, counted),
-        high=max(estimate + spread, counted),
+        estimate=min(max(estimate, counted), most),
+        low=min(max(estimate - spread, counted), most),
+        high=min(max(estimate + spread, counted), most),
         never=len(drawn) - len(able),
         censored=sum(each.asked and each.found is None for each in able),
     )
@@ -77,7 +83,7 @@ def _sum(group: list[Chance]) -> tuple[float, float, float]:
     base = sum(each.expected for each in group)
     if group and not known:
         return base, 0.0, (len(group) / _TWO_SIDED_95) ** 2
-    estimate, weighted, variance = base, 0.0, 0.0
+    estimate, weighted, variance = base, 0.0, _UNSEEN * _of_one_more(group)
     for each in known:
         p = each.probability / lost
         error = (each.found or 0.0) - each.expected
@@ -85,3 +91,12 @@ def _sum(group: list[Chance]) -> tuple[float, float, float]:
         weighted += (each.found or 0.0) / p
         variance += (1 - p) / (p * p) * error * error
     return estimate, weighted, variance
+
+
+def _of_one_more(group: list[Chance]) -> float:
+    """The variance that one more drawn step would add, if the gate is as often wrong as it expects to be."""
+    if not group:
+        return 0.0
+    p = sum(each.probability for each in group) / len(group)
+    wrong = sum(each.expected * (1 - each.expected) for each in group) / len(group)
+    return (1 - p) / (p * p) * wrong

@@ -260,15 +260,24 @@ def test_decisions_say_by_what_they_were_made_and_chance_is_kept() -> None:
 
 def test_totals_weigh_chance_by_hand_and_hold_no_more_than_was_drawn() -> None:
     sure = [Chance(1.0, 0.5, 1.0, True), Chance(1.0, 0.5, 0.0, True)]
-    rare = [Chance(0.25, 0.1, None, False)] * 3 + [Chance(0.25, 0.1, 1.0, True)]
+    rare = [Chance(0.25, 0.1, None, False)] * 13 + [Chance(0.25, 0.1, 1.0, True)]
     found = totals_of([*sure, *rare, Chance(0.0, 0.0, None, False)])
-    assert (found.steps, found.asked, found.counted, found.never) == (7, 3, 2.0, 1)
+    assert (found.steps, found.asked, found.counted, found.never) == (17, 3, 2.0, 1)
     assert found.weighted == 1 + 1 / 0.25
-    assert found.estimate == pytest.approx(1 + 4 * 0.1 + 0.9 / 0.25)
-    spread = 1.959964 * math.sqrt(0.75) / 0.25 * 0.9
+    assert found.estimate == pytest.approx(1 + 14 * 0.1 + 0.9 / 0.25)
+    spread = 1.959964 * math.sqrt(0.75) / 0.25 * math.sqrt(0.9**2 + 2 * 0.1 * 0.9)  # one drawn, two more
     assert (found.low, found.high) == pytest.approx((2.0, found.estimate + spread))
     lost = totals_of([Chance(1.0, 0.0, 1.0, True), Chance(1.0, 0.0, None, True)])
     assert (lost.estimate, lost.censored) == (2.0, 1)  # the one that is known stands for both
+
+
+def test_totals_are_no_more_than_what_was_found_and_the_steps_not_known() -> None:
+    drawn = [Chance(0.05, 0.1, 1.0, True), Chance(0.05, 0.1, 0.0, True), Chance(1.0, 0.5, 0.0, True)]
+    found = totals_of([*drawn, *[Chance(0.05, 0.1, None, False)] * 4])
+    assert (found.weighted, found.counted) == (20.0, 1.0)
+    assert (found.low, found.estimate, found.high) == (1.0, 5.0, 5.0)
+    none = totals_of([Chance(1.0, 0.5, 0.0, True), Chance(0.5, 0.9, 0.0, True)])
+    assert (none.low, none.estimate, none.high) == (0.0, 0.0, 0.0)
 
 
 def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
@@ -282,6 +291,14 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
         )
     assert sum(each.estimate for each in estimates) / 50 == pytest.approx(100, rel=0.05)
     assert sum(each.low <= 100 <= each.high for each in estimates) >= 44
+
+
+def test_a_few_drawn_steps_at_which_nothing_came_are_no_certainty() -> None:
+    """3 steps of 60 drawn, none with a pair, where the gate expects 6: the interval holds those 6."""
+    found = totals_of([Chance(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
+    assert found.estimate == pytest.approx(0.0)
+    assert found.high == pytest.approx(1.959964 * math.sqrt(0.95) / 0.05 * math.sqrt(3 * 0.01 + 2 * 0.09))
+    assert found.high > 6
 
 
 def test_a_project_is_known_by_the_digest_under_the_key_of_the_workspace() -> None:
