@@ -1,14 +1,19 @@
 """The text of a file as far as a context has shown it: pieces by line number, changed as edits change it."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from agreement.edits import Change
+from agreement.hunks import has_place, with_hunks, with_hunks_in_part
+from harnesses.patches import Hunk
+from records.quick_init import quick_init
 
 _GAP = "\x00"
 _NUMBERED = re.compile(r"^[ \t]*(\d+)(?:\u2192|\t|:)(.*)$")
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Lines of a file that stand together, from line `first` on (from 1)."""
@@ -43,12 +48,16 @@ class FileText:
         return f"\n{_GAP}\n".join("\n".join(piece.lines) for piece in self.pieces)
 
     @property
-    def folded(self) -> str:
-        """The text without blanks at ends of lines and without empty lines (`edits.folded_lines` of it)."""
+    def lines(self) -> list[str]:
+        """The lines of the text."""
         lines: list[str] = []
         for piece in self.pieces:
             lines += (_GAP, *piece.lines) if lines else piece.lines
-        return "\n".join([kept for line in lines if (kept := line.rstrip(" \t"))])
+        return lines
+
+    def count(self, text: str) -> int:
+        """How often a text stands in what is known, places that overlap counted once."""
+        return sum("\n".join(piece.lines).count(text) for piece in self.pieces) if text else 0
 
     def seen(self, piece: Piece, total: int | None) -> "FileText":
         """With a piece more, joined with those it touches or covers; newer lines count."""
@@ -70,15 +79,27 @@ class FileText:
         if self._done and self._done[0][0] == changes:  # asked for when it was compared, and again as done
             return self._done[0][1]
         state: FileText | None = self
-        for change in changes:
-            state = _changed(state, change) if state is not None else None
+        hunks = [change.hunk for change in changes if change.hunk is not None]
+        if hunks:
+            state = _patched(self, hunks) if len(hunks) == len(changes) else None
+        else:
+            for change in changes:
+                state = _changed(state, change) if state is not None else None
         self._done[:] = [(changes, state)]
         return state
+
+
+def _as_often(state: FileText, change: Change) -> bool:
+    """Whether a text may stand in a file as often as a tool wants it to."""
+    count = state.count(change.old)
+    return count == change.times or (count < change.times and not state.whole)
 
 
 def _changed(state: FileText, change: Change) -> FileText | None:
     if change.first is not None:
         return _lines_changed(state, change.first, change)
+    if change.times and not _as_often(state, change):
+        return None
     pieces, grown, found = [], 0, False
     for piece in state.pieces:
         text = "\n".join(piece.lines)
@@ -91,9 +112,31 @@ def _changed(state: FileText, change: Change) -> FileText | None:
             grown += len(lines) - len(piece.lines)
             pieces.append(Piece(moved, lines))
         else:
-            pieces.append(replace(piece, first=moved))
+            pieces.append(Piece(moved, piece.lines) if grown else piece)
     total = None if state.total is None else state.total + grown
     return FileText(tuple(pieces), total) if found else None
+
+
+def _patched(state: FileText, hunks: Sequence[Hunk]) -> FileText | None:
+    if state.whole:
+        lines = with_hunks(state.pieces[0].lines, hunks)
+        return None if lines is None else FileText((Piece(1, lines),), len(lines))
+    given: list[list[Hunk]] = [[] for _ in state.pieces]
+    for hunk in hunks:
+        fits = [
+            place for place, piece in enumerate(state.pieces) if hunk.old and has_place(piece.lines, hunk)
+        ]
+        if len(fits) != 1:
+            return None
+        given[fits[0]].append(hunk)
+    pieces, grown = [], 0
+    for piece, own in zip(state.pieces, given, strict=True):
+        lines = with_hunks_in_part(piece.lines, own) if own else piece.lines
+        if lines is None:
+            return None
+        pieces.append(Piece(piece.first + grown, lines))
+        grown += len(lines) - len(piece.lines)
+    return FileText(tuple(pieces), None if state.total is None else state.total + grown)
 
 
 def _lines_changed(state: FileText, first: int, change: Change) -> FileText | None:
@@ -106,7 +149,7 @@ def _lines_changed(state: FileText, first: int, change: Change) -> FileText | No
             at = first - piece.first
             lines = (*piece.lines[:at], *new, *piece.lines[last - piece.first + 1 :])
             grown = len(lines) - len(piece.lines)
-            later = tuple(replace(p, first=p.first + grown) for p in state.pieces[number + 1 :])
+            later = tuple(Piece(p.first + grown, p.lines) for p in state.pieces[number + 1 :])
             pieces = (*state.pieces[:number], Piece(piece.first, lines), *later)
             return FileText(pieces, None if state.total is None else state.total + grown)
     return None

@@ -3,14 +3,15 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from agreement.arguments import moved_line
-from agreement.edits import TEXTS, changes_of, patched
+from agreement.arguments import moved_line, patch_text
+from agreement.edits import TEXTS, changes_by, changes_of
 from agreement.file_text import Piece, numbered_piece
 from agreement.shell_deeds import shell_deeds
 from agreement.shown import ShownText
 from agreement.world import Record, World
 from harnesses.harness import harness_for, rule_for
-from harnesses.operations import call_effect
+from harnesses.operations import as_tool, call_effect
+from harnesses.patches import read_patch
 from harnesses.shell_operations import join_path
 from harnesses.text_calls import calls_of
 from harnesses.vocabulary import Operation, ToolRule
@@ -22,6 +23,11 @@ _CUT_OFF = re.compile(r"truncated|<response clipped>|\[\.\.\.\]|observation cut"
 _REWRITES_ALL = re.compile(
     r"\bgit\s+(?:checkout|stash|reset|restore|apply|pull|merge|rebase|switch)\b|\bpatch\b"
 )
+_SHELL_HEAD = re.compile(
+    r"\A(?:(?:Chunk ID|Exit code|Wall time|Process exited|Original token count|Total output lines)[^\n]*\n)+"
+    r"Output:\n"
+)
+"""What Codex puts before the output of a command."""
 _LONGEST_READ = 2000
 _PART_OF = frozenset(
     ("offset", "limit", "view_range", "line_number", "start_line", "end_line", "startLine", "endLine")
@@ -59,7 +65,8 @@ def _answered(
     """The calls of an action with what came back, and its place. An action in text is answered by the next
     message."""
     message = messages[number]
-    for call in calls_of(Action.of(message), harness):
+    for made in calls_of(Action.of(message), harness):
+        call = as_tool(made, harness)
         for at in range(number + 1, len(messages)):
             answer = messages[at]
             if answer.role == "assistant":
@@ -79,11 +86,7 @@ def _note(record: Record, call: ToolCall, at: int, text: str, cwd: str | None, h
     if rule.reading == "shell":
         _note_shell(record, moved_line(call.parsed() or {}, rule) or "", at, text, cwd)
     elif rule.reading == "patch":
-        given = call.parsed() or {}
-        patch = next((v for v in given.values() if isinstance(v, str)), call.arguments)
-        for kind, name, changes in patched(patch):
-            if kind == "Update":
-                record.files.setdefault(join_path(cwd or "", name), []).append((at, None, changes, None))
+        _note_patch(record, patch_text(call, rule), at, cwd)
     else:
         operation = call_effect(call, harness).operation
         _note_file(record, _path(call, rule, cwd, record, at), operation, call, at, text)
@@ -122,6 +125,19 @@ def _note_file(
         _see(record, path, at, piece, piece.last if piece is not None and whole and not long else None)
 
 
+def _note_patch(record: Record, patch: str, at: int, cwd: str | None) -> None:
+    for each in read_patch(patch):
+        path = join_path(cwd or "", each.path)
+        events = record.files.setdefault(path, [])
+        stays = each.kind == "Update" and each.readable and each.moved_to is None
+        events.append((at, None, changes_by(each.hunks) if stays else (), None))
+        if each.kind == "Add" and each.readable:
+            lines = each.hunks[0].new
+            _see(record, path, at, Piece(1, lines), len(lines))
+        if each.moved_to is not None:
+            record.files.setdefault(join_path(cwd or "", each.moved_to), []).append((at, None, (), None))
+
+
 def _see(record: Record, path: str, at: int, piece: Piece | None, total: int | None) -> None:
     if piece is not None:
         record.files.setdefault(path, []).append((at, piece, (), total))
@@ -134,12 +150,13 @@ def _note_shell(record: Record, line: str, at: int, text: str, cwd: str | None) 
         return
     deeds = shell_deeds(line, cwd, lambda path: None)
     for deed in deeds:
-        if deed.operation in (Operation.EDIT, Operation.CREATE) and len(deed.intent) > 1:
-            record.files.setdefault(str(deed.intent[1]), []).append((at, None, (), None))
+        if deed.wrote:
+            record.files.setdefault(deed.wrote, []).append((at, None, (), None))
     work = [deed for deed in deeds if not deed.setup]
     span = work[0].span if len(work) == 1 else None
     if span is None or _CUT_OFF.search(text):
         return
+    text = _SHELL_HEAD.sub("", text)
     piece = numbered_piece(text)
     lines = tuple(text.rstrip("\n").split("\n"))
     shown = piece if piece is not None and len(piece.lines) >= len(lines) - 1 else Piece(span.first, lines)

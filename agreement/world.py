@@ -6,7 +6,7 @@ context share one record, and those of T steps cost O(T) together.
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from agreement.edits import Change
@@ -86,7 +86,8 @@ def _after(state: FileText | None, event: Event) -> FileText | None:
 @dataclass(frozen=True, slots=True)
 class World:
     """What is known before one step: the first `cut` messages of a record, the working folder there, the
-    harness and the tools offered. With `complete` False more may have been shown than is recorded."""
+    harness and the tools offered. With `complete` False more may have been shown than is recorded. `after`
+    holds files that calls of the same action made or changed before."""
 
     harness: str = ""
     cwd: str | None = None
@@ -94,9 +95,12 @@ class World:
     record: Record = field(default_factory=Record, compare=False)
     cut: int = 0
     complete: bool = True
+    after: Mapping[str, FileText | None] = field(default_factory=dict)
 
     def text_of(self, path: str) -> FileText | None:
         """What is known of a file's text."""
+        if path in self.after:
+            return self.after[path]
         return self.record.text_of(path, self.cut)
 
     def total_of(self, path: str) -> int | None:
