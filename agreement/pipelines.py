@@ -46,6 +46,8 @@ class Found:
 
 def without_cat(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     """The commands of a pipeline, `FILTER FILE` for `cat FILE | FILTER` and for `FILTER < FILE`."""
+    if len(commands) == 1 and not commands[0].redirects:
+        return tuple(commands)
     first, rest = commands[0], list(commands[1:])
     if first.redirects and first.redirects[0][0] == "<" and len(first.redirects) == 1:
         given, bare = first.redirects[0][1], replace(first, redirects=())
@@ -80,7 +82,13 @@ def without_xargs(commands: Sequence[Simple]) -> tuple[Simple, ...]:
 
 
 def _takes(command: Simple) -> bool:
-    return bool(command.argv) and command.argv[0] in _TAKE_FILES and command.heredoc is None
+    if not command.argv or command.heredoc is not None:
+        return False
+    return command.argv[0] in _TAKE_FILES or _is_sed_of_lines(command.argv)
+
+
+def _is_sed_of_lines(argv: tuple[str, ...]) -> bool:
+    return argv[0] == "sed" and len(argv) == 3 and argv[1] == "-n"
 
 
 def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
@@ -145,6 +153,13 @@ def patch_way(commands: Sequence[Simple]) -> tuple[str, ...]:
     if argv[:1] != ("patch",) and not (argv[:1] == ("git",) and "apply" in argv):
         return ()
     return tuple(sorted({_REVERSE.get(word, word) for word in argv if word in _PATCH_WAYS}))
+
+
+def cuts(argv: tuple[str, ...]) -> bool:
+    """Whether a program only sorts what a pipe gives it, or cuts it off after some lines."""
+    return argv[:1] == ("sort",) or (
+        len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",))
+    )
 
 
 def _given(words: tuple[str, ...]) -> tuple[str, ...]:

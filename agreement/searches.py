@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from agreement.deeds import Deed, search_deed
+from agreement.pipelines import found_by
 from harnesses.shell_operations import join_path
 
 GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
@@ -58,7 +59,7 @@ _ACTIONS = frozenset(
 _NATIVE = ("case_sensitive", "exclude_pattern", "fixed_strings", "names_only", "no_ignore")
 """Options of native searches that change what is found."""
 _PATTERNS = ("pattern", "query", "regex", "Query")
-_NAME_PATTERNS = ("pattern", "glob_pattern", "file_pattern", "query")
+_NAME_PATTERNS = ("pattern", "glob_pattern", "file_pattern", "query", "file_name")
 _PLACES = ("path", "dir_path", "directory", "dir", "folder", "target_directory", "SearchPath")
 _IN_FILES = ("glob", "include", "file_pattern", "include_pattern", "includePattern")
 _SHOWN = """output_mode multiline -i -n -A -B -C context before after head_limit offset limit max_results
@@ -75,11 +76,59 @@ _SWAPPED = re.compile(r"\\?[|(){}+?]")
 def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
     """The search a command is; None where it is none, or says more than is understood here."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
+    if program == "rg" and "--files" in words:
+        return _listed_by_rg(list(words[1:]), folder) if not then else None
     if program in GREPS:
         return _grep(list(words[1:]), GREPS[program], folder, then, _VALUED.get(program, "dDf"))
     if program == "git" and words[1:2] == ("grep",):
         return _grep(list(words[2:]), "basic", folder, then, "fO")
     return _find(list(words[1:]), folder, then) if program == "find" else None
+
+
+def search_in_found(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> Deed | None:
+    """The search that a `find` is whose hits are searched: `find . -name '*.py' | xargs grep X` is
+    `grep -r --include='*.py' X .`."""
+    found = found_by(argv)
+    if found is None or not found.then or found.then[0] not in GREPS:
+        return None
+    names = [test[1] for test in found.tests if test[0] == "-name"]
+    if len(names) != len(found.tests):
+        return None
+    told = (f"--include={name}" for name in names)
+    words = (*(word for word in found.then if word != "/dev/null"), *told, *(found.places or (".",)))
+    return search_of(words, folder, then)
+
+
+def _listed_by_rg(words: list[str], folder: str) -> Deed | None:
+    """`rg --files -g '*.py'` is about what `find -name '*.py'` is, but leaves out what git ignores."""
+    names: list[str] = []
+    places: list[str] = []
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if name in ("-g", "--glob") and (equals or words):
+            names.append(_name(value if equals else words.pop(0)))
+        elif not word.startswith("-"):
+            places.append(word)
+        elif word != "--files":
+            return None
+    if any(name.startswith("!") for name in names):
+        return None
+    scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
+    deed = search_deed("name", " and ".join(sorted(names)), scope, frozenset())
+    return replace(deed, effect=(*deed.effect, "rg"))
+
+
+def native_term(name: str, arguments: Mapping[str, Any], cwd: str | None, opened: str | None) -> Deed | None:
+    """The search that a `search_term` is of: `search_file` looks in one file, which may be the `opened` one,
+    `search_dir` in a folder and names files with their counts. None for other arguments."""
+    term, place = arguments.get("search_term"), arguments.get("file") or arguments.get("dir")
+    if not isinstance(term, str) or not arguments.keys() <= {"search_term", "file", "dir"}:
+        return None
+    here = opened if name == "search_file" else cwd or "."
+    scope = join_path(cwd or "", place) if isinstance(place, str) else here
+    counts = frozenset("lc" if name == "search_dir" else ())
+    return search_deed("text", _extended(term, "basic"), (scope,), counts) if scope else None
 
 
 def native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:

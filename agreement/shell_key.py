@@ -8,18 +8,20 @@ from functools import lru_cache
 from typing import Any
 
 from agreement.options import options_in_order
+from agreement.shell_lists import ON, PLAIN_PATH, Walk, heard_redirects, with_plain_pipes, without_idle
 from harnesses.bash_tree import bash_words
 from harnesses.shell import Simple, parse_command
 from harnesses.shell_operations import join_path, unwrap
 from records.quick_init import quick_init
 
-_NO_EFFECT_REDIRECTS = frozenset({("2>&", "1")})
-_IDLE = (("||", ("true",)), ("|", ("cat",)))
 _SUBSHELL = frozenset("()")
-_ON = frozenset({"", "&&", ";"})
+_GO = ("cd",)
 _MOVES = (("cd",), ("pushd",), ("popd",), ("chdir",))
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
-_NPM_TEST = (["npm", "run", "test"], ["pnpm", "run", "test"])
+_NPM = frozenset({"npm", "pnpm"})
+_NPM_TEST = (["run", "test"], ["run-script", "test"])
+_NPM_TESTS = (["t"], ["tst"])
+_NEW_BRANCH = {"-b": "-c", "-B": "-C"}
 _COMMITS = re.compile(r"(?:-n?|--max-count=)(\d+)")
 _PRINT = (("echo",), ("printf",))
 _TAKE_PATTERN = tuple((name,) for name in ("grep", "egrep", "fgrep", "zgrep", "rg", "sed", "awk", "perl"))
@@ -28,16 +30,16 @@ _TAKE_PATHS = (("rm",), ("touch",), ("mkdir",))
 _PLAIN_FLAGS = frozenset(("-r", "-R", "-f", "-p"))
 _PATHS = re.compile(r"^(?!\$)[\w./@+*?~-]+$")
 _BRACES = re.compile(r"^([\w./-]*)\{([\w.-]+(?:,[\w.-]+)+)\}([\w./-]*)$")
-_PLAIN_PATH = re.compile(r"^(?:~(?:/[\w./@+-]*)?|[\w./@+-]+)$")
 
 
 @quick_init
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A simple command in normal form, and the folder it runs in."""
+    """A simple command in normal form, the folder it runs in, and the doubt in that (`Walk.doubt`)."""
 
     folder: str
     command: Simple
+    doubt: str = ""
 
 
 @lru_cache(maxsize=4096)
@@ -45,27 +47,39 @@ def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
     """The commands of a line run in `cwd`, in normal form; None where it cannot be read.
 
     `cd X &&` becomes the folder of what follows, as `git -C X` does of its command, quotes go, options of
-    well-known programs come in order, `2>&1`, `|| true`, `| cat`, `--no-pager` and the word `env` are left
-    out, absolute paths below the folder become relative. The order of operands stays. Behind a `cd` to a
-    place that the line does not name the folder is that `cd`. A line with a subshell counts as unreadable,
-    because a `cd` in it does not reach further.
+    well-known programs come in order, `--no-pager` and the word `env` are left out, absolute paths below the
+    folder become relative; `2>&1`, `|| true` and `| cat` go where nothing behind depends on them. The order
+    of operands stays. Behind a `cd` to a place that the line does not name the folder is that `cd`. A line
+    with a subshell counts as unreadable, because a `cd` in it does not reach further.
     """
     commands = parse_command(line)
     if not commands or any(command.joiner in _SUBSHELL for command in commands):
         return None
-    folder = cwd or ""
+    home = cwd or ""
+    if len(commands) == 1 and commands[0].argv[:1] != _GO:
+        return (_placed(commands[0], "", "", commands, home, home),)
+    commands = without_idle(with_plain_pipes(commands))
+    walk = Walk(home)
     placed: list[Placed] = []
-    for command, after in zip(commands, [*(each.joiner for each in commands[1:]), ""], strict=True):
-        moved = _folder_after(command, folder) if after in _ON else None
-        if moved is not None:
-            folder = moved
-        elif not _is_no_effect(command):
-            joiner = command.joiner if placed else ""
-            there, told = _told_where(command, folder)
-            placed.append(_at_home(Placed(there, _normal(told, joiner, there)), cwd or ""))
-        if moved is None and command.argv[:1] in _MOVES:
-            folder = f"$({' '.join(command.argv)})"
-    return tuple(placed) or (Placed(folder, Simple(("cd", folder))),)
+    for command, after in zip(commands, [*[each.joiner for each in commands[1:]], ""], strict=True):
+        walk.comes_to(command.joiner)
+        if command.argv[:1] == _GO and after in ON and walk.goes(command):
+            continue
+        joiner = walk.stops_at(command.joiner)
+        found = _placed(command, joiner if placed else "", after, commands, walk.folder, home)
+        placed.append(replace(found, doubt=walk.doubt) if walk.doubt else found)
+        if command.argv[:1] in _MOVES:
+            walk.folder = f"$({' '.join(command.argv)})"
+    return tuple(placed) or (Placed(walk.folder, Simple(("cd", walk.folder))),)
+
+
+def _placed(
+    command: Simple, joiner: str, after: str, commands: Sequence[Simple], folder: str, home: str
+) -> Placed:
+    """A command of a line in normal form, joined to the ones before and behind by these signs."""
+    redirects = command.redirects and heard_redirects(command, after, commands)
+    there, told = _told_where(command, folder)
+    return _at_home(Placed(there, _normal(told, joiner, there, redirects)), home)
 
 
 @lru_cache(maxsize=4096)
@@ -77,7 +91,7 @@ def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
         words = bash_words(line)
         return None if words is None else ("words", *words)
     home = cwd or ""
-    return tuple([_plain(each.command, "" if each.folder == home else each.folder) for each in placed])
+    return tuple([_plain(each, "" if each.folder == home else each.folder) for each in placed])
 
 
 def _at_home(placed: Placed, home: str) -> Placed:
@@ -104,7 +118,7 @@ def _at_home(placed: Placed, home: str) -> Placed:
 def _told_where(command: Simple, folder: str) -> tuple[str, Simple]:
     """The folder a command runs in and the command, without `git -C X` and `env` before assignments."""
     argv = command.argv
-    if argv[:2] == ("git", "-C") and len(argv) > 3 and _PLAIN_PATH.match(argv[2]):
+    if argv[:2] == ("git", "-C") and len(argv) > 3 and PLAIN_PATH.match(argv[2]):
         return join_path(folder, argv[2]), replace(command, argv=("git", *argv[3:]))
     if argv[:1] != ("env",):
         return folder, command
@@ -114,8 +128,9 @@ def _told_where(command: Simple, folder: str) -> tuple[str, Simple]:
     return folder, replace(command, argv=argv[end:], assignments=(*command.assignments, *argv[1:end]))
 
 
-def _plain(command: Simple, folder: str) -> tuple[Any, ...]:
-    return (
+def _plain(placed: Placed, folder: str) -> tuple[Any, ...]:
+    command = placed.command
+    told = (
         command.joiner,
         folder,
         command.keywords,
@@ -124,34 +139,10 @@ def _plain(command: Simple, folder: str) -> tuple[Any, ...]:
         command.redirects,
         command.heredoc,
     )
+    return (*told, placed.doubt) if placed.doubt else told
 
 
-def _folder_after(command: Simple, folder: str) -> str | None:
-    """The folder after a plain `cd X`; None for anything else."""
-    if command.joiner not in _ON or command.argv[:1] != ("cd",) or len(command.argv) != 2:
-        return None
-    if _redirected(command) or command.assignments or command.keywords:
-        return None
-    return join_path(folder, command.argv[1]) if _PLAIN_PATH.match(command.argv[1]) else None
-
-
-def _redirected(command: Simple) -> bool:
-    """Whether its output or input is another than the shell's."""
-    redirects = command.redirects
-    return bool(redirects) and any(each not in _NO_EFFECT_REDIRECTS for each in redirects)
-
-
-def _is_no_effect(command: Simple) -> bool:
-    if (command.joiner, command.argv) not in _IDLE:
-        return False
-    heard = _redirected(command) or command.assignments or command.keywords
-    return not heard and command.heredoc is None
-
-
-def _normal(command: Simple, joiner: str, folder: str) -> Simple:
-    redirects = command.redirects
-    if redirects and command.writes_to is None:
-        redirects = tuple([each for each in redirects if each not in _NO_EFFECT_REDIRECTS])
+def _normal(command: Simple, joiner: str, folder: str, redirects: tuple[tuple[str, str], ...]) -> Simple:
     argv = _argv_form(command.argv, folder)
     assignments = _unordered(command.assignments) if argv else command.assignments
     return Simple(argv, joiner, command.keywords, assignments, redirects, command.heredoc)
@@ -169,34 +160,46 @@ def _argv_form(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if not argv:
         return argv
     program = posixpath.basename(argv[0]) if argv[0].startswith(("/bin/", "/usr/bin/")) else argv[0]
-    told = [each for word in argv[1:] if word != "--no-pager" for each in _expanded(word)]
+    told = [word for word in argv[1:] if word != "--no-pager"]
+    letters = "".join(told)
+    if "{" in letters:
+        told = [each for word in told for each in _expanded(word)]
     if program == "sed" and told.count("-e") == 1 and told[-1] != "-e":
         before = told[: told.index("-e")]
         told = told if any(word[:1] != "-" for word in before) else [w for w in told if w != "-e"]
-    texts = _texts(argv) if any("/" in word for word in told) else 0
+    words = _located(argv, program, told, folder) if "/" in letters else told
+    if program == "git":
+        words = _git_words(words)
+    if program in _NPM:
+        words = words[1:] if words[:2] in _NPM_TEST else words
+        words = ["test", *words[1:]] if words[:1] in _NPM_TESTS else words
+    return (program, *options_in_order(program, tuple(words)))
+
+
+def _located(argv: tuple[str, ...], program: str, told: Sequence[str], folder: str) -> list[str]:
+    """The words behind a program, paths as seen from the folder."""
+    texts = _texts(argv)
     operand = _copied if unwrap(argv)[:1] == ("rsync",) else _operand
-    words = [
+    return [
         word if number < texts or "/" not in word or before in _BEFORE_TEXTS else operand(word, folder)
         for number, (before, word) in enumerate(zip([program, *told], told, strict=False))
     ]
-    if program == "git":
-        words = _git_words(words)
-    if [program, *words[:2]] in _NPM_TEST:
-        words = words[1:]
-    return (program, *options_in_order(program, tuple(words)))
 
 
 def _expanded(word: str) -> tuple[str, ...]:
     """The words that the shell makes of `a{b,c}d`; else the word."""
-    found = _BRACES.match(word) if "{" in word else None
+    found = _BRACES.match(word)
     if found is None:
         return (word,)
     return tuple(f"{found[1]}{each}{found[3]}" for each in found[2].split(","))
 
 
 def _git_words(words: Sequence[str]) -> list[str]:
-    """The words of `git diff` and `git log` in one spelling: `--cached`, and a count of commits as `-n 1`."""
+    """The words of `git diff`, `git log` and `git switch` in one spelling: `--cached`, a count of commits as
+    `-n 1`, and `-c` for `checkout -b`."""
     verb = words[0] if words else ""
+    if verb == "checkout" and words[1:2] and words[1] in _NEW_BRANCH:
+        return ["switch", _NEW_BRANCH[words[1]], *words[2:]]
     if verb == "diff":
         return ["--cached" if word == "--staged" else word for word in words]
     end = words.index("--") if "--" in words else len(words)
@@ -226,7 +229,7 @@ def _copied(word: str, folder: str) -> str:
 
 
 def _operand(word: str, folder: str) -> str:
-    if word.startswith("-") or word.endswith("...") or not _PLAIN_PATH.match(word):
+    if word.startswith("-") or word.endswith("...") or not PLAIN_PATH.match(word):
         return word
     if folder and word.startswith(folder.rstrip("/") + "/"):
         return posixpath.relpath(word, folder)

@@ -40,6 +40,14 @@ def reads_of(command: Simple, folder: str, total_of: Callable[[str], int | None]
     return tuple(read_deed(path, 1, None, total_of(path)) for path in paths)
 
 
+def shows_lines(argv: tuple[str, ...]) -> bool:
+    """Whether a program only shows some of the lines that a pipe gives it."""
+    if argv[:1] == ("tail",):
+        return all(word[:1] in "-+" or word.isdigit() for word in argv[1:])
+    found = _lines_of(argv)
+    return found is not None and found[0] is None
+
+
 def _lines_of(argv: tuple[str, ...]) -> tuple[str | None, int, int | None] | None:
     """(file or None for what a pipe gives, first line, last line) of a command that shows lines."""
     program = argv[0] if argv else ""

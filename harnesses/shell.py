@@ -36,6 +36,8 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_SPECIAL = re.compile(r"""['"\\|&;<>()`$\#]|[^\S \t\r]""")
+"""A line without any of these is one command: its words between blanks."""
 _QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`\n])')
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
@@ -163,47 +165,46 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
     if "\x00" in line:
         return None
     line = without_angles(line)
+    if not _SPECIAL.search(line):
+        only = _Building()
+        only.words = line.split()
+        command = only.finish()
+        return () if command is None else (command,)
     bodies: list[_Body] = []
-    tokens = _tokens(_take_heredocs(line, bodies))
-    if tokens is None:
-        return None
-    built = [_Building()]
-    for kind, token in tokens:
-        current = built[-1]
-        if kind == "plain" and not (bodies or current.pending):
-            current.words.append(token)
-        elif kind == "plain" or kind == "word":
-            current.add_word(token, bodies)
-        elif current.pending:
-            return None
-        elif kind == "redirect":
-            current.pending = token
-        else:
-            built.append(_Building(joiner=";" if token == "\n" else token))
-    if built[-1].pending:
+    built = _built(_take_heredocs(line, bodies), bodies)
+    if built is None:
         return None
     found = [command for each in built if (command := each.finish()) is not None]
-    if found and tokens[-1] == ("operator", "&"):
+    if found and built[-1].joiner == "&" and built[-1].finish() is None:
         found[-1] = replace(found[-1], keywords=(*found[-1].keywords, "&"))
     return tuple(found)
 
 
-def _tokens(text: str) -> list[tuple[str, str]] | None:
-    """(kind, token) of words, redirects and operators; None where some text is none of them. Most words are
-    `plain` ones without quotes, taken with the blanks behind them."""
-    found: list[tuple[str, str]] = []
+def _built(text: str, bodies: list[_Body]) -> list[_Building] | None:
+    """The commands between the operators of a text, empty ones too; None where some of it is no token. Most
+    words are `plain` ones without quotes, taken with the blanks behind them."""
+    built = [_Building()]
     position = 0
     for match in _TOKEN.finditer(text):
         start, end = match.span()
         if start != position:
             return None
         position = end
-        kind = match.lastgroup or ""
-        if kind == "plain":
-            found.append((kind, match[1]))
-        elif kind != "blank" and kind != "comment":
-            found.append((kind, match[0]))
-    return found if position == len(text) else None
+        kind = match.lastgroup
+        current = built[-1]
+        if kind == "plain" and not (bodies or current.pending):
+            current.words.append(match[1])
+        elif kind == "plain" or kind == "word":
+            current.add_word(match[kind], bodies)
+        elif kind == "blank" or kind == "comment":
+            continue
+        elif current.pending:
+            return None
+        elif kind == "redirect":
+            current.pending = match[0]
+        else:
+            built.append(_Building(joiner=";" if match[0] == "\n" else match[0]))
+    return built if position == len(text) and not built[-1].pending else None
 
 
 def unquote(word: str) -> str:

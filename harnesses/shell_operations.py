@@ -4,6 +4,7 @@ import posixpath
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from harnesses.shell import Simple, parse_command
 from harnesses.shell_tables import (
@@ -36,6 +37,8 @@ class Effect:
 
 
 _ASSIGNED = re.compile(r"[A-Za-z_]\w*=")
+_SHELLS = frozenset({"bash", "sh"})
+_EXPANDED = re.compile(r"[$`\\]|\A['\"].*['\"]\Z|\A\S*\Z")
 _IN_PLACE = re.compile(r"-[a-zA-Z]*i")
 _LINES = re.compile(r"[\d,:$]+p?")
 _PYTHON = re.compile(r"python[\d.]*")
@@ -59,6 +62,8 @@ def command_effect(line: str) -> Effect:
         return _by_first_word(line)
     if commands and commands[0].argv[:2] in HAND_IN:
         return Effect(Operation.FINISH, None, True)
+    if len(commands) == 1 and (inner := inner_line(commands[0])) is not None:
+        return command_effect(inner)
     folder, effects = "", []
     for command in commands:
         if command.argv[:1] == ("cd",) and len(command.argv) > 1:
@@ -68,6 +73,16 @@ def command_effect(line: str) -> Effect:
         if effect is not None:
             effects.append((effect, command))
     return choose_effect(effects)
+
+
+def inner_line(command: Simple) -> str | None:
+    """The line that `bash -c LINE` runs; None for anything else, for one word, and where the outer shell
+    changes the line."""
+    argv = command.argv
+    if len(argv) != 3 or argv[0] not in _SHELLS or argv[1] not in ("-c", "-lc"):
+        return None
+    told_more = command.assignments or command.redirects or command.keywords or command.heredoc is not None
+    return None if told_more or _EXPANDED.search(argv[2]) else argv[2]
 
 
 @lru_cache(maxsize=4096)
@@ -119,14 +134,16 @@ def _past_options_of_xargs(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def choose_effect(effects: list[tuple[Effect, Simple]]) -> Effect:
-    """What commands come to together: the first that writes files, else the first that is no set-up."""
+    """What commands come to together: the first that writes files, but for a `tee` that keeps what a test run
+    says, else the first that is no set-up."""
+    if len(effects) < 2:
+        return effects[0][0] if effects else Effect(Operation.RUN, None, False)
     work = [each for each in effects if not is_setup(each[1])] or effects
-    for effect, _ in work:
-        if effect.mutating and effect.operation in (Operation.EDIT, Operation.CREATE):
+    for effect, command in work:
+        kept = work[0][0].operation == Operation.RUN_TEST and command.argv[:1] == ("tee",)
+        if effect.mutating and effect.operation in (Operation.EDIT, Operation.CREATE) and not kept:
             return effect
     mutating = any(effect.mutating for effect, _ in effects)
-    if not work:
-        return Effect(Operation.RUN, None, False)
     first = work[0][0]
     return Effect(first.operation, first.target, mutating)
 
@@ -151,9 +168,8 @@ def simple_effect(command: Simple, folder: str) -> Effect | None:
         return Effect(operation, join_path(folder, target), True)
     if not words:
         return None
-    writes = program in ("tee", "sed", "perl") or PROGRAMS.get(program) == Operation.EDIT
     piped = command.joiner in ("|", "|&")
-    if piped and not writes:
+    if piped and program not in ("tee", "sed", "perl") and PROGRAMS.get(program) != Operation.EDIT:
         return Effect(Operation.RUN, program, True) if _runs_its_input(command, program, words) else None
     effect = _program_effect(program, words, folder)
     if target is not None and not piped and _is_kept(target) and effect.operation in _SHOWS:
@@ -197,7 +213,8 @@ def _target(operation: Operation, program: str, words: tuple[str, ...], folder: 
     if operation == Operation.SEARCH:
         return _search_target(program, words, operands, folder)
     if operation == Operation.LIST and program != "stat":
-        return join_path(folder, operands[0] if operands else ".")
+        numbers = {word for before, word in pairwise(words) if before[:1] == "-" and word.isdigit()}
+        return join_path(folder, next((each for each in operands if each not in numbers), "."))
     if operation in (Operation.VCS, Operation.RUN_TEST):
         return " ".join((program, *operands[:2]))
     if program in ("open", "create", "filemap"):

@@ -28,6 +28,15 @@ HAND_IN = (("echo", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"), ("echo", "MINI_SWE
 FORFEIT = "forfeit"
 """What an end that gives the task up is about."""
 
+ANNOUNCED = "announced"
+"""What an end in a text that names a next act, and does it not, is about."""
+
+REFUSED = "refused"
+"""What an end in a text that will not do the task is about."""
+
+TEXT_ALONE = frozenset({ANNOUNCED, REFUSED})
+"""Ends that only a text has."""
+
 QUIET = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operation.WEB})
 """Operations of shell commands that change nothing."""
 

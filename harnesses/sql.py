@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _DIALECT = "mysql"
 _LOOKS = re.compile(r"\s*(?:show|desc|describe|explain|pragma|use)\b", re.IGNORECASE)
 _QUERIES = re.compile(r"[\s(]*(?:select|with|values|table)\b", re.IGNORECASE)
+_COMMENT = re.compile(r"--|#|/\*")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|`[^`]*`|\s+""", re.DOTALL)
+_COMPARED = re.compile(r"(?:[=<>]|\b(?:like|ilike|regexp|rlike)|\bin\s*\((?:[^()]*,)?)\s*\Z", re.IGNORECASE)
 _CATALOGUE = re.compile(r"\b(?:information_schema|sqlite_master|sqlite_schema|pg_catalog)\b", re.IGNORECASE)
 
 
@@ -24,13 +27,15 @@ _CATALOGUE = re.compile(r"\b(?:information_schema|sqlite_master|sqlite_schema|pg
 class Statement:
     """A statement in normal form: its `text`, the `tables` it names, and all `names` of tables and columns,
     both in lower case. `asks` is what it asks of them: statements that ask the same give the same rows, with
-    columns more or less. `effect` is equal where the columns are the same too, in whatever order."""
+    columns more or less. `effect` is equal where the columns are the same too, in whatever order.
+    `double_quoted` is what stands in double quotes and may be a text (MySQL) or a name (PostgreSQL)."""
 
     text: str
     tables: frozenset[str]
     names: frozenset[str]
     asks: tuple[str, ...] = ()
     effect: tuple[str, ...] = ()
+    double_quoted: tuple[str, ...] = ()
 
 
 def sql_operation(text: str) -> Operation:
@@ -55,11 +60,26 @@ def sql_form(text: str) -> Statement | None:
     tables = {table.name.lower() for table in tree.find_all(exp.Table) if table.name}
     columns = {column.name.lower() for column in tree.find_all(exp.Column) if column.name}
     _unalias(tree)
-    written = tree.sql(dialect=_DIALECT, normalize=True, comments=False)
+    written = _text(tree)
     names = frozenset(tables | columns) - {"*"}
-    text = " ".join(written.split())
-    asks, effect = _asked(tree) if isinstance(tree, exp.Query) else ((text,), (text,))
-    return Statement(text, frozenset(tables), names, asks, effect)
+    asks, effect = _asked(tree) if isinstance(tree, exp.Query) else ((written,), (written,))
+    return Statement(written, frozenset(tables), names, asks, effect, _names_in_double_quotes(text))
+
+
+def fold_sql(text: str) -> str:
+    """A statement with runs of blanks as one, but for those in quotes; as it is where it holds comments."""
+    if _COMMENT.search(text):
+        return text.strip()
+    return _QUOTED.sub(lambda found: " " if found[0].isspace() else found[0], text.strip())
+
+
+def _names_in_double_quotes(text: str) -> tuple[str, ...]:
+    """What stands in double quotes, unless all of it is compared with something: that is a text, since who
+    puts names in quotes does so with columns and tables too."""
+    found = [each for each in _QUOTED.finditer(text) if each[0][0] == '"'] if '"' in text else []
+    if all(_COMPARED.search(text, 0, each.start()) and text[each.end() :][:1] != "." for each in found):
+        return ()
+    return tuple(sorted({each[0] for each in found}))
 
 
 def _parsed(text: str) -> "exp.Expr | None":
@@ -114,15 +134,26 @@ def _bare(selected: "exp.Expr", referred: set[str]) -> "exp.Expr":
 
 def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a query asks, and its effect: of each of its selects where it reads, its functions, conditions,
-    groups, order and limit, and for the effect its columns. Schemas of tables and the case of literals count
-    for nothing, `IN (a, b)` is `= a OR = b`, and the row with the largest value is one whatever finds it."""
+    groups, order and limit, and for the effect its columns. Schemas of tables count for nothing, nor for what
+    is asked the case of literals; `IN (a, b)` is `= a OR = b`, and the row with the largest value is one
+    whatever finds it."""
     from sqlglot import exp
 
-    tree = tree.copy()
-    for table in tree.find_all(exp.Table):
-        table.set("db", None)
+    tree = _one_spelling(tree.copy())
+    combined = tuple(_combination(each) for each in tree.find_all(exp.SetOperation))
+    selects = [(_parts_of(select), _columns_of(select)) for select in tree.find_all(exp.Select)]
+    effect = combined + tuple("; ".join(sorted(parts | columns)) for parts, columns in selects)
     for literal in tree.find_all(exp.Literal):
         literal.set("this", str(literal.this).lower())
+    asks = tuple("; ".join(sorted(_parts_of(select))) for select in tree.find_all(exp.Select))
+    return combined + asks, effect
+
+
+def _one_spelling(tree: "exp.Expr") -> "exp.Expr":
+    from sqlglot import exp
+
+    for table in tree.find_all(exp.Table):
+        table.set("db", None)
     for listed in list(tree.find_all(exp.In)):
         if len(listed.expressions) > 1 and listed.parent is not None:
             equal = (exp.EQ(this=listed.this.copy(), expression=each) for each in listed.expressions)
@@ -130,10 +161,11 @@ def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
     for equal in list(tree.find_all(exp.EQ)):
         if (found := _extreme(equal)) is not None:
             equal.replace(exp.var(found))
-    combined = tuple(type(each).__name__ for each in tree.find_all(exp.SetOperation))
-    selects = [(_parts_of(select), _columns_of(select)) for select in tree.find_all(exp.Select)]
-    asks = tuple("; ".join(sorted(parts)) for parts, _ in selects)
-    return combined + asks, combined + tuple("; ".join(sorted(parts | columns)) for parts, columns in selects)
+    return tree
+
+
+def _combination(combined: "exp.SetOperation") -> str:
+    return type(combined).__name__ + ("" if combined.args.get("distinct") else " all")
 
 
 def _columns_of(select: "exp.Select") -> set[str]:
@@ -193,4 +225,7 @@ def _listed(value: Any) -> list["exp.Expr"]:
 
 
 def _text(tree: "exp.Expr") -> str:
-    return " ".join(tree.sql(dialect=_DIALECT, normalize=True, comments=False).split())
+    from sqlglot.errors import ErrorLevel
+
+    quiet = ErrorLevel.IGNORE  # what the dialect lacks is written all the same, and not warned of
+    return tree.sql(dialect=_DIALECT, normalize=True, comments=False, unsupported_level=quiet)

@@ -76,7 +76,7 @@ def test_lines_that_do_other_things_have_another_effect(one: str, other: str) ->
         ("find . -name a | xargs -I% cp % x", "find . -name a -exec cp {} x \\;"),
         ("cat > f <<'EOF'\nx\nEOF", "cat > f <<EOF\nx\nEOF"),
         ("cd src && rm y", "rm src/y"),
-        ("cd /repo/src; rm -f y", "rm -f src/y"),
+        ("cd /repo/src && rm -f y", "rm -f src/y"),
         ("rm a b", "rm b a"),
         ("rm f{1,2}", "rm f1 f2"),
         ("mkdir -p x/{a,b}", "mkdir -p x/b x/a"),
