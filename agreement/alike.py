@@ -8,8 +8,8 @@ group stands for the effect.
 from collections.abc import Sequence
 
 from agreement.deeds import Outcome, Span
-from agreement.edits import python_tree
 from agreement.ladder import Keys
+from agreement.python_text import python_tree
 
 OVERLAP = 0.8
 """Least intersection over union at which two reads of a file are the same."""

@@ -12,14 +12,16 @@ from typing import Any
 
 import orjson
 
-from agreement.arguments import canonical_arguments, composed, fold_text
-from harnesses.operations import call_effect, told_by
+from agreement.arguments import canonical_arguments, fold_text, whole_numbers
+from harnesses.operations import as_tool, effect_of_tool, told_by
 from harnesses.shell_operations import Effect
+from harnesses.shell_tables import TEXT_ALONE
 from harnesses.text_calls import calls_of
 from harnesses.tool_specs import wire_name
 from harnesses.vocabulary import Operation
 from records.identity import canonical_json, digest
 from records.message import Action, ToolCall, ToolSpec, read_arguments
+from records.quick_init import quick_init
 
 EMPTY_KEY = "empty"
 _ANSWERS = ("answer", "final_answer", "flag", "solution", "value")
@@ -28,6 +30,7 @@ _WITH = "="
 _ENDS = frozenset({Operation.FINISH, Operation.ASK})
 
 
+@quick_init
 @dataclass(frozen=True, slots=True)
 class Canonical:
     """An action in normal form: its key, and what it does. `counting`: the calls it is compared by in order,
@@ -60,38 +63,41 @@ def canonical(
 ) -> Canonical:
     """The action in normal form.
 
-    Finishing is one class, giving up is another, asking the user a third: how it is worded does not count,
-    but an answer that is handed in does.
+    Finishing is one class, giving up is another, asking the user a third, refusing in a text a fourth, and a
+    text that only announces an act is none of them: how it is worded does not count, but an answer that is
+    handed in does.
     Calls are compared by tool and normal arguments; notes on a plan beside other calls are left out;
     neighbouring read-only calls are a set, mutating ones a sequence. What cannot be read is
     compared as folded text, and equals nothing that can. Never raises.
     """
-    calls = calls_of(action, harness)
-    effects = [call_effect(call, harness) for call in calls]
-    operation = told_by(effects, action, harness)[0]
-    counting = _counting(calls, effects)
-    given = [canonical_arguments(call, _tool(call, tools), cwd, harness) for call, _ in counting]
-    keys = [_call_text(call, arguments) for (call, _), arguments in zip(counting, given, strict=True)]
+    calls = [as_tool(call, harness) for call in calls_of(action, harness)]
+    effects = [effect_of_tool(call, harness) for call in calls]
+    operation, target = told_by(effects, action, harness)
+    counting: list[tuple[ToolCall, dict[str, Any] | None, Effect]] = []
+    for call, effect in _counting(calls, effects):
+        counting.append((call, canonical_arguments(call, _tool(call, tools), cwd, harness), effect))
     if operation in _ENDS and len(counting) <= 1:
-        key = end_key(operation, counting[0][1] if counting else None)
-        answer = _answer_of(given[0]) if given else None
+        key = end_key(operation, counting[0][2].target if counting else target)
+        answer = _answer_of(counting[0][1]) if counting else None
         key += f"{_WITH}{digest(answer)}" if answer is not None else ""
     elif not counting:
         key = EMPTY_KEY
     else:
-        key = f"{operation}:{digest(*in_order(keys, [effect.mutating for _, effect in counting]))}"
-    told = [(call, own, effect) for (call, effect), own in zip(counting, given, strict=True)]
-    return Canonical(key, operation, tuple(told))
+        keys = [_call_text(call, arguments) for call, arguments, _ in counting]
+        key = f"{operation}:{digest(*in_order(keys, [effect.mutating for _, _, effect in counting]))}"
+    return Canonical(key, operation, tuple(counting))
 
 
-def end_key(operation: Operation, effect: Effect | None) -> str:
-    """The key of an end: finishing the task is one whatever is said, giving it up is another."""
-    told = effect.target if operation == Operation.FINISH and effect is not None else None
-    return str(operation) if told is None else f"{operation}:{told}"
+def end_key(operation: Operation, target: str | None) -> str:
+    """The key of an end: finishing the task is one whatever is said, giving it up is another. Refusing it, or
+    announcing an act and not doing it, is neither, though of the intent of finishing."""
+    if operation != Operation.FINISH or target is None:
+        return str(operation)
+    return f"{operation}{_WITH if target in TEXT_ALONE else ':'}{target}"
 
 
 def end_of(key: str) -> str:
-    """The key of an end without the answer that is handed in with it."""
+    """The key of an end without the answer that is handed in with it, or what its text alone says."""
     return key.partition(_WITH)[0]
 
 
@@ -143,7 +149,7 @@ def _exact_text(call: ToolCall) -> str:
     parsed = read_arguments(call.arguments)
     if parsed is None:
         return canonical_json(["raw", call.name, call.arguments.strip()])
-    return _json(["parsed", call.name, composed(parsed)])
+    return _json(["parsed", call.name, whole_numbers(parsed)])
 
 
 def _json(value: Any) -> str:

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 from agreement.alike import alike
 from agreement.canonical import EMPTY_KEY
-from agreement.labels import WRITES, Label, Voice, agrees_by_intent, is_proven, label_of, told_apart
+from agreement.labels import Label, Voice, agrees_by_intent, is_proven, label_of, told_apart
 from agreement.ladder import Keys, in_dead_zone
 from agreement.policy import Policy
+from harnesses.vocabulary import WRITES
 
 
 def never_a_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy) -> bool:

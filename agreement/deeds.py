@@ -2,13 +2,14 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+from agreement.file_text import FileText
 from harnesses.vocabulary import Operation
 from records.quick_init import quick_init
 
+_WORD = re.compile(r"[^\W_]+")
 _SCRATCH = re.compile(
     r"^(?:/tmp/.*|(?:.*/)?(?:repro|replicate|scratch|debug|try_|tmp|temp_)[\w-]*\.\w+)$", re.I
 )
@@ -43,7 +44,8 @@ class Deed:
     what it asks of it.
     `decisive` is False where the intent says little: which program runs, which tables are asked. `setup`
     only prepares. `span` and `outcome` allow a closer look than equality of `effect` (`agreement.alike`).
-    `proven`: the text a file has afterwards is known.
+    `proven`: the text a file has afterwards is known. `wrote` is the file whose text it makes or changes,
+    `after` that text, as far as it is known.
     """
 
     operation: Operation
@@ -58,18 +60,8 @@ class Deed:
     span: Span | None = None
     outcome: Outcome | None = None
     proven: bool = False
-
-
-def if_before_works(deeds: Sequence[Deed], joiners: Sequence[str]) -> tuple[Deed, ...]:
-    """The deeds of a line, each joined to the one before: what `&&` puts behind a change or a test is done
-    only where that works, so it has another effect than behind `;`."""
-    told: list[Deed] = []
-    may_fail = False
-    for deed, joiner in zip(deeds, joiners, strict=True):
-        may_fail = may_fail and joiner == "&&"
-        told.append(replace(deed, effect=(*deed.effect, "&&")) if may_fail else deed)
-        may_fail = may_fail or deed.mutating
-    return tuple(told)
+    wrote: str = ""
+    after: FileText | None = None
 
 
 def read_deed(path: str, first: int, last: int | None, total: int | None) -> Deed:
@@ -100,12 +92,17 @@ def search_deed(what: str, pattern: str, scope: tuple[str, ...], options: frozen
     the programs the hits go through.
     """
     told = tuple(sorted(options))
-    words = "".join(letter if letter.isalnum() else " " for letter in pattern.lower()).split()
+    words = _WORD.findall(pattern.lower())
     tests = told if what == "name" else ()
     intent = ("search", " ".join(words) or pattern, tests, tuple(argv[:1] for argv in then))
     return Deed(Operation.SEARCH, ("search", what, pattern, scope, told, *then), intent)
 
 
+def is_scratch(path: str) -> bool:
+    """True for a file that is made to try something."""
+    return _SCRATCH.match(path) is not None
+
+
 def create_intent(path: str) -> tuple[str, str]:
     """What making a file is about: its name, whatever the folder; scratch files are all one."""
-    return ("create", "(scratch)" if _SCRATCH.match(path) else posixpath.basename(path))
+    return ("create", "(scratch)" if is_scratch(path) else posixpath.basename(path))

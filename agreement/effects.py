@@ -1,25 +1,33 @@
 """Calls as deeds: what each does in the world it is made in."""
 
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from agreement.arguments import fold_text, moved_line
+from agreement.arguments import fold_text, moved_line, patch_text
 from agreement.canonical import end_key
-from agreement.deeds import Deed, Outcome, create_intent, list_deed, read_deed
-from agreement.edits import TEXTS, Change, changes_of, folded_lines, patched
-from agreement.searches import native_names, native_search
+from agreement.deeds import Deed, create_intent, is_scratch, list_deed, read_deed
+from agreement.edit_deeds import (
+    Done,
+    edit_deed,
+    joined,
+    patch_deeds,
+    removal_deeds,
+    world_after,
+    write_deed,
+)
+from agreement.edits import TEXTS, changes_of
+from agreement.searches import native_names, native_search, native_term
 from agreement.shell_deeds import shell_deeds
 from agreement.shell_key import placed_commands
 from agreement.world import World
 from harnesses.common_tools import PATHS, kind_of
-from harnesses.harness import harness_for, rule_for
+from harnesses.harness import harness_for, rule_of
 from harnesses.shell_operations import Effect, join_path
 from harnesses.sql import sql_form, sql_operation
 from harnesses.tool_specs import wire_name
-from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
-from records.identity import canonical_json, digest
+from harnesses.vocabulary import READ_ONLY, WRITES, Operation, ToolRule
+from records.identity import canonical_json
 from records.message import ToolCall, read_arguments
 
 _SAME_TOOL = {"KillBash": "KillShell", "TaskStop": "KillShell"}
@@ -40,7 +48,7 @@ def deeds_of(
     """The deeds of a call, at least one; `arguments` are its own in normal form, None where they are no
     object, `effect` what `call_effect` says of it. Never raises on what a model may emit."""
     name = wire_name(call.name)
-    rule = rule_for(harness_for(world.harness), call.name)
+    rule = rule_of(world.harness, call.name)
     if arguments is None:
         return _raw(call, rule)
     if rule is None:
@@ -51,19 +59,46 @@ def deeds_of(
         and (line := moved_line(read_arguments(call.arguments) or {}, rule)) is not None
     ):
         rest = {key: value for key, value in arguments.items() if key != rule.target[0]}
-        return _with(shell_deeds(line, world.cwd, world.total_of), rest)
+        deeds = shell_deeds(line, world.cwd, world.total_of)
+        return _with(tuple([_over(deed, world) if deed.wrote else deed for deed in deeds]), rest)
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
-        patch = next((arguments[key] for key in rule.target if isinstance(arguments.get(key), str)), "")
-        return _patch(patch, world) or (_plain(effect, name, arguments, rule, world),)
+        return patch_deeds(patch_text(call, rule), world) or (_plain(effect, name, arguments, rule, world),)
     if rule.operation == Operation.EDIT and effect.target and kind_of(name) == "removes":
-        return shell_deeds(f"rm {shlex.quote(effect.target)}", world.cwd, world.total_of)
+        return removal_deeds(effect.target, world)
     if rule.operation == Operation.READ and (many := _each_read(arguments, world)):
         return many
     if rule.operation == Operation.CREATE and (many := _each_created(arguments, world)):
         return many
-    return (_known(effect, name, arguments, rule, world),)
+    found = _known(effect, name, arguments, rule, world)
+    if found is None and name == "MultiEdit":
+        return tuple(_plain(effect, "Edit", each, rule, world) for each in _single_edits(arguments))
+    return (found or _plain(effect, name, arguments, rule, world),)
+
+
+def done_by(counting: Sequence[Counted], world: World) -> list[Done]:
+    """The deeds of an action's calls, each in the world that the calls before it leave."""
+    if len(counting) == 1:
+        call, arguments, effect = counting[0]
+        done = [(deed, effect.mutating) for deed in deeds_of(call, arguments, effect, world)]
+        return joined(done) if len(done) > 1 else done
+    done = []
+    made: World | None = None
+    for (call, arguments, effect), there in carried(counting, world):
+        there = there if made is None else replace(there, after=made.after)
+        deeds = deeds_of(call, arguments, effect, there)
+        done += [(deed, effect.mutating) for deed in deeds]
+        if effect.mutating:
+            made = world_after(there, deeds)
+    return joined(done)
+
+
+def _over(deed: Deed, world: World) -> Deed:
+    """What a command line writes to a file whose text was shown is an edit of that."""
+    if deed.operation != Operation.CREATE or is_scratch(deed.wrote) or world.text_of(deed.wrote) is None:
+        return deed
+    return replace(deed, operation=Operation.EDIT, intent=("edit", deed.wrote))
 
 
 def _each_read(arguments: Mapping[str, Any], world: World) -> tuple[Deed, ...]:
@@ -85,9 +120,9 @@ def _each_created(arguments: Mapping[str, Any], world: World) -> tuple[Deed, ...
     made: list[Deed] = []
     for each in given:
         path = each.get("path") or each.get("file_path") if isinstance(each, Mapping) else None
-        if not isinstance(path, str) or (deed := _create(each, join_path(world.cwd or "", path))) is None:
+        if not isinstance(path, str):
             return ()
-        made.append(deed)
+        made.append(_create(each, join_path(world.cwd or "", path), world))
     return tuple(made)
 
 
@@ -112,7 +147,7 @@ def carried(counting: Sequence[Counted], world: World) -> list[tuple[Counted, Wo
 
 def _goes_to(call: ToolCall, world: World) -> str | None:
     """The folder that a call of a shell goes to, where it does nothing else."""
-    rule = rule_for(harness_for(world.harness), call.name)
+    rule = rule_of(world.harness, call.name)
     if rule is None or rule.reading != "shell":
         return None
     line = moved_line(read_arguments(call.arguments) or {}, rule)
@@ -139,33 +174,38 @@ def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[Deed, ...]:
 
 def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> Deed:
     given = next((arguments[key] for key in rule.target if key in arguments), "")
-    text = str(given[1]) if isinstance(given, list) and len(given) == 2 else str(given)
-    statement = sql_form(text) if isinstance(given, list) and given[0] == "sql" else None
+    marked = isinstance(given, list) and len(given) > 1 and given[0] in ("raw", "sql")
+    told = given if marked else ["raw", given]
+    text = str(told[1])
+    statement = sql_form(text) if told[0] == "sql" else None
     operation = sql_operation(text)
     mutating = operation not in READ_ONLY
     if statement is None:
         return Deed(operation, ("sql?", text), ("sql?", text), mutating, decisive=False)
     intent = ("sql", str(operation), tuple(sorted(statement.tables)))
-    effect = ("sql", statement.effect)
+    effect = ("sql", statement.effect, *told[2:])
     asks = (str(operation), *statement.asks)
     return Deed(operation, effect, intent, mutating, names=statement.names, asks=asks, decisive=False)
 
 
-def _known(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
+def _known(
+    effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World
+) -> Deed | None:
     operation = effect.operation
     if operation == Operation.FINISH or operation == Operation.ASK:
-        end = (end_key(operation, effect),)
+        end = (end_key(operation, effect.target),)
         return Deed(operation, end, end, operation == Operation.FINISH)
     if operation == Operation.SEARCH:
         kind = kind_of(name)
         search = native_names if kind == "names" else native_search
-        found = search(arguments, world.cwd) if kind != "meaning" else None
+        found = native_term(name, arguments, world.cwd, world.open_file)
+        found = found or (search(arguments, world.cwd) if kind != "meaning" else None)
     else:
         path = _path(arguments, rule, world)
         if path is None and operation == Operation.LIST and not _names_place(arguments, rule):
             path = join_path(world.cwd or "", ".")
         found = _on_file(operation, path, arguments, world) if path is not None else None
-    return found or _plain(effect, name, arguments, rule, world)
+    return found
 
 
 def _names_place(arguments: Mapping[str, Any], rule: ToolRule) -> bool:
@@ -179,7 +219,7 @@ def _on_file(operation: Operation, path: str, arguments: Mapping[str, Any], worl
         rest = {key: value for key, value in arguments.items() if key not in _LISTED_BY}
         return list_deed(path, canonical_json(rest) if rest else "")
     if operation == Operation.CREATE:
-        return _create(arguments, path)
+        return _create(arguments, path, world)
     return edit_deed(path, changes_of(arguments), world) if operation == Operation.EDIT else None
 
 
@@ -194,21 +234,30 @@ def _plain(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRu
     intent = (kind, target) if target is not None else (kind, name)
     if target is not None and effect.operation in (Operation.RUN, Operation.OTHER):
         intent = (kind, _SAME_TOOL.get(name, name), target, str(arguments.get("chars", "")))
-    full = ("call", *_one_edit(name, arguments))
-    changed = any(change.old.strip() for change in changes_of(arguments) or ())
-    paths = (target,) if effect.operation == Operation.EDIT and rule.paths and target and changed else ()
-    return Deed(effect.operation, full, intent, effect.mutating, paths, decisive=target is not None)
+    full = ("call", name, canonical_json(_without_default(name, arguments)))
+    if effect.operation not in WRITES:
+        return Deed(effect.operation, full, intent, effect.mutating, decisive=target is not None)
+    changed = effect.operation == Operation.EDIT and any(c.old.strip() for c in changes_of(arguments) or ())
+    paths = (target,) if rule.paths and target and changed else ()
+    wrote = target if target and rule.paths else ""
+    decisive = target is not None
+    return Deed(effect.operation, full, intent, effect.mutating, paths, decisive=decisive, wrote=wrote)
 
 
-def _one_edit(name: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Name and arguments of a call, `Edit` for a `MultiEdit` of one edit."""
-    told, edits = dict(arguments), arguments.get("edits")
-    if name == "MultiEdit" and isinstance(edits, list) and len(edits) == 1 and isinstance(edits[0], Mapping):
-        name = "Edit"
-        told = {**{key: value for key, value in told.items() if key != "edits"}, **edits[0]}
+def _single_edits(arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The arguments of a `MultiEdit` as those of an `Edit` each; as they stand where they are none."""
+    edits = arguments.get("edits")
+    if not isinstance(edits, list) or not edits or not all(isinstance(edit, Mapping) for edit in edits):
+        return [dict(arguments)]
+    rest = {key: value for key, value in arguments.items() if key != "edits"}
+    return [{**rest, **edit} for edit in edits]
+
+
+def _without_default(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    told = dict(arguments)
     if name == "Edit" and told.get("replace_all") is False:
         del told["replace_all"]
-    return name, canonical_json(told)
+    return told
 
 
 def _path(arguments: Mapping[str, Any], rule: ToolRule, world: World) -> str | None:
@@ -238,40 +287,13 @@ def _read(arguments: Mapping[str, Any], path: str, world: World) -> Deed | None:
     return read_deed(path, 1, None, total)
 
 
-def _create(arguments: Mapping[str, Any], path: str) -> Deed | None:
+def _create(arguments: Mapping[str, Any], path: str, world: World) -> Deed:
     body = next((arguments[name] for name in TEXTS if isinstance(arguments.get(name), str)), None)
-    intent = create_intent(path)
     if body is None:
-        return Deed(Operation.CREATE, ("create", path), intent, True)
-    effect = ("create", path, digest(folded_lines(body)))
+        return Deed(Operation.CREATE, ("create", path), create_intent(path), True, wrote=path)
     rest = {key: value for key, value in arguments.items() if key not in _CREATED_BY}
+    deed = write_deed(path, body, world)
     if rest:  # it may add to the file, say
-        return Deed(Operation.CREATE, (*effect, canonical_json(rest)), intent, True)
-    return Deed(Operation.CREATE, effect, intent, True, outcome=Outcome(path, body), proven=True)
-
-
-def edit_deed(path: str, changes: tuple[Change, ...] | None, world: World) -> Deed | None:
-    """Changing a file: its text afterwards, where enough of it is known; else None, and only the same
-    words are the same edit."""
-    known = world.text_of(path)
-    after = known.changed(changes) if known is not None and changes else None
-    if after is None:
-        return None
-    outcome = Outcome(path, after.text) if after.whole else None
-    effect = ("edit", path, digest(after.folded))
-    return Deed(Operation.EDIT, effect, ("edit", path), True, (path,), outcome=outcome, proven=True)
-
-
-def _patch(patch: str, world: World) -> tuple[Deed, ...]:
-    deeds: list[Deed] = []
-    for kind, name, changes in patched(patch):
-        path = join_path(world.cwd or "", name)
-        if kind == "Add":
-            body = "\n".join(change.new for change in changes)
-            effect = ("create", path, digest(folded_lines(body)))
-            deeds.append(Deed(Operation.CREATE, effect, create_intent(path), True, proven=True))
-            continue
-        proven = edit_deed(path, changes, world) if kind == "Update" else None
-        told = ("patch", path, kind, tuple((change.old, change.new) for change in changes))
-        deeds.append(proven or Deed(Operation.EDIT, told, ("edit", path), True, paths=(path,)))
-    return tuple(deeds)
+        effect = (*deed.effect, canonical_json(rest))
+        return replace(deed, effect=effect, outcome=None, proven=False, after=None)
+    return deed

@@ -10,7 +10,7 @@ from agreement.calibration import chance_of
 from agreement.canonical import EMPTY_KEY
 from agreement.ladder import Keys, in_dead_zone
 from agreement.policy import Policy
-from harnesses.vocabulary import Operation
+from harnesses.vocabulary import WRITES, Operation
 
 Verdict = Literal[
     "pair",
@@ -23,8 +23,6 @@ Verdict = Literal[
     "student_did_nothing",
 ]
 _LENIENT = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST})
-WRITES = frozenset({Operation.EDIT, Operation.CREATE})
-"""Classes of actions that write files."""
 
 
 @dataclass(frozen=True, slots=True)

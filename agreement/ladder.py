@@ -12,7 +12,7 @@ from typing import Literal
 
 from agreement.canonical import EMPTY_KEY, canonical, end_of, exact_key, in_order
 from agreement.deeds import Deed
-from agreement.effects import carried, deeds_of
+from agreement.effects import done_by
 from agreement.world import World
 from harnesses.vocabulary import Operation
 from records.identity import digest
@@ -66,13 +66,12 @@ def keys(action: Action, world: World) -> Keys:
         cls = str(form.operation) if form.operation in _ENDS else EMPTY_KEY
         end = form.key if form.operation in _ENDS else EMPTY_KEY
         return Keys(exact, form.key, end, end_of(end), cls, decisive=end == end_of(end))
-    done = [
-        (deed, effect.mutating)
-        for (call, arguments, effect), there in carried(counting, world)
-        for deed in deeds_of(call, arguments, effect, there)
-    ]
+    done = done_by(counting, world)
+    if len(done) == 1:
+        return _of_one(exact, form.key, *done[0], world)
     deeds, flags = tuple([deed for deed, _ in done]), [flag for _, flag in done]
     work = [each for each in done if not each[0].setup] or done
+    work = _each_once(work) if len(work) > 1 else work
     effects = [repr(deed.effect) for deed in deeds]
     intents = [_HOME.sub("~", repr(deed.intent)) for deed, _ in work]
     cls = _class_of(work)
@@ -83,10 +82,35 @@ def keys(action: Action, world: World) -> Keys:
         f"{cls}:{digest(*in_order(intents, [flag for _, flag in work]))}",
         cls,
         deeds,
-        frozenset() if any(flags) else frozenset(effects),
-        all(deed.decisive for deed, _ in work),
-        any(deed.names and not world.knows(deed.names) for deed in deeds),
+        frozenset() if True in flags else frozenset(effects),
+        False not in [deed.decisive for deed, _ in work],
+        True in [not world.knows(deed.names) for deed in deeds if deed.names],
     )
+
+
+def _of_one(exact: str, canonical: str, deed: Deed, changes: bool, world: World) -> Keys:
+    """An action that does one thing."""
+    cls, effect = str(deed.operation), repr(deed.effect)
+    return Keys(
+        exact,
+        canonical,
+        f"{cls}:{digest(effect)}",
+        f"{cls}:{digest(_HOME.sub('~', repr(deed.intent)))}",
+        cls,
+        (deed,),
+        frozenset() if changes else frozenset((effect,)),
+        deed.decisive,
+        bool(deed.names) and not world.knows(deed.names),
+    )
+
+
+def _each_once(work: Sequence[tuple[Deed, bool]]) -> list[tuple[Deed, bool]]:
+    """The deeds, neighbouring edits of one file as one: how many they are is no other intent."""
+    return [
+        each
+        for place, each in enumerate(work)
+        if not place or each[0].intent[:1] != ("edit",) or each[0].intent != work[place - 1][0].intent
+    ]
 
 
 def _class_of(work: Sequence[tuple[Deed, bool]]) -> str:

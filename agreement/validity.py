@@ -4,12 +4,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agreement.edit_checks import changes_nothing, why_not_made
 from agreement.edits import Change, changes_of, patched
+from agreement.file_text import FileText
 from agreement.ladder import Keys, paths_needed
+from agreement.schemas import why_misfit
 from agreement.world import World
 from agreement.written_calls import writes_call
-from harnesses.harness import harness_for
-from harnesses.text_calls import calls_in_text
+from harnesses.harness import harness_for, rule_for
+from harnesses.operations import as_tool, command_line
+from harnesses.shell_quotes import ends_in_quote
+from harnesses.text_calls import calls_in_text, calls_of
+from harnesses.text_kinds import text_kind
 from harnesses.tool_specs import wire_name
 from records.message import Action, ToolCall, ToolSpec
 from records.reply import TeacherReply
@@ -29,23 +35,15 @@ _USUAL_NAMES = """pyproject.toml setup.py setup.cfg requirements.txt package.jso
     .gitignore __init__.py conftest.py tox.ini . .."""
 _USUAL = frozenset(_USUAL_NAMES.split())
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_TYPES: dict[str, tuple[type, ...]] = {
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-    "null": (type(None),),
-}
 
 
 def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "") -> str | None:
     """Why a reply has no vote, as a short fixed phrase; None where it has one.
 
     It has none where the call failed or was cut off, where it says and does nothing, where it calls a
-    tool that was not offered or breaks its schema, where its text fakes the result of a tool or writes a
-    call out instead of making it, and where it gives no command in a harness that refuses a text alone.
+    tool that was not offered or breaks its schema, where its text fakes the result of a tool, writes a call
+    out or announces it instead of making it, or is an error of whoever carries the model, and where it gives
+    no command in a harness that refuses a text alone.
     """
     if reply.action is None:
         return f"failed: {reply.failure or 'unknown'}"
@@ -54,7 +52,7 @@ def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "
     action = reply.action
     if not action.tool_calls and not action.text.strip():
         return "empty"
-    reason = why_calls_invalid(action, tools) or why_text_invalid(action, tools)
+    reason = why_calls_invalid(action, tools) or why_text_invalid(action, tools, harness)
     if reason is None and not harness_for(harness).text_ends and not _acts(action, tools, harness):
         return "no command"
     return reason
@@ -63,13 +61,22 @@ def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "
 def why_impossible(action: Action, known: Keys, world: World) -> str | None:
     """Why an action could not be carried out in this world, as a short fixed phrase; None where it could.
 
-    An edit of a text that the file does not hold as far as it is known, nor anything shown, nor an edit
-    before it in the same call; a file that no message names. Neither can be told where messages were lost.
-    Of a patch each line counts by itself, blanks around it apart: who carries patches out is as lenient.
+    A command line that ends inside a quote, an edit that changes nothing. An edit of a text that the file
+    does not hold as far as it is known, nor anything shown, nor an edit before it in the same call, or holds
+    more often than its tool takes; of lines behind the end; a file that no message names. These cannot be
+    told where messages were lost. Of a patch each line counts by itself, blanks around it apart: who carries
+    patches out is as lenient.
     """
+    given = calls_of(action, world.harness)
+    if any(_is_cut(call, world.harness) for call in given):
+        return "shell line with an open quote"
+    calls = [as_tool(call, world.harness) for call in given]
+    if any(changes_nothing(call, world.harness) for call in calls):
+        return "edit changes nothing"
     if not world.complete or not world.record.messages:
         return None
-    for call in action.tool_calls:
+    files: dict[str, FileText | None] = {}
+    for call in calls:
         asked, made = call.parsed() or {}, ""
         changes = changes_of(asked)
         for change in _patch_changes(asked) if changes is None else changes:
@@ -80,8 +87,20 @@ def why_impossible(action: Action, known: Keys, world: World) -> str | None:
             ):
                 return "edit text absent"
             made += "\n" + change.new
+        if why := why_not_made(call, world, files):
+            return why
     unseen = (path for path in paths_needed(known) if not _is_usual(path) and not world.mentions(path))
     return "path never seen" if next(unseen, None) is not None else None
+
+
+def _is_cut(call: ToolCall, harness: str) -> bool:
+    """Whether a call gives a shell a line that ends inside a quote; input for what runs in it is no line."""
+    rule = rule_for(harness_for(harness), call.name)
+    if rule is None or rule.reading != "shell":
+        return False
+    asked = call.parsed() or {}
+    line = command_line(asked, rule)
+    return line is not None and str(asked.get("is_input")).lower() != "true" and ends_in_quote(line)
 
 
 def _patch_changes(arguments: Mapping[str, Any]) -> list[Change]:
@@ -115,66 +134,41 @@ def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:
 
 def why_calls_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
     """Why the first of an action's calls that could not be carried out with these tools could not; None where
-    all could. Types are held to the schema only where it is not inferred from the calls seen."""
+    all could. Arguments are held to the schema only where it is not inferred from the calls seen."""
     reasons = (_why_call_invalid(call, tools) for call in action.tool_calls)
     return next((reason for reason in reasons if reason), None)
 
 
 def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
-    """Why a call could not be carried out with these tools; None where it could.
-
-    Types are held to the schema only where it is not inferred from the calls seen. A number written as
-    text counts as a number.
-    """
+    """Why a call could not be carried out with these tools; None where it could."""
     tool = next((tool for tool in tools if tool.name == wire_name(call.name)), None)
     if tool is None:
         return "tool not offered"
     arguments = call.parsed()
     if arguments is None:
         return "arguments are no JSON object"
-    if tool.origin == "inferred":
-        return None
-    if any(name not in arguments for name in tool.parameters.get("required") or ()):
-        return "required argument missing"
-    properties = tool.parameters.get("properties") or {}
-    fits = all(_fits(value, properties.get(name)) for name, value in arguments.items())
-    return None if fits else "argument of a wrong type"
+    return None if tool.origin == "inferred" else why_misfit(arguments, tool.parameters)
 
 
-def why_text_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
-    """Why the text of an action is no honest one: it fakes the result of a tool, or writes a call out instead
-    of making it; None where it does neither."""
+def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) -> str | None:
+    """Why the text of an action is no honest one: it fakes the result of a tool, writes a call out or only
+    announces it, or is an error of whoever carries the model; None where it is none of these."""
     prose = _CODE_BLOCK.sub("", action.text)
     if _FAKED_RESULT.search(prose):
         return "fakes a tool result"
     if tools and (_WRITTEN_CALL.search(prose) or (not action.tool_calls and writes_call(action.text, tools))):
         return "call written as text"
-    return None
+    return None if calls_of(action, harness) else _why_no_end(action.text, tools, harness)
 
 
-def _fits(value: Any, schema: Any) -> bool:
-    if not isinstance(schema, Mapping) or value is None:
-        return True
-    options = schema.get("enum")
-    if options and isinstance(value, str) and value not in options:
-        return False
-    kinds = schema.get("type")
-    names = [kinds] if isinstance(kinds, str) else kinds
-    if not isinstance(names, list | tuple) or not names:
-        return True
-    return any(_is_a(value, name) for name in names)
-
-
-def _is_a(value: Any, kind: Any) -> bool:
-    wanted = _TYPES.get(kind)
-    if wanted is None:
-        return True
-    if isinstance(value, str) and kind in ("integer", "number"):
-        return re.fullmatch(r"\s*[+-]?\d+(\.\d+)?\s*", value) is not None
-    if isinstance(value, str) and kind == "boolean":
-        return value.strip().lower() in ("true", "false")
-    if isinstance(value, bool):
-        return kind == "boolean"
-    if isinstance(value, float) and kind == "integer":
-        return value.is_integer()
-    return isinstance(value, wanted)
+def _why_no_end(text: str, tools: Sequence[ToolSpec], harness: str) -> str | None:
+    """Why a text without a call ends nothing; None where it may, or where nothing could be called."""
+    kind = text_kind(text)
+    if kind == "error":
+        return "error as text"
+    known = harness_for(harness)
+    if kind == "announcement" and known.text_ends and (tools or known.text_actions):
+        return "only announces an act"
+    rules = (rule_for(known, tool.name) for tool in tools if kind == "command")
+    shell = any(rule is not None and rule.reading == "shell" for rule in rules)
+    return "call written as text" if shell else None

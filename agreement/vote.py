@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from agreement.agreed import Agreed, rung_of
 from agreement.fold import world_of
 from agreement.labels import Verdict, Voice, label_of, names_of
 from agreement.ladder import Keys, keys
@@ -20,13 +21,15 @@ from records.state import TraceState
 @dataclass(frozen=True, slots=True)
 class Tally:
     """What a vote came to. `chosen` is set where the verdict is `pair`; `n_agreeing` and `families` are
-    those behind the leading action whatever the verdict. `votes` holds a row for every reply."""
+    those behind the leading action whatever the verdict, `rung` is where on the ladder they agree, None
+    where no action leads. `votes` holds a row for every reply."""
 
     verdict: Verdict
     chosen: TeacherReply | None
     votes: tuple[Vote, ...]
     n_agreeing: int
     families: tuple[str, ...]
+    rung: Agreed | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,8 @@ def tally(
     votes = tuple(
         _vote(ballot, name, id(ballot) in behind, state) for ballot, name in zip(ballots, named, strict=True)
     )
-    return Tally(label.verdict, chosen, votes, len(backers), families)
+    rung = rung_of([ballot.keys for ballot in backers]) if backers else None
+    return Tally(label.verdict, chosen, votes, len(backers), families, rung)
 
 
 def voice_of(reply: TeacherReply, known: Keys) -> Voice:

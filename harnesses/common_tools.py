@@ -13,7 +13,7 @@ from typing import TypeVar
 from harnesses.vocabulary import Operation, ToolRule
 
 T = TypeVar("T")
-__all__ = ["COMMANDS", "PATHS", "common_rule", "kind_of", "widened"]
+__all__ = ["COMMANDS", "PATHS", "WORKING_FOLDERS", "common_rule", "kind_of", "widened"]
 
 PATHS = (
     *("path", "file_path", "absolute_path", "filePath", "filepath", "file", "filename", "file_name"),
@@ -22,6 +22,9 @@ PATHS = (
 """Arguments that name the one file or folder that a tool is about."""
 COMMANDS = ("command", "cmd", "command_line", "commandLine", "CommandLine", "script")
 """Arguments that hold the command line of a shell."""
+_RUN_IN = ("directory", "dir_path", "workdir", "cwd", "working_directory", "working_dir", "Cwd")
+WORKING_FOLDERS = dict.fromkeys(_RUN_IN).keys()
+"""Arguments that name the folder a shell runs in, in the order they are looked for."""
 _FOLDERS = ("path", "dir_path", "dirPath", "directory", "dir", "folder", "target_directory", *PATHS[1:])
 _FOLDERS += ("directory_path", "DirectoryPath", "SearchPath")
 _PATTERNS = ("pattern", "regex", "query", "Query", "search_term", "glob_pattern", "file_pattern", "file_name")

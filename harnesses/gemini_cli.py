@@ -4,7 +4,7 @@ In our own words, after recorded sessions and the public documentation
 (https://google-gemini.github.io/gemini-cli/docs/tools/).
 """
 
-from harnesses.tool_specs import by_name, integer, stand_in, text
+from harnesses.tool_specs import by_name, flag, integer, stand_in, text
 from harnesses.vocabulary import Harness, Operation, ToolRule
 
 _SYSTEM = """\
@@ -39,6 +39,11 @@ _TOOLS = by_name(
             "old_string": text("The text to replace."),
             "new_string": text("The new text."),
             "instruction": text("What the change is for."),
+            "expected_replacements": {
+                **integer("How often the text stands; all are replaced."),
+                "default": 1,
+            },
+            "allow_multiple": flag("Replace every occurrence."),
         },
         ("file_path", "old_string", "new_string"),
     ),
@@ -67,7 +72,7 @@ def _rules() -> dict[str, ToolRule]:
         "read_file": ToolRule(op.READ, file, paths=file),
         "read_many_files": ToolRule(op.READ, ("include", "paths")),
         "write_file": ToolRule(op.CREATE, file, paths=file),
-        "replace": ToolRule(op.EDIT, file, paths=file, ignored=("instruction", "expected_replacements")),
+        "replace": ToolRule(op.EDIT, file, paths=file, ignored=("instruction",)),
         "run_shell_command": ToolRule(
             op.RUN, ("command",), "shell", ignored=("description",), folder="dir_path"
         ),

@@ -16,7 +16,7 @@ from harnesses.openhands import V1 as OPENHANDS_V1
 from harnesses.swe_agent import SWE_AGENT
 from harnesses.vocabulary import Harness, Operation, ToolRule
 
-__all__ = ["GENERIC", "HARNESSES", "Harness", "harness_for", "rule_for", "unknown_harness"]
+__all__ = ["GENERIC", "HARNESSES", "Harness", "harness_for", "rule_for", "rule_of", "unknown_harness"]
 
 _GENERIC_SYSTEM = """\
 You are a coding agent. You get a task about a code base and carry it out step by step with the tools you \
@@ -89,6 +89,12 @@ def rule_for(harness: Harness, tool: str) -> ToolRule | None:
     tools of such a name do. Files and commands may be named by any of the usual arguments."""
     own = _OWN_RULES.get((harness.name, harness.versions))
     return (own.get(tool) if own else None) or _ALL_RULES.get(tool) or common_rule(tool)
+
+
+@lru_cache(maxsize=2048)
+def rule_of(harness: str, tool: str) -> ToolRule | None:
+    """What a tool does in the harness of that name, of any version (`rule_for`)."""
+    return rule_for(harness_for(harness), tool)
 
 
 def _version_tuple(version: str | None) -> tuple[int, ...]:

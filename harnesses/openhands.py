@@ -126,7 +126,7 @@ def _rules() -> dict[str, ToolRule]:
         "file_editor": editor,
         "planning_file_editor": editor,
         "edit_file": ToolRule(op.EDIT, ("path",), paths=("path",), ignored=chat),
-        "apply_patch": ToolRule(op.EDIT, ignored=chat),
+        "apply_patch": ToolRule(op.EDIT, ("patch", "input"), "patch", ignored=chat),
         "execute_ipython_cell": ToolRule(op.RUN, ignored=chat),
         "glob": ToolRule(op.SEARCH, ("pattern",), paths=("path",), ignored=chat),
         "grep": ToolRule(op.SEARCH, ("pattern",), paths=("path",), ignored=chat),

@@ -1,16 +1,21 @@
 """Tool calls → operations and targets, whatever a harness calls its tools."""
 
+import json
 import posixpath
-import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from harnesses.harness import harness_for, rule_for
+from harnesses.common_tools import WORKING_FOLDERS
+from harnesses.harness import harness_for, rule_of
+from harnesses.patches import PATCH_TOOL, patch_of, read_patch
 from harnesses.shell_operations import Effect, command_effect
+from harnesses.shell_tables import ANNOUNCED, REFUSED
 from harnesses.sql import sql_operation
 from harnesses.text_calls import calls_of
+from harnesses.text_kinds import text_kind
 from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
 from records.message import Action, ToolCall, read_arguments
 
@@ -23,12 +28,17 @@ _EDITOR = {
     "undo_edit": Operation.EDIT,
 }
 _NO_SUFFIX = frozenset({"makefile", "dockerfile", "license", "readme", "changelog", "gemfile", "rakefile"})
-_BEHIND = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\"'*_)]"
-"""Blanks, quotes and marks that may stand behind a question mark at the end."""
+_TEXT_ENDS: dict[str, tuple[Operation, str | None]] = {
+    "question": (Operation.ASK, None),
+    "answer": (Operation.FINISH, None),
+    "refusal": (Operation.FINISH, REFUSED),
+    "announcement": (Operation.FINISH, ANNOUNCED),
+    "command": (Operation.FINISH, ANNOUNCED),
+    "error": (Operation.OTHER, None),
+}
 _MAX_TARGET = 300
 _DONE = frozenset({"true", "yes", "1"})
 _SHELLS = frozenset({"bash", "sh", "zsh"})
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 
 
 def operation_of(action: Action, harness: str) -> Operation:
@@ -36,14 +46,15 @@ def operation_of(action: Action, harness: str) -> Operation:
 
     The first mutating call decides, else the first call that is no planning, else the first. Without a
     call it is ASK where the text ends with a question, FINISH where it has any other text, OTHER where it
-    has none, or where the harness refuses a text alone.
+    has none, or where the harness refuses a text alone, or where it is an error of whoever carries the model.
     """
     return operation_and_target(action, harness)[0]
 
 
 def target_of(action: Action, harness: str) -> str | None:
     """The file, pattern, test or command the action is about, paths normalised; None where unclear. Of an
-    end with less than the task done it is what the agent says of it (`false`, `partial`, `forfeit`)."""
+    end with less than the task done it is what the agent says of it (`false`, `partial`, `forfeit`), or
+    `announced` or `refused` where a text only announces an act or will not do the task."""
     return operation_and_target(action, harness)[1]
 
 
@@ -59,8 +70,7 @@ def told_by(effects: Sequence[Effect], action: Action, harness: str) -> tuple[Op
         return effect.operation, effect.target
     if not action.text.strip() or not harness_for(harness).text_ends:
         return Operation.OTHER, None
-    asks = action.text.rstrip(_BEHIND).endswith("?")
-    return (Operation.ASK if asks else Operation.FINISH), None
+    return _TEXT_ENDS[text_kind(action.text)]
 
 
 def is_mutating(call: ToolCall, harness: str) -> bool:
@@ -70,18 +80,52 @@ def is_mutating(call: ToolCall, harness: str) -> bool:
 
 def call_effect(call: ToolCall, harness: str) -> Effect:
     """Operation, target and whether it changes anything, of one call. Never raises."""
+    return effect_of_tool(as_tool(call, harness), harness)
+
+
+def effect_of_tool(call: ToolCall, harness: str) -> Effect:
+    """`call_effect` of a call that is one of the tool it uses (`as_tool`)."""
     return _effect_of(call.name, call.arguments, harness)
+
+
+def as_tool(call: ToolCall, harness: str) -> ToolCall:
+    """The call as that of the tool it uses: a shell that applies a patch and does nothing else is the tool
+    that applies patches; any other call is itself."""
+    if "*** " not in call.arguments or "apply" not in call.arguments:
+        return call
+    arguments = _patch_arguments(call.name, call.arguments, harness)
+    return call if arguments is None else replace(call, name=PATCH_TOOL, arguments=arguments)
+
+
+@lru_cache(maxsize=512)
+def _patch_arguments(name: str, given: str, harness: str) -> str | None:
+    rule = rule_of(harness, name)
+    arguments = read_arguments(given)
+    if rule is None or rule.reading != "shell" or arguments is None:
+        return None
+    command = next((arguments[each] for each in rule.target if each in arguments), None)
+    folder = arguments.get(folder_name(arguments, rule))
+    place = folder.strip() if isinstance(folder, str) else ""
+    patch = patch_of(command, command_line(arguments, rule), place)
+    return None if patch is None else json.dumps({"input": patch}, ensure_ascii=False)
+
+
+def folder_name(given: Mapping[str, Any], rule: ToolRule) -> str:
+    """The argument that names the folder of a shell: the rule's, or another name it is known by."""
+    if WORKING_FOLDERS.isdisjoint(given):
+        return rule.folder
+    names = (rule.folder, *WORKING_FOLDERS)
+    return next((name for name in names if isinstance(given.get(name), str)), rule.folder)
 
 
 @lru_cache(maxsize=2048)
 def _effect_of(name: str, given: str, harness: str) -> Effect:
-    call = ToolCall("", name, given)
-    rule = rule_for(harness_for(harness), name)
+    rule = rule_of(harness, name)
     if rule is None:
         return Effect(Operation.OTHER, None, True)
-    arguments = read_arguments(call.arguments)
+    arguments = read_arguments(given)
     if arguments is None:
-        arguments = {rule.target[0]: call.arguments} if rule.reading == "patch" else {}
+        arguments = {rule.target[0]: given} if rule.reading == "patch" else {}
     if rule.reading == "shell":
         command = command_line(arguments, rule)
         return Effect(rule.operation, None, True) if command is None else command_effect(command)
@@ -99,7 +143,11 @@ def _effect_of(name: str, given: str, harness: str) -> Effect:
 def command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
     """The command line of a call of a shell; None where it gives none. Words are joined to a line, and
     `bash -lc LINE` is LINE."""
-    given = next((arguments[name] for name in rule.target if name in arguments), None)
+    given = None
+    for name in rule.target:
+        if name in arguments:
+            given = arguments[name]
+            break
     if isinstance(given, str):
         return given
     if not isinstance(given, list) or not given or not all(isinstance(word, str) for word in given):
@@ -111,7 +159,7 @@ def command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
 
 def patched_files(patch: str) -> tuple[str, ...]:
     """The files a patch names, in its order, each once."""
-    return tuple(dict.fromkeys(name.strip() for name in _PATCHED.findall(patch)))
+    return tuple(dict.fromkeys(each.path for each in read_patch(patch)))
 
 
 def _written_effect(arguments: dict[str, Any], rule: ToolRule) -> Effect:

@@ -34,6 +34,7 @@ _SIGNATURES = {
     "edit": ("search", "replace", "replace-all"),
 }
 _EDITOR = "str_replace_editor"
+_PLAIN_WORDS = re.compile(r"[\w./:=,@%+-]+(?: [\w./:=,@%+-]+)*")
 _NUMBERS = frozenset({"insert_line"})
 
 
@@ -74,6 +75,8 @@ def _range_edit(name: str, found: re.Match[str]) -> dict[str, Any]:
 
 def _words(command: str) -> list[str] | None:
     """The words of a command that is one command and no more; None where the shell would do more."""
+    if _PLAIN_WORDS.fullmatch(command):
+        return command.split(" ")
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars="|&;<>")
         lexer.commenters = ""

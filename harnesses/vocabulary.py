@@ -28,6 +28,8 @@ class Operation(StrEnum):
 
 READ_ONLY = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operation.WEB, Operation.PLAN})
 """Operations that leave files and processes as they are; the order of such calls does not matter."""
+WRITES = frozenset({Operation.EDIT, Operation.CREATE})
+"""Operations that write files."""
 
 
 @dataclass(frozen=True, slots=True)

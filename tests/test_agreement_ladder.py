@@ -212,6 +212,25 @@ def test_sql_is_compared_by_its_normal_form() -> None:
     assert (sql("DELETE FROM t").cls, sql("### no statement").cls) == ("edit", "edit")
 
 
+@pytest.mark.parametrize(
+    "condition",
+    ["n = {0}", "n != {0} AND m <> {0}", "n LIKE {0}", "n IN ({0}, {0})", "n NOT IN ( {0} ) OR m >= {0}"],
+)
+def test_double_quotes_hold_a_text_where_it_is_compared_and_may_hold_a_name_elsewhere(condition: str) -> None:
+    world = World("intercode", None, (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),))
+
+    def of(query: str) -> Keys:
+        return keys(act("execute_sql", command=query), world)
+
+    double, single = (f"SELECT a FROM t WHERE {condition.format(each)}" for each in ('"Oslo"', "'Oslo'"))
+    assert of(double).canonical == of(single).canonical
+    assert of(double).effect == of(single).effect
+    for named in (double.replace(" a ", ' "a" '), double.replace('"Oslo"', '"t"."Oslo"')):
+        plain = single if "." in named else named.replace('"', "'")
+        assert of(named).effect != of(plain).effect
+        assert of(named).intent == of(plain).intent
+
+
 def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> None:
     one, two = act("Read", file_path="/repo/a.py"), act("Read", file_path="/repo/b.py")
     assert in_dead_zone(keys(one, WORLD), keys(both(one, two), WORLD))
@@ -239,6 +258,14 @@ def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> N
 )
 def test_command_lines_about_the_same_are_in_the_dead_zone(one: str, other: str, dead: bool) -> None:
     assert in_dead_zone(keys(bash(one), WORLD), keys(bash(other), WORLD)) is dead
+
+
+def _patch_by_tool(body: str) -> Action:
+    return act("apply_patch", input=f"*** Begin Patch\n{body}")
+
+
+def _patch_by_shell(body: str) -> Action:
+    return bash(f"apply_patch <<'EOF'\n*** Begin Patch\n{body}\nEOF")
 
 
 VOCABULARY = """cat a.py src/ grep -rn 'x | && head -5 find . -name '*.py' ; pytest tests/a.py::t
