@@ -3,17 +3,17 @@
 import os
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import astuple, dataclass
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flows.interrupts import held
 from flows.lean import lean
 from flows.shard_ingest import Ingested, Intake
-from flows.shared_steps import ReadBefore, SharedSteps
+from flows.shared_fullness import ReadBefore, SharedFullness
 from flows.source_order import SourceOrder
 from ingesters.sources import SourceFile
 from records.errors import WorkspaceError
@@ -25,6 +25,7 @@ from records.workspace import Workspace
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
 
+    from flows.piped import Piped
     from flows.sampling import SampleOrder
     from flows.selection import SelectSettings
     from flows.settings import PrivacySettings
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from privacy.redact import Rules
 
 _WORTH_A_PROCESS_BYTES = 12e6
-_BOARD = ".steps.tmp"
+_BOARD = ".fullness.tmp"
 Files = tuple[SourceFile, ...]
 
 
@@ -141,38 +142,28 @@ def _discard(work: Workspace, shards: Sequence[Shard]) -> None:
 def _in_processes(
     order: IngestOrder, jobs: int, shards: Sequence[Files], read: dict[str, int]
 ) -> Iterator[Iterator[Ingested | None]]:
-    from concurrent.futures import ProcessPoolExecutor
+    from flows.piped import Piped
 
     board = order.out.expanduser() / _BOARD
     board.unlink(missing_ok=True)  # of one that was killed
-    pool = ProcessPoolExecutor(jobs, _context(), _start, (order, read, board))
+    processes = Piped(_context(), jobs, _taker, order, read, board)
     try:
         try:
-            with held():
-                made = pool.map(_take_in, range(len(shards)), shards)
-            yield _results(made)
+            yield _results(processes, shards)
         finally:
-            pool.shutdown(cancel_futures=True)
-    except KeyboardInterrupt:
-        _kill_processes()  # a second press: what is begun is not waited for
-        raise
+            processes.finish()
     finally:
+        processes.kill()  # after a second press what is begun is not waited for
         board.unlink(missing_ok=True)
 
 
-def _kill_processes() -> None:
-    from multiprocessing import active_children
-
-    for process in active_children():
-        process.kill()
-
-
-def _results(made: Iterator[Ingested]) -> Iterator[Ingested]:
-    from concurrent.futures.process import BrokenProcessPool
+def _results(processes: "Piped", shards: Sequence[Files]) -> Iterator[Ingested]:
+    from flows.piped import ProcessEnded
 
     try:
-        yield from made
-    except BrokenProcessPool:
+        yield from processes.map(list(enumerate(shards)))
+    except ProcessEnded:
+        processes.kill()
         raise WorkspaceError(
             "a process of this command was killed, perhaps for want of memory",
             "memory for each of the processes",
@@ -188,40 +179,22 @@ def _context() -> "BaseContext":
     return get_context("fork" if sys.platform == "linux" and threading.active_count() == 1 else "spawn")
 
 
-_own: tuple[Intake, dict[str, int], Path] | None = None
-
-
-def _start(order: IngestOrder, read: dict[str, int], board: Path) -> None:
-    """In a process of its own, once: the interrupt key is the parent's affair, and none outlives it."""
-    import signal
-
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-    global _own
+def _taker(order: IngestOrder, read: dict[str, int], board: Path) -> Callable[[int, Files], Ingested]:
+    """The work of a process of its own."""
     work = Workspace(order.out.expanduser(), "recorded" if order.unredacted else "redacted")
-    _own = intake_of(order, work), read, board
+    return partial(_take_in, intake_of(order, work), read, board)
 
 
-def _end_with_parent() -> None:
-    from multiprocessing import parent_process
-
-    if (parent := parent_process()) is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _take_in(number: int, files: Files) -> Ingested:
+def _take_in(intake: Intake, read: dict[str, int], board: Path, number: int, files: Files) -> Ingested:
     """What a shard gives. It is begun once more where a session in it turns out to be in an earlier one."""
-    assert _own is not None
-    intake, read, board = _own
     left: list[Shard] = []
     for strict in (True, False):
-        with SharedSteps(read, board, number, strict) as steps, lean():
+        with SharedFullness(read, board, number, strict) as known, lean():
             try:
-                done = intake.files(files, steps)
+                done = intake.files(files, known)
             except ReadBefore as late:
                 left = late.written
                 continue
-        done.known, done.left = steps.known, left
+        done.known, done.left = known.known, left
         return done
     raise AssertionError

@@ -10,7 +10,7 @@ from flows.interrupts import raise_if_interrupted
 from flows.inventory import TraceEntry, findings_of, fullness_of, with_findings
 from flows.list_scope import NO_LISTS, ListScope
 from flows.runs import today
-from flows.shared_steps import ReadBefore
+from flows.shared_fullness import ReadBefore
 from flows.source_marks import Facts, Seen
 from flows.summary import Summary
 from ingesters.sources import Reading, SourceFile

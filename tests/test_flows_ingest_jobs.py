@@ -17,7 +17,7 @@ from flows.ingest_jobs import IngestOrder, intake_of
 from flows.ingest_work import ingest_everything
 from flows.shard_ingest import Intake
 from flows.shards import plan_sources
-from flows.shared_steps import ReadBefore, SharedSteps
+from flows.shared_fullness import ReadBefore, SharedFullness
 from flows.source_order import order_of
 from records.trace_rows import traces_from_table
 from records.workspace import Workspace
@@ -42,14 +42,37 @@ from flows import cli, ingest_jobs
 
 source, place = sys.argv[1:]
 
-def stop():
-    (Path(place) / f"{os.getpid()}.pid").touch()
-    os.kill(os.getpid(), signal.SIGSTOP)
+def stop(frame, event, _called):
+    if event == "call" and frame.f_code.co_name == "_taker":
+        (Path(place) / f"{os.getpid()}.pid").touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
 
-os.register_at_fork(after_in_child=stop)
+os.register_at_fork(after_in_child=lambda: sys.setprofile(stop))
 sys.argv[1:] = ["ingest", source, "--out", place + "/w", "--jobs", "2"]
 cli.main()
-"""  # its processes stop as soon as they are there, and so stay at work
+"""  # its processes stop as soon as they have work
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from flows.ingest_jobs import IngestOrder
+from flows.ingest_work import ingest_everything
+from flows.source_order import order_of
+from records.errors import WorkspaceError
+
+def end_at_an_answer(frame, event, _called):
+    if event == "c_call" and frame.f_code.co_name == "_send" and len(frame.f_locals["buf"]) > 1 << 17:
+        os.write(frame.f_locals["self"].fileno(), bytes(frame.f_locals["buf"])[: 1 << 12])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+source, out, size = sys.argv[1:]
+os.register_at_fork(after_in_child=lambda: sys.setprofile(end_at_an_answer))
+order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=float(size))
+try:
+    ingest_everything(order)
+except WorkspaceError as error:
+    print(error)
+"""  # its processes are killed when a part of an answer is written
 
 
 def session(number: int, steps: int) -> bytes:
@@ -92,9 +115,9 @@ def test_processes_begin_as_copies_before_there_is_another_thread(tmp_path: Path
 def test_who_asks_hears_what_others_read_of_earlier_shards(tmp_path: Path) -> None:
     board = tmp_path / "steps"
     with (
-        SharedSteps({"a": 3}, board, 0, True) as first,
-        SharedSteps({"a": 3}, board, 1, True) as second,
-        SharedSteps({"a": 3}, board, 2, True) as third,
+        SharedFullness({"a": 3}, board, 0, True) as first,
+        SharedFullness({"a": 3}, board, 1, True) as second,
+        SharedFullness({"a": 3}, board, 2, True) as third,
     ):
         first["b"] = 5
         assert second.get("b") == 5
@@ -105,7 +128,7 @@ def test_who_asks_hears_what_others_read_of_earlier_shards(tmp_path: Path) -> No
         second["d"] = 2
         with pytest.raises(ReadBefore):
             third.get("e")
-    with SharedSteps({}, board, 2, False) as again:
+    with SharedFullness({}, board, 2, False) as again:
         assert [again.get(name) for name in "bcd"] == [9, 1, 2]
 
 
@@ -118,7 +141,7 @@ def test_a_session_of_an_earlier_shard_makes_no_shard_twice(tmp_path: Path) -> N
     read: dict[str, int] = {}
     known: list[bool] = []
     for number, files in enumerate(shards):
-        with SharedSteps({}, tmp_path / "steps", number, True) as steps:
+        with SharedFullness({}, tmp_path / "steps", number, True) as steps:
             done = intake_of(asked, work).files(files, steps)
         done.known = steps.known
         known.append(done.knew(read))
@@ -134,22 +157,22 @@ def test_a_shard_is_begun_again_where_a_session_turns_out_to_be_in_an_earlier_on
     intake = intake_of(asked, Workspace.open(asked.out, text="recorded"))
     intake = Intake(intake.work, None, None, shard_bytes=1.0)
     board = tmp_path / "steps"
-    with SharedSteps({}, tmp_path / "other", 0, True) as told:
+    with SharedFullness({}, tmp_path / "other", 0, True) as told:
         (one, _, two, _) = (account.seen[0].trace_id for account in intake.files(files, told).accounts)
 
-    class Late(SharedSteps):
+    class Late(SharedFullness):
         """Told of the first trace once the second is asked for."""
 
         def get(self, trace_id: str, default: int | None = None) -> int | None:  # type: ignore[override]
             if trace_id == two:
-                with SharedSteps({}, board, 0, True) as earlier:
+                with SharedFullness({}, board, 0, True) as earlier:
                     earlier[one] = 7 << 32
             return super().get(trace_id, default)
 
     with Late({}, board, 1, True) as steps, pytest.raises(ReadBefore) as late:
         intake.files(files, steps)
     assert [shard.rows for shard in late.value.written] == [1]
-    with SharedSteps({}, board, 1, False) as steps:
+    with SharedFullness({}, board, 1, False) as steps:
         done = intake.files(files, steps)
     assert sorted(entry.states for entry in done.entries.values()) == [1, 3]
 
@@ -238,6 +261,16 @@ def test_no_process_outlives_the_one_that_was_killed(
     for pid in pids:
         os.kill(pid, signal.SIGCONT)
     _wait_for(lambda: not any(map(_lives, pids)))
+
+
+def test_a_process_killed_while_it_answers_ends_the_command(tmp_path: Path) -> None:
+    source = folder_of(tmp_path / "in", *((number, 1) for number in range(1200)))
+    size = sum(path.stat().st_size for path in source.iterdir()) / 2e6 + 1e-3
+    command = [sys.executable, "-c", KILLED, str(source), str(tmp_path / "w"), str(size)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("a process of this command was killed"), done.stderr
+    assert done.returncode == 0
+    assert list((tmp_path / "w").glob(".*.tmp")) == []
 
 
 def _wait_for(holds: Callable[[], bool], most_s: float = 20) -> None:

@@ -25,9 +25,9 @@ class ReadBefore(Exception):
         self.written: list[Shard] = []
 
 
-class SharedSteps(dict[str, int]):
-    """The steps of the traces read so far, for the process that reads shard number `shard`: those given, its
-    own, and those that others tell of earlier shards in the file `board`.
+class SharedFullness(dict[str, int]):
+    """The fullness of the traces read so far, for the process that reads shard number `shard`: what is given,
+    its own, and what others tell of earlier shards in the file `board`.
 
     `known` holds what it was asked for and could say at first. With `strict`, asking or telling raises
     ReadBefore once that was too little.
@@ -50,29 +50,29 @@ class SharedSteps(dict[str, int]):
     def get(self, trace_id: str, default: int | None = None) -> int | None:  # type: ignore[override]
         """The fullness of the fullest copy read before, None where there is none."""
         self._listen()
-        steps = super().get(trace_id, default)
-        self.known.setdefault(trace_id, steps)
-        return steps
+        fullness = super().get(trace_id, default)
+        self.known.setdefault(trace_id, fullness)
+        return fullness
 
-    def __setitem__(self, trace_id: str, steps: int) -> None:
-        super().__setitem__(trace_id, steps)
+    def __setitem__(self, trace_id: str, fullness: int) -> None:
+        super().__setitem__(trace_id, fullness)
         with suppress(OSError):  # a full disk: others will not know in time
-            os.write(self._file, f"{self._shard} {trace_id} {steps}\n".encode())
+            os.write(self._file, f"{self._shard} {trace_id} {fullness}\n".encode())
 
     def _listen(self) -> None:
         """Take in whole lines that came since."""
         while data := os.pread(self._file, _AT_ONCE, self._at):
             end = data.rfind(b"\n") + 1
             for line in data[:end].decode().splitlines():
-                shard, trace_id, steps = line.split(" ")
+                shard, trace_id, fullness = line.split(" ")
                 if int(shard) < self._shard:
-                    self._learn(trace_id, int(steps))
+                    self._learn(trace_id, int(fullness))
             self._at += end
             if len(data) < _AT_ONCE:
                 return
 
-    def _learn(self, trace_id: str, steps: int) -> None:
-        if self._strict and trace_id in self.known and steps > (self.known[trace_id] or 0):
+    def _learn(self, trace_id: str, fullness: int) -> None:
+        if self._strict and trace_id in self.known and fullness > (self.known[trace_id] or 0):
             raise ReadBefore
-        if steps > super().get(trace_id, 0):
-            super().__setitem__(trace_id, steps)
+        if fullness > super().get(trace_id, 0):
+            super().__setitem__(trace_id, fullness)
