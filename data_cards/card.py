@@ -38,12 +38,14 @@ CONFIGS_HOLD = {
     "dpo": "one row a preference pair (TRL's `DPOTrainer`)",
     "dpo_json": "`dpo` with `tool_calls` and `tools` as JSON texts, for `datasets` before 4.7",
     "sft": "`prompt` and the chosen side as `completion` (`SFTTrainer`)",
-    "kto": "each side of a pair with its `label`, true where it is the chosen one (`KTOTrainer`)",
+    "kto": "each side of a pair with its `label`, true where it is the chosen one (`KTOTrainer`); a side of "
+    "two pairs of a step stands once",
     "prm": "runs of judged steps as text, `completions` with `labels` (TRL's stepwise supervision, "
     "`PRMTrainer` up to TRL 1.13), and each chosen action as one right step",
     "hints": "`prompt` and what one who knows better would be told there as `privileged_context` "
     "(`SDPOTrainer`, `SDFTTrainer`)",
-    "soft": "the votes at a step as a distribution over actions: `completions` with `weights`",
+    "soft": "the votes at a step as a distribution over actions: `completions` with `weights`; `agreed` "
+    "marks those that the pair of the step rests on",
     "votes": "one row a teacher's vote, also those that did not count",
     "dropped": "one row a pair that was dropped, with operator, reason and value",
 }

@@ -17,8 +17,10 @@ _BETTER = {
     "hindsight": "This mended it later:",
     "siblings": "A run that solved the task did this instead:",
 }
+_ALIKE = "{n} models would do this here, or something of the same intent:"
+_ALONE = "A model would do this here:"
 _DONE, _FAILED = "What was done here:", "It failed:"
-WRITTEN = (_QUESTION, *_BETTER.values(), _DONE, _FAILED, "characters")
+WRITTEN = (_QUESTION, *_BETTER.values(), _ALIKE, _ALONE, _DONE, _FAILED, "characters")
 """What is said in these rows that no session says."""
 
 
@@ -75,8 +77,17 @@ def hint_of(kept: NormalizedDPOPair) -> str:
     parts = [f"{_DONE}\n{kept.rejected_text}"]
     if kept.error:
         parts.append(f"{_FAILED}\n{shortened(kept.error)}")
-    better = _BETTER[kept.pair.label_source].format(n=kept.pair.n_teachers_agreeing)
-    return "\n\n".join([*parts, f"{better}\n{kept.chosen_text}"])
+    return "\n\n".join([*parts, f"{_better(kept.pair)}\n{kept.chosen_text}"])
+
+
+def _better(pair: DPOPair) -> str:
+    """What says why the chosen action is the better one. Votes for actions that count as more than one
+    agree by their intent alone."""
+    said = _BETTER[pair.label_source]
+    if pair.label_source == "teachers":
+        counted_as = {vote.key for vote in pair.votes if vote.agrees}
+        said = _ALONE if pair.n_teachers_agreeing == 1 else _ALIKE if len(counted_as) > 1 else said
+    return said.format(n=pair.n_teachers_agreeing)
 
 
 def shortened(text: str) -> str:
@@ -126,10 +137,12 @@ def soft_row(encoder: RowEncoder, step: SoftStep) -> Row:
         "counts": counts,
         "operations": [candidate.operation for candidate in step.candidates],
         "teachers": [list(map(clean, candidate.teachers)) for candidate in step.candidates],
+        "agreed": [candidate.agreed for candidate in step.candidates],
         "tools": encoder.tools(step.tools),
         "step_id": step.step_id,
         **_origin(step.origin),
         "verdict": step.verdict,
+        "evidence": clean(step.evidence),
         "student": step.student,
         "cost_usd": step.cost_usd,
     }

@@ -89,7 +89,13 @@ _DROPPED = {
     "chosen_text": "string",
     "rejected_text": "string",
 }
-_SOFT = {"verdict": "string", "student": "int32", "simulated": "bool", "cost_usd": "float64"}
+_SOFT = {
+    "verdict": "string",
+    "evidence": "string",
+    "student": "int32",
+    "simulated": "bool",
+    "cost_usd": "float64",
+}
 _OTHERS = (
     "prompt",
     "chosen",
@@ -104,6 +110,7 @@ _OTHERS = (
     "label_sources",
     "weights",
     "counts",
+    "agreed",
     "operations",
     "role",
     "content",
@@ -182,6 +189,7 @@ def _step_views() -> Tables:
             "counts": List(Value("int32")),
             "operations": strings,
             "teachers": List(strings),
+            "agreed": List(Value("bool")),
             "tools": List(Json()),
             **_strings(("step_id", *ORIGIN_COLUMNS)),
             **_plain(_SOFT),

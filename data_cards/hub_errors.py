@@ -112,7 +112,7 @@ def _answered(what: str, error: "HfHubHTTPError") -> Exception:
 
 def _way_out(status: int) -> tuple[str, str]:
     if status in (401, 403):
-        return ("a token with the right to write there", "make one at https://huggingface.co/settings/tokens")
+        return ("a token with the right to do that", "make one at https://huggingface.co/settings/tokens")
     return ("", "")
 
 

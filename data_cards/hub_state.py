@@ -40,23 +40,29 @@ class Found:
     tagged: bool
 
 
-def open_hub(token: str | None = None) -> "HfApi":
-    """The Hub that `HF_ENDPOINT` names, with a token: the given one, `HF_TOKEN`, or the stored login.
+def open_hub() -> "HfApi":
+    """The Hub that `HF_ENDPOINT` names, for one who writes: with `HF_TOKEN`, or the stored login.
 
     Raises ReleaseError where there is none, and where `HF_HUB_OFFLINE` is set.
     """
-    from huggingface_hub import HfApi, constants, get_token
-
-    if constants.HF_HUB_OFFLINE:
-        raise ReleaseError("HF_HUB_OFFLINE is set", "a Hub to publish to", "unset it")
-    found = token or get_token()
-    if not found:
+    api = open_to_read()
+    if not api.token:
         raise ReleaseError(
             "there is no token for the Hub",
             "one with the right to write",
             "set HF_TOKEN, or run `hf auth login`",
         )
-    return HfApi(token=found)
+    return api
+
+
+def open_to_read() -> "HfApi":
+    """The same for one who reads, which needs a token where a dataset is private alone. Raises ReleaseError
+    where `HF_HUB_OFFLINE` is set."""
+    from huggingface_hub import HfApi, constants, get_token
+
+    if constants.HF_HUB_OFFLINE:
+        raise ReleaseError("HF_HUB_OFFLINE is set", "a Hub that may be asked", "unset it")
+    return HfApi(token=get_token() or False)
 
 
 def require_writer(api: "HfApi", repo_id: str) -> None:

@@ -43,8 +43,6 @@ _COLUMNS = (
     "repository",
     "instance_id",
     "evidence",
-    "n_teachers_agreeing",
-    "families",
     "simulated",
     "cost_usd",
     "chosen_wire",
@@ -183,7 +181,7 @@ def _full_row(row: Row, tail: Sequence[Row], votes: list[list[Any]]) -> Row:
         "r": row["rejected_operation"],
         "m": _line(row["student_model"]),
         "p": _line(row["repository"] or row["instance_id"] or row["source"]),
-        "why": _line(row["evidence"] or _why(row)),
+        "why": _line(row["evidence"]),
         "usd": round(row["cost_usd"], 6),
         "sim": row["simulated"],
         "votes": votes,
@@ -191,11 +189,6 @@ def _full_row(row: Row, tail: Sequence[Row], votes: list[list[Any]]) -> Row:
         "ch": _turn(json.loads(row["chosen_wire"]), LONG[1]),
         "rj": _turn(json.loads(row["rejected_wire"]), LONG[1]),
     }
-
-
-def _why(row: Row) -> str:
-    families = ", ".join(row["families"])
-    return f"{row['n_teachers_agreeing']} teachers agree ({families})"
 
 
 def _line(text: str | None) -> str:

@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
+
 from data_cards.encode import Row, RowEncoder, other_vote_rows, vote_rows
 from data_cards.encode_views import pair_view_rows, run_row, soft_row
 from data_cards.features import CONFIGS, VIEWS
@@ -14,6 +16,8 @@ from data_cards.split_writer import SplitOf, SplitWriter, all_train
 from data_cards.tallies import Tallies
 from records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
 from records.views import SoftStep, StepRun
+
+_SIDED = ("sft", "kto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ def write_tables(
 
     `kept` and `steps` are read once, one by one: the states of a row group are held, never those of all.
     """
-    tallies, encoder = Tallies(), RowEncoder()
+    tallies, encoder, sides = Tallies(), RowEncoder(), set[bytes]()
     with ExitStack() as stack:
         names = [name for name in CONFIGS if name not in VIEWS or name in views]
         writers = {name: SplitWriter(folder, name, split_of) for name in names}
@@ -48,7 +52,7 @@ def write_tables(
         for pair in kept:
             tallies.keep(pair)
             writers["dpo"].add(encoder.dpo_row(pair))
-            _add_views(writers, encoder, pair)
+            _add_views(writers, encoder, pair, sides)
             _add_votes(writers["votes"], tallies, vote_rows(pair.pair, "pair"), pair.pair.votes)
         for gone in dropped:
             tallies.drop(gone)
@@ -62,11 +66,24 @@ def write_tables(
     return Written(entries, tallies, _fingerprint(writers))
 
 
-def _add_views(writers: dict[str, SplitWriter], encoder: RowEncoder, pair: NormalizedDPOPair) -> None:
+def _add_views(
+    writers: dict[str, SplitWriter], encoder: RowEncoder, pair: NormalizedDPOPair, sides: set[bytes]
+) -> None:
+    """The rows of a pair in every view. A side that another pair of the step has too, as where an action
+    failed and was voted down, is one row of `sft` and `kto`; `sides` are those written."""
     for view in VIEWS:
-        if view in writers:
-            for row in pair_view_rows(encoder, pair, view):
-                writers[view].add(row)
+        for row in pair_view_rows(encoder, pair, view) if view in writers else ():
+            if view in _SIDED:
+                side = _side(view, row)
+                if side in sides:
+                    continue
+                sides.add(side)
+            writers[view].add(row)
+
+
+def _side(view: str, row: Row) -> bytes:
+    said = orjson.dumps([view, row["step_id"], row.get("label"), row["completion"]])
+    return hashlib.blake2b(said, digest_size=16).digest()
 
 
 def _add_step(writers: dict[str, SplitWriter], encoder: RowEncoder, step: StepRun | SoftStep) -> None:

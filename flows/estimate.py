@@ -18,6 +18,7 @@ from flows.measured import Measured, measure
 from flows.price_plan import open_book
 from flows.questions import Batch, batches_of
 from flows.settings import RunSettings
+from flows.voting import check_vote
 from records.identity import digest
 from records.message import ToolSpec
 from records.workspace import Workspace
@@ -83,10 +84,12 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     """The estimate of a replay. With `refresh` prices are read from the servers first, which also finds
     teachers that cannot be asked; else nothing uses the network.
 
-    Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked, TeacherError
-    where `refresh` finds a teacher that cannot be asked.
+    Raises WorkspaceError where there are no traces or `refresh` cannot write down what it reads, ConfigError
+    where nobody is to be asked or the vote cannot be won, TeacherError where `refresh` finds a teacher that
+    cannot be asked.
     """
-    work = Workspace.open(settings.workspace, create=False)
+    check_vote(settings)
+    work = Workspace.open(settings.workspace, create=False, writes=refresh)
     book = open_book(work)
     if refresh:
         asyncio.run(check_all(build_teachers(settings.asked(), os.environ, book=book)))

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -76,16 +76,29 @@ def remembered(terminated: bool = False) -> Iterator[None]:
         return
     _presses.count, _presses.taken, _presses.unraisable = 0, False, sys.unraisablehook
     before = signal.signal(signal.SIGINT, _presses.press)
-    ended = signal.signal(signal.SIGTERM, _presses.terminate) if terminated else None
     sys.unraisablehook = _presses.swallowed
+    try:
+        with terminable() if terminated else nullcontext():
+            yield
+    finally:
+        _presses.count = 0
+        sys.unraisablehook = _presses.unraisable
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM is a first press too while the block lasts; nothing changes where presses are not
+    remembered."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) != _presses.press:
+        yield
+        return
+    ended = signal.signal(signal.SIGTERM, _presses.terminate)
     try:
         yield
     finally:
-        _presses.taken = True
-        sys.unraisablehook = _presses.unraisable
-        signal.signal(signal.SIGINT, before)
-        if terminated:
-            signal.signal(signal.SIGTERM, ended)
+        signal.signal(signal.SIGTERM, ended)
 
 
 def raise_if_interrupted() -> None:

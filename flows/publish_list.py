@@ -7,7 +7,7 @@ from data_cards.drift import Figures, figure_changes
 from data_cards.find import find_release
 from data_cards.hub import Pusher
 from data_cards.hub_errors import Patience
-from data_cards.hub_state import manifest_at, open_hub
+from data_cards.hub_state import manifest_at, open_to_read
 from data_cards.manifest import Published, check_files, read_manifest
 from data_cards.versions import REPO_ID, releases_in
 from flows.published import pushed_of
@@ -70,10 +70,15 @@ def _unreadable(name: str, version: str, pushed: list[str], error: ReleaseError)
 def _on_the_hub(repo_id: str) -> list[Published]:
     if not REPO_ID.fullmatch(repo_id):
         raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
-    pusher = Pusher(open_hub(), repo_id)
+    pusher = Pusher(open_to_read(), repo_id)
     repo = pusher.state()
     if repo is None:
-        raise ReleaseError(f"{repo_id} is not on the Hub, or not for this token", "a dataset there is")
+        who = "for this token" if pusher.api.token else "without a token"
+        raise ReleaseError(
+            f"{repo_id} is not on the Hub, or not {who}",
+            "a dataset there is, and for a private one a token that may read it",
+            "check the name, or set HF_TOKEN",
+        )
     read = Patience().run
     found = [
         read(lambda commit=commit: manifest_at(pusher.api, repo_id, commit)) for commit in repo.tags.values()

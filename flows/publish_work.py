@@ -17,7 +17,7 @@ from data_cards.hub_errors import PATIENCE, Patience
 from data_cards.hub_state import HubRepo, open_hub, require_writer
 from data_cards.manifest import GateEntry, Manifest, Published, check_files
 from flows.publish_gate import judging, make_gate
-from flows.published import note_pushed
+from flows.published import note_pushed, pushed_of
 from flows.runs import sole_writer
 from flows.settings import RunSettings
 from records.errors import ConfigError, ReleaseError
@@ -74,6 +74,8 @@ def publish_local(
     check_files(local.folder, local.manifest)
     require_real(local.manifest)
     check_card(local.folder, local.manifest)
+    if versions := _versions(work, local):
+        pushed_of(versions)  # a broken note is told before anything goes out
     pusher = open_pusher(order)
     repo = pusher.state()
     there = pusher.found(local.manifest)
@@ -182,11 +184,16 @@ def _drift(
 
 
 def _noted(work: Workspace, local: LocalRelease, pusher: Pusher, outcome: PublishOutcome) -> PublishOutcome:
-    versions = work.releases_dir / local.manifest.name
-    if local.folder.resolve().parent == versions.resolve():
+    if versions := _versions(work, local):
         audit = _fingerprint(local) if outcome.audit_there else ""
         note_pushed(versions, outcome.pushed, pusher.api.endpoint, audit)
     return outcome
+
+
+def _versions(work: Workspace, local: LocalRelease) -> Path | None:
+    """The folder of its versions where the release is one of the workspace's."""
+    versions = work.releases_dir / local.manifest.name
+    return versions if local.folder.resolve().parent == versions.resolve() else None
 
 
 def _fingerprint(local: LocalRelease) -> str:

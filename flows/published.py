@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from data_cards.hub import Pushed
-from records.errors import ReleaseError
+from records.errors import ReleaseError, WorkspaceError
 from records.files import read_json_file, write_json
 
 PUBLISHED = "published.json"
@@ -26,10 +26,12 @@ def pushed_of(versions: Path) -> dict[str, list[dict[str, str]]]:
     path = versions / PUBLISHED
     if not path.exists():
         return {}
-    value: Any = read_json_file(path)
     try:
+        value: Any = read_json_file(path)
         return {str(version): [dict(place) for place in places] for version, places in value.items()}
-    except (AttributeError, TypeError, ValueError):
+    except (WorkspaceError, AttributeError, TypeError, ValueError):
         raise ReleaseError(
-            f"{path} is no note of what was pushed", "one of tracemill's", "remove it"
+            f"{path} is no note of what was pushed",
+            "the note as tracemill wrote it",
+            "remove it: `tracemill publish` of a version that is on the Hub already just notes it again",
         ) from None

@@ -13,6 +13,7 @@ from flows.code_version import code_version
 from flows.fitting import Fitting, make_fitting
 from flows.forgotten import Forgotten
 from flows.interrupts import raise_if_interrupted
+from flows.newer_answers import newer_answers
 from flows.publish_gate import judging, make_gate
 from flows.reduce import Reduced, votes_without_pair, with_states
 from flows.released import Released
@@ -98,7 +99,7 @@ def release_pairs(
     making = _Making(work, settings, renewer, run_id, summary, reduced, split, make_fitting(settings))
     made = making.write(judging(gate, said))
     released = making.released()
-    outcome = _outcome(released, reduced)
+    outcome = replace(_outcome(released, reduced), newer_answers=newer_answers(work))
     if isinstance(made, NoRelease):
         return replace(outcome, note=made.reason)
     split.grown.released(made.version, (item.pair.pair_id for item in released.kept)).write()

@@ -42,8 +42,8 @@ from records.identity import digest
 from records.printable import printable
 
 _START_S = 180.0
-LOCK = ".tracemill-serve.lock"
-"""In PREFECT_HOME: held while a server starts."""
+LOCK = ".tracemill-serve-{}.lock"
+"""In PREFECT_HOME: held while a `server` starts, and by whoever serves a configuration, by its digest."""
 _FOLDER = "TRACEMILL_SERVE_FOLDER"
 """Variable of a scheduled run: where `tracemill serve` was called, and relative paths begin."""
 
@@ -83,10 +83,10 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     """Runs the configuration in the file `config` at the times of `cron`, until Ctrl-C.
 
     Raises ConfigError for a schedule or time zone that there is not, WorkspaceError where no Prefect
-    server comes up, KeyboardInterrupt at its end.
+    server comes up or this user serves the file already, KeyboardInterrupt at its end.
     """
     schedule = read_schedule(cron, timezone)
-    with _server() as url, temporary_settings({PREFECT_API_URL: url}):
+    with only_one(PREFECT_HOME.value(), config), _server() as url, temporary_settings({PREFECT_API_URL: url}):
         os.environ["PREFECT_API_URL"] = url
         deployment: Any = scheduled.to_deployment(
             f"{config.stem}-{digest('config', str(config), size=4)}",
@@ -218,20 +218,46 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
 
 
 @contextmanager
+def only_one(home: Path, config: Path) -> Iterator[None]:
+    """While the block lasts this is what serves the configuration in the file `config`, of all that have this
+    PREFECT_HOME: each of two would start a run at every time. Raises WorkspaceError where another one does,
+    or the folder cannot be written."""
+    with _locked(home, LOCK.format(digest("config", str(config), size=4)), wait=False) as free:
+        if not free:
+            raise WorkspaceError(
+                f"another `tracemill serve` of {config} is running",
+                "one at a time",
+                "end it, or give all times in one --cron",
+            )
+        yield
+
+
+@contextmanager
 def alone_in(home: Path) -> Iterator[None]:
     """While the block lasts no other `tracemill serve` starts a server on the database of the same
     PREFECT_HOME: of two that make its tables at once one fails. Raises WorkspaceError where it cannot be
     written."""
+    with _locked(home, LOCK.format("server"), wait=True):
+        yield
+
+
+@contextmanager
+def _locked(home: Path, name: str, wait: bool) -> Iterator[bool]:
+    """Whether the lock of this name is held, for as long as the block lasts; with `wait` it always is."""
     try:
         home.mkdir(parents=True, exist_ok=True)
-        lock = (home / LOCK).open("w")
+        lock = (home / name).open("w")
     except OSError as error:
         raise WorkspaceError(
             f"{home} cannot be written ({error.strerror})", "a folder for Prefect", "set PREFECT_HOME"
         ) from None
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
 
 
 def _await(url: str, server: "subprocess.Popen[bytes]") -> None:

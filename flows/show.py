@@ -29,7 +29,7 @@ from records.workspace import Workspace
 def show_workspace(root: Path | None, count: int, source: str | None, as_json: bool) -> None:
     """Print the closing table of the last run, the report of the last release and `count` pairs. Raises
     WorkspaceError where `root` is no workspace."""
-    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False)
+    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
     record = last_run(work)
     stored = load_pairs(work) + find_siblings(work)[0]
     pairs = [pair for pair in stored if source in (None, pair.label_source)]
@@ -77,8 +77,7 @@ def spread(pairs: list[DPOPair], count: int) -> list[DPOPair]:
 
 def _panel(pair: DPOPair) -> Panel:
     text = Text()
-    why = pair.evidence or f"{pair.n_teachers_agreeing} teachers agree ({', '.join(pair.families)})"
-    text.append(f"{pair.label_source}: {printable(why)}\n", style="italic")
+    text.append(f"{pair.label_source}: {printable(pair.evidence)}\n", style="italic")
     for side, style in (("chosen", "green"), ("rejected", "red")):
         shown: Any = render_turn(getattr(pair, side))
         text.append(f"{side}\n", style=f"bold {style}")

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from flows.interrupts import terminable
 from flows.progress import Meter, meter
 from flows.settings import RunSettings
 from flows.summary import ReleaseOutcome
@@ -23,6 +24,7 @@ def training_of(settings: RunSettings) -> TrainingSettings:
     return settings.training
 
 
+@terminable()
 def train_on(settings: RunSettings, asked: str | None) -> Trained:
     """Train on the release `asked` names, by default the newest of the configuration's name."""
     training = training_of(settings)
@@ -54,6 +56,7 @@ def _show(gauge: Meter, said: dict[str, Any]) -> None:
             gauge.note = f"loss {said['loss']:.4f}"
 
 
+@terminable()
 def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[str, Any] | None:
     """What a run's release is followed by: the figures of the training, why there was none (`note`) or what
     went wrong (`failed`); None where none is asked for. A training that was cut off goes on, also where the

@@ -191,6 +191,14 @@ SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "votes": (2, VOTES),
     "pairs": (1, PAIRS),
 }
+_ANEW = {
+    "traces": "the next ingest reads the sessions again",
+    "decisions": "the next replay decides anew and pays for nothing twice",
+    "replies": "the next replay takes the answers from the ledger",
+    "votes": "`tracemill pairs` makes them anew at no cost",
+    "pairs": "`tracemill pairs` makes them anew at no cost",
+}
+"""By table what brings it back."""
 Upgrade = Callable[[pa.Table], pa.Table]
 UPGRADES: Mapping[str, Mapping[int, Upgrade]] = {name: {} for name in SCHEMAS}
 
@@ -201,7 +209,11 @@ def upgrade(name: str, table: pa.Table, version: int, where: str) -> pa.Table:
     current, schema = SCHEMAS[name]
     while version < current:
         if version not in UPGRADES[name]:
-            raise WorkspaceError(f"{where} has schema {version} of {name}", f"{current}", "make it anew")
+            raise WorkspaceError(
+                f"{where} has schema {version} of {name}",
+                f"{current}",
+                f"remove the folder `{name}` of the workspace: {_ANEW[name]}",
+            )
         table = UPGRADES[name][version](table)
         version += 1
     if version > current:

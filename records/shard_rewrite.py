@@ -31,9 +31,10 @@ def drop_traces(work: Workspace, name: str, traces: frozenset[str]) -> int:
         table = work.read(name, shard)
         kept = without_traces(name, table, traces)
         removed += table.num_rows - kept.num_rows
-        if covered - traces:
-            place = Path(shard.path).parent
-            fresh = work.write_file(name, kept, sorted(covered - traces), place, work.made_by(name, shard))
+        if stays := covered - traces:
+            place, rule = Path(shard.path).parent, work.made_by(name, shard)
+            made_of = {of: rows for of, rows in work.made_of(name, shard).items() if of in stays}
+            fresh = work.write_file(name, kept, sorted(stays), place, rule, made_of)
             after = [*(s for s in after if s.path != fresh.path), fresh]
     if after != before:
         work.point(name, after)

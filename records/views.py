@@ -39,17 +39,20 @@ class StepRun:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One action at a step, and the teachers whose votes are for it."""
+    """One action at a step, and the teachers whose votes are for it. `agreed` is True where the pair of the
+    step rests on them: actions of one intent stand apart here, and may be one to the vote."""
 
     message: Message
     operation: str
     teachers: tuple[str, ...]
+    agreed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class SoftStep:
     """The votes at a step as a distribution over actions, the most frequent first. `student` is the place of
-    the agent's own action among them, -1 where nobody voted for it."""
+    the agent's own action among them, -1 where nobody voted for it. `evidence` is that of the teachers' pair
+    of the step, empty where they made none."""
 
     origin: Origin
     step_id: str
@@ -59,3 +62,4 @@ class SoftStep:
     candidates: tuple[Candidate, ...]
     student: int
     cost_usd: float
+    evidence: str = ""

@@ -17,7 +17,7 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,9 @@ from records.errors import WorkspaceError
 from records.files import read_json_file, write_json
 from records.marker import MARKER, Text, check_marker, create_marker
 from records.shard_file import Shard, ShardFile, writing_shard
+
+MadeOf = Mapping[str, tuple[int, str]]
+"""By trace how many rows of another table went into a shard, and a digest of which."""
 
 
 class Workspace:
@@ -45,8 +48,11 @@ class Workspace:
         self._covered: dict[str, frozenset[str]] = {}
 
     @classmethod
-    def open(cls, root: Path | str, create: bool = True, text: Text = "redacted") -> "Workspace":
-        """The workspace at `root`, made where it is missing and `create` is set, for its owner alone.
+    def open(
+        cls, root: Path | str, create: bool = True, text: Text = "redacted", writes: bool = True
+    ) -> "Workspace":
+        """The workspace at `root`, made where it is missing and `create` is set, for its owner alone. Without
+        `writes` it may be one that can only be read.
 
         Raises WorkspaceError for a folder that is missing, not writable, not empty and no workspace, of
         a newer layout, or that holds the other kind of text.
@@ -63,9 +69,14 @@ class Workspace:
                     f"{root} holds other files", "an empty or new folder", "choose another with --workspace"
                 )
             create_marker(marker, text)
-        if not os.access(root, os.W_OK) or not root.stat().st_mode & stat.S_IWUSR:
+        work = cls(root, text)
+        if writes and not work.is_writable():
             raise WorkspaceError(f"{root} cannot be written", "a folder with write permission")
-        return cls(root, text)
+        return work
+
+    def is_writable(self) -> bool:
+        """Whether files may be made in the folder."""
+        return os.access(self.root, os.W_OK) and bool(self.root.stat().st_mode & stat.S_IWUSR)
 
     @property
     def releases_dir(self) -> Path:
@@ -102,14 +113,21 @@ class Workspace:
             ) from None
 
     def write(
-        self, name: str, table: pa.Table, covers: Sequence[str], source: str, day: str, made_by: str = ""
+        self,
+        name: str,
+        table: pa.Table,
+        covers: Sequence[str],
+        source: str,
+        day: str,
+        made_by: str = "",
+        made_of: MadeOf | None = None,
     ) -> Shard:
         """Add a table as a shard that speaks for the traces in `covers`, and make it live.
 
         Writing the content of the newest live shard of these traces again adds nothing. `day` is
-        `YYYY-MM-DD`; `made_by` names the rule that the rows follow.
+        `YYYY-MM-DD`; `made_by` names the rule that the rows follow, `made_of` what they were made of.
         """
-        shard = self.write_file(name, table, covers, shard_folder(name, source, day), made_by)
+        shard = self.write_file(name, table, covers, shard_folder(name, source, day), made_by, made_of)
         self.add(name, [shard])
         return shard
 
@@ -130,15 +148,23 @@ class Workspace:
         write_json(self.root / name / "live.json", {"schema": SCHEMAS[name][0], "shards": pointed})
 
     def write_file(
-        self, name: str, table: pa.Table, covers: Sequence[str], folder: Path, made_by: str = ""
+        self,
+        name: str,
+        table: pa.Table,
+        covers: Sequence[str],
+        folder: Path,
+        made_by: str = "",
+        made_of: MadeOf | None = None,
     ) -> Shard:
         """Write a table as a shard that is not live yet; `folder` is relative to the workspace."""
-        with self.writing(name, folder, made_by) as shard:
+        with self.writing(name, folder, made_by, made_of) as shard:
             shard.add(table, covers)
         assert shard.written is not None
         return shard.written
 
-    def writing(self, name: str, folder: Path, made_by: str = "") -> AbstractContextManager[ShardFile]:
+    def writing(
+        self, name: str, folder: Path, made_by: str = "", made_of: MadeOf | None = None
+    ) -> AbstractContextManager[ShardFile]:
         """A shard to be written portion by portion, not live yet; `folder` is relative to the workspace."""
         metadata = {
             "tracemill.table": name,
@@ -147,6 +173,8 @@ class Workspace:
         }
         if made_by:
             metadata["tracemill.made_by"] = made_by
+        if made_of:
+            metadata["tracemill.made_of"] = json.dumps(made_of, sort_keys=True)
         return writing_shard(self.root, folder, name, metadata)
 
     def covers(self, name: str, shard: Shard) -> frozenset[str]:
@@ -160,6 +188,11 @@ class Workspace:
     def made_by(self, name: str, shard: Shard) -> str:
         """The rule that the rows of a shard follow, "" where it names none."""
         return self._metadata(name, shard).get(b"tracemill.made_by", b"").decode()
+
+    def made_of(self, name: str, shard: Shard) -> MadeOf:
+        """What the rows of a shard were made of, by trace; without those that nothing is said of."""
+        said = json.loads(self._metadata(name, shard).get(b"tracemill.made_of", b"{}"))
+        return {trace_id: (count, state) for trace_id, (count, state) in said.items()}
 
     def _metadata(self, name: str, shard: Shard) -> dict[bytes, bytes]:
         path = self.root / shard.path

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from flows.interrupts import on_press, raise_if_interrupted, remembered
+from flows.interrupts import on_press, raise_if_interrupted, remembered, terminable
 
 
 def press() -> None:
@@ -75,3 +75,19 @@ def test_the_handler_of_before_is_back() -> None:
     with remembered():
         assert signal.getsignal(signal.SIGINT) is not before
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_sigterm_is_a_first_press_where_that_is_wanted() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with terminable():  # nobody remembers presses
+        assert signal.getsignal(signal.SIGTERM) == before
+    with remembered():
+        assert signal.getsignal(signal.SIGTERM) == before
+        with terminable(), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == before
+    with remembered(terminated=True):
+        with pytest.raises(KeyboardInterrupt):
+            press()
+        signal.raise_signal(signal.SIGTERM)  # beside a Ctrl-C it is none
+    raise_if_interrupted()  # behind the block nothing of it is left

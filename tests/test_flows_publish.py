@@ -115,7 +115,7 @@ def test_the_same_content_again_makes_no_commit_and_uploads_nothing(hub: Hub, se
 def test_a_version_that_was_committed_and_not_tagged_is_tagged(hub: Hub, settings: RunSettings) -> None:
     release(settings)
     hub.faults = failing([403], "/tag/")
-    with pytest.raises(ReleaseError, match="answers 403 to tag"):
+    with pytest.raises(ReleaseError, match=r"answers 403 to tag"):
         push(settings)
     assert (commits(hub), hub.repos[REPO].tags) == ([f"demo {TAG}"], set())
     done = push(settings)
@@ -448,6 +448,43 @@ def test_releases_are_listed_here_and_there_and_compared(hub: Hub, settings: Run
     for asked in ("2026.11.20", "other", "demo@2026.11.20"):
         with pytest.raises(ReleaseError, match=r"such as (demo@)?2026\.11\.2"):
             find_release(asked, work.releases_dir)
+
+
+def test_a_list_of_the_hub_asks_for_no_right_to_write(
+    hub: Hub, settings: RunSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release(settings)
+    push(settings)
+    empty = Workspace.open(settings.workspace.parent / "v")
+    for token, who in ((READ_TOKEN, "for this token"), ("", "without a token")):
+        monkeypatch.setenv("HF_TOKEN", token)
+        hub.repos[REPO].private = True
+        with pytest.raises(ReleaseError, match=f"{REPO} is not on the Hub, or not {who}; wanted .* read it;"):
+            list_releases(empty, REPO)
+        hub.repos[REPO].private = False
+        assert [each["version"] for each in list_releases(empty, REPO)] == [TAG]
+        hub.faults = lambda request: 403
+        with pytest.raises(ReleaseError, match=r"answers 403 to a look at .* right to do that"):
+            list_releases(empty, REPO)
+        hub.faults = lambda request: 0
+
+
+@pytest.mark.parametrize("damaged", ["{", "[]", '{"1": [2]}'])
+def test_a_damaged_note_of_what_was_pushed_is_told_before_anything_goes_out(
+    hub: Hub, settings: RunSettings, damaged: str
+) -> None:
+    folder = release(settings)
+    note = folder.parent / "published.json"
+    note.write_text(damaged)
+    for command in (lambda: push(settings), lambda: list_releases(Workspace.open(settings.workspace), None)):
+        with pytest.raises(ReleaseError, match=r"published\.json is no note .*; remove it: `trace"):
+            command()
+    assert hub.repos == {}
+    note.unlink()
+    push(settings)
+    note.unlink()
+    assert push(settings).pushed.created is False
+    assert [each["pushed"] for each in list_releases(Workspace.open(settings.workspace), None)] == [[REPO]]
 
 
 @pytest.mark.slow

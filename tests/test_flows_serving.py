@@ -123,16 +123,31 @@ def test_one_server_at_a_time_is_started_in_a_prefect_home(tmp_path: Path) -> No
     from flows.serving import LOCK, alone_in
 
     home = tmp_path / "new" / "prefect"
-    with alone_in(home), (home / LOCK).open("w") as other:
+    with alone_in(home), (home / LOCK.format("server")).open("w") as other:
         with pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with alone_in(tmp_path / "elsewhere"):
             pass
-    with (home / LOCK).open("w") as other:
+    with (home / LOCK.format("server")).open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     (tmp_path / "file").touch()
     refused = pytest.raises(WorkspaceError, match=r"file/home cannot be written \(Not a directory\); wanted")
     with refused, alone_in(tmp_path / "file" / "home"):
+        pass
+
+
+def test_a_configuration_is_served_by_one_alone(tmp_path: Path) -> None:
+    from prefect.settings import PREFECT_HOME, temporary_settings
+
+    from flows.serving import only_one, serve_schedule
+
+    home, config = tmp_path / "prefect", tmp_path / "run.toml"
+    said = rf"another `tracemill serve` of {config} is running; wanted one at a time; end it, or give all"
+    with only_one(home, config), only_one(home, tmp_path / "other.toml"), only_one(tmp_path / "p", config):
+        with temporary_settings({PREFECT_HOME: home}), pytest.raises(WorkspaceError, match=said):
+            serve_schedule(config, "0 3 * * *", "UTC")
+        assert not list(home.glob("*.db"))
+    with only_one(home, config):
         pass
 
 

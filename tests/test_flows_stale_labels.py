@@ -1,6 +1,8 @@
 """Pairs of another vote than the configuration's are not released unsaid."""
 
 import re
+import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +10,18 @@ import pytest
 
 from flows.ingest_jobs import IngestOrder
 from flows.ingest_work import ingest_everything
+from flows.newer_answers import newer_answers
 from flows.reduce import load_pairs
 from flows.settings import RunSettings, load_settings
+from flows.shard_work import write_replies
 from flows.source_order import order_of
 from flows.stage_work import account_of_losses, pair_workspace, release_workspace, replay_workspace
+from flows.summary import ReleaseOutcome, Summary, closing_rows
 from flows.voting import require_labels
 from records.errors import WorkspaceError
+from records.identity import StepId
+from records.reply import FailureKind, TeacherReply
+from records.rows import replies_from_table
 from records.shard_rewrite import drop_traces
 from records.workspace import Workspace
 
@@ -70,3 +78,37 @@ def test_pairs_of_hindsight_rest_on_no_vote(tmp_path: Path) -> None:
     work = Workspace.open(tmp_path / "w")
     assert {pair.label_source for pair in load_pairs(work)} == {"hindsight"}
     require_labels(work, settings(tmp_path / "w", **STRICT))
+
+
+def test_a_release_says_how_many_answers_came_after_the_pairs(voted: Path, tmp_path: Path) -> None:
+    work = Workspace.open(shutil.copytree(voted, tmp_path / "w"))
+    shutil.rmtree(work.root / "pairs", ignore_errors=True)  # as a replay leaves it
+    bought = [reply for table in work.current("replies") for reply in replies_from_table(table)]
+    assert newer_answers(work) == sum(reply.failure is None for reply in bought) > 100
+    pair_workspace(settings(work.root))
+    assert newer_answers(work) == 0
+    first = next(reply for reply in bought if reply.failure is None)
+    trace = StepId.parse(first.step_id).trace_id
+    failed = replace(first, sample=8, action=None, failure=FailureKind.TIMEOUT)
+    _write(work, trace, failed)
+    assert newer_answers(work) == 0
+    _write(work, trace, replace(first, sample=8), replace(first, sample=9))
+    assert newer_answers(work) == 2
+    _write(work, trace, failed, replace(failed, sample=9), replace(first, request_key="to another text"))
+    assert newer_answers(work) == 1
+    other = next(iter({StepId.parse(reply.step_id).trace_id for reply in bought} - {trace}))
+    for table in ("pairs", "votes", "replies"):
+        drop_traces(work, table, frozenset((other,)))
+    assert newer_answers(work) == 1
+    outcome = ReleaseOutcome(None, None, 0, False, {}, {}, newer_answers=newer_answers(work))
+    said = dict(closing_rows(Summary(), None, [], outcome))["left out"]
+    assert said == "1 answer is newer than the pairs: `tracemill pairs` takes them in, at no cost"
+    pair_workspace(settings(work.root))
+    assert newer_answers(work) == 0
+    assert not any(other in work.made_of("pairs", shard) for shard in work.live("pairs"))
+
+
+def _write(work: Workspace, trace: str, *replies: TeacherReply) -> None:
+    """More replies at the steps of a trace, in place of those of the same sample."""
+    (source,) = (t["source"].to_pylist()[0] for t in work.current("traces", frozenset((trace,))))
+    write_replies(work, source, [trace], replies)

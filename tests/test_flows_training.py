@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import CompletedProcess
@@ -57,6 +58,26 @@ def test_what_is_not_there_is_one_line_and_writes_nothing(console: Call, tmp_pat
     )
     assert "no model is given; wanted training.model" in refused(console("train", "-w", work))
     assert not (work / "checkpoints").exists()
+
+
+@pytest.mark.slow
+def test_sigterm_ends_a_training_with_one_line(tmp_path: Path) -> None:
+    """The process that trains is still loading: nothing is saved, and nothing stays."""
+    released(tmp_path / "w" / "releases")
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}")
+    command = [sys.executable, "-c", "from flows.cli import main; main()", "train", "-w", tmp_path / "w"]
+    more = ["--release", "views", "--model", tmp_path / "model", "--output", tmp_path / "out"]
+    with subprocess.Popen([*map(str, [*command, *more])], stderr=subprocess.PIPE, text=True) as running:
+        while not (begun := list((tmp_path / "out").rglob("job.json"))) and running.poll() is None:
+            time.sleep(0.01)
+        assert begun
+        running.terminate()
+        _, said = running.communicate(timeout=60)
+    lines = [line for line in said.splitlines() if not line.startswith("train: ")]
+    assert lines == ["tracemill: interrupted; the same command goes on and pays nothing twice"]
+    assert running.returncode == 130
+    assert list(tmp_path.glob("out/*")) == []
 
 
 def test_want_of_memory_is_told_by_what_helps() -> None:
