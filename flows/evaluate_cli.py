@@ -24,7 +24,7 @@ def evaluate(
     teacher: Annotated[Models, typer.Option(help="Model that may be a teacher; repeatable.")] = None,
     draws: Annotated[int, typer.Option(min=1, help="Most draws of student and three teachers.")] = 200,
     samples: Annotated[int, typer.Option(min=10, help="Samples of tasks behind each interval.")] = 200,
-    seed: Annotated[int, typer.Option(help="Seed of draws and samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of draws and samples.")] = 0,
     prices: Annotated[
         str | None, typer.Option(help="Prices of models (TOML), or 'spread': today's, cheap to dear.")
     ] = None,

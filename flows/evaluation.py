@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flows.evaluation_draws import Draw, Poll, draws_of, spread_over, standing_of
+from flows.evaluation_draws import Draw, Poll, draws_of, may_be_asked, spread_over, standing_of
 from flows.evaluation_families import agreement_of
 from flows.evaluation_gate import gate_steps, trained
 from flows.evaluation_gate_facts import facts_in
@@ -25,7 +25,7 @@ from records.errors import ConfigError
 from teachers.gate_features import StepFacts
 from teachers.settings import PriceSettings
 
-SCHEMA = 3
+SCHEMA = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,12 @@ def evaluate(order: EvaluateOrder, meter: Meter | None = None) -> dict[str, Any]
     return {
         "schema": SCHEMA,
         "table": _table(table, order),
-        "draws": {"all": total, "taken": len(draws), "stronger": sum(draw.stronger for draw in draws)},
+        "draws": {
+            "all": total,
+            "taken": len(draws),
+            "stronger": sum(draw.stronger for draw in draws),
+            "two_families": sum(bool(may_be_asked(table, draw, asker.rule.policy)) for draw in draws),
+        },
         "rules": rule_figures(poll, draws, tally.tallied, weights),
         "pairs_by_operation": {voters: by_operation(each) for voters, each in product.items()},
         "kinds": _kinds(table, order, poll, draws),

@@ -8,7 +8,9 @@ from typing import Any
 from agreement.alike import alike
 from agreement.ladder import Keys
 from flows.evaluation_table import Table
+from records.families import UNKNOWN
 
+NOT_KNOWN = "family not known"
 LEVELS: Mapping[str, Callable[[Keys, Keys], bool]] = {
     "exact": lambda one, other: one.exact == other.exact,
     "canonical": lambda one, other: one.canonical == other.canonical,
@@ -20,7 +22,8 @@ LEVELS: Mapping[str, Callable[[Keys, Keys], bool]] = {
 
 def agreement_of(table: Table) -> list[dict[str, Any]]:
     """For every two families (one with itself too): the meetings of valid actions of two of their models at
-    a state, and the share of them that is the same, by rung; first those over all of a kind."""
+    a state, and the share of them that is the same, by rung; first those over all of a kind. Where a family
+    is not known the two may be of one or not."""
     count: dict[tuple[str, str], Counter[str]] = {}
     for state in table.states:
         valid = [done for done in state.acted.values() if not done.reason]
@@ -31,9 +34,11 @@ def agreement_of(table: Table) -> list[dict[str, Any]]:
             for name, same in LEVELS.items():
                 if same(one.keys, other.keys):
                     seen[name] += 1
-    within = sum((seen for pair, seen in count.items() if pair[0] == pair[1]), Counter[str]())
-    across = sum((seen for pair, seen in count.items() if pair[0] != pair[1]), Counter[str]())
-    rows = [_row("same family", "", within), _row("two families", "", across)]
+    kinds = {"same family": Counter[str](), "two families": Counter[str](), NOT_KNOWN: Counter[str]()}
+    for (one, other), seen in count.items():
+        kind = "same family" if one == other else "two families"
+        kinds[NOT_KNOWN if UNKNOWN in (one, other) else kind] += seen
+    rows = [_row(kind, "", seen) for kind, seen in kinds.items()]
     ordered = sorted(count.items(), key=lambda each: (-each[1]["meetings"], each[0]))
     return [row for row in rows if row["meetings"]] + [_row(*pair, seen) for pair, seen in ordered]
 

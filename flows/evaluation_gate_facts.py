@@ -5,7 +5,6 @@ What the student did afterwards is not taken from deeper rows: that a table hold
 did the same.
 """
 
-import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,13 +13,14 @@ from typing import Any
 import orjson
 
 from flows.evaluation_table import Table, TableState
+from records.lines import lines_of
 from records.message import Action, Message
 from records.state import Context, Outcome, Step, Trace
 from teachers.gate_features import StepFacts, facts_of
 from teachers.recorded_table import RecordedState, recorded_rows
+from teachers.recorded_values import ending_of
 
 _GOES_ON = Message("assistant", "(the session goes on)")
-_ENDINGS = ("episode_success", "resolved", "correct", "reward")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +53,20 @@ def facts_in(path: Path, table: Table) -> dict[tuple[int, str], StepFacts]:
 
 
 def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], Aftermath]]:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-        for line in lines:
-            try:
-                row = orjson.loads(line)
-                given = row["actions"].items()
-            except (ValueError, KeyError, TypeError, AttributeError):
-                continue
-            for model, action in given:
-                yield (str(row["state_id"]), str(model)), _aftermath(action)
+    for line in lines_of(path):
+        try:
+            row = orjson.loads(line)
+            state_id, given = str(row["state_id"]), row["actions"].items()
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        for model, action in given:
+            if isinstance(action, dict):
+                yield (state_id, str(model)), _aftermath(action)
 
 
 def _aftermath(action: Mapping[str, Any]) -> Aftermath:
     result, ended = action.get("observation"), action.get("last_turn") is True
-    said = next((action[name] for name in _ENDINGS if isinstance(action.get(name), int | float)), None)
+    said = ending_of(action)
     outcome: Outcome = "unknown"
     if ended and said is not None:
         outcome = "resolved" if said >= 1 else "not_resolved"

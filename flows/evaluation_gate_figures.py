@@ -12,6 +12,7 @@ from flows.evaluation_draws import Draw, Poll
 from flows.evaluation_gate import SHARES, GateStep, Known, area, gate_steps, oracle, trained
 from flows.evaluation_pass import Way, pass_over
 from flows.evaluation_rules import Voters, product_rule
+from flows.evaluation_scores import quantiles
 from flows.evaluation_steps import Asker
 from flows.evaluation_table import Table, in_half, is_tuning
 from flows.evaluation_value import between_figures, told_by_other_half
@@ -43,8 +44,8 @@ class GateDraw:
 def gate_draws(
     table: Table, facts: Mapping[tuple[int, str], StepFacts], draws: Sequence[Draw], voters: Voters, half: str
 ) -> list[GateDraw]:
-    """Those of the draws with enough pairs that count on either half of the tasks. `table` has all tasks;
-    `half` is the one that counts."""
+    """Those of the draws with enough pairs that count on either half of the tasks, and where asking costs
+    anything. `table` has all tasks; `half` is the one that counts."""
     rule = product_rule(voters)
     asker, found = Asker(Poll(table), rule), list[GateDraw]()
     for draw in draws:
@@ -52,7 +53,8 @@ def gate_draws(
         parts = {side: [step for step in steps if is_tuning(step.task) == side] for side in (True, False)}
         if all(sum(step.good for step in part) >= FEWEST for part in parts.values()):
             counting = [step for step in steps if in_half(step.task, half)]
-            found.append(GateDraw(counting, {side: trained(part) for side, part in parts.items()}))
+            if sum(step.tiered_usd for step in counting) > 0:
+                found.append(GateDraw(counting, {side: trained(part) for side, part in parts.items()}))
     return found
 
 
@@ -124,13 +126,12 @@ def _totals(draws: Sequence[GateDraw], seeds: int, value: bool = False) -> dict[
             plain.append(totals.weighted / truth)
             inside.append(totals.low <= truth <= totals.high)
             estimated, true = estimated + totals.estimate, true + truth
-    middle = len(ratios) // 10
-    ordered = sorted(ratios)
+    low, middle, high = quantiles(ratios, (0.1, 0.5, 0.9))
     return {
         "ratio": round(estimated / true, 4),
-        "median": round(median(ratios), 4),
-        "p10": round(ordered[middle], 4),
-        "p90": round(ordered[-1 - middle], 4),
+        "median": round(middle, 4),
+        "p10": round(low, 4),
+        "p90": round(high, 4),
         "weighted_mean": round(sum(plain) / len(plain), 4),
         "covered": round(sum(inside) / len(inside), 4),
     }
@@ -146,11 +147,9 @@ def _interval(draws: Sequence[GateDraw], samples: int) -> dict[str, tuple[float,
         got: Counter[str] = Counter()
         for number, draw in enumerate(draws):
             got.update(pass_over(draw.steps, Way(), share, 1000 * number).found)
-        ratios = sorted(
+        ratios = [
             sum(got[task] for task in some) / max(1, sum(there[task] for task in some)) for some in drawn
-        )
-        out[str(share)] = (
-            round(ratios[int(0.025 * samples)], 4),
-            round(ratios[int(0.975 * samples) - 1], 4),
-        )
+        ]
+        low, high = quantiles(ratios)
+        out[str(share)] = (round(low, 4), round(high, 4))
     return out

@@ -144,7 +144,7 @@ def pass_over(steps: Sequence[GateStep], way: Way, share: float, seed: int) -> P
 def _passed(run: _Run, total_usd: float) -> Passed:
     found = [(step, *step.found(count)) for step, count in run.asked.values()]
     return Passed(
-        run.spent_usd / total_usd,
+        run.spent_usd / total_usd if total_usd else 0.0,
         sum(good for *_, good in found) / max(sum(step.good for step in run.steps), 1),
         sum(pair for _, pair, _ in found) / max(sum(step.pair for step in run.steps), 1),
         totals_of(run.chances),

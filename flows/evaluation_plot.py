@@ -98,7 +98,7 @@ def _point(left: int, top: int, rule: str, found: dict[str, Any]) -> list[str]:
     x, y = left + found["useful"] * _PLOT, top + (1 - found["precision"]) * _PLOT
     colour = _COLOURS.get(name, "#444444")
     short = k if name in ("exact", "canonical", "effect") else f"{name} {k}"
-    told = f"{rule}: precision {found['precision']}, useful {found['useful']}, {found['pairs']:.0f} pairs"
+    told = f"{rule}: precision {found['precision']}, useful {found['useful']}, {found['pairs']:g} pairs"
     return [
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(told)}</title></circle>',
         _text(round(x) + 7, round(y) + 4, short, colour),

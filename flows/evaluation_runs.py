@@ -6,10 +6,9 @@ and `steps`, each with its `call` (a tool call, or a command line as its argumen
 beside it, the `observation` that came back, and `state`, JSON that may name a `working_dir`.
 """
 
-import gzip
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from privacy.placeholders import without_digits
 from records.errors import SourceError
 from records.families import family_of
 from records.identity import canonical_json, make_trace_id
+from records.lines import lines_of
 from records.message import Message, ToolCall
 from records.pair import DPOPair
 from records.state import Context, Step, Trace
@@ -60,7 +60,7 @@ def read_runs(path: Path, harness: str) -> Runs:
     SourceError where the file cannot be read, or holds no run."""
     broken, traces = Counter[str](), dict[str, Trace]()
     try:
-        for line in _lines(path):
+        for line in lines_of(path):
             try:
                 trace = _trace(orjson.loads(line), harness)
             except _FAULTS:
@@ -74,11 +74,6 @@ def read_runs(path: Path, harness: str) -> Runs:
     if not traces:
         raise SourceError(f"{path} holds no run", "lines with instance_id, model, task and steps")
     return Runs(tuple(traces.values()), broken)
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-        yield from lines
 
 
 def _trace(row: Mapping[str, Any], harness: str) -> Trace:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agreement.settling import Stop
-from flows.evaluation_scores import INTERVAL
+from flows.evaluation_scores import quantiles
 from flows.evaluation_steps import WAYS, AskedStep
 
 _FIELDS = ("calls", "usd", "pairs", "good", "pairs_kept", "good_kept")
@@ -86,9 +86,8 @@ def _row(way: Saved, base: NDArray[np.float64], weights: NDArray[np.float64]) ->
     for name, (over, under) in shares.items():
         row[name] = _share(over.sum(), under.sum())
         drawn = [_share(one, other) for one, other in zip(weights @ over, weights @ under, strict=True)]
-        spread = sorted(value for value in drawn if value is not None)
-        ends = [int(share * (len(spread) - 1)) for share in INTERVAL]
-        row[f"{name}_interval"] = [spread[end] for end in ends] if spread else None
+        spread = [value for value in drawn if value is not None]
+        row[f"{name}_interval"] = [round(end, 4) for end in quantiles(spread)] if spread else None
     return row
 
 

@@ -55,11 +55,22 @@ def resampled(tasks: int, times: int, seed: int) -> NDArray[np.float64]:
 
 
 def quantile(values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """The value at a share of those that are numbers, along the first axis: the lower of two; NaN of none."""
+    """The value at a share of those that are numbers, along the first axis, NaN of none: between two of them
+    by a straight line (definition 7 of Hyndman and Fan, Sample Quantiles, 1996), so that the value at a half
+    is the median."""
     ordered = np.sort(values, axis=0)
-    known = np.sum(~np.isnan(values), axis=0)
-    place = (share * np.maximum(known - 1, 0)).astype(int)
-    return np.take_along_axis(ordered, place[None, ...], axis=0)[0]
+    last = np.maximum(np.sum(~np.isnan(values), axis=0) - 1, 0)
+    place = share * last
+    low = np.floor(place).astype(int)
+    below, above = (
+        np.take_along_axis(ordered, at[None, ...], axis=0)[0] for at in (low, np.minimum(low + 1, last))
+    )
+    return below + (above - below) * (place - low)
+
+
+def quantiles(values: Sequence[float], shares: Sequence[float] = INTERVAL) -> list[float]:
+    """The values at some shares of a list that is not empty, as `quantile` has them."""
+    return [float(quantile(np.array(values, dtype=np.float64), share)) for share in shares]
 
 
 def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -76,14 +87,17 @@ def figures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, Any]:
     point, spread = _measures(counts, whole), _measures(counts, weights)
     found: dict[str, Any] = {"draws": len(counts)}
     for name, values in point.items():
-        low, high = np.sort(quantile(spread[name], 0.5))[
-            [int(share * (len(weights) - 1)) for share in INTERVAL]
-        ]
         found[name] = _number(quantile(values, 0.5)[0])
         found[f"{name}_p10"] = _number(quantile(values, 0.1)[0])
-        found[f"{name}_interval"] = [_number(low), _number(high)]
+        found[f"{name}_interval"] = _interval(quantile(spread[name], 0.5))
     sums = counts.sum(axis=(0, 1))
     return found | {f"all_{score}": int(sums[at]) for at, score in enumerate(SCORES)}
+
+
+def _interval(medians: NDArray[np.float64]) -> list[float | None]:
+    """Where the medians of the samples lie; unknown where more of them than lie beyond an end have none."""
+    unknown = np.isnan(medians).mean() > INTERVAL[0]
+    return [None if unknown else _number(quantile(medians, share)) for share in INTERVAL]
 
 
 def _measures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
@@ -96,7 +110,7 @@ def _measures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, NDArray
     }
 
 
-def _number(value: float) -> float | None:
+def _number(value: float | NDArray[np.float64]) -> float | None:
     return None if np.isnan(value) else round(float(value), 4)
 
 

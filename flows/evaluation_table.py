@@ -118,7 +118,8 @@ def read_table(
             seen.add(row.state_id)
             rows.append(row)
             broken.update(f"answer of {model}" for model in row.broken)
-            broken.update(f"reward of {model}, not finite" for model in row.unrewarded)
+            broken.update(f"reward of {model}, no finite number" for model in row.unrewarded)
+            broken.update(f"usage of {model}, no number of tokens or seconds" for model in row.unmeasured)
     if not rows:
         found = ", ".join(f"{count} x {why}" for why, count in broken.most_common(3)) or "no lines"
         raise SourceError(f"{path} has no usable state ({found})", "rows with state_id, messages, actions")

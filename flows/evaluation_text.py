@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flows.evaluation_gate_figures import FEWEST
+from flows.evaluation_prices import ASSUMED
 from flows.evaluation_rules import VOTERS
 from records.printable import printable
 
@@ -21,19 +23,20 @@ _GATE = ("way", "20 %", "30 %", "40 %", "50 %", "60 %", "area", "of gap", "USD a
 _GATE_AT = (0.2, 0.3, 0.4, 0.5, 0.6)
 _BETWEEN = ("early stopping", "USD of all", "cheaper", "USD of tiered", "recall")
 _MOST_CELLS = 10
+_MOST_NAMES = 12
+_FEW_PASSES = 10
 _LONG = 1e6  # figures from here on are told with an exponent
-_MOST_FAMILIES = 12
 
 
 def print_report(console: "Console", report: dict[str, Any], files: Sequence[Path]) -> None:
-    """The report in tables, the longest of them cut; all of it is in the files."""
+    """The report in tables, the longest of them cut, which is said; all of it is in the files."""
     for line in _about(report):
         console.print(printable(line), soft_wrap=True, markup=False)
     models = [
         [name, model["family"], f"{model['answers']:,}", _figure(model["first_step_reward"]), model["prices"]]
-        for name, model in list(report["table"]["models"].items())[:_MOST_FAMILIES]
+        for name, model in report["table"]["models"].items()
     ]
-    _print(console, "models", _MODELS, models, 2)
+    _print(console, "models", _MODELS, models, 2, _MOST_NAMES)
     scored = bool(report["table"]["rewarded"])
     for draws in _SETS:
         for voters in VOTERS:
@@ -42,16 +45,17 @@ def print_report(console: "Console", report: dict[str, Any], files: Sequence[Pat
             title = f"labels, {draws}, {voters}"
             _print(console, title, _RULES[:wide], [row[:wide] for row in rows if row])
     for voters in VOTERS:
-        cells = report["pairs_by_operation"].get(voters, [])[:_MOST_CELLS]
-        title = f"pairs by operation, default k=2, {voters}"
-        _print(console, title, _CELLS, [[_figure(cell[name]) for name in _CELLS] for cell in cells], 2)
+        cells = report["pairs_by_operation"].get(voters, [])
+        title = f"pairs by operation, all draws added up, default k=2, {voters}"
+        shown = [[_figure(cell[name]) for name in _CELLS] for cell in cells]
+        _print(console, title, _CELLS, shown, 2, _MOST_CELLS)
     for voters in VOTERS:
         _print_kinds(console, report["kinds"][voters], voters)
     _print(console, "what saves", _SAVINGS, [_saving(row) for row in report["savings"] if row["calls"]], 3)
     for voters in VOTERS:
         _print_gate(console, report, voters)
-    rows = [[_figure(row[name]) for name in _AGREEMENT] for row in report["agreement"][:_MOST_FAMILIES]]
-    _print(console, "the same action, by family", _AGREEMENT, rows, 2)
+    rows = [[_figure(row[name]) for name in _AGREEMENT] for row in report["agreement"]]
+    _print(console, "the same action, by family", _AGREEMENT, rows, 2, _MOST_NAMES)
     for path in files:
         console.print(printable(f"written {path}"), soft_wrap=True, markup=False)
 
@@ -62,24 +66,44 @@ def _about(report: dict[str, Any]) -> list[str]:
         f"{about['name']}: {about['states']:,} states of {about['tasks']:,} tasks ({about['half']}), "
         f"{about['actions']:,} actions of {len(about['models'])} models, {about['rewarded']:,} with a "
         f"reward; harness {', '.join(about['harnesses'])}",
-        f"{draws['taken']:,} of {draws['all']:,} draws of a student and three teachers, "
-        f"{draws['stronger']:,} with teachers at least as strong as the student",
+        _drawn(draws, len(about["models"])),
     ]
-    if not draws["all"]:
-        lines.append("no draw: a student and three teachers are four models that share states")
+    if draws["taken"] and not draws["two_families"]:
+        known = ", ".join(sorted({model["family"] for model in about["models"].values()}))
+        lines.append(
+            f"two families: the product would ask nobody here (families: {known}), and what saves is not told"
+        )
     lines += [f"passed over: {count:,} x {why}" for why, count in about["broken"].items()]
     lines += about["broken_examples"]
     lines += [f"no vote: {count:,} x {why}" for why, count in about["no_vote"].items()]
+    if assumed := sum(model["prices"] == "assumed" for model in about["models"].values()):
+        usd = f"{ASSUMED.prompt_usd} and {ASSUMED.completion_usd} USD per million tokens"
+        lines.append(f"prices assumed of {_counted(assumed, 'model')}: {usd}")
     if about["tokens_estimated"]:
         lines.append(f"tokens estimated from bytes of {about['tokens_estimated']:,} actions")
     return lines
+
+
+def _drawn(draws: dict[str, Any], models: int) -> str:
+    if not draws["all"]:
+        few = "a student and three teachers are four models that share states"
+        return f"no draw: {few if models < 4 else 'of the models named no student has three other teachers'}"
+    return (
+        f"{draws['taken']:,} of {draws['all']:,} draws of a student and three teachers, "
+        f"{draws['stronger']:,} with teachers at least as strong as the student, "
+        f"{draws['two_families']:,} with teachers of two families beside the student's"
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _rule(row: dict[str, Any], draws: str) -> list[str]:
     found = row[draws]
     if not found["draws"] or found["pairs"] is None:
         return []
-    shown = [row["rule"], f"{found['draws']:,}", f"{found['pairs']:,.0f}"]
+    shown = [row["rule"], f"{found['draws']:,}", f"{found['pairs']:,.1f}".removesuffix(".0")]
     for name in ("precision", "useful"):
         low, high = found[f"{name}_interval"]
         between = "-" if low is None or high is None else f"{low:.2f}-{high:.2f}"
@@ -110,11 +134,17 @@ def _print_kinds(console: "Console", found: dict[str, Any], voters: str) -> None
 
 def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None:
     """Which share of the pairs each way to choose steps finds for which share of the USD."""
-    gate = report["gate"]
-    if not gate or not gate[voters]["draws"]:
+    gate, draws = report["gate"], report["draws"]
+    if not gate or not draws["taken"]:
         return
-    found = gate[voters]
-    title = f"recall of {gate['counted']} by share of USD, {gate['of']}, {voters}, {found['draws']:,} draws"
+    found, rest = gate[voters], draws["stronger"] or draws["taken"]
+    if not found["draws"]:
+        enough = f"{FEWEST} {gate['counted']} on each half of the tasks, at a price"
+        few = f"none of {_counted(rest, 'draw')} has {enough}"
+        console.print(f"recall by share of USD, {voters}: not told, {few}", soft_wrap=True, markup=False)
+        return
+    some = f"{found['draws']:,} of {_counted(rest, 'draw')}"
+    title = f"recall of {gate['counted']} by share of USD, {gate['of']}, {voters}, {some}"
     at = [found["shares"].index(share) for share in _GATE_AT]
     rows = [
         [name, *(_figure(way["recall"][place]) for place in at), _figure(way["area"]), _figure(way["of_gap"])]
@@ -123,7 +153,8 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
     ]
     _print(console, title, _GATE, rows)
     for name, what in (("totals", "gate"), ("totals_value", "gate and value")):
-        console.print(_totals(found[name], what), soft_wrap=True, markup=False)
+        line = _totals(found[name], what, found["draws"] * found["seeds"])
+        console.print(line, soft_wrap=True, markup=False)
     between = found["between"]
     rows = [
         [name, _figure(way["of_all"]), f"{1 / way['of_all']:.2f}x"]
@@ -132,17 +163,23 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
     ]
     title = f"stopping between teachers, every step begun, {gate['of']}, {voters}"
     _print(console, title, _BETWEEN, rows)
-    least = ", ".join(f"{_figure(usd)} at {float(at):.0%}" for at, usd in between["curve"].items())
+    shares = ((at, "not reached" if usd is None else _figure(usd)) for at, usd in between["curve"].items())
+    least = ", ".join(f"{share} at {float(at):.0%}" for at, share in shares)
     line = f"least share of the USD of all that a stop by value trained offline takes, by recall: {least}"
     console.print(line, soft_wrap=True, markup=False)
 
 
-def _totals(totals: dict[str, Any], what: str) -> str:
-    return (
+def _totals(totals: dict[str, Any], what: str, passes: int) -> str:
+    """How near the estimated totals come; of few passes there is no more than the mean."""
+    line = (
         f"{what}: pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the "
-        f"truth: "
-        f"{_figure(totals['ratio'])}; eight passes of ten {_figure(totals['p10'])} to "
-        f"{_figure(totals['p90'])}; the 95 % interval holds it in {totals['covered']:.0%}"
+        f"truth: {_figure(totals['ratio'])} in the mean of {passes:,} {'pass' if passes == 1 else 'passes'}"
+    )
+    if passes < _FEW_PASSES:
+        return line
+    return (
+        f"{line}; eight of ten {_figure(totals['p10'])} to {_figure(totals['p90'])}; "
+        f"the 95 % interval holds it in {totals['covered']:.0%}"
     )
 
 
@@ -155,9 +192,15 @@ def _figure(value: Any) -> str:
 
 
 def _print(
-    console: "Console", title: str, head: Sequence[str], rows: Sequence[Sequence[str]], names: int = 1
+    console: "Console",
+    title: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    names: int = 1,
+    most: int | None = None,
 ) -> None:
-    """A table whose first columns are names and the others figures; nothing where it has no rows."""
+    """A table whose first columns are names and the others figures; nothing where it has no rows. Of more
+    than `most` rows the first are shown."""
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text
@@ -167,6 +210,9 @@ def _print(
     table = Table(title=title, title_justify="left", box=SIMPLE)
     for at, column in enumerate(head):
         table.add_column(column, justify="left" if at < names else "right", no_wrap=True)
-    for row in rows:
+    shown = rows[:most]
+    for row in shown:
         table.add_row(*(Text(printable(each)) for each in row))
     console.print(table)
+    if left := len(rows) - len(shown):
+        console.print(f"  {left:,} more of {title} in the JSON file", soft_wrap=True, markup=False)

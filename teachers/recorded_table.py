@@ -8,9 +8,7 @@ name holds `prefix`: a key of an object, or `file[i]` of a list of messages; the
 behind it. Where one tool takes one text, a text of the assistant that a tool answers is a call of it.
 """
 
-import gzip
 import json
-import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,11 +21,13 @@ from harnesses.tool_specs import sendable
 from harnesses.valid_messages import Builder
 from records.errors import TeacherError
 from records.identity import digest, extend_prompt, make_trace_id, prompt_root
+from records.lines import lines_of
 from records.message import Action, Message, ToolCall, ToolSpec
 from teachers.question import Question
+from teachers.recorded_values import REWARDS, is_unrewarded, reward_of, usage_of
 
 PRESENTATION = "recorded-1"
-_REWARDS = ("reward", "correct")
+_NAMELESS = "a model without a name"
 _FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError, RecursionError)
 
 
@@ -47,7 +47,7 @@ class RecordedAnswer:
 class RecordedState:
     """A state with the answers of the models that were asked there; `task_id` groups states of one task,
     `depth` is the number of actions before it. `broken` has the models whose answer cannot be read,
-    `unrewarded` those whose reward is not finite and is left out."""
+    `unrewarded` those whose reward is no finite number and is left out, `unmeasured` those whose usage is."""
 
     state_id: str
     task_id: str
@@ -60,6 +60,7 @@ class RecordedState:
     cwd: str | None = None
     broken: tuple[str, ...] = field(default=())
     unrewarded: tuple[str, ...] = field(default=())
+    unmeasured: tuple[str, ...] = field(default=())
 
     def question(self, redact: Callable[[Message], Message], redaction: str) -> Question:
         """The state as a question, redacted by rules of this version."""
@@ -111,9 +112,8 @@ def recorded_rows(path: Path) -> Iterator[RecordedState | BrokenRow]:
     TeacherError where the file cannot be read to its end."""
     try:
         prefixes = _prefixes(path.parent)
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-            for number, line in enumerate(lines, 1):
-                yield _row(line, number, prefixes)
+        for number, line in enumerate(lines_of(path), 1):
+            yield _row(line, number, prefixes)
     except (OSError, EOFError, zlib.error) as error:
         raise TeacherError(
             f"{path} cannot be read ({error})", "a table of recorded answers", "correct `path`"
@@ -140,8 +140,8 @@ def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState
 
 def _json_of(line: bytes) -> Any:
     """The value of a line. Where it holds what JSON does not have (NaN, infinity, half a surrogate pair), an
-    action that does so beyond its reward is None. Raises UnicodeEncodeError where other text does, and
-    ValueError for what is no JSON."""
+    action that does so beyond its reward and usage is None. Raises UnicodeEncodeError where other text does,
+    and ValueError for what is no JSON."""
     try:
         return orjson.loads(line)
     except ValueError:
@@ -154,7 +154,8 @@ def _json_of(line: bytes) -> Any:
 
 def _plain(given: Any) -> Any:
     """An action as it is, None where what is done is no JSON."""
-    done = {k: v for k, v in given.items() if k not in _REWARDS} if isinstance(given, dict) else given
+    beside = (*REWARDS, "usage")
+    done = {k: v for k, v in given.items() if k not in beside} if isinstance(given, dict) else given
     try:
         json.dumps(done, ensure_ascii=False, allow_nan=False).encode()
     except ValueError:
@@ -184,10 +185,13 @@ def _text(value: object) -> str:
 def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState:
     answers, broken = dict[str, RecordedAnswer](), list[str]()
     for model, given in row["actions"].items():
+        if not model.strip():
+            broken.append(_NAMELESS)
+            continue
         try:
-            answers[str(model)] = _answer(given)
+            answers[model] = _answer(given)
         except _FAULTS:
-            broken.append(str(model))
+            broken.append(model)
     tools = tuple(_tool(tool) for tool in row.get("tools") or ())
     builder = Builder()
     for message in _messages(row["messages"], prefixes, _only_text(tools, answers)):
@@ -206,7 +210,8 @@ def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState
         str(row.get("harness") or ""),
         row.get("cwd") if isinstance(row.get("cwd"), str) else None,
         tuple(broken),
-        tuple(model for model in answers if _is_endless(row["actions"][model])),
+        tuple(model for model in answers if is_unrewarded(row["actions"][model])),
+        tuple(model for model in answers if usage_of(row["actions"][model]) is None),
     )
 
 
@@ -269,32 +274,6 @@ def _tool(tool: Any) -> ToolSpec:
 
 def _answer(given: Mapping[str, Any]) -> RecordedAnswer:
     calls = tuple(_call(call, at) for at, call in enumerate(given.get("tool_calls") or ()))
-    usage = given.get("usage") or {}
-    return RecordedAnswer(
-        Action(str(given.get("text") or ""), calls),
-        int(usage.get("in") or usage.get("prompt_tokens") or 0),
-        int(usage.get("out") or usage.get("completion_tokens") or 0),
-        float(usage.get("latency_s") or 0.0),
-        _reward(given),
-    )
-
-
-def _reward(given: Mapping[str, Any]) -> float | None:
-    for name in _REWARDS:
-        value = given.get(name)
-        if isinstance(value, int | float) and _is_finite(value):
-            return float(value)
-    return None
-
-
-def _is_endless(given: Mapping[str, Any]) -> bool:
-    """Whether an action has numbers as rewards and none of them is finite."""
-    rewards = [value for name in _REWARDS if isinstance(value := given.get(name), int | float)]
-    return bool(rewards) and not any(map(_is_finite, rewards))
-
-
-def _is_finite(value: float) -> bool:
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # a whole number beyond any float
-        return False
+    prompt, completion, latency_s = usage_of(given) or (0, 0, 0.0)
+    action = Action(str(given.get("text") or ""), calls)
+    return RecordedAnswer(action, prompt, completion, latency_s, reward_of(given))

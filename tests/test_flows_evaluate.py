@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from conftest import Call
 
@@ -15,10 +16,11 @@ from flows.evaluation import EvaluateOrder, evaluate
 from flows.evaluation_draws import Poll, draws_of
 from flows.evaluation_prices import prices_of
 from flows.evaluation_rules import rules
-from flows.evaluation_scores import Tally, resampled
+from flows.evaluation_scores import Tally, quantile, quantiles, resampled
 from flows.evaluation_scores import figures as figures_of
 from flows.evaluation_steps import Asker
 from flows.evaluation_table import in_half, read_table
+from flows.report_work import quantile as seconds_at
 from records.errors import ConfigError, SourceError, TeacherError
 from teachers.settings import PriceSettings
 
@@ -90,11 +92,13 @@ def scores(found: dict[str, Any]) -> tuple[int, int, int, int]:
 
 def test_pairs_are_counted_by_rule_and_draw(table: Path) -> None:
     report = evaluate(EvaluateOrder(table, samples=50))
-    assert report["draws"] == {"all": 4, "taken": 4, "stronger": 1}
+    assert report["draws"] == {"all": 4, "taken": 4, "stronger": 1, "two_families": 4}
     # gpt-a: good (t1), bad (t2), tie (t3); deepseek-a: good (t1), unscored (t3); the others: none.
     found = figures(report, "default k=2")
     assert scores(found) == (2, 1, 1, 1)
-    assert (found["precision"], found["useful"], found["pairs"]) == (0.5, 0.3333, 0.0)
+    # Medians lie halfway between the middle two: of .5 and 1, of a third and 1, of 0, 0, 2 and 3 pairs.
+    assert (found["precision"], found["useful"], found["pairs"]) == (0.75, 0.6667, 1.0)
+    assert (found["precision_p10"], found["useful_p10"], found["pairs_p10"]) == (0.55, 0.4, 0.0)
     # The only draw whose teachers are all as strong: the student is deepseek-a.
     strong = figures(report, "default k=2", "stronger teachers")
     assert (strong["draws"], strong["pairs"], strong["precision"]) == (1, 2.0, 1.0)
@@ -108,6 +112,16 @@ def test_pairs_are_counted_by_rule_and_draw(table: Path) -> None:
     assert cells == [
         {"chosen": "search", "rejected": "search", "pairs": 5, "good": 2, "tie": 1, "bad": 1, "unscored": 1}
     ]
+
+
+def test_percentiles_lie_between_values_and_pass_over_what_is_unknown() -> None:
+    held = np.array([[0.956, np.nan], [0.444, 4.0], [0.926, np.nan], [0.826, 2.0]])
+    assert quantile(held, 0.5).tolist() == pytest.approx([0.876, 3.0])
+    assert quantile(held, 0.1).tolist() == pytest.approx([0.444 + 0.3 * 0.382, 2.2])
+    assert np.isnan(quantile(np.array([[np.nan], [np.nan]]), 0.5)).all()
+    assert quantiles([3, 1, 2], (0, 0.1, 0.5, 1)) == pytest.approx([1, 1.2, 2, 3])
+    waited = [1.0, 2.0, 4.0, 9.0]
+    assert [seconds_at(waited, share) for share in (0, 0.1, 0.5, 1)] == pytest.approx([1, 1.3, 3, 9])
 
 
 def test_savings_are_those_of_asking_cheapest_first(table: Path) -> None:

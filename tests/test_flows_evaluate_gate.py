@@ -143,6 +143,14 @@ def test_facts_of_a_table_end_where_the_row_ends(tmp_path: Path) -> None:
     a, b = (dict(w.split("=", 1) for w in found[0, model].words) for model in "ab")
     assert (a["own"], a["ended"], b["own"], b["ended"]) == ("ok", "resolved", "absent", "no")
     assert (found[0, "a"].trace_id, found[0, "a"].operation) == ("0", "read")
+    odd = (
+        json.dumps({"actions": {"a": {}}})
+        + "\n"
+        + json.dumps(row | {"actions": row["actions"] | {"c": None}})
+    )  # type: ignore[operator]
+    odd = odd.replace('"reward": 1.0', '"reward": "1.0"')
+    path.write_bytes(b"\xef\xbb\xbf" + odd.encode())  # plain, whatever its name, and with a mark
+    assert facts_in(path, read_table(path)) == found
     before = json.dumps(b)
     row["actions"]["b"]["reward"] = 1.0  # type: ignore[index]
     path.write_bytes(gzip.compress(json.dumps(row).encode()))
