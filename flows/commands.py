@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from flows.leftovers import end_leftover_servers, own_what_is_started
+from flows.newer_answers import said_of_newer
 from flows.runs import DEFAULT_WORKSPACE
 from flows.summary import ReleaseOutcome, Summary, closing_rows, print_closing
 from records.errors import ConfigError
@@ -216,6 +217,8 @@ def normalize_only(settings: "RunSettings", as_json: bool) -> None:
     ]
     rows.append(("kept", f"{record['kept']:,}"))
     rows += [(f"split {name}", f"{count:,}") for name, count in record["splits"].items()]
+    if newer := said_of_newer(record["newer_answers"]):
+        rows.append(("left out", newer))
     _say(rows, f"tracemill normalize ({record['recipe']})", record, as_json)
 
 
@@ -237,7 +240,8 @@ def releases_only(root: "Path | None", hub: str | None, as_json: bool) -> None:
     """`tracemill releases`: versions here and, with `hub`, there."""
     from flows.publish_list import list_releases, release_rows
 
-    lines = list_releases(Workspace.open(root or DEFAULT_WORKSPACE, create=False), hub)
+    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
+    lines = list_releases(work, hub)
     _say(release_rows(lines), "tracemill releases", {"releases": lines}, as_json)
 
 
@@ -245,7 +249,8 @@ def diff_only(root: "Path | None", before: str, after: str, as_json: bool) -> No
     """`tracemill diff`: what changed from one version to another."""
     from flows.publish_list import diff_releases, diff_rows
 
-    record = diff_releases(Workspace.open(root or DEFAULT_WORKSPACE, create=False), before, after)
+    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
+    record = diff_releases(work, before, after)
     _say(diff_rows(record), f"tracemill diff {record['before']} {record['after']}", record, as_json)
 
 
@@ -255,5 +260,5 @@ def release_only(settings: "RunSettings", as_json: bool) -> None:
 
     outcome = release_workspace(settings)
     rows = closing_rows(Summary(), None, [], outcome)
-    keep = {"dropped", "pairs released", "splits", "publish gate", "release"}
+    keep = {"dropped", "pairs released", "splits", "left out", "publish gate", "release"}
     _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)

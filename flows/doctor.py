@@ -12,7 +12,6 @@ from rich.console import Console
 from flows.prepare import check_teachers
 from flows.redacting import known_values, make_redactor
 from flows.settings import RunSettings
-from flows.voting import policy_of
 from normalize.recipe import check_available, load_recipe
 from privacy.second_opinion import ABSENT, require_kingfisher, try_kingfisher
 from records.errors import ConfigError, TracemillError, WorkspaceError
@@ -47,7 +46,7 @@ def _data_juicer(settings: RunSettings) -> str:
 
 
 def _teachers(settings: RunSettings) -> str:
-    check_teachers(settings, policy_of(settings))
+    check_teachers(settings)
     _check_keys_at_hand()
     names = [teacher.name for teacher in settings.asked()]
     return ", ".join(names) or "none: hindsight pairs only, nothing is sent"

@@ -9,6 +9,7 @@ import orjson
 
 from flows.questions import Batch, batches_of
 from flows.settings import RunSettings
+from flows.voting import check_vote
 from records.files import writing
 from records.workspace import Workspace
 from teachers.build import build_teachers
@@ -25,8 +26,10 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     bought, and prompts that are longer than the context of a model whose card was read (`too_long` counts
     them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
     settled early. `decided_later` counts the steps of which a gate decides anew once answers to earlier ones
-    are in. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked.
+    are in. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked or
+    the vote cannot be won.
     """
+    check_vote(settings)
     work = Workspace.open(settings.workspace, create=False)
     counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked()}
     silent: set[str] = set()

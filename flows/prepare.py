@@ -13,7 +13,7 @@ from flows.shard_ingest import Intake
 from flows.shards import Plan, plan_shards
 from flows.standing import measured_policy
 from flows.stored_traces import StoredTraces
-from flows.voting import policy_of
+from flows.voting import check_vote
 from flows.watermarks import Watermarks
 from normalize.contamination import load_benchmarks
 from normalize.normalizer import DJNormalizer
@@ -23,7 +23,6 @@ from privacy.redact import TODAYS_RULES, Rules
 from privacy.second_opinion import require_kingfisher, try_kingfisher
 from records.errors import ConfigError
 from records.workspace import Workspace
-from teachers.eligibility import require_eligible
 from teachers.settings import CompatibleSettings, OpenRouterSettings
 from train.child import check_settings
 
@@ -55,8 +54,7 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
         settings.workspace, settings.privacy, settings.select, form, anew=again, rules=rules
     )
     plan = plan_shards(settings, known)
-    policy = policy_of(settings)
-    check_teachers(settings, policy)
+    check_teachers(settings)
     check_second_opinion(settings)
     check_ledger(settings)
     check_training(settings)
@@ -121,22 +119,16 @@ def check_ledger(settings: RunSettings) -> None:
         Ledger(settings.ledger_url).close()
 
 
-def check_teachers(settings: RunSettings, policy: Policy) -> None:
-    """Raises ConfigError where there is no cap, where the vote cannot be won, or where a key is not
-    set or cannot be one."""
+def check_teachers(settings: RunSettings) -> None:
+    """Raises ConfigError where there is no cap, where the vote cannot be won (`check_vote`), or where a key
+    is not set or cannot be one."""
     asked = settings.asked()
     if not asked:
         return
     settings.cap_usd()
+    check_vote(settings)
     from teachers.build import api_key
 
-    require_eligible(
-        asked,
-        (),
-        threshold=policy.threshold,
-        min_families=policy.min_families,
-        exclude_student_family=policy.exclude_student_family,
-    )
     for teacher in asked:
         variable = getattr(teacher, "api_key_env", None)
         if variable and not os.environ.get(variable):

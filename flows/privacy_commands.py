@@ -149,11 +149,11 @@ def _say_skipped(passed_over: dict[str, int], not_read: dict[str, list[str]]) ->
 def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
     """The workspace given, or the one the path is or lies in."""
     if given is not None:
-        return Workspace.open(given, create=False)
+        return Workspace.open(given, create=False, writes=False)
     place = path.absolute()
     for folder in (place, *place.parents):
         if (marker := folder / MARKER).is_file():
-            return Workspace.open(folder, create=False) if is_redacted(marker) else None
+            return Workspace.open(folder, create=False, writes=False) if is_redacted(marker) else None
     return None
 
 

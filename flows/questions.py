@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from flows.asked_shards import plans_of
 from flows.asking import Asking, refill
@@ -22,6 +24,7 @@ from records.reply import Decision
 from records.workspace import Workspace
 from teachers.hearing import Hearing
 from teachers.ledger import Ledger
+from teachers.ledger_copy import copy_ledger
 from teachers.price_book import PRICES, PriceBook
 from teachers.question import Question
 from teachers.replay_plan import Item, keys_of, plan_items
@@ -120,10 +123,15 @@ def _decided(
 
 @contextmanager
 def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger]:
-    """The ledger of the workspace; an empty one where there is none yet, so that none is made."""
-    if settings.ledger_url is None and not work.ledger_path.exists():
-        with build_ledger(None) as ledger:
-            yield ledger
+    """The ledger of the workspace; an empty one where there is none yet, so that none is made, and a copy
+    where the workspace can only be read: to open a ledger is to write to it."""
+    if settings.ledger_url is None and not (work.ledger_path.exists() and work.is_writable()):
+        with TemporaryDirectory(prefix="tracemill-") as folder:
+            place = Path(folder) / "ledger.sqlite"
+            if work.ledger_path.exists():
+                copy_ledger(work.ledger_path, place)
+            with build_ledger(place) as ledger:
+                yield ledger
         return
     with build_ledger(settings.ledger_url or work.ledger_path) as ledger:
         yield ledger

@@ -79,8 +79,13 @@ class _Calls:
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    """The value at `share` of a sorted list, by the nearest rank; 0 of an empty one."""
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+    """The value at `share` of a sorted list, between two of them by a straight line; 0 of an empty one."""
+    if not ordered:
+        return 0.0
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    above = ordered[min(low + 1, len(ordered) - 1)]
+    return ordered[low] + (above - ordered[low]) * (place - low)
 
 
 def run_figures(

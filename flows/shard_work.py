@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from agreement.fold import record_of
 from agreement.policy import Policy
 from agreement.world import Record
+from flows.newer_answers import answers_of
 from flows.runs import today
 from flows.summary import Summary
 from harnesses.present import Presentation, present_all
@@ -205,11 +206,13 @@ def pair_kind(pair: DPOPair) -> str:
 
 def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: Labelled, vote: str) -> None:
     """Write pairs and votes of a shard; a shard without any replaces what these traces had. `vote` names
-    the vote they follow (`flows.voting.vote_version`)."""
+    the vote they follow (`flows.voting.vote_version`); the answers that the workspace holds now are those
+    they were made with."""
     some = frozenset(trace_ids)
-    if made.pairs or any(work.current("pairs", some)):
+    answers = answers_of(work, some)
+    if made.pairs or answers or any(work.current("pairs", some)):
         pairs = sorted(made.pairs, key=lambda pair: pair.pair_id)
-        work.write("pairs", pairs_to_table(pairs), trace_ids, source, today(), vote)
+        work.write("pairs", pairs_to_table(pairs), trace_ids, source, today(), vote, answers)
     write_votes(work, source, trace_ids, made.votes, vote)
 
 

@@ -13,6 +13,7 @@ from flows.gate_report import gate_report
 from flows.interrupts import raise_if_interrupted
 from flows.inventory import TraceEntry
 from flows.lost_ledger import require_ledger
+from flows.newer_answers import newer_answers
 from flows.prepare import check_ledger, check_second_opinion, check_teachers, make_normalizer
 from flows.price_plan import prices_for_manifest
 from flows.progress import meter
@@ -67,7 +68,7 @@ def replay_workspace(
     teachers, PrivacyError without consent, LedgerError where an unfinished run has lost its ledger."""
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
-    check_teachers(settings, policy_of(settings))
+    check_teachers(settings)
     make_redactor(None, settings.privacy)
     check_second_opinion(settings)
     check_ledger(settings)
@@ -161,6 +162,7 @@ def account_of_losses(settings: RunSettings) -> dict[str, Any]:
         for _ in fitting.pairs(with_states(work, reduced.normalized.kept, renewer)):
             raise_if_interrupted()
         record = Released.of(reduced.normalized, fitting, split).account()
+        record["newer_answers"] = newer_answers(work)
         write_manifest(work, run_id, "normalize", record)
         end_run(work, run_id, "finished", record)
     return record

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
+from flows.newer_answers import said_of_newer
 from records.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -114,6 +115,8 @@ class ReleaseOutcome:
     no_sibling: dict[str, int] = field(default_factory=dict)
     splits: dict[str, int] = field(default_factory=dict)
     """Rows of each split."""
+    newer_answers: int = 0
+    """Answers of teachers that the pairs were made without."""
 
 
 def _counts(counter: dict[str, int], most: int = 12) -> str:
@@ -186,7 +189,8 @@ def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str
 def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:
     """Where it lies comes last: on the Hub, else here."""
     here, gate = ("release", _release_text(release)), ("publish gate", release.gate)
-    return [here, gate, ("hub", release.pushed)] if release.pushed else [gate, here]
+    newer = ("left out", said_of_newer(release.newer_answers))
+    return [newer, here, gate, ("hub", release.pushed)] if release.pushed else [newer, gate, here]
 
 
 def standing_lines(report: dict[str, Any]) -> list[str]:

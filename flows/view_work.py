@@ -37,6 +37,7 @@ def judged_steps(
         trace_ids = frozenset(table["trace_id"].to_pylist())
         votes = _votes(work, trace_ids)
         replies = _replies(work, frozenset(votes)) if "soft" in views else {}
+        evidence = _evidence(work, frozenset(votes)) if "soft" in views else {}
         wanted = trace_ids & (votes.keys() | rejected.keys())
         for stored in read_traces(work, wanted):
             by = renewer.renew(stored)
@@ -45,7 +46,7 @@ def judged_steps(
             if "prm" in views:
                 yield from _runs(by, shown, here, rejected.get(by.trace.trace_id, {}), wording)
             if "soft" in views:
-                yield from _soft(by, shown, here, replies.get(by.trace.trace_id, []), wording)
+                yield from _soft(by, shown, here, replies.get(by.trace.trace_id, []), evidence, wording)
 
 
 def _votes(work: Workspace, trace_ids: frozenset[str]) -> dict[str, dict[str, StepVotes]]:
@@ -62,6 +63,16 @@ def _replies(work: Workspace, trace_ids: frozenset[str]) -> dict[str, list[Teach
         for reply in replies_from_table(table):
             found.setdefault(StepId.parse(reply.step_id).trace_id, []).append(reply)
     return found
+
+
+def _evidence(work: Workspace, trace_ids: frozenset[str]) -> dict[str, str]:
+    """By step what the teachers' pair there rests on, also of pairs that are not released."""
+    rows = (
+        row
+        for table in work.current("pairs", trace_ids, ("step_id", "label_source", "evidence"))
+        for row in table.to_pylist()
+    )
+    return {row["step_id"]: row["evidence"] for row in rows if row["label_source"] == "teachers"}
 
 
 def _runs(
@@ -90,6 +101,7 @@ def _soft(
     shown: Mapping[int, Presentation],
     votes: Mapping[str, StepVotes],
     replies: Sequence[TeacherReply],
+    evidence: Mapping[str, str],
     wording: Wording,
 ) -> Iterator[SoftStep]:
     by_step: dict[str, list[TeacherReply]] = {}
@@ -99,6 +111,7 @@ def _soft(
         step = votes.get(str(state.step_id))
         if step is not None:
             answers = by_step.get(step.step_id, [])
-            made = soft_step(state, shown[state.context.index], step, answers, wording)
+            why = evidence.get(step.step_id, "")
+            made = soft_step(state, shown[state.context.index], step, answers, wording, why)
             if made is not None:
                 yield made

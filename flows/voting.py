@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 from agreement.policy import Policy
 from agreement.settling import Referee, Stop
 from flows.settings import RunSettings
-from records.errors import WorkspaceError
+from records.errors import ConfigError, WorkspaceError
 from records.families import UNKNOWN
 from records.identity import StepId, canonical_json, digest
 from records.reply import Decision
 from records.workspace import Workspace
+from teachers.eligibility import require_eligible
 from teachers.gate_stop import ValueStop
 from teachers.settings import TeacherSettings
 
@@ -69,6 +70,39 @@ def referee_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee
         for state in item.trace.states()
     }
     return Referee(states, policy, stop)
+
+
+def check_vote(settings: RunSettings) -> None:
+    """Raises ConfigError where the teachers of a configuration cannot win its vote, or where `gate.second`
+    is none of them and no reply of it is in the workspace. Needs no key and looks at no server."""
+    asked, policy = settings.asked(), policy_of(settings)
+    if not asked:
+        return
+    require_eligible(
+        asked,
+        (),
+        threshold=policy.threshold,
+        min_families=policy.min_families,
+        exclude_student_family=policy.exclude_student_family,
+    )
+    named, second = {teacher.name for teacher in asked}, settings.gate.second
+    if second is None or second in named:
+        return
+    known = named | _answered(Workspace(settings.workspace.expanduser()))
+    if second not in known:
+        raise ConfigError(
+            f"gate.second = {second!r} is no teacher of this run, and no reply of it is in the workspace",
+            ", ".join(sorted(known)),
+            "correct the name, or leave it out",
+        )
+
+
+def _answered(work: Workspace) -> set[str]:
+    """The teachers that the workspace holds replies of."""
+    columns = ("step_id", "teacher")
+    return {
+        name for table in work.current("replies", columns=columns) for name in table["teacher"].to_pylist()
+    }
 
 
 def drop_hopeless(

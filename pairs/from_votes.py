@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agreement.agreed import MEANING
 from agreement.lookahead import look_ahead
 from agreement.policy import Policy
 from agreement.vote import Tally, tally
@@ -70,9 +71,20 @@ def _pair(
         cost_usd=sum(reply.cost_usd for reply in replies),
         policy=policy.name,
         simulated=any(reply.simulated for reply in replies),
+        evidence=_evidence(result),
         project=trace.project,
         repository=trace.repository,
         instance_id=trace.instance_id,
         licence=trace.licence,
         outcome=trace.outcome,
     )
+
+
+def _evidence(result: Tally) -> str:
+    """How many of the votes agree, of which families, and on what rung of the ladder."""
+    voted = sum(vote.counted for vote in result.votes)
+    votes = f"{result.n_agreeing} of {voted} {'vote' if voted == 1 else 'votes'}"
+    families = ", ".join(result.families)
+    if result.n_agreeing < 2 or result.rung is None:
+        return f"{votes} ({families}), and no other action has more"
+    return f"{votes} ({families}) agree by {result.rung}: {MEANING[result.rung]}"

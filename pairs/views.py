@@ -97,12 +97,13 @@ def soft_step(
     step: StepVotes,
     replies: Iterable[TeacherReply],
     wording: Wording = "full",
+    evidence: str = "",
 ) -> SoftStep | None:
     """The votes at a step as a distribution over actions. None where no vote counts, where the reply behind
     an action is not there, or where an action has no call and calls alone are wanted.
 
-    `replies` are those of the step. Of the replies for one action the shortest stands for it; the student's
-    own action is as the student wrote it.
+    `replies` are those of the step, `evidence` that of the pair they made. Of the replies for one action the
+    shortest stands for it; the student's own action is as the student wrote it.
     """
     by_key: dict[str, list[Vote]] = {}
     for vote in step.votes:
@@ -117,7 +118,8 @@ def soft_step(
         if message is None:
             return None
         teachers = tuple(sorted(vote.teacher for vote in votes))
-        candidates.append((key, Candidate(message, votes[0].operation, teachers)))
+        agreed = any(vote.agrees for vote in votes)
+        candidates.append((key, Candidate(message, votes[0].operation, teachers, agreed)))
     if not candidates:
         return None
     candidates.sort(key=lambda each: (-len(each[1].teachers), each[1].teachers))
@@ -130,6 +132,7 @@ def soft_step(
         candidates=tuple(candidate for _, candidate in candidates),
         student=next((place for place, (key, _) in enumerate(candidates) if key == STUDENT_KEY), -1),
         cost_usd=sum(vote.cost_usd for vote in step.votes),
+        evidence=evidence,
     )
 
 

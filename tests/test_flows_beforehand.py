@@ -206,9 +206,9 @@ def test_without_network_or_key_estimate_and_dry_run_go_by_what_is_known(
 ) -> None:
     """They look for nothing at a server: what only it knows is found by `--refresh`."""
     env = {"TRACEMILL_OPENROUTER_URL": f"http://127.0.0.1:{free_port()}/api/v1", "OPENROUTER_API_KEY": ""}
-    nobody = config_of(tmp_path, console_work, "nobody/nothing")
+    nobody = config_of(tmp_path, console_work, "deepseek/nothing")
     done = console("estimate", nobody, **env)
     assert done.returncode == 0
-    assert "nobody/nothing: nowhere: counted as free" in done.stdout
+    assert "deepseek/nothing: nowhere: counted as free" in done.stdout
     done = console("replay", "--dry-run", nobody, "--json", **env)
-    assert json.loads(done.stdout)["requests"]["nobody/nothing"] > 20
+    assert json.loads(done.stdout)["requests"]["deepseek/nothing"] > 20

@@ -15,6 +15,7 @@ from flows.measured import ANSWER_TOKENS, BYTES_A_TOKEN
 from flows.settings import RunSettings, load_settings
 from flows.source_order import order_of
 from flows.stage_work import replay_workspace
+from flows.voting import check_vote
 from records.errors import ConfigError, TeacherError, WorkspaceError
 from records.workspace import Workspace
 from teachers.wire_server import Running, running
@@ -101,6 +102,9 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
     assert after.total.calls == 0
     assert after.total.bought == len(lines)
     assert {f.measured.replies for f in after.teachers} == {len(lines) // 3}
+
+    # a teacher of an earlier run may tell the gate of a step
+    check_vote(settings_of(workspace, teachers=[], preset="simulated", gate={"second": MODELS[0]}))
     assert {f.price_from[:14] for f in after.teachers} == {"the server on "}
 
     # the same steps under another setting are asked anew: their estimate rests on what was measured
@@ -179,3 +183,20 @@ def test_early_stopping_saves_what_recorded_answers_said(
     assert fewer[0] <= 1 - sum(shares) / teachers <= fewer[1]
     explored = asked_shares(teachers, 2, stop, 0.05)
     assert sum(explored) == pytest.approx(0.05 * teachers + 0.95 * sum(shares))
+
+
+def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_write(workspace: Path) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"agreement": {"threshold": 9}}, "wanted 3 families and 9 teachers"),
+        ({"agreement": {"min_families": 7}}, "wanted 8 families"),
+        ({"gate": {"second": "nosuch"}}, "gate.second = 'nosuch' is no teacher of this run"),
+        ({"gate": {"policy": "voi", "second": "nosuch"}}, "no reply of it is in the workspace"),
+    ]
+    requests = Workspace(workspace).dry_run_path
+    before = requests.read_bytes() if requests.exists() else None
+    for table, said in wrong:
+        for command in (estimate, write_requests, replay_workspace):
+            with pytest.raises(ConfigError, match=said):
+                command(settings_of(workspace, **table))
+    assert (requests.read_bytes() if requests.exists() else None) == before
+    assert of(estimate(settings_of(workspace, gate={"second": MODELS[0]})), MODELS[0]).states > 20

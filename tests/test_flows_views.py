@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from test_pairs_siblings import BAD, GOOD, LOOK, bash, run, view
 
@@ -143,6 +144,17 @@ def test_what_came_back_for_a_failed_action_goes_into_the_hint(work: Workspace, 
     assert len(hint_of(replace(first, error="x" * 9000))) < 2300
 
 
+def test_a_hint_says_no_more_than_the_vote(voted: Workspace, renewer: Renewer) -> None:
+    reduced = reduce_pairs(voted, PairSettings(siblings=False), Kept(), renewer)
+    [item] = reduced.normalized.kept
+    assert "2 models agree that this is the better action here:\n" in hint_of(item)
+    first, second = item.pair.votes
+    apart = replace(item, pair=replace(item.pair, votes=(first, replace(second, key="run_test:other"))))
+    assert "2 models would do this here, or something of the same intent:\n" in hint_of(apart)
+    alone = replace(item, pair=replace(item.pair, n_teachers_agreeing=1))
+    assert "\n\nA model would do this here:\n" in hint_of(alone)
+
+
 def test_calls_only_drops_what_cannot_be_worded(work: Workspace, renewer: Renewer) -> None:
     said = run("a", "resolved", LOOK, ("I look.", *view("/r/main.py")[1:]))
     put(work, [replace(said, redaction="r1")])
@@ -175,6 +187,13 @@ def voted(work: Workspace, renewer: Renewer) -> Workspace:
     write_labels(work, "openhands", ["openhands-b"], made, "")
     assert [step.verdict for step in made.votes] == ["agrees_with_student", "pair"]
     return work
+
+
+VOTED = "2 of 2 votes (qwen, zai) agree by exact: the same action, its calls to the letter"
+
+
+def rows_in(release: Path, config: str) -> list[dict[str, Any]]:
+    return pq.read_table(release / "data" / config / "train-00000-of-00001.parquet").to_pylist()
 
 
 def steps_of(work: Workspace, renewer: Renewer, **changes: Any) -> list[StepRun | SoftStep]:
@@ -216,7 +235,21 @@ def test_a_release_has_the_views_that_are_wanted(voted: Workspace, renewer: Rene
     assert isinstance(made, Release)
     manifest = read_manifest(made.path)
     rows = {name: table.rows for name, table in manifest.tables.items()}
-    assert rows == {"dpo": 3, "kto": 6, "soft": 2, "votes": 2}
+    assert rows == {"dpo": 3, "kto": 5, "soft": 2, "votes": 2}
+    # What run b did at step 1 is rejected by its vote and by its siblings: one side, and one row.
+    sides = [(row["step_id"], row["label"], row["label_source"]) for row in rows_in(made.path, "kto")]
+    assert sorted(sides) == [
+        ("openhands-b:0:1", False, "siblings"),
+        ("openhands-b:0:1", True, "siblings"),
+        ("openhands-b:0:1", True, "teachers"),
+        ("openhands-c:0:1", False, "siblings"),
+        ("openhands-c:0:1", True, "siblings"),
+    ]
+    soft = {row["step_id"]: row for row in rows_in(made.path, "soft")}
+    assert [soft[f"openhands-b:0:{step}"]["agreed"] for step in (0, 1)] == [[False], [True]]
+    assert [soft[f"openhands-b:0:{step}"]["evidence"] for step in (0, 1)] == ["", VOTED]
+    voted_for = [row["evidence"] for row in rows_in(made.path, "dpo") if row["label_source"] == "teachers"]
+    assert voted_for == [VOTED]
     assert manifest.wording == "student_thought"
     assert "**The agent's words on both sides**" in (made.path / "README.md").read_text()
 

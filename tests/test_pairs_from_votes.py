@@ -1,6 +1,7 @@
 """Teacher pairs: what is in the row."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,56 @@ def test_a_pair_holds_state_sides_votes_and_what_it_cost() -> None:
     assert (pair.project, pair.repository, pair.instance_id) == ("p", "o/r", "i")
     assert (pair.licence, pair.outcome) == ("MIT", "resolved")
     assert pair.tools == presentation.tools
+
+
+def bash(command: str) -> Action:
+    return Action("", (ToolCall("x", "Bash", json.dumps({"command": command})),))
+
+
+@pytest.mark.parametrize(
+    ("actions", "threshold", "said"),
+    [
+        (
+            (TEST, TEST),
+            2,
+            "2 of 2 votes (qwen, zai) agree by exact: the same action, its calls to the letter",
+        ),
+        (
+            (bash("pytest -q"), bash("pytest  -q "), bash("git status")),
+            2,
+            "2 of 3 votes (qwen, zai) agree by canonical: the same action, spelled otherwise",
+        ),
+        (
+            (bash("pytest -q -x"), bash("pytest -x -q")),
+            2,
+            "2 of 2 votes (qwen, zai) agree by effect: the same effect by other calls",
+        ),
+        (
+            (bash("git log -n 161"), bash("git log -n 357"), bash("git log -n 370")),
+            2,
+            "3 of 3 votes (kimi, qwen, zai) agree by intent: the same operation and target, to other effects",
+        ),
+        ((TEST,), 1, "1 of 1 vote (qwen), and no other action has more"),
+    ],
+)
+def test_a_pair_says_on_what_rung_how_many_agree(
+    actions: tuple[Action, ...], threshold: int, said: str
+) -> None:
+    given = zip(("qwen", "zai", "kimi"), actions, strict=False)
+    replies = [reply(teacher, action, 0.1) for teacher, action in given]
+    policy = Policy(threshold=threshold, min_families=threshold)
+    pair, _ = teacher_pair(list(TRACE.states())[1], present(TRACE, CONTEXT), replies, policy)
+    assert pair is not None
+    assert pair.evidence == said
+
+
+def test_ends_that_are_worded_otherwise_agree_by_class() -> None:
+    """A student that goes on, and two teachers that would have stopped."""
+    replies = [reply("qwen", Action("Mended."), 0.1), reply("zai", Action("It is done."), 0.1)]
+    replies = [replace(each, step_id="t:0:0") for each in replies]
+    pair, _ = teacher_pair(next(TRACE.states()), present(TRACE, CONTEXT), replies, Policy())
+    assert pair is not None
+    assert pair.evidence.startswith("2 of 2 votes (qwen, zai) agree by class: an end of the work")
 
 
 def test_without_agreement_there_is_no_pair_but_a_count() -> None:

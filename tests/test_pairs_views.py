@@ -1,6 +1,7 @@
 """Runs of judged steps and distributions over actions, from a trace, its votes and its replies."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,6 +79,7 @@ REPLIES = [
     reply("kimi", "as it did", "step 2"),
     reply("odd", "no", "rm"),
 ]
+NAMES = ("qwen", "zai", "kimi")
 VOTES = (
     vote("kimi", "student"),
     vote("qwen", "run:1"),
@@ -110,6 +112,19 @@ def test_a_distribution_holds_the_words_that_are_wanted() -> None:
     parted = (vote("kimi", "student"), vote("qwen", "finish"))
     assert soft(ends, votes=parted, wording="calls_only") is None
     assert len(soft(ends, votes=parted).candidates) == 2
+
+
+def test_actions_that_are_one_to_the_vote_are_marked() -> None:
+    """Three actions of one intent: each stands with its own count, and the pair rests on two of them."""
+    voted = tuple(replace(vote(*each), agrees=each[0] != "kimi") for each in zip(NAMES, "123", strict=True))
+    replies = [reply(name, "", f"git log -n {place}") for place, name in enumerate(NAMES)]
+    made = soft(replies, votes=voted, evidence="2 of 3 votes agree by intent")
+    assert [(c.teachers, c.agreed) for c in made.candidates] == [
+        (("kimi",), False),
+        (("qwen",), True),
+        (("zai",), True),
+    ]
+    assert made.evidence == "2 of 3 votes agree by intent"
 
 
 def test_no_distribution_without_a_counted_vote_or_without_its_reply() -> None:
