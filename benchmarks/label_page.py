@@ -127,7 +127,7 @@ def gate(found: Mapping[str, Any]) -> list[str]:
     ]
     lines += table(("gate, cold, 95 % over tasks", "at 20 %", "at 30 %"), cold)
     totals = [
-        [voters, way, str(each["draws"] * each["seeds"]), *_totals(each[key])]
+        [voters, way, str(each[key]["passes"]), *_totals(each[key])]
         for voters, each in _voters(found)
         for way, key in (("gate", "totals"), ("gate and value", "totals_value"))
     ]

@@ -25,6 +25,8 @@ COLD_VALUE, OFFLINE_VALUE = "gate and value, cold", "gate and value, offline"
 FEWEST = 5
 """Pairs that count a draw has at least, on each half of the tasks."""
 _TOTALS_AT = 0.3
+_TOTALS_PASSES = 6
+"""Passes by which totals are measured for each of the curves: one is noisy, and a curve takes eight."""
 _RECALLS = (0.9, 0.95)
 
 
@@ -120,7 +122,7 @@ def _totals(draws: Sequence[GateDraw], seeds: int, value: bool = False) -> dict[
     estimated = true = 0.0
     for number, draw in enumerate(draws):
         truth = sum(step.pair if value else step.tiered_pair for step in draw.steps)
-        for seed in range(seeds):
+        for seed in range(seeds * _TOTALS_PASSES):
             totals = pass_over(draw.steps, Way(value=value), _TOTALS_AT, 1000 * number + seed).totals
             ratios.append(totals.estimate / truth)
             plain.append(totals.weighted / truth)
@@ -128,6 +130,7 @@ def _totals(draws: Sequence[GateDraw], seeds: int, value: bool = False) -> dict[
             estimated, true = estimated + totals.estimate, true + truth
     low, middle, high = quantiles(ratios, (0.1, 0.5, 0.9))
     return {
+        "passes": len(ratios),
         "ratio": round(estimated / true, 4),
         "median": round(middle, 4),
         "p10": round(low, 4),

@@ -153,8 +153,7 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
     ]
     _print(console, title, _GATE, rows)
     for name, what in (("totals", "gate"), ("totals_value", "gate and value")):
-        line = _totals(found[name], what, found["draws"] * found["seeds"])
-        console.print(line, soft_wrap=True, markup=False)
+        console.print(_totals(found[name], what), soft_wrap=True, markup=False)
     between = found["between"]
     rows = [
         [name, _figure(way["of_all"]), f"{1 / way['of_all']:.2f}x"]
@@ -169,11 +168,12 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
     console.print(line, soft_wrap=True, markup=False)
 
 
-def _totals(totals: dict[str, Any], what: str, passes: int) -> str:
+def _totals(totals: dict[str, Any], what: str) -> str:
     """How near the estimated totals come; of few passes there is no more than the mean."""
+    passes = totals["passes"]
     line = (
         f"{what}: pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the "
-        f"truth: {_figure(totals['ratio'])} in the mean of {passes:,} {'pass' if passes == 1 else 'passes'}"
+        f"truth: {_figure(totals['ratio'])} in the mean of {passes:,} passes"
     )
     if passes < _FEW_PASSES:
         return line
