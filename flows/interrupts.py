@@ -15,6 +15,8 @@ from contextlib import contextmanager, nullcontext
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from records.errors import TracemillError
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -70,7 +72,8 @@ _presses = _Presses()
 @contextmanager
 def remembered(terminated: bool = False) -> Iterator[None]:
     """Presses of Ctrl-C are remembered while the block lasts; with `terminated` SIGTERM is a first press
-    too. Outside the main thread, where no signal arrives, nothing changes."""
+    too. An error that is none of ours and comes after a press ends as the press does. Outside the main
+    thread, where no signal arrives, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -80,6 +83,10 @@ def remembered(terminated: bool = False) -> Iterator[None]:
     try:
         with terminable() if terminated else nullcontext():
             yield
+    except Exception as error:
+        if _presses.count and not isinstance(error, TracemillError):  # what a library made of a press
+            raise SystemExit(EXIT_CODE) from error
+        raise
     finally:
         _presses.count = 0
         sys.unraisablehook = _presses.unraisable

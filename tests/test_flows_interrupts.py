@@ -6,7 +6,8 @@ import time
 
 import pytest
 
-from flows.interrupts import on_press, raise_if_interrupted, remembered, terminable
+from flows.interrupts import EXIT_CODE, on_press, raise_if_interrupted, remembered, terminable
+from records.errors import ConfigError
 
 
 def press() -> None:
@@ -35,6 +36,23 @@ def test_a_press_that_a_finalizer_swallows_ends_a_long_wait(capfd: pytest.Captur
         with pytest.raises(KeyboardInterrupt):
             time.sleep(60)
     assert capfd.readouterr().err == ""
+
+
+def test_an_error_that_a_library_makes_of_a_press_ends_as_the_press_does() -> None:
+    def fails(error: Exception, pressed: bool) -> None:
+        with remembered():
+            try:
+                if pressed:
+                    press()
+            finally:
+                raise error
+
+    with pytest.raises(SystemExit) as ended:
+        fails(RuntimeError("the context is not set"), pressed=True)
+    assert ended.value.code == EXIT_CODE
+    for error, pressed in ((RuntimeError("a fault"), False), (ConfigError("no such key", "one"), True)):
+        with pytest.raises(type(error)):
+            fails(error, pressed)
 
 
 def test_what_else_cannot_be_raised_is_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
