@@ -24,20 +24,9 @@ def write_deed(path: str, body: str, world: World) -> Deed:
     after = FileText((Piece(1, lines),), len(lines))
     outcome = Outcome(path, body)
     over = world.text_of(path) is not None and not is_scratch(path)
-    told = ("edit" if over else "create", path, _digest(path, after))
     if over:
-        return Deed(
-            Operation.EDIT,
-            told,
-            ("edit", path),
-            True,
-            (path,),
-            outcome=outcome,
-            proven=True,
-            wrote=path,
-            after=after,
-        )
-    intent = create_intent(path)
+        return _edited(path, after, outcome)
+    told, intent = ("create", path, _digest(path, after)), create_intent(path)
     return Deed(Operation.CREATE, told, intent, True, outcome=outcome, proven=True, wrote=path, after=after)
 
 
@@ -48,11 +37,13 @@ def edit_deed(path: str, changes: tuple[Change, ...] | None, world: World) -> De
     after = known.changed(changes) if known is not None and changes else None
     if after is None:
         return None
-    outcome = Outcome(path, after.text) if after.whole else None
-    effect = ("edit", path, _digest(path, after))
+    return _edited(path, after, Outcome(path, after.text) if after.whole else None)
+
+
+def _edited(path: str, after: FileText, outcome: Outcome | None) -> Deed:
     return Deed(
         Operation.EDIT,
-        effect,
+        ("edit", path, _digest(path, after)),
         ("edit", path),
         True,
         (path,),
