@@ -17,6 +17,9 @@ from records.pair import Vote
 from records.reply import TeacherReply
 from records.state import TraceState
 
+VOTE_VERSION = 1
+"""Raise it when the same replies at a step come to another verdict."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tally:

@@ -13,6 +13,7 @@ from flows.source_marks import address_of
 from flows.source_order import SourceOrder
 from flows.watermarks import Watermarks
 from ingesters.idle import still_written
+from ingesters.reader_versions import source_of
 from ingesters.record_dialect import ARCHIVE, DIALECTS, EVALUATION
 from ingesters.sources import (
     FETCHED,
@@ -27,8 +28,6 @@ from ingesters.sources import (
 )
 from ingesters.unknown_text import encoding_fault
 from records.errors import SourceError
-
-SOURCES = ("claude_code", "openhands", "swe_gym", "swe_agent", "mini_swe_agent")
 
 
 class Unread(NamedTuple):
@@ -177,13 +176,6 @@ def _why_unreadable(path: Path) -> str:
         nowhere = path.is_symlink() and error.errno in (ENOENT, ELOOP)
         return "a link that leads nowhere" if nowhere else f"unreadable: {error.strerror}"
     return "damaged: nothing of it can be read"
-
-
-def source_of(dialect: str | None) -> str | None:
-    """The source a dialect belongs to; None for none."""
-    if dialect is None:
-        return None
-    return next((source for source in SOURCES if dialect.startswith(source)), None)
 
 
 def _behind(order: SourceOrder) -> Iterator[SourceFile]:

@@ -10,6 +10,9 @@ from records.message import Message
 from records.project import Project
 from records.state import Trace
 
+SELECTION_VERSION = 1
+"""Raise it when the same settings take other traces of a source, or store them otherwise."""
+
 FOUND = "redacted:"
 """Prefix of the notes of a trace that say what redaction found in it, by type."""
 

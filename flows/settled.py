@@ -2,9 +2,9 @@
 
 `settled.jsonl` in the workspace: a JSON object a line for a batch of traces, with the shards its rows
 lie in and what was counted. A batch is taken up again as soon as its traces, the teachers, the vote, the
-code, the redaction or one of its shards is another one, and as long as any question is open. Only the run
-that holds the workspace writes it; a line that is lost is a batch that is gone through again, which costs
-nothing.
+versions behind them, the redaction or one of its shards is another one, and as long as any question is
+open. Only the run that holds the workspace writes it; a line that is lost is a batch that is gone through
+again, which costs nothing.
 """
 
 import hashlib
@@ -13,27 +13,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+from agreement.vote import VOTE_VERSION
 from flows.gating import gate_version
 from flows.journal import append_lines, objects_in, rewrite_lines
-from flows.reading_version import RedactionVersion, code_digest
+from flows.reading_version import RedactionVersion
 from flows.settings import RunSettings
+from flows.stage_versions import versions_text
 from flows.summary import Summary
+from harnesses.present import PRESENTATION_VERSION
+from pairs.from_votes import PAIRS_VERSION
 from records.errors import WorkspaceError
 from records.identity import canonical_json, digest
 from records.reply import FINAL_FAILURES
 from records.workspace import Workspace
 
 FILE = "settled.jsonl"
-_PACKAGES = ("agreement", "harnesses", "pairs", "records", "teachers")
-_MODULES = (
-    "flows.asking",
-    "flows.gating",
-    "flows.asked_shards",
-    "flows.renewing",
-    "flows.shard_work",
-    "flows.summary",
-    "flows.voting",
-)
+_VERSIONS = {"presentation": PRESENTATION_VERSION, "vote": VOTE_VERSION, "pairs": PAIRS_VERSION}
 _TABLES = ("traces", "decisions", "replies", "pairs", "votes")
 _SPARE_LINES = 500
 
@@ -90,13 +85,13 @@ class Settled:
 
 
 def _version_of(settings: RunSettings) -> str:
-    """Teachers, replay, gate and vote of a run, and the code that goes by them."""
+    """Teachers, replay, gate and vote of a run, and the versions of what goes by them."""
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
     for how_fast in ("concurrency", "deadline_minutes"):
         dumped["replay"].pop(how_fast, None)
     dumped["gate"] = gate_version(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
-    return digest(code_digest(_PACKAGES, _MODULES), canonical_json(dumped), size=8)
+    return digest(versions_text("labels", _VERSIONS), canonical_json(dumped), size=8)
 
 
 def _batch(trace_ids: Sequence[str]) -> str:

@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from flows.finding import Found, Unread, find, require_sessions, source_of
+from flows.finding import Found, Unread, find, require_sessions
 from flows.source_marks import Mark, part_key
 from flows.source_order import SourceOrder
 from flows.watermarks import Watermarks
 from ingesters.parquet_rows import TableSlice, layout_of
+from ingesters.reader_versions import source_of
 from ingesters.record_dialect import dialect_of_table
 from ingesters.remote import HUB
 from ingesters.row_dialects import row_reader

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from agreement.policy import Policy
 from agreement.settling import Referee, Stop
+from agreement.vote import VOTE_VERSION
 from flows.settings import RunSettings
+from flows.stage_versions import versions_text
 from records.errors import ConfigError, WorkspaceError
 from records.families import UNKNOWN
 from records.identity import StepId, canonical_json, digest
@@ -32,7 +34,8 @@ def policy_of(settings: RunSettings) -> Policy:
 def vote_version(settings: RunSettings) -> str:
     """What the vote of a configuration is, as shards of pairs and votes name it. Counts that a workspace
     fills in (`flows.standing.measured_policy`) are no part of it."""
-    return digest("vote", canonical_json(asdict(policy_of(settings))), size=8)
+    code = versions_text("vote", {"vote": VOTE_VERSION})
+    return digest(code, canonical_json(asdict(policy_of(settings))), size=8)
 
 
 def require_labels(work: Workspace, settings: RunSettings) -> None:

@@ -34,7 +34,7 @@ class Watermarks:
 
     def __init__(self, root: Path, today: ReadingVersion, secret: bytes = b"") -> None:
         self.today = today
-        self.mixed = ReadingVersion(today.base, RedactionVersion("mixed"))
+        self.mixed = replace(today, redaction=RedactionVersion("mixed"), anew=False)
         """The way of a source that was read as today, with text kept that was redacted otherwise."""
         self.moved: dict[str, str] = {}
         """Keys of files found elsewhere than they were read at, with the earlier key."""
@@ -119,7 +119,7 @@ class Watermarks:
 
     def _is_todays(self, mark: Mark) -> bool:
         version = self.versions.get(mark.reading)
-        return version is not None and version.covers(self.today)
+        return version is not None and version.covers(self.today, mark.dialect)
 
     def recall(self, path: Path, stamp: Stamp) -> Remembered | None:
         """The dialect of a file that looks as it did, also where it was moved meanwhile; None where it

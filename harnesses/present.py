@@ -9,7 +9,9 @@ from records.identity import extend_prompt, prompt_root
 from records.message import Message, ToolSpec
 from records.state import Context, MessageView, Trace
 
-PRESENTATION_VERSION = "p1"
+PRESENTATION_VERSION = 1
+"""Raise it when a model is shown another text for the same context: every prompt is another one then."""
+_LABEL = f"p{PRESENTATION_VERSION}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ def _present(context: Context, harness: Harness, tools: tuple[ToolSpec, ...]) ->
         messages,
         tuple(cuts),
         tools,
-        PRESENTATION_VERSION,
+        _LABEL,
         _kind(context, recorded, tools),
         _prompt_ids(messages, tuple(cuts), tools),
     )
@@ -107,7 +109,7 @@ def _prompt_ids(
     messages: tuple[Message, ...], cuts: tuple[int, ...], tools: tuple[ToolSpec, ...]
 ) -> tuple[str, ...]:
     last = max(cuts, default=0)
-    chain = [prompt_root(tools, PRESENTATION_VERSION)]
+    chain = [prompt_root(tools, _LABEL)]
     for message in messages[:last]:
         chain.append(extend_prompt(chain[-1], message))
     return tuple(chain[cut] for cut in cuts)

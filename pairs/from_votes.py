@@ -15,6 +15,9 @@ from records.pair import DPOPair
 from records.reply import TeacherReply
 from records.state import MessageView, TraceState
 
+PAIRS_VERSION = 1
+"""Raise it when the same trace and votes give other pairs, of teachers or of hindsight."""
+
 
 def teacher_pair(
     state: TraceState,

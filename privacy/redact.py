@@ -25,7 +25,9 @@ from privacy.trace_parts import TraceParts, redact_id
 from records.message import Message
 from records.state import Trace
 
-RULES_VERSION = "r6"
+REDACTION_VERSION = 6
+"""Raise it when redaction gives another text for the same message."""
+RULES_VERSION = f"r{REDACTION_VERSION}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

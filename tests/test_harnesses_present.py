@@ -80,7 +80,7 @@ def test_a_plain_session_gets_a_stand_in_and_its_own_messages() -> None:
     assert shown.cuts == (2, 4)
     assert shown.kind == "system=stand_in,tools=stand_in"
     assert [tool.name for tool in shown.tools] == ["Bash", "Edit", "Glob", "Grep", "Read", "Write"]
-    assert shown.label == f"{PRESENTATION_VERSION}/system=stand_in,tools=stand_in"
+    assert shown.label == f"p{PRESENTATION_VERSION}/system=stand_in,tools=stand_in"
     assert shown.messages[2] == says("I look", call("a"))
 
 
@@ -224,7 +224,7 @@ def test_broken_arguments_and_repeated_ids_are_made_valid() -> None:
 def test_prompt_ids_are_the_chain_of_what_is_shown() -> None:
     trace = trace_of(Message("user", "x"), says("", call("a")), result("a"), says("y"))
     shown = present(trace, trace.contexts[0])
-    chain = prompt_root(shown.tools, PRESENTATION_VERSION)
+    chain = prompt_root(shown.tools, f"p{PRESENTATION_VERSION}")
     for message in shown.messages[: shown.cuts[1]]:
         chain = extend_prompt(chain, message)
     assert shown.prompt_ids[1] == chain
