@@ -355,6 +355,25 @@ def test_what_hangs_on_a_shared_message_goes_into_the_newest_context_that_holds_
     ]
 
 
+def test_what_hangs_on_the_place_of_a_rewind_is_of_the_rewound_context(tmp_path: Path) -> None:
+    """The date begins it, and nobody said that; the text on the same message goes on behind it."""
+    traces, report = ingest(
+        tmp_path,
+        user("1", None, "go"),
+        says("2", "1", "m1", "first"),
+        user("3", "2", "one way"),
+        says("4", "3", "m2", "lost"),
+        date("5", "2"),
+        user("6", "2", "another way"),
+        says("7", "6", "m3", "kept"),
+    )
+    assert starts(traces[0]) == ["start", "rewind"]
+    found = shown(traces[0].contexts[1])
+    assert is_date(found.pop(2))
+    assert found == ["user:go", "assistant:first", "user:another way", "assistant:kept"]
+    assert report.flags["rewind"] == 1
+
+
 def test_a_rewind_up_to_the_hole_is_whole_and_one_message_later_it_is_not(tmp_path: Path) -> None:
     records = [
         user("1", None, "go"),
@@ -418,6 +437,13 @@ def test_an_interrupt_cuts_off_the_response_before_what_nobody_said(tmp_path: Pa
     )
     assert natives(traces[0]) == [["m2"]]
     assert report.flags["response that the user cut off"] == 1
+
+
+def test_an_interrupt_leaves_a_response_that_called(tmp_path: Path) -> None:
+    interrupt = [{"type": "text", "text": "[Request interrupted by user for tool use]"}]
+    calls = two_calls()[:2]
+    trace = read(tmp_path, *calls, user("3", "2", interrupt), says("4", "3", "m2", "hi"))
+    assert natives(trace) == [["m1", "m2"]]
 
 
 def test_an_interrupt_of_what_was_said_since_leaves_the_response(tmp_path: Path) -> None:
@@ -487,6 +513,8 @@ def test_a_segment_of_one_message_is_preserved_and_one_without_ends_is_not(tmp_p
     whole = ["user:the summary", "assistant:", "tool:second output", "assistant:so"]
     assert after({"headUuid": "4", "tailUuid": "4"}) == (whole, "complete")
     assert after({"headUuid": "4", "tailUuid": "5"}) == (whole, "complete")
+    both = [whole[0], "assistant:", "tool:first output", *whole[1:]]
+    assert after({"headUuid": "2", "tailUuid": "5"}) == (both, "complete")
     assert after({"headUuid": "5", "tailUuid": "4"}) == (["user:the summary", "assistant:so"], "lost")
     assert after({}) == (["user:the summary", "assistant:so"], "lost")
 
@@ -511,7 +539,6 @@ def test_a_segment_of_one_message_is_preserved_and_one_without_ends_is_not(tmp_p
                 queued("enqueue", "/exit"),
                 queued("enqueue", "<agent-notification>x"),
                 queued("enqueue", "one"),
-                queued("remove"),
                 queued("remove"),
                 queued("remove"),
             ],

@@ -680,7 +680,9 @@ async def test_calls_of_the_ledger_run_on_the_thread_of_the_purse(purse: Purse, 
 async def test_a_purse_that_is_closed_leaves_the_ledger_and_its_thread(
     ledger: Watched, failing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    purse = Purse(ledger)
+    monkeypatch.setattr(lookout, "BEAT_S", 0.05)
+    purse, errors = Purse(ledger), list[object]()
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: errors.append(context))
     (first,) = await ask(purse, intent("a", 60))
     purse.release("a", held(first), "not_billed")
     await still(purse)
@@ -699,3 +701,5 @@ async def test_a_purse_that_is_closed_leaves_the_ledger_and_its_thread(
     assert buyers() == (1 if failing else 0)
     with pytest.raises(RuntimeError, match="shutdown"):
         await purse.book(int)
+    await asyncio.sleep(0.1)  # no beat comes any more
+    assert errors == []
