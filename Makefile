@@ -10,7 +10,7 @@ PACKAGES := agreement data_cards flows harnesses ingesters normalize pairs priva
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
 
-.PHONY: help setup demo test test-all check bench clean
+.PHONY: help setup demo test test-all check bench mutants clean
 
 help:
 	@echo "make demo      the whole run on the example sessions, with simulated teachers, in $(DEMO)/"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-all  the same and the long tests: many kills, many processes, PostgreSQL where it is installed"
 	@echo "make check     lint, format, types, import contract"
 	@echo "make bench     the benchmarks"
+	@echo "make mutants   small faults in the critical modules, and how many the near tests notice: MODULE=... for one"
 	@echo "make setup     everything in $(VENV)"
 	@echo "make clean     remove $(VENV) and $(DEMO)"
 
@@ -47,6 +48,10 @@ $(VENV)/trl-1.13/.ready: | $(VENV)/.train-ready
 	  { echo "TRL 1.13, whose PRMTrainer a test runs, could not be installed: PyPI is wanted" >&2; exit 1; }
 	touch $@
 
+$(VENV)/.mutants-ready: $(VENV)/.dev-ready
+	$(PIP) cosmic-ray==8.7.0
+	touch $@
+
 setup: $(VENV)/.dev-ready
 
 demo: $(VENV)/.run-ready
@@ -72,6 +77,10 @@ check: $(VENV)/.dev-ready
 
 bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/ingest.py
+
+# Everything happens in a copy of the checkout. MUTANTS="--most 20 --timeout 60" draws fewer, or waits less.
+mutants: $(VENV)/.mutants-ready
+	$(BIN)/python scripts/mutants.py $(MODULE) $(MUTANTS)
 
 clean:
 	rm -rf $(VENV) $(DEMO)
