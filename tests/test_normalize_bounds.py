@@ -138,6 +138,7 @@ FILTERED: list[tuple[str, Arguments, Row, float, tuple[str, str] | None]] = [
     (REPEATS, {"rep_len": 3}, text("a a a a a b"), 0.5, None),
     (REPEATS, {"rep_len": 3, "max_ratio": 0.49}, text("a a a a a b"), 0.5, (SAID.format("49%"), "0.5000")),
     (REPEATS, {"rep_len": 3, "max_ratio": 0.75}, text("a a a a a b"), 0, None),
+    (REPEATS, {"rep_len": 3}, text("a a a a b b"), 0, None),
     (REPEATS, {"rep_len": 3, "max_ratio": 0}, text("a b c a b d"), 0, None),
     (REPEATS, {"rep_len": 3, "max_ratio": 0}, text("a b c a b c"), 0.25, (SAID.format("0%"), "0.2500")),
     (REPEATS, {"rep_len": 2, "max_ratio": 0}, text("a b a b"), 1 - 2 / 3, (SAID.format("0%"), "0.3333")),
