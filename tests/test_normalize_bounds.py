@@ -437,13 +437,13 @@ TURN = 10 + 5 + 12 + 4 + 5  # what it takes beside its result
 MARK = len("\n\n[... 9,999 earlier messages left out ...]")
 
 
-def fit(turns: int, chars: int, most: int) -> tuple[int | Length, list[int]]:
-    """What is told of a context of so many turns, and the characters of its messages where it fits."""
+def fit(turns: int, chars: int, most: int) -> tuple[int | Length, list[str]]:
+    """What is told of a context of so many turns, and the texts of its messages where it fits."""
     messages = [TASK, *(each for n in range(turns) for each in acting(n, chars))]
     found = Cutter(by_character, most).fit(messages, (), SIDE)
     if isinstance(found, int):
         return found, []
-    return found.length, [len(message.content) for message in found.messages]
+    return found.length, [message.content for message in found.messages]
 
 
 def test_messages_take_what_stands_around_them() -> None:
@@ -457,12 +457,13 @@ def test_ten_tokens_are_estimated_for_33_bytes(size: int, tokens: int) -> None:
 
 def test_a_context_that_just_fits_is_left_alone_and_one_token_less_cuts_it() -> None:
     whole = 20 + 10 + TURN + 600
-    assert fit(1, 600, whole) == (Length(whole, whole, whole, ""), [15, 10, 600])
-    assert fit(1, 600, 0) == (Length(whole, whole, whole, ""), [15, 10, 600])
-    cut, chars = fit(1, 600, whole - 1)
-    mark = len("\n[... 100 characters left out ...]\n")
-    assert chars == [15, 10, 500 + mark]
-    assert cut == Length(whole - 100 + mark, whole, whole, "observations")
+    texts = ["t" * 15, "s" * 10, "r" * 600]
+    assert fit(1, 600, whole) == (Length(whole, whole, whole, ""), texts)
+    assert fit(1, 600, 0) == (Length(whole, whole, whole, ""), texts)
+    cut, found = fit(1, 600, whole - 1)
+    mark = "\n[... 100 characters left out ...]\n"
+    assert found == [*texts[:2], "r" * 250 + mark + "r" * 250]
+    assert cut == Length(whole - 100 + len(mark), whole, whole, "observations")
 
 
 def test_the_longer_side_and_the_tools_count_against_the_length() -> None:
@@ -508,10 +509,9 @@ def test_the_shortest_form_of_what_any_trainer_takes_is_the_whole(chars: int, le
 def test_as_many_of_the_last_turns_stay_as_there_is_room_for(room: int, kept: int) -> None:
     """Of ten turns whose results nothing shortens; the mark is counted as one of four digits."""
     three = 20 + 10 + MARK + 3 * (TURN + 400)
-    length, chars = fit(10, 400, three + room)
-    left = (10 - kept) * 2
-    mark = len(f"\n\n[... {left} earlier messages left out ...]")
-    assert chars == [15 + mark, *[10, 400] * kept]
+    length, texts = fit(10, 400, three + room)
+    mark = f"\n\n[... {(10 - kept) * 2} earlier messages left out ...]"
+    assert texts == ["t" * 15 + mark, *["s" * 10, "r" * 400] * kept]
     assert isinstance(length, Length)
     assert (length.tokens, length.cut) == (20 + 10 + MARK + kept * (TURN + 400), "turns")
 
