@@ -418,6 +418,7 @@ async def test_a_cancelled_head_lets_the_denial_stand_for_those_behind_it(purse:
 
 
 async def test_most_in_flight_is_the_peak_and_falls_no_more(purse: Purse) -> None:
+    assert purse.most_in_flight == 0
     calls = await ask(purse, *(intent(key, 10) for key in "abc"))
     assert purse.most_in_flight == 3
     for key, call in zip("abc", calls, strict=True):
