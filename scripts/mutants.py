@@ -53,6 +53,9 @@ OPERATORS = re.compile(
 )
 """The kinds of faults a hand could make. The rest breaks annotations, or is the same to Python."""
 
+PROMISES = re.compile(r"\b(slots|frozen|strict)=True")
+"""What no run can tell from its opposite where the code around it is right."""
+
 
 def main() -> int:
     """Mutate the modules named, or all; 1 where the tests fail without a mutant."""
@@ -86,7 +89,7 @@ def examine(module: str, most: int, timeout: float, seed: int) -> bool:
         config, session = Path(folder) / "mutants.toml", Path(folder) / "mutants.sqlite"
         config.write_text(settings(module, shlex.join(test), timeout))
         cosmic_ray(copy, "init", str(config), str(session))
-        drawn, there = draw(session, most, seed)
+        drawn, there = draw(session, (copy / module).read_text(), most, seed)
         cosmic_ray(copy, "exec", str(config), str(session))
         tell(module, copy, session, drawn, there)
     return True
@@ -117,16 +120,23 @@ def cosmic_ray(copy: Path, *arguments: str) -> None:
     subprocess.run(command, cwd=copy, env=environment(copy), check=True)
 
 
-def draw(session: Path, most: int, seed: int) -> tuple[list[WorkItem], int]:
+def draw(session: Path, text: str, most: int, seed: int) -> tuple[list[WorkItem], int]:
     """Leave a sample of the mutants to be run; return it, and how many there are of the wanted kinds."""
     with use_db(session, WorkDB.Mode.open) as database:
         items = list(database.work_items)
-        wanted = sorted((item for item in items if OPERATORS.fullmatch(fault(item).operator_name)), key=place)
+        wanted = sorted((item for item in items if is_wanted(item, text.splitlines())), key=place)
         drawn = random.Random(seed).sample(wanted, min(most, len(wanted)))
         left = {item.job_id for item in drawn}
         passed_over = WorkResult(worker_outcome=WorkerOutcome.SKIPPED)
         database.set_multiple_results([i.job_id for i in items if i.job_id not in left], passed_over)
     return sorted(drawn, key=place), len(wanted)
+
+
+def is_wanted(item: WorkItem, lines: Sequence[str]) -> bool:
+    """Whether a mutant is a fault that a test could notice."""
+    kind, (line, _) = fault(item).operator_name, fault(item).start_pos
+    promise = kind == "core/ReplaceTrueWithFalse" and PROMISES.search(lines[line - 1])
+    return not promise and OPERATORS.fullmatch(kind) is not None
 
 
 def fault(item: WorkItem) -> MutationSpec:
