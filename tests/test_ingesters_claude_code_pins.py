@@ -374,6 +374,47 @@ def test_what_hangs_on_the_place_of_a_rewind_is_of_the_rewound_context(tmp_path:
     assert report.flags["rewind"] == 1
 
 
+def test_what_hangs_before_the_place_of_a_rewind_goes_on_where_nobody_spoke_since(tmp_path: Path) -> None:
+    traces, report = ingest(
+        tmp_path,
+        user("1", None, "go"),
+        date("2", "1"),
+        says("3", "2", "m1", "lost"),
+        date("4", "2", "2026-02-02"),
+        user("5", "1", "another way"),
+        says("6", "5", "m2", "kept"),
+    )
+    assert starts(traces[0]) == ["start", "rewind"]
+    found = shown(traces[0].contexts[1])
+    assert [is_date(text) for text in found] == [False, True, True, False, False]
+    assert report.flags["rewind"] == 1
+
+
+def test_a_message_hangs_on_what_was_said_through_any_number_of_records(tmp_path: Path) -> None:
+    def hook(number: int, parent: str) -> dict[str, Any]:
+        return line("progress", f"p{number}", parent, data={"type": "hook_progress"})
+
+    chain = [hook(0, "2"), *(hook(number, f"p{number - 1}") for number in range(1, 20))]
+    records = [user("1", None, "go"), says("2", "1", "m1", "one"), *chain, user("3", "p19", "on")]
+    trace = read(tmp_path, *records, says("4", "3", "m2", "two"))
+    assert starts(trace) == ["start"]
+    assert shown(trace.contexts[0]) == ["user:go", "assistant:one", "user:on", "assistant:two"]
+
+
+def test_records_that_hang_on_each_other_are_a_root_of_their_own(tmp_path: Path) -> None:
+    trace = read(
+        tmp_path,
+        user("1", None, "go"),
+        says("2", "1", "m1", "one"),
+        line("progress", "p1", "p2", data={"type": "hook_progress"}),
+        line("progress", "p2", "p1", data={"type": "hook_progress"}),
+        user("3", "p1", "on"),
+        says("4", "3", "m2", "two"),
+    )
+    assert starts(trace) == ["start", "clear"]
+    assert shown(trace.contexts[1]) == ["user:on", "assistant:two"]
+
+
 def test_a_rewind_up_to_the_hole_is_whole_and_one_message_later_it_is_not(tmp_path: Path) -> None:
     records = [
         user("1", None, "go"),
