@@ -6,9 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 DEMO := demo-workspace
 # What `make test-all` selects: TESTS=slow takes the long ones alone.
 TESTS := slow or not slow
-PACKAGES := agreement data_cards flows harnesses ingesters normalize pairs privacy records teachers tracemill train
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
-COMPILE := $(BIN)/python -m compileall -q $(PACKAGES)
+COMPILE := $(BIN)/python -m compileall -q tracemill
 
 .PHONY: help setup demo test test-all check bench mutants clean
 
@@ -27,18 +26,18 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run-ready: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[normalize,gate]'
+	$(PIP) --editable .
 	$(COMPILE)
 	touch $@
 
 $(VENV)/.dev-ready: pyproject.toml constraints.txt | $(BIN)/python
-	$(PIP) --editable '.[normalize,dev]'
+	$(PIP) --editable '.[dev]'
 	$(COMPILE)
 	touch $(VENV)/.run-ready $@
 
 $(VENV)/.train-ready: $(VENV)/.dev-ready
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[normalize,dev,train]'
+	$(PIP) --editable '.[dev,train]'
 	touch $@
 
 # The last TRL that has a PRMTrainer, beside the one we train with: a test runs it on the config `prm`.

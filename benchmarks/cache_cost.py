@@ -16,15 +16,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from agreement.labels import Voice
-from agreement.ladder import Keys
-from agreement.policy import Policy
-from agreement.settling import Standing, settled, together
-from teachers.cache_model import PromptCache, TokenCosts
-from teachers.caching import cache_rule
-from teachers.pace import Pace
-from teachers.schedule import Rules, Schedule
-from teachers.strand import Call, StepWork
+from tracemill.agreement.equivalence.ladder import Keys
+from tracemill.agreement.voting.early_stop import Standing, settled, together
+from tracemill.agreement.voting.labels import Voice
+from tracemill.agreement.voting.policy import Policy
+from tracemill.teachers.planning.schedule import Rules, Schedule
+from tracemill.teachers.planning.strand_state import Call, StepWork
+from tracemill.teachers.planning.throughput import Pace
+from tracemill.teachers.pricing.cache_rules import cache_rule
+from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
 
 ROWS: dict[str, tuple[str, float, float, float, float]] = {
     "claude-opus-5.5": ("anthropic", 4, 20, 0.2, 5),

@@ -16,10 +16,10 @@ from statistics import median
 
 import orjson
 
-from ingesters.claude_code import ingest_file
-from ingesters.claude_code_check import MIN_CORRELATION
-from ingesters.detect import detect
-from records.errors import SourceError
+from tracemill.ingesters.claude_code.ingest_session import ingest_file
+from tracemill.ingesters.claude_code.token_check import MIN_CORRELATION
+from tracemill.ingesters.detect_format import detect
+from tracemill.records.errors import SourceError
 
 
 def parse(path: Path) -> None:

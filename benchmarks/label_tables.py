@@ -64,7 +64,7 @@ def report(run: Run, folder: Path, reports: Path) -> dict[str, Any]:
         command = [
             sys.executable,
             "-c",
-            "from flows.cli import main; main()",
+            "from tracemill.cli.main import main; main()",
             "evaluate",
             str(folder / run.table),
         ]

@@ -22,17 +22,17 @@ from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
-from agreement.canonical import canonical, exact_key
-from agreement.fold import record_of, world_of
-from agreement.ladder import RUNGS, keys
-from agreement.world import World
-from harnesses.bash_tree import bash_words
-from harnesses.harness import harness_for
-from harnesses.present import present_all
-from harnesses.swe_agent_commands import call_of_command
-from ingesters.sources import discover, ingest_source
-from records.message import Action, Message, ToolCall
-from records.state import Context
+from tracemill.agreement.calls.canonical import canonical, exact_key
+from tracemill.agreement.equivalence.ladder import RUNGS, keys
+from tracemill.agreement.world.fold_context import record_of, world_of
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.agents.registry import harness_for
+from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.presentation import present_all
+from tracemill.harnesses.shell.bash_tree import bash_words
+from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.records.message import Action, Message, ToolCall
+from tracemill.records.trace import Context
 
 SOURCES = {"java": "TRACEMILL_MULTITEACHER", "traces": "TRACEMILL_REAL_TRACES"}
 """Where the actions come from, and the variable that names the folder."""

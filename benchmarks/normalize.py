@@ -14,14 +14,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from benchmarks.process_tree import PeakMemory, cpu_s
-from normalize.cutting import Cutter, Fitted
-from normalize.normalizer import DJNormalizer
-from normalize.recipe import load_recipe
-from normalize.row_form import to_row
-from normalize.tokens import estimated, estimates
-from records.message import Message, ToolCall
-from records.pair import DPOPair, NormalizedDPOPair
-from records.state import MessageView
+from tracemill.normalize.context_length.cut_context import Cutter, Fitted
+from tracemill.normalize.context_length.token_counts import estimated, estimates
+from tracemill.normalize.datajuicer.recipe import load_recipe
+from tracemill.normalize.normalizer import DJNormalizer
+from tracemill.normalize.operators.operator_rows import to_row
+from tracemill.records.message import Message, ToolCall
+from tracemill.records.pair import DPOPair, NormalizedDPOPair
+from tracemill.records.trace import MessageView
 
 PAIRS = 100_000
 SHARED_BY = 8
@@ -99,10 +99,10 @@ def _context(name: str, text: str) -> Iterator[Message]:
 
 def operators(count: int) -> None:
     """Seconds of each operator over the rows, in a process of its own: data-juicer swaps stdout."""
-    from normalize import ray_stand_in
+    from tracemill.normalize.datajuicer import ray_stub
 
-    ray_stand_in.install()
-    from normalize.engine import build_operators, run_operators
+    ray_stub.install()
+    from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators
 
     recipe = load_recipe()
     rows = [to_row(number, pair) for number, pair in enumerate(pairs(count))]

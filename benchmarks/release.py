@@ -1,7 +1,7 @@
 """What a release does, stage by stage: `python -m benchmarks.release [PAIRS] [CONFIG ...]`.
 
 Pairs as in `benchmarks.normalize`, in a workspace: sides of 1 KB, eight to a session of 60,000 tokens. They
-go the way of `flows.release_work`: read, through the recipe, each session onto its side, looked for in
+go the way of `flows.release.release_run`: read, through the recipe, each session onto its side, looked for in
 benchmarks, cut to 32,768 tokens, and into Parquet, as pairs alone or with the views that are named. Each
 stage has the time that is spent in it and in nothing inside it.
 """
@@ -19,23 +19,23 @@ from typing import Any
 
 from benchmarks.normalize import CONTEXT_TOKENS, SHARED_BY, WORDS, pairs
 from benchmarks.process_tree import PeakMemory, cpu_s
-from data_cards.release import Release, write_release
-from data_cards.spec import ReleaseSpec
-from flows.fitting import make_fitting
-from flows.redacting import make_renewer
-from flows.reduce import reduce_pairs, with_states
-from flows.settings import RunSettings, load_settings
-from flows.split_store import Grown
-from flows.split_work import admitted, split_sessions
-from normalize.contamination import load_benchmarks
-from normalize.normalizer import DJNormalizer, Normalized
-from normalize.tokens import estimated
-from records.message import Message, ToolCall
-from records.pair import DPOPair
-from records.rows import pairs_to_table
-from records.state import Context, Step, Trace
-from records.trace_rows import traces_to_table
-from records.workspace import Workspace
+from tracemill.data_cards.model.release_spec import ReleaseSpec
+from tracemill.data_cards.writing.write_release import Release, write_release
+from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.release.assign_splits import admitted, split_sessions
+from tracemill.flows.release.fit_context import make_fitting
+from tracemill.flows.release.load_pairs import reduce_pairs, with_states
+from tracemill.flows.release.split_store import Grown
+from tracemill.normalize.contamination import load_benchmarks
+from tracemill.normalize.context_length.token_counts import estimated
+from tracemill.normalize.normalizer import DJNormalizer, Normalized
+from tracemill.records.message import Message, ToolCall
+from tracemill.records.pair import DPOPair
+from tracemill.records.storage.table_rows import pairs_to_table
+from tracemill.records.storage.trace_rows import traces_to_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import Context, Step, Trace
 
 PAIRS = 10_000
 STATEMENTS = 2000
@@ -157,7 +157,7 @@ def benchmark_file(path: Path) -> Path:
 
 
 def release(work: Workspace, settings: RunSettings, folder: Path, stages: Stages) -> tuple[Release, Grown]:
-    """The stages of `flows.release_work`, without judging and the report of a run."""
+    """The stages of `flows.release.release_run`, without judging and the report of a run."""
     renewer, grown = make_renewer(work, settings), Grown.of(work, "bench")
     with stages.stage("load benchmarks"):
         benchmarks = load_benchmarks([benchmark_file(folder / "tasks.jsonl")])

@@ -19,16 +19,21 @@ from typing import NamedTuple
 import orjson
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
-from agreement.policy import Policy
-from agreement.vote import tally
-from records.message import Message, ToolCall, ToolSpec
-from records.state import Context, Step, Trace, TraceState
-from teachers.build import build_teachers
-from teachers.gate import decide
-from teachers.ledger import Ledger, sqlite_url
-from teachers.question import Question
-from teachers.replay import replay
-from teachers.settings import CompatibleSettings, GateSettings, PriceSettings, ReplaySettings
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.vote import tally
+from tracemill.records.message import Message, ToolCall, ToolSpec
+from tracemill.records.trace import Context, Step, Trace, TraceState
+from tracemill.teachers.build_teachers import build_teachers
+from tracemill.teachers.core.question import Question
+from tracemill.teachers.core.teacher_settings import (
+    CompatibleSettings,
+    GateSettings,
+    PriceSettings,
+    ReplaySettings,
+)
+from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
+from tracemill.teachers.replay.replay_run import replay
 
 RUN = "bench"
 TOOL = ToolSpec("read_file", "reads", {"type": "object", "properties": {"path": {"type": "string"}}})

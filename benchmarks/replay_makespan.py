@@ -26,11 +26,11 @@ from typing import TYPE_CHECKING
 from stub_server import latency_s, place
 
 if TYPE_CHECKING:
-    from flows.shard_work import Shown
-    from records.reply import Decision, TeacherReply
-    from teachers.question import Question
-    from teachers.settings import CompatibleSettings
-    from teachers.strand import StepWork
+    from tracemill.flows.labeling.label_shard import Shown
+    from tracemill.records.reply import Decision, TeacherReply
+    from tracemill.teachers.core.question import Question
+    from tracemill.teachers.core.teacher_settings import CompatibleSettings
+    from tracemill.teachers.planning.strand_state import StepWork
 
 HERE = Path(__file__).resolve()
 MEDIAN_S = 8.0 / 20
@@ -47,9 +47,9 @@ def lengths(traces: int) -> list[int]:
 
 def sessions(traces: int) -> "list[Shown]":
     """The traces with what is shown of them; the student reads a file of its own at every step."""
-    from flows.shard_work import Shown
-    from records.message import Message, ToolCall, ToolSpec
-    from records.state import Context, Step, Trace
+    from tracemill.flows.labeling.label_shard import Shown
+    from tracemill.records.message import Message, ToolCall, ToolSpec
+    from tracemill.records.trace import Context, Step, Trace
 
     tool = ToolSpec("read_file", "reads", {"type": "object", "properties": {"path": {"type": "string"}}})
     shown: list[Shown] = []
@@ -72,7 +72,7 @@ def sessions(traces: int) -> "list[Shown]":
 
 def teachers_at(port: int) -> "list[CompatibleSettings]":
     """Three teachers of three families behind the stub server."""
-    from teachers.settings import CompatibleSettings, PriceSettings
+    from tracemill.teachers.core.teacher_settings import CompatibleSettings, PriceSettings
 
     return [
         CompatibleSettings(
@@ -87,8 +87,8 @@ def teachers_at(port: int) -> "list[CompatibleSettings]":
 
 def child(port: int, traces: int, flight: int, stop: str, folder: str, plans: int) -> None:
     """One replay; prints what it asked, the bounds, and its CPU seconds."""
-    from teachers.gate import decide
-    from teachers.settings import GateSettings
+    from tracemill.teachers.core.teacher_settings import GateSettings
+    from tracemill.teachers.gate.gate_decisions import decide
 
     shown, asked = sessions(traces), teachers_at(port)
     questions = [question for item in shown for question in item.questions()]
@@ -114,12 +114,12 @@ async def ask(
     plans: int,
 ) -> "list[TeacherReply]":
     """The replay of all questions in as many plans, one after another, with a ledger on disk."""
-    from agreement.policy import Policy
-    from agreement.settling import Referee
-    from teachers.build import build_teachers
-    from teachers.ledger import Ledger, sqlite_url
-    from teachers.replay import replay
-    from teachers.settings import ReplaySettings
+    from tracemill.agreement.voting.early_stop import Referee
+    from tracemill.agreement.voting.policy import Policy
+    from tracemill.teachers.build_teachers import build_teachers
+    from tracemill.teachers.core.teacher_settings import ReplaySettings
+    from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
+    from tracemill.teachers.replay.replay_run import replay
 
     states = {str(s.step_id): (s, i.presentations[0].tools) for i in shown for s in i.trace.states()}
     referee = Referee(states, Policy(), stop) if stop != "off" else None  # type: ignore[arg-type]
@@ -145,9 +145,9 @@ def bounds(
     went: Collection[tuple[str, str]],
 ) -> dict[str, float]:
     """The shortest time the questions that went out allow: by the longest path, and by the work."""
-    from teachers.build import build_teachers
-    from teachers.gate import EXPLORED
-    from teachers.replay_plan import cheapest_first, plan_items, strands_of
+    from tracemill.teachers.build_teachers import build_teachers
+    from tracemill.teachers.gate.gate_decisions import EXPLORED
+    from tracemill.teachers.planning.replay_plan import cheapest_first, plan_items, strands_of
 
     items = plan_items(questions, decisions, build_teachers(asked, {}), 1)
     order = cheapest_first(items)

@@ -6,16 +6,17 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from agreement.policy import Policy
-from flows.library_asking import ask_states, build_ledger
-from flows.redacting import make_redactor
-from flows.shard_work import Shown, make_pairs
-from normalize.normalizer import DJNormalizer, Normalized
-from records.pair import DPOPair
-from records.reply import TeacherReply
-from records.state import Trace, TraceState
-from teachers.presets import DEFAULT_TEACHERS
-from teachers.settings import ReplaySettings, TeacherSettings
+from tracemill.agreement.voting.policy import Policy
+from tracemill.flows.admission.redaction_setup import make_redactor
+from tracemill.flows.labeling.ask_in_memory import ask_states
+from tracemill.flows.labeling.label_shard import Shown, make_pairs
+from tracemill.flows.labeling.own_ledger import build_ledger
+from tracemill.normalize.normalizer import DJNormalizer, Normalized
+from tracemill.records.pair import DPOPair
+from tracemill.records.reply import TeacherReply
+from tracemill.records.trace import Trace, TraceState
+from tracemill.teachers.core.presets import DEFAULT_TEACHERS
+from tracemill.teachers.core.teacher_settings import ReplaySettings, TeacherSettings
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
-from harnesses.harness import Harness
-from harnesses.text_calls import calls_in_text
-from harnesses.tool_specs import record, sendable, wire_name
-from records.message import Message, ToolCall, ToolSpec
-from records.state import Context, Trace
+from tracemill.harnesses.agents.registry import Harness
+from tracemill.harnesses.core.schema_builders import record, sendable, wire_name
+from tracemill.harnesses.text_calls import calls_in_text
+from tracemill.records.message import Message, ToolCall, ToolSpec
+from tracemill.records.trace import Context, Trace
 
 _JSON_TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
 _UNDESCRIBED = "Seen in this session; its description was not recorded."

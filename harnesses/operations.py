@@ -8,16 +8,16 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from harnesses.common_tools import WORKING_FOLDERS
-from harnesses.harness import harness_for, rule_of
-from harnesses.patches import PATCH_TOOL, patch_of, read_patch
-from harnesses.shell_operations import Effect, command_effect
-from harnesses.shell_tables import ANNOUNCED, REFUSED
-from harnesses.sql import sql_operation
-from harnesses.text_calls import calls_of
-from harnesses.text_kinds import text_kind
-from harnesses.vocabulary import READ_ONLY, Operation, ToolRule
-from records.message import Action, ToolCall, read_arguments
+from tracemill.harnesses.agents.common_tools import WORKING_FOLDERS
+from tracemill.harnesses.agents.registry import harness_for, rule_of
+from tracemill.harnesses.core.vocabulary import READ_ONLY, Operation, ToolRule
+from tracemill.harnesses.shell.operations import Effect, command_effect
+from tracemill.harnesses.shell.patches import PATCH_TOOL, patch_of, read_patch
+from tracemill.harnesses.shell.program_tables import ANNOUNCED, REFUSED
+from tracemill.harnesses.shell.sql import sql_operation
+from tracemill.harnesses.text_calls import calls_of
+from tracemill.harnesses.text_intents import text_kind
+from tracemill.records.message import Action, ToolCall, read_arguments
 
 __all__ = ["Operation", "call_effect", "is_mutating", "operation_and_target", "operation_of", "target_of"]
 

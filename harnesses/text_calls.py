@@ -11,8 +11,8 @@ import json
 import re
 from functools import lru_cache
 
-from harnesses.swe_agent_commands import call_of_command
-from records.message import Action, ToolCall
+from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.records.message import Action, ToolCall
 
 _FENCE = re.compile(r"^```(\S*)\s*\n|^```\s*$", re.MULTILINE)
 _MINI = re.compile(

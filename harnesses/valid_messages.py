@@ -9,8 +9,8 @@ put in stands in square brackets and says so.
 import json
 from dataclasses import dataclass, field, replace
 
-from harnesses.tool_specs import wire_name
-from records.message import Message, ToolCall
+from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.records.message import Message, ToolCall
 
 NO_RESULT = "[no result was recorded]"
 NO_BEGINNING = "[the beginning of this conversation was not recorded]"

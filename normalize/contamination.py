@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normalize.minhash import run_hashes, word_hashes
-from normalize.words import lower_words
-from records.errors import NormalizeError
-from records.state import Trace
+from tracemill.normalize.operators.minhash import run_hashes, word_hashes
+from tracemill.normalize.operators.word_counts import lower_words
+from tracemill.records.errors import NormalizeError
+from tracemill.records.trace import Trace
 
 LISTS = Path(__file__).with_name("benchmarks.toml")
 RUN = 8

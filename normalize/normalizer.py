@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from normalize.child import TIMEOUT_S, Rows, run_worker
-from normalize.recipe import Recipe, check_available, load_recipe
-from normalize.row_form import RAISED, dump_row, to_row
-from records.errors import NormalizeError
-from records.pair import DPOPair, DroppedPair, NormalizedDPOPair
+from tracemill.normalize.datajuicer.recipe import Recipe, check_available, load_recipe
+from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, Rows, run_worker
+from tracemill.normalize.operators.operator_rows import RAISED, dump_row, to_row
+from tracemill.records.errors import NormalizeError
+from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from harnesses.vocabulary import Operation
-from records.identity import StepId, digest
-from records.pair import DPOPair
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.records.identity import StepId, digest
+from tracemill.records.pair import DPOPair
 
 Key = Callable[[DPOPair], str | None]
 

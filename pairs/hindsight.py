@@ -11,18 +11,18 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from agreement.canonical import canonical_key
-from agreement.shown import ShownText
-from harnesses.harness import Harness, harness_for
-from harnesses.operations import operation_of
-from harnesses.present import Presentation, present
-from harnesses.text_calls import calls_in_text, with_call_of
-from harnesses.vocabulary import Operation
-from pairs.failures import NOT_TO_BLAME, Fault, fault_of
-from pairs.mends import Attempt, is_mend, was_possible
-from records.message import Action, ErrorKind, Message, ToolCall
-from records.pair import DPOPair
-from records.state import Context, MessageView, Step, Trace, TraceState
+from tracemill.agreement.calls.canonical import canonical_key
+from tracemill.agreement.world.seen_text import ShownText
+from tracemill.harnesses.agents.registry import Harness, harness_for
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.harnesses.operations import operation_of
+from tracemill.harnesses.presentation import Presentation, present
+from tracemill.harnesses.text_calls import calls_in_text, with_call_of
+from tracemill.pairs.failure_causes import NOT_TO_BLAME, Fault, fault_of
+from tracemill.pairs.fix_rules import Attempt, is_mend, was_possible
+from tracemill.records.message import Action, ErrorKind, Message, ToolCall
+from tracemill.records.pair import DPOPair
+from tracemill.records.trace import Context, MessageView, Step, Trace, TraceState
 
 WINDOW = 5
 """How many steps later a mend may come."""

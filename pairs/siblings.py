@@ -14,11 +14,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
-from pairs.partings import from_json, judge, member_of, to_json
-from records.identity import canonical_json
-from records.message import Message
-from records.pair import DPOPair
-from records.state import Context, Step, Trace, TraceState
+from tracemill.pairs.divergence import from_json, judge, member_of, to_json
+from tracemill.records.identity import canonical_json
+from tracemill.records.message import Message
+from tracemill.records.pair import DPOPair
+from tracemill.records.trace import Context, Step, Trace, TraceState
 
 Read = Callable[[frozenset[str]], Iterable[Trace]]
 """Gives the traces of these ids, one after the other, in any order; it is called twice."""

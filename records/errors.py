@@ -16,7 +16,7 @@ item (a record, a call, a row) is a counted row with its reason and stops nothin
 what was found, what was wanted and what to do; it never holds a prompt, a reply or a secret.
 """
 
-from records.printable import printable, printable_lines
+from tracemill.records.printable import printable, printable_lines
 
 _MOST = 2_000
 """Characters of what was found, and of what was wanted."""

@@ -15,8 +15,8 @@ from typing import Any
 
 import orjson
 
-from records.errors import TracemillError
-from records.message import Message, ToolSpec
+from tracemill.records.errors import TracemillError
+from tracemill.records.message import Message, ToolSpec
 
 _SIZE = 16
 _EMPTY = hashlib.blake2b(digest_size=_SIZE)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import orjson
 
-from records.quick_init import quick_init
+from tracemill.records.fast_dataclass import quick_init
 
 _FLAT = frozenset((str, int, bool, type(None)))
 Role = Literal["system", "user", "assistant", "tool"]

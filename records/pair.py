@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from records.label_source import LabelSource
-from records.message import Message, ToolSpec
+from tracemill.records.label_source import LabelSource
+from tracemill.records.message import Message, ToolSpec
 
 Verified = Literal["none", "lookahead", "outcome", "execution"]
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from records.message import Action
+from tracemill.records.message import Action
 
 
 class FailureKind(StrEnum):

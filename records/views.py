@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from records.message import Message, ToolSpec
+from tracemill.records.message import Message, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)

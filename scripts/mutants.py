@@ -27,20 +27,26 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome, WorkerOutcome, WorkI
 
 ROOT = Path(__file__).resolve().parent.parent
 NEAR = {
-    "teachers/purse.py": ("test_teachers_purse.py",),
-    "teachers/ledger_batch.py": (
-        "test_teachers_ledger_batch.py",
-        "test_teachers_ledger.py",
-        "test_teachers_purse.py",
+    "teachers/ledger/reservation_queue.py": ("teachers/test_reservation_queue.py",),
+    "teachers/ledger/transaction.py": (
+        "teachers/test_ledger_batch.py",
+        "teachers/test_ledger.py",
+        "teachers/test_reservation_queue.py",
     ),
-    "ingesters/claude_code_contexts.py": (
-        "test_ingesters_claude_code_pins.py",
-        "test_ingesters_claude_code_contexts.py",
-        "test_ingesters_claude_code_check.py",
+    "ingesters/claude_code/draft_contexts.py": (
+        "ingesters/test_claude_code_pins.py",
+        "ingesters/test_claude_code_contexts.py",
+        "ingesters/test_claude_code_check.py",
     ),
-    "normalize/operators.py": ("test_normalize_bounds.py",),
-    "agreement/vote.py": ("test_agreement_vote.py",),
-    "privacy/redact.py": ("test_privacy_trace.py", "test_privacy_lists.py", "test_privacy_env_files.py"),
+    "normalize/operators/side_filters.py": ("normalize/test_bounds.py",),
+    "agreement/voting/vote.py": ("agreement/test_vote.py",),
+    "privacy/redaction/redactor.py": (
+        "privacy/test_trace.py",
+        "privacy/test_lists.py",
+        "privacy/test_env_files.py",
+        "privacy/test_projects.py",
+        "privacy/test_further.py",
+    ),
 }
 """The modules, and the tests that stand nearest to each."""
 
@@ -53,8 +59,8 @@ OPERATORS = re.compile(
 )
 """The kinds of faults a hand could make. The rest breaks annotations, or is the same to Python."""
 
-PROMISES = re.compile(r"\b(slots|frozen|strict)=True")
-"""What no run can tell from its opposite where the code around it is right."""
+NO_FAULT = re.compile(r"(core/ReplaceTrueWithFalse .*\b(slots|frozen|strict)=True.*)|(.* \*,)")
+"""Kinds and lines whose mutants no run can tell from what they were."""
 
 
 def main() -> int:
@@ -75,7 +81,7 @@ def examine(module: str, most: int, timeout: float, seed: int) -> bool:
     """Print what became of the mutants of a module; False where its tests fail without one."""
     with tempfile.TemporaryDirectory(prefix="tracemill-mutants-") as folder:
         copy = Path(folder) / "checkout"
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
+        shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*LEFT_BEHIND))
         test = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
         test += [f"tests/{name}" for name in NEAR[module]]
         began = time.monotonic()
@@ -134,9 +140,8 @@ def draw(session: Path, text: str, most: int, seed: int) -> tuple[list[WorkItem]
 
 def is_wanted(item: WorkItem, lines: Sequence[str]) -> bool:
     """Whether a mutant is a fault that a test could notice."""
-    kind, (line, _) = fault(item).operator_name, fault(item).start_pos
-    promise = kind == "core/ReplaceTrueWithFalse" and PROMISES.search(lines[line - 1])
-    return not promise and OPERATORS.fullmatch(kind) is not None
+    kind, line = fault(item).operator_name, lines[fault(item).start_pos[0] - 1].strip()
+    return OPERATORS.fullmatch(kind) is not None and NO_FAULT.fullmatch(f"{kind} {line}") is None
 
 
 def fault(item: WorkItem) -> MutationSpec:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE, CompletedProcess
 from typing import Any, NamedTuple
@@ -23,11 +23,10 @@ from urllib.parse import urlsplit
 import hub_stub
 import postgres_server
 import pytest
+from console_says import NO_BROWSER, Call
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples" / "sessions"
-Call = Callable[..., CompletedProcess[str]]
-NO_BROWSER = "no chromium is here to open the report in"
 _CLEARED = ("OPENROUTER_API_KEY", "TRACEMILL_OPENROUTER_URL", "HF_TOKEN", "PREFECT_API_URL")
 _HUB = pytest.StashKey[hub_stub.Hub]()
 
@@ -92,12 +91,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadScopeScheduling
 
     shared = re.compile(r"\b(prefect_server|tracemill|demo|alone): ")
-    texts = {path.name: path.read_text() for path in Path(__file__).parent.glob("test_*.py")}
+    texts = {
+        str(path.relative_to(ROOT)): path.read_text() for path in Path(__file__).parent.rglob("test_*.py")
+    }
     sharing = {name for name, text in texts.items() if shared.search(text)}
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            name = nodeid.split("::")[0].rpartition("/")[2]
+            name = nodeid.split("::")[0]
             return "whole runs" if name in sharing else name
 
     return ByFile(config, log)
@@ -171,7 +172,7 @@ def console(prefect_env: dict[str, str], tmp_path_factory: pytest.TempPathFactor
     """Runs the command line in a process of its own, forked from one that has imported it:
     `console("show", "-w", work, stdin="", NAME="value")`. No Prefect server: for all but `run`."""
     folder = tmp_path_factory.mktemp("console")
-    command = [sys.executable, str(Path(__file__).with_name("console_forks.py"))]
+    command = [sys.executable, str(Path(__file__).parent / "support" / "console_forks.py")]
     env = dict(os.environ) | prefect_env
     with subprocess.Popen(command, stdin=PIPE, stdout=PIPE, text=True, env=env) as forks:
 

@@ -7,11 +7,11 @@ import pytest
 from pydantic import BaseModel
 from typer.main import get_command
 
-from flows.cli import app
-from flows.settings import RunSettings
-from ingesters.record_dialect import DIALECTS
-from records.version import __version__
-from teachers.settings import (
+from tracemill.cli.main import app
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.ingesters.format_by_keys import DIALECTS
+from tracemill.records.version import __version__
+from tracemill.teachers.core.teacher_settings import (
     CompatibleSettings,
     OpenRouterSettings,
     PriceSettings,
@@ -82,7 +82,7 @@ def test_the_changelog_names_the_version() -> None:
 
 
 def test_every_column_of_a_pair_is_said() -> None:
-    from data_cards.features import features_of
+    from tracemill.data_cards.model.columns import features_of
 
     told = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
     assert [name for name in features_of("dpo") if f"`{name}`" not in told] == []

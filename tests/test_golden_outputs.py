@@ -26,12 +26,12 @@ from golden_outputs import (
     stored_traces,
 )
 
-from ingesters.reader_versions import READER_VERSIONS
-from ingesters.record_dialect import DIALECTS
-from ingesters.sources import discover
+from tracemill.ingesters.format_by_keys import DIALECTS
+from tracemill.ingesters.reader_versions import READER_VERSIONS
+from tracemill.ingesters.registry import discover
 
 PARTS = parts()
-SCRIPT = ROOT / "tests" / "golden_outputs.py"
+SCRIPT = ROOT / "tests" / "support" / "golden_outputs.py"
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -10,50 +10,55 @@ The public names, loaded when first used, so that importing this costs nothing:
 """
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+if not (Path(__file__).parent / "records" / "__init__.py").is_file():
+    raise ImportError(
+        "tracemill/ holds links to the folders beside it, and this checkout has none: install the wheel, or "
+        "check out with `git config core.symlinks true`"
+    )
+
 if TYPE_CHECKING:
-    from flows.library import (
+    from tracemill.flows.library import (
         extract_dpo_pairs,
         replay_and_normalize_trace,
         replay_and_normalize_trace_sync,
         replay_trace,
         replay_trace_sync,
     )
-    from ingesters.claude_code import ClaudeCodeIngester
-    from ingesters.openhands import OpenHandsIngester
-    from ingesters.swe_gym import SWEGymIngester
-    from normalize.normalizer import DJNormalizer
-    from records.errors import TracemillError
-    from records.message import Action, Message, ToolCall, ToolSpec
-    from records.pair import DPOPair, NormalizedDPOPair
-    from records.reply import TeacherReply
-    from records.state import Trace, TraceState
-    from teachers.presets import DEFAULT_TEACHERS
-    from teachers.settings import ReplaySettings
+    from tracemill.ingesters.ingester_classes import ClaudeCodeIngester, OpenHandsIngester, SWEGymIngester
+    from tracemill.normalize.normalizer import DJNormalizer
+    from tracemill.records.errors import TracemillError
+    from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+    from tracemill.records.pair import DPOPair, NormalizedDPOPair
+    from tracemill.records.reply import TeacherReply
+    from tracemill.records.trace import Trace, TraceState
+    from tracemill.teachers.core.presets import DEFAULT_TEACHERS
+    from tracemill.teachers.core.teacher_settings import ReplaySettings
 
 _HOMES = {
-    "Action": "records.message",
-    "ClaudeCodeIngester": "ingesters.claude_code",
-    "DEFAULT_TEACHERS": "teachers.presets",
-    "DJNormalizer": "normalize.normalizer",
-    "DPOPair": "records.pair",
-    "Message": "records.message",
-    "NormalizedDPOPair": "records.pair",
-    "OpenHandsIngester": "ingesters.openhands",
-    "ReplaySettings": "teachers.settings",
-    "SWEGymIngester": "ingesters.swe_gym",
-    "TeacherReply": "records.reply",
-    "ToolCall": "records.message",
-    "ToolSpec": "records.message",
-    "Trace": "records.state",
-    "TraceState": "records.state",
-    "TracemillError": "records.errors",
-    "extract_dpo_pairs": "flows.library",
-    "replay_and_normalize_trace": "flows.library",
-    "replay_and_normalize_trace_sync": "flows.library",
-    "replay_trace": "flows.library",
-    "replay_trace_sync": "flows.library",
+    "Action": "tracemill.records.message",
+    "ClaudeCodeIngester": "tracemill.ingesters.ingester_classes",
+    "DEFAULT_TEACHERS": "tracemill.teachers.core.presets",
+    "DJNormalizer": "tracemill.normalize.normalizer",
+    "DPOPair": "tracemill.records.pair",
+    "Message": "tracemill.records.message",
+    "NormalizedDPOPair": "tracemill.records.pair",
+    "OpenHandsIngester": "tracemill.ingesters.ingester_classes",
+    "ReplaySettings": "tracemill.teachers.core.teacher_settings",
+    "SWEGymIngester": "tracemill.ingesters.ingester_classes",
+    "TeacherReply": "tracemill.records.reply",
+    "ToolCall": "tracemill.records.message",
+    "ToolSpec": "tracemill.records.message",
+    "Trace": "tracemill.records.trace",
+    "TraceState": "tracemill.records.trace",
+    "TracemillError": "tracemill.records.errors",
+    "extract_dpo_pairs": "tracemill.flows.library",
+    "replay_and_normalize_trace": "tracemill.flows.library",
+    "replay_and_normalize_trace_sync": "tracemill.flows.library",
+    "replay_trace": "tracemill.flows.library",
+    "replay_trace_sync": "tracemill.flows.library",
 }
 
 __all__ = [

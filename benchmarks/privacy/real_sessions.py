@@ -8,9 +8,9 @@ from pathlib import Path
 from judging import changes
 from scores import PERSONAL_TYPES
 
-from ingesters.sources import discover, ingest_source
-from privacy.redact import Redactor
-from records.state import Trace
+from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.privacy.redaction.redactor import Redactor
+from tracemill.records.trace import Trace
 
 
 def leaf_texts(folder: Path, seed: int, megabytes: float) -> list[str]:

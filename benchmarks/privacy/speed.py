@@ -14,7 +14,7 @@ from pathlib import Path
 from corpus import Plant
 from tools import Tool
 
-from ingesters.sources import discover
+from tracemill.ingesters.registry import discover
 
 _BENCHMARKS = Path(__file__).resolve().parent.parent
 EXAMPLES = _BENCHMARKS.parent / "examples" / "sessions" / "claude_code"
@@ -55,8 +55,8 @@ def _cpu_of(command: list[str]) -> float:
 
 _IN_MEMORY = """
 import sys
-from ingesters.sources import discover, ingest_source
-from privacy.redact import Redactor
+from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.privacy.redaction.redactor import Redactor
 redactor = Redactor(key=b"benchmark")
 for source in discover(sys.argv[1:]):
     for trace in ingest_source(source)[0]:

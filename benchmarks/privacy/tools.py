@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from privacy.redact import RULES_VERSION, Redactor
+from tracemill.privacy.redaction.redactor import RULES_VERSION, Redactor
 
 PACKAGES = {
     "dataclaw": "dataclaw",

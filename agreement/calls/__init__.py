@@ -1,0 +1,1 @@
+"""Tool calls in normal form, and the effect each has."""

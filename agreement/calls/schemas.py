@@ -1,0 +1,149 @@
+"""Whether the arguments of a call fit the schema of its tool.
+
+Held to JSON Schema (draft 2020-12) by jsonschema (MIT), more leniently where harnesses are: null is left out,
+numbers and truth values written as text are such, types that are none of JSON's fit anything, one of several
+forms is enough, and patterns, which are written for other engines, are not tried.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from tracemill.agreement.calls.arguments import coerce
+
+if TYPE_CHECKING:
+    from jsonschema.protocols import Validator
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+    "null": (type(None),),
+}
+_PLAIN = frozenset({"type", "description", "default", "title", "enum", "examples", "optional", "required"})
+"""What a property may say that `_fits` looks at by itself, or that says nothing of its values."""
+_REASONS = {"additionalProperties": "argument not allowed", "required": "required argument missing"}
+_REASONS |= dict.fromkeys(("type", "enum", "const", "anyOf", "oneOf", "allOf"), "argument of a wrong type")
+
+
+def why_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+    """Why arguments do not fit a schema, as a short fixed phrase; None where they do, or where the schema is
+    none that can be read."""
+    required = parameters.get("required")
+    if isinstance(required, list | tuple) and any(name not in arguments for name in required):
+        return "required argument missing"
+    given = parameters.get("properties")
+    properties: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
+    if not all(_fits(value, properties.get(name)) for name, value in arguments.items()):
+        return "argument of a wrong type"
+    validator = _validator_of(_Schema(parameters))
+    return None if validator is None else _first_fault(validator, arguments, properties)
+
+
+def _first_fault(
+    validator: "Validator", arguments: Mapping[str, Any], properties: Mapping[str, Any]
+) -> str | None:
+    told = {
+        name: coerce(value, properties[name]) if isinstance(properties.get(name), Mapping) else value
+        for name, value in arguments.items()
+    }
+    try:
+        fault = next(validator.iter_errors(_without_nulls(told)), None)
+    except Exception:  # a schema that is broken in any way says nothing of the call
+        return None
+    return None if fault is None else _REASONS.get(str(fault.validator), "argument out of bounds")
+
+
+class _Schema:
+    """A schema by its identity: comparing its content for each call would cost more than the check."""
+
+    __slots__ = ("content",)
+
+    def __init__(self, content: Mapping[str, Any]) -> None:
+        self.content = content
+
+    def __hash__(self) -> int:
+        return id(self.content)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and self.content is other.content
+
+
+@lru_cache(maxsize=512)
+def _validator_of(schema: _Schema) -> "Validator | None":
+    """What checks more than `_fits` does; None where the schema asks no more."""
+    content = schema.content
+    properties = content.get("properties")
+    parts = list(properties.values()) if isinstance(properties, Mapping) else []
+    plain = all(isinstance(part, Mapping) and part.keys() <= _PLAIN for part in parts)
+    if plain and content.keys() <= _PLAIN | {"properties", "$schema", "strict"}:
+        return None
+    from referencing import Registry
+
+    return _lenient()(content, registry=Registry())
+
+
+@cache
+def _lenient() -> Any:
+    from jsonschema import Draft202012Validator, ValidationError
+    from jsonschema.validators import extend
+
+    known: Mapping[str, Any] = Draft202012Validator.VALIDATORS
+
+    def of_type(_: Any, kinds: Any, value: Any, __: Any) -> Iterator[ValidationError]:
+        if not _is_any(value, kinds):
+            yield ValidationError("of another type")
+
+    def beyond(keyword: str) -> Any:
+        def check(validator: Any, bound: Any, value: Any, schema: Any) -> Any:
+            return () if isinstance(bound, bool) else known[keyword](validator, bound, value, schema)
+
+        return check
+
+    def untold(*_: Any) -> tuple[()]:
+        return ()
+
+    changed = {name: beyond(name) for name in ("exclusiveMinimum", "exclusiveMaximum")}
+    changed |= {"type": of_type, "oneOf": known["anyOf"], "pattern": untold, "patternProperties": untold}
+    return extend(Draft202012Validator, changed)
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(each) for name, each in value.items() if each is not None}
+    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+
+
+def _fits(value: Any, schema: Any) -> bool:
+    if not isinstance(schema, Mapping) or value is None:
+        return True
+    options = schema.get("enum")
+    if options and isinstance(value, str) and value not in options:
+        return False
+    return _is_any(value, schema.get("type"))
+
+
+def _is_any(value: Any, kinds: Any) -> bool:
+    names = [kinds] if isinstance(kinds, str) else kinds
+    if not isinstance(names, list | tuple) or not names:
+        return True
+    return any(_is_a(value, name) for name in names)
+
+
+def _is_a(value: Any, kind: Any) -> bool:
+    wanted = _TYPES.get(kind) if isinstance(kind, str) else None
+    if wanted is None:
+        return True
+    if isinstance(value, str) and kind in ("integer", "number"):
+        return re.fullmatch(r"\s*[+-]?\d+(\.\d+)?\s*", value) is not None
+    if isinstance(value, str) and kind == "boolean":
+        return value.strip().lower() in ("true", "false")
+    if isinstance(value, bool):
+        return kind == "boolean"
+    if isinstance(value, float) and kind == "integer":
+        return value.is_integer()
+    return isinstance(value, wanted)

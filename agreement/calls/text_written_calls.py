@@ -1,0 +1,47 @@
+"""Calls of an offered tool that a text writes out instead of making them.
+
+Models that miss the way to call a tool write it down: `[get_weather(city="Oslo")]`, a JSON object with `name`
+and `arguments`. Nothing is done then, and nothing is finished either.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.records.message import ToolSpec
+
+_ARGUMENTS = re.compile(r"""['"](?:arguments|parameters|params|input)['"]\s*:""")
+
+
+def writes_call(text: str, tools: Sequence[ToolSpec]) -> bool:
+    """True where a text holds a call of one of these tools: its name and a bracket with one of its arguments
+    by name, or an object with that name and arguments. Names count however a provider spells them (`a.b` is
+    `a_b`), also with escaped underscores. A mention such as `get_weather()` is none."""
+    if "(" not in text and "{" not in text:
+        return False
+    known = {wire_name(tool.name): _properties(tool) for tool in tools}
+    called, named = _patterns(tuple(known))
+    plain = text.replace("\\_", "_")
+    for found in called.finditer(plain):
+        properties = known[wire_name(found["name"])]
+        if not properties or found["argument"] in properties:
+            return True
+    return _ARGUMENTS.search(plain) is not None and named.search(plain) is not None
+
+
+def _properties(tool: ToolSpec) -> frozenset[str]:
+    properties = tool.parameters.get("properties")
+    return frozenset(properties) if isinstance(properties, Mapping) else frozenset()
+
+
+@lru_cache(maxsize=256)
+def _patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """A call with its first argument by name, and an object that names a tool."""
+    spelled = "|".join(re.escape(name).replace("_", "[^a-zA-Z0-9\\s-]") for name in names) or r"(?!)"
+    return (
+        re.compile(
+            rf"""(?<![\w.])(?P<name>{spelled})\(\s*\{{?\s*['"]?(?P<argument>\w+)['"]?\s*(?:=(?!=)|:)""",
+        ),
+        re.compile(rf"""['"]name['"]\s*:\s*['"](?:{spelled})['"]"""),
+    )

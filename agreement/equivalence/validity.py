@@ -1,0 +1,174 @@
+"""Who may vote: replies that could have been carried out where they were given."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracemill.agreement.calls.schemas import why_misfit
+from tracemill.agreement.calls.text_written_calls import writes_call
+from tracemill.agreement.equivalence.ladder import Keys, paths_needed
+from tracemill.agreement.files.edits import Change, changes_of, patched
+from tracemill.agreement.files.file_text import FileText
+from tracemill.agreement.world.edit_checks import changes_nothing, why_not_made
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.agents.registry import harness_for, rule_for
+from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.harnesses.operations import as_tool, command_line
+from tracemill.harnesses.shell.quotes import ends_in_quote
+from tracemill.harnesses.text_calls import calls_in_text, calls_of
+from tracemill.harnesses.text_intents import text_kind
+from tracemill.records.message import Action, ToolCall, ToolSpec
+from tracemill.records.reply import TeacherReply
+
+_FAKED_RESULT = re.compile(
+    r"^[ \t]*(?:observation:|<function_results?>|<tool_results?>|<tool_response>|<observation>|"
+    r"execution result of \[|\[?tool (?:result|output)\]?:|(?:human|user):[ \t]*$|"
+    r"<\|(?:im_start|user|tool|observation)\|>)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_WRITTEN_CALL = re.compile(
+    r"^[ \t]*(?:<function_calls>|<function=|<invoke |<tool_call>|<\|tool_calls?_begin\|>|\[TOOL_CALLS\])",
+    re.MULTILINE,
+)
+_USUAL_NAMES = """pyproject.toml setup.py setup.cfg requirements.txt package.json makefile cargo.toml go.mod
+    pom.xml build.gradle tsconfig.json dockerfile license changelog.md contributing.md claude.md agents.md
+    .gitignore __init__.py conftest.py tox.ini . .."""
+_USUAL = frozenset(_USUAL_NAMES.split())
+_CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+
+
+def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "") -> str | None:
+    """Why a reply has no vote, as a short fixed phrase; None where it has one.
+
+    It has none where the call failed or was cut off, where it says and does nothing, where it calls a
+    tool that was not offered or breaks its schema, where its text fakes the result of a tool, writes a call
+    out or announces it instead of making it, or is an error of whoever carries the model, and where it gives
+    no command in a harness that refuses a text alone.
+    """
+    if reply.action is None:
+        return f"failed: {reply.failure or 'unknown'}"
+    if reply.finish_reason == "length":
+        return "failed: truncated"
+    action = reply.action
+    if not action.tool_calls and not action.text.strip():
+        return "empty"
+    reason = why_calls_invalid(action, tools) or why_text_invalid(action, tools, harness)
+    if reason is None and not harness_for(harness).text_ends and not _acts(action, tools, harness):
+        return "no command"
+    return reason
+
+
+def why_impossible(action: Action, known: Keys, world: World) -> str | None:
+    """Why an action could not be carried out in this world, as a short fixed phrase; None where it could.
+
+    A command line that ends inside a quote, an edit that changes nothing. An edit of a text that the file
+    does not hold as far as it is known, nor anything shown, nor an edit before it in the same call, or holds
+    more often than its tool takes; of lines behind the end; a file that no message names. These cannot be
+    told where messages were lost. Of a patch each line counts by itself, blanks around it apart: who carries
+    patches out is as lenient.
+    """
+    given = calls_of(action, world.harness)
+    if any(_is_cut(call, world.harness) for call in given):
+        return "shell line with an open quote"
+    calls = [as_tool(call, world.harness) for call in given]
+    if any(changes_nothing(call, world.harness) for call in calls):
+        return "edit changes nothing"
+    if not world.complete or not world.record.messages:
+        return None
+    files: dict[str, FileText | None] = {}
+    for call in calls:
+        asked, made = call.parsed() or {}, ""
+        changes = changes_of(asked)
+        for change in _patch_changes(asked) if changes is None else changes:
+            by_lines = changes is None or bool(made)
+            if not (
+                _stands(change.old, known, world)
+                or (by_lines and _lines_stand(change.old, made, known, world))
+            ):
+                return "edit text absent"
+            made += "\n" + change.new
+        if why := why_not_made(call, world, files):
+            return why
+    unseen = (path for path in paths_needed(known) if not _is_usual(path) and not world.mentions(path))
+    return "path never seen" if next(unseen, None) is not None else None
+
+
+def _is_cut(call: ToolCall, harness: str) -> bool:
+    """Whether a call gives a shell a line that ends inside a quote; input for what runs in it is no line."""
+    rule = rule_for(harness_for(harness), call.name)
+    if rule is None or rule.reading != "shell":
+        return False
+    asked = call.parsed() or {}
+    line = command_line(asked, rule)
+    return line is not None and str(asked.get("is_input")).lower() != "true" and ends_in_quote(line)
+
+
+def _patch_changes(arguments: Mapping[str, Any]) -> list[Change]:
+    patch = next((arguments[name] for name in ("input", "patch") if isinstance(arguments.get(name), str)), "")
+    return [change for kind, _, changes in patched(patch) if kind == "Update" for change in changes]
+
+
+def _lines_stand(old: str, made: str, known: Keys, world: World) -> bool:
+    lines = (line.strip() for line in old.split("\n"))
+    return all(line in made or _stands(line, known, world) for line in lines)
+
+
+def _stands(old: str, known: Keys, world: World) -> bool:
+    if not old.strip():
+        return True
+    texts = (world.text_of(path) for path in paths_needed(known))
+    return any(text is not None and old in text.text for text in texts) or world.holds(old)
+
+
+def _is_usual(path: str) -> bool:
+    """Files that most projects have and nobody needs to be told of; patterns and variables name none."""
+    name = path.rsplit("/", 1)[-1]
+    return name.lower() in _USUAL or name.upper().startswith("README") or any(sign in path for sign in "*$~{")
+
+
+def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:
+    """Whether the harness would carry something out: a call, or a command in the text where no tool is
+    offered."""
+    return bool(action.tool_calls) or (not tools and bool(calls_in_text(action.text, harness)))
+
+
+def why_calls_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
+    """Why the first of an action's calls that could not be carried out with these tools could not; None where
+    all could. Arguments are held to the schema only where it is not inferred from the calls seen."""
+    reasons = (_why_call_invalid(call, tools) for call in action.tool_calls)
+    return next((reason for reason in reasons if reason), None)
+
+
+def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
+    """Why a call could not be carried out with these tools; None where it could."""
+    tool = next((tool for tool in tools if tool.name == wire_name(call.name)), None)
+    if tool is None:
+        return "tool not offered"
+    arguments = call.parsed()
+    if arguments is None:
+        return "arguments are no JSON object"
+    return None if tool.origin == "inferred" else why_misfit(arguments, tool.parameters)
+
+
+def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) -> str | None:
+    """Why the text of an action is no honest one: it fakes the result of a tool, writes a call out or only
+    announces it, or is an error of whoever carries the model; None where it is none of these."""
+    prose = _CODE_BLOCK.sub("", action.text)
+    if _FAKED_RESULT.search(prose):
+        return "fakes a tool result"
+    if tools and (_WRITTEN_CALL.search(prose) or (not action.tool_calls and writes_call(action.text, tools))):
+        return "call written as text"
+    return None if calls_of(action, harness) else _why_no_end(action.text, tools, harness)
+
+
+def _why_no_end(text: str, tools: Sequence[ToolSpec], harness: str) -> str | None:
+    """Why a text without a call ends nothing; None where it may, or where nothing could be called."""
+    kind = text_kind(text)
+    if kind == "error":
+        return "error as text"
+    known = harness_for(harness)
+    if kind == "announcement" and known.text_ends and (tools or known.text_actions):
+        return "only announces an act"
+    rules = (rule_for(known, tool.name) for tool in tools if kind == "command")
+    shell = any(rule is not None and rule.reading == "shell" for rule in rules)
+    return "call written as text" if shell else None

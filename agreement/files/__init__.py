@@ -1,0 +1,1 @@
+"""Texts of files as the session showed them, and edits of them."""

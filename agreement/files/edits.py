@@ -1,0 +1,123 @@
+"""Edits as changes of a text, and texts as they are after them."""
+
+import posixpath
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tracemill.harnesses.shell.patches import Hunk, read_patch
+
+_CODE_NAMES = """bash bzl c cc cfg clj cmake conf cpp cs css cu cxx dart el ex exs fish gd go gradle groovy
+    h hh hpp hs hxx ini java jl js json jsonc jsx kt kts less lisp lua m mjs ml mm nim php pl pm proto ps1 py
+    pyi pyx r rb rs sass scala scm scss sh sol sql svelte swift tf toml ts tsx v vb vue zig zsh"""
+_CODE = frozenset(_CODE_NAMES.split())
+_CODE_FILES = frozenset(
+    ("makefile", "dockerfile", "rakefile", "gemfile", "jenkinsfile", "build", "workspace")
+)
+TEXTS = ("content", "file_text", "contents", "text", "file_content", "body")
+"""Arguments that hold the text of a file that is written."""
+_EVERY = ("replace_all", "replace-all", "replaceAll", "allow_multiple")
+_REPLACED = (
+    ("old_string", "new_string"),
+    ("old_str", "new_str"),
+    ("old_text", "new_text"),
+    ("oldString", "newString"),
+    ("oldText", "newText"),
+    ("search", "replace"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a text: `old` made `new` (everywhere with `every`); where `first` is set, lines `first`
+    to `last` made `new`, and with `last` before `first` an insertion before line `first`; where `hunk` is
+    set, what that says. `times`: how often `old` must stand, else the tool refuses; 0 where it does not
+    count."""
+
+    old: str
+    new: str
+    every: bool = False
+    first: int | None = None
+    last: int | None = None
+    times: int = 0
+    hunk: Hunk | None = None
+
+
+def changes_of(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
+    """The changes an editing call asks for, by the names of its arguments; None where they are not told.
+
+    Tools of these names refuse a text that stands more than once (Claude Code's Edit and MultiEdit, the
+    editors of Anthropic, SWE-agent and OpenHands, opencode, Copilot), or not as often as expected (Gemini
+    CLI's replace: https://google-gemini.github.io/gemini-cli/docs/tools/file-system.html). SWE-agent's
+    `search` looks at its window alone, and the edits of the MCP server for files take the first place.
+    """
+    edits = arguments.get("edits")
+    if isinstance(edits, list):
+        found = [_edit_of(edit) for edit in edits if isinstance(edit, Mapping)]
+        return tuple(c for changes in found if changes for c in changes) if all(found) and found else None
+    for old, new in _REPLACED:
+        if isinstance(arguments.get(old), str):
+            every = any(str(arguments.get(name)).lower() == "true" for name in _EVERY)
+            times = 0 if every or old == "search" else _expected(arguments.get("expected_replacements"))
+            return (Change(arguments[old], str(arguments.get(new) or ""), every or times > 1, times=times),)
+    return _by_lines(arguments)
+
+
+def _expected(given: Any) -> int:
+    try:
+        return max(1, int(given))
+    except (TypeError, ValueError, OverflowError):
+        return 1
+
+
+def _edit_of(edit: Mapping[str, Any]) -> tuple[Change, ...] | None:
+    changes = changes_of(edit)
+    if changes is None or "oldText" not in edit:
+        return changes
+    return tuple(replace(change, times=0) for change in changes)
+
+
+def _by_lines(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
+    for behind, new in (("insert_line", "new_str"), ("insert_line", "insert_text"), ("line", "text")):
+        if isinstance(line := arguments.get(behind), int) and isinstance(arguments.get(new), str):
+            return (Change("", arguments[new], first=line + 1, last=line),)
+    for first, last, new in (("start_line", "end_line", "replacement_text"), ("start", "end", "content")):
+        if isinstance(arguments.get(first), int) and isinstance(arguments.get(new), str):
+            end = arguments.get(last)
+            return (
+                Change(
+                    "", arguments[new], first=arguments[first], last=end if isinstance(end, int) else None
+                ),
+            )
+    return None
+
+
+def patched(patch: str) -> tuple[tuple[str, str, tuple[Change, ...]], ...]:
+    """(Add, Update or Delete; path; changes) for each file of a patch between `*** Begin Patch` and `*** End
+    Patch`. An added file has one change from nothing to its text; one with a line that is none of a patch has
+    no changes."""
+    return tuple(
+        (each.kind, each.path, changes_by(each.hunks) if each.readable else ()) for each in read_patch(patch)
+    )
+
+
+def changes_by(hunks: Iterable[Hunk]) -> tuple[Change, ...]:
+    """Hunks as changes."""
+    return tuple(Change("\n".join(hunk.old), "\n".join(hunk.new), hunk=hunk) for hunk in hunks)
+
+
+def is_code(path: str) -> bool:
+    """True for a file in which, by its name, an empty line says nothing. In others, Markdown and YAML among
+    them, it may end a paragraph or belong to a text."""
+    name = posixpath.basename(path).lower()
+    return name in _CODE_FILES or posixpath.splitext(name)[1][1:] in _CODE
+
+
+def folded_lines(lines: Iterable[str], code: bool = True) -> str:
+    """Lines without blanks at their ends, in code without empty ones; elsewhere several empty lines are one,
+    and there is none at the beginning or the end."""
+    if code:
+        return "\n".join([kept for line in lines if (kept := line.rstrip(" \t"))])
+    told = [line.rstrip(" \t") for line in lines]
+    kept = [line for place, line in enumerate(told) if line or (place and told[place - 1])]
+    return "\n".join(kept).strip("\n")

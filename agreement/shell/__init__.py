@@ -1,0 +1,1 @@
+"""Command lines in normal form."""

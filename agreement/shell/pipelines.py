@@ -1,0 +1,181 @@
+"""Pipelines in one spelling where several do the same."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tracemill.agreement.shell.program_options import options_in_order
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.harnesses.shell.operations import unwrap
+from tracemill.harnesses.shell.parse_line import Simple
+from tracemill.harnesses.shell.program_tables import PROGRAMS
+
+Part = tuple[Any, ...]
+"""(folder, words, assignments, redirects, here-document) of one command."""
+
+_FILTERS = "cat grep egrep fgrep head tail cut awk sort tac nl uniq rev wc xxd od md5sum sha1sum sha256sum"
+_TAKE_FILES = frozenset(_FILTERS.split())
+_READ_FILES = frozenset(["md5sum", "sha1sum", "sha256sum", "cksum", "zcat"])
+_WITH_VALUE = """-name -iname -type -size -mtime -mmin -atime -amin -ctime -cmin -perm -user -group -newer
+    -path -maxdepth -mindepth -newermt -regex -iregex"""
+_TESTS_WITH_VALUE = frozenset(_WITH_VALUE.split())
+_IS_FILE = ("-type", "f")
+_SLASH_COUNTS = (("echo",), ("printf",), ("rsync",))
+_XARGS = re.compile(r"-0|-r|-I\S*|-i\S*|-n1?|1|\{\}|@|%|--null|--no-run-if-empty")
+_HITS = ("{}", "@", "%")
+_REVERSE = {"-R": "--reverse"}
+_PATCH_WAYS = frozenset({"-R", "--reverse", "--cached", "--index", "--dry-run"})
+_ENDS = (["+"], [";"], ["\\;"])
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a `find` is told: where, by which tests in alphabetical order, and what to do with each hit,
+    the words of a command without its `{}`."""
+
+    places: tuple[str, ...]
+    tests: tuple[tuple[str, ...], ...]
+    then: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command in one spelling."""
+        return ("find", *self.places, *(word for test in self.tests for word in test), "then", *self.then)
+
+
+def without_cat(commands: Sequence[Simple]) -> tuple[Simple, ...]:
+    """The commands of a pipeline, `FILTER FILE` for `cat FILE | FILTER` and for `FILTER < FILE`."""
+    if len(commands) == 1 and not commands[0].redirects:
+        return tuple(commands)
+    first, rest = commands[0], list(commands[1:])
+    if first.redirects and first.redirects[0][0] == "<" and len(first.redirects) == 1:
+        given, bare = first.redirects[0][1], replace(first, redirects=())
+        if _takes(first):
+            first = replace(bare, argv=(*first.argv, given))
+        elif first.argv[:1] == ("tr",):
+            first, rest = replace(bare, argv=("cat", given)), [replace(bare, joiner="|"), *rest]
+    name = first.argv[1] if len(first.argv) == 2 and first.argv[0] == "cat" else "-"
+    if (
+        rest
+        and not name.startswith("-")
+        and _takes(rest[0])
+        and not first.redirects
+        and not first.assignments
+    ):
+        first, rest = replace(rest[0], argv=(*rest[0].argv, name), joiner=first.joiner), rest[1:]
+    return (first, *rest)
+
+
+def without_xargs(commands: Sequence[Simple]) -> tuple[Simple, ...]:
+    """The commands of a pipeline, `find ... -exec C {} ;` for `find ... | xargs C`."""
+    if len(commands) < 2 or commands[0].argv[:1] != ("find",) or commands[1].argv[:1] != ("xargs",):
+        return tuple(commands)
+    done = _given(commands[1].argv[1:])
+    found = found_by(commands[0].argv) if done[1:] and not commands[0].redirects else None
+    if found is None or found.then:
+        return tuple(commands)
+    return (
+        replace(commands[1], argv=(*commands[0].argv, "-exec", *done, ";"), joiner=commands[0].joiner),
+        *commands[2:],
+    )
+
+
+def _takes(command: Simple) -> bool:
+    if not command.argv or command.heredoc is not None:
+        return False
+    return command.argv[0] in _TAKE_FILES or _is_sed_of_lines(command.argv)
+
+
+def _is_sed_of_lines(argv: tuple[str, ...]) -> bool:
+    return argv[0] == "sed" and len(argv) == 3 and argv[1] == "-n"
+
+
+def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The pipeline with one command for `sort | uniq`, with `find` doing what the next command does to what
+    it finds, its tests in alphabetical order, and paths without a slash at their end."""
+    found = [(part[0], _without_slashes(part[1]), *part[2:]) for part in parts]
+    known = found_by(found[0][1]) if found else None
+    if known is not None:
+        found[0] = (found[0][0], known.words, *found[0][2:])
+    for place in range(len(found) - 1, 0, -1):
+        before = found[place - 1]
+        if found[place][1] == ("uniq",) and before[1][:1] == ("sort",) and _plain(found[place]):
+            told = options_in_order("sort", ("-u", *before[1][1:]))
+            found[place - 1 : place + 1] = [(before[0], ("sort", *told), *before[2:])]
+    return tuple(found)
+
+
+def _plain(part: Part) -> bool:
+    return not part[2] and not part[3] and part[4] is None
+
+
+def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
+    if words[:1] in _SLASH_COUNTS:
+        return words
+    return tuple([word.rstrip("/") if word[:1] == "/" and len(word) > 1 else word for word in words])
+
+
+def found_by(argv: tuple[str, ...]) -> Found | None:
+    """What a `find` is told; None for another command and where it says more than is understood here.
+
+    `-exec C {} +` and `-exec C {} \\;` are one; of files, `-delete` and `-exec rm`; and that a hit is a file
+    is left out where only a file can be read.
+    """
+    if argv[:1] != ("find",):
+        return None
+    words = list(argv[1:])
+    places: list[str] = []
+    while words and not words[0].startswith(("-", "(", "!")):
+        places.append(words.pop(0))
+    tests: set[tuple[str, ...]] = set()
+    then: tuple[str, ...] = ()
+    while words:
+        test = words.pop(0)
+        if test == "-exec" and words[-1:] in _ENDS and "-exec" not in words:
+            then, words = _done(words[:-1]), []
+        elif test == "-delete" and not words:
+            then = ("rm",) if _IS_FILE in tests else ("-delete",)
+        elif test in _TESTS_WITH_VALUE and words:
+            tests.add((test, words.pop(0)))
+        elif test.startswith("-") and test not in ("-o", "-not", "-or", "-delete", "-exec"):
+            tests |= {(test,)} if test not in ("-print", "-print0") else set()
+        else:
+            return None
+    if then and (PROGRAMS.get(then[0]) in (Operation.READ, Operation.SEARCH) or then[0] in _READ_FILES):
+        tests.discard(_IS_FILE)
+    return Found(tuple(places), tuple(sorted(tests)), then)
+
+
+def patch_way(commands: Sequence[Simple]) -> tuple[str, ...]:
+    """How a patch is put on: backwards, only into the index, or only tried."""
+    argv = unwrap(commands[-1].argv)
+    if argv[:1] != ("patch",) and not (argv[:1] == ("git",) and "apply" in argv):
+        return ()
+    return tuple(sorted({_REVERSE.get(word, word) for word in argv if word in _PATCH_WAYS}))
+
+
+def cuts(argv: tuple[str, ...]) -> bool:
+    """Whether a program only sorts what a pipe gives it, or cuts it off after some lines."""
+    return argv[:1] == ("sort",) or (
+        len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",))
+    )
+
+
+def _given(words: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that `xargs` runs, with the place of the hit where one is named."""
+    start, named = 0, False
+    while start < len(words) and _XARGS.fullmatch(words[start]):
+        named = named or words[start][:2] in ("-I", "-i")
+        start += 1
+    return words[start:] if named else (*words[start:], "{}")
+
+
+def _done(words: Sequence[str]) -> tuple[str, ...]:
+    """The words of the command, without the place of the hit where that is behind all others."""
+    kept = tuple(words[:-1] if words and words[-1] in _HITS else words)
+    if not kept:
+        return ()
+    kept = tuple("{}" if word in _HITS else word for word in kept)
+    told = options_in_order(kept[0], kept[1:])
+    return (kept[0], *(word for word in told if (kept[0], word) != ("rm", "-f")))

@@ -1,0 +1,1 @@
+"""What command lines read, search, test and change."""

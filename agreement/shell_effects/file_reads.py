@@ -1,0 +1,88 @@
+"""Pipelines that show lines of a file: cat, head, tail and sed meet the native readers here."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from tracemill.agreement.calls.effect import Deed, read_deed
+from tracemill.harnesses.shell.operations import join_path
+from tracemill.harnesses.shell.parse_line import Simple
+
+_RANGE = re.compile(r"'?(\d+)(?:,(\d+|\$))? ?p'?")
+_FROM = re.compile(r"\+\d+")
+_SHOWING = re.compile(r"-[nAbetsv]+|-ba")
+_FILE = re.compile(r"(?!-)[\w./~@+-]+")
+_NUMBERS = re.compile(r"NR ?>= ?(\d+) ?&& ?NR ?<= ?(\d+)(?: ?\{ ?print(?: \$0)?;? ?\})?")
+_COUNT = re.compile(r"-n?(\d+)|--lines=(\d+)")
+
+
+def read_of(commands: Sequence[Simple], folder: str, total_of: Callable[[str], int | None]) -> Deed | None:
+    """The lines of a file that a pipeline shows; None where it does more, or anything else. `total_of` gives
+    the number of lines of a file, None where unknown."""
+    found = _lines_of(commands[0].argv)
+    if found is None or found[0] is None:
+        return None
+    name, first, last = found[0], found[1], found[2]
+    for command in commands[1:]:
+        further = _lines_of(command.argv)
+        if further is None or further[0] is not None or (first, last) != (1, None):
+            return None
+        _, first, last = further
+    path = join_path(folder, name or "")
+    return read_deed(path, first, last, total_of(path))
+
+
+def reads_of(command: Simple, folder: str, total_of: Callable[[str], int | None]) -> tuple[Deed, ...]:
+    """Reading each of several files that one `cat` shows; none where it does anything else."""
+    names = [word for word in command.argv[1:] if not _SHOWING.fullmatch(word)]
+    if command.argv[:1] != ("cat",) or len(names) < 2 or not all(map(_FILE.fullmatch, names)):
+        return ()
+    paths = [join_path(folder, name) for name in names]
+    return tuple(read_deed(path, 1, None, total_of(path)) for path in paths)
+
+
+def shows_lines(argv: tuple[str, ...]) -> bool:
+    """Whether a program only shows some of the lines that a pipe gives it."""
+    if argv[:1] == ("tail",):
+        return all(word[:1] in "-+" or word.isdigit() for word in argv[1:])
+    found = _lines_of(argv)
+    return found is not None and found[0] is None
+
+
+def _lines_of(argv: tuple[str, ...]) -> tuple[str | None, int, int | None] | None:
+    """(file or None for what a pipe gives, first line, last line) of a command that shows lines."""
+    program = argv[0] if argv else ""
+    words = list(argv[1:])
+    first, last = 1, None
+    if program == "awk":
+        found = _NUMBERS.fullmatch(words[0]) if words else None
+        if found is None or len(words) != 2:
+            return None
+        return words[1], int(found[1]), int(found[2])
+    if program == "sed":
+        if words[:1] != ["-n"] or len(words) not in (2, 3) or not (found := _RANGE.fullmatch(words[1])):
+            return None
+        first = int(found[1])
+        last = None if found[2] == "$" else int(found[2] or found[1])
+        words = words[2:]
+    elif program == "head":
+        last, words = _count(words)
+    elif program == "tail":
+        if words[:1] == ["-n"] and words[1:2] and _FROM.fullmatch(words[1]):
+            first, words = int(words[1]), words[2:]
+        else:
+            return None
+    elif program in ("cat", "nl", "less", "more"):
+        words = [word for word in words if not _SHOWING.fullmatch(word)]
+    else:
+        return None
+    if len(words) > 1 or any(word.startswith("-") or "*" in word for word in words):
+        return None
+    return (words[0] if words else None), first, last
+
+
+def _count(words: list[str]) -> tuple[int, list[str]]:
+    if words[:1] == ["-n"] and words[1:2] and words[1].isdigit():
+        return int(words[1]), words[2:]
+    if words and (found := _COUNT.fullmatch(words[0])):
+        return int(found[1] or found[2]), words[1:]
+    return 10, words

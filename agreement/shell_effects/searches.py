@@ -1,0 +1,246 @@
+"""Searches in one normal form: grep, rg, find, and the native tools for text and names."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tracemill.agreement.calls.effect import Deed, search_deed
+from tracemill.agreement.shell.pipelines import found_by
+from tracemill.harnesses.shell.operations import join_path
+
+GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
+_GREP_VALUES = {
+    "-e",
+    "--regexp",
+    "-A",
+    "-B",
+    "-C",
+    "-m",
+    "--context",
+    "-g",
+    "--glob",
+    "-t",
+    "--type",
+    "--max-count",
+}
+_GREP_VALUES |= {"--include", "--exclude", "--exclude-dir"}
+_CONTEXT = frozenset({"-A", "-B", "-C", "-m", "--context", "--max-count"})
+_FILES = {
+    "--include": "",
+    "-g": "",
+    "--glob": "",
+    "--exclude": "not ",
+    "--exclude-dir": "not ",
+    "-t": "type ",
+}
+_FILES["--type"] = "type "
+_COUNTED = {letter: letter for letter in "ilcvwoLxqzUuS"}
+_VALUED = {"rg": "dEfjMrT"}
+"""Letters whose values change what is found, or come where the pattern is looked for; of grep "dDf"."""
+_LONG = {"--ignore-case": "i", "--files-with-matches": "l", "--count": "c", "--invert-match": "v"}
+_LONG |= {"--word-regexp": "w", "--only-matching": "o"}
+_ACTIONS = frozenset(
+    {
+        "-exec",
+        "-delete",
+        "-execdir",
+        "-ok",
+        "-printf",
+        "-print0",
+        "-fprint",
+        "-o",
+        "-or",
+        "!",
+        "-not",
+        "-prune",
+    }
+)
+_NATIVE = ("case_sensitive", "exclude_pattern", "fixed_strings", "names_only", "no_ignore")
+"""Options of native searches that change what is found."""
+_PATTERNS = ("pattern", "query", "regex", "Query")
+_NAME_PATTERNS = ("pattern", "glob_pattern", "file_pattern", "query", "file_name")
+_PLACES = ("path", "dir_path", "directory", "dir", "folder", "target_directory", "SearchPath")
+_IN_FILES = ("glob", "include", "file_pattern", "include_pattern", "includePattern")
+_SHOWN = """output_mode multiline -i -n -A -B -C context before after head_limit offset limit max_results
+    context_lines total_max_matches max_matches_per_file"""
+_UNDERSTOOD = frozenset((*_NATIVE, *_PATTERNS, *_PLACES, *_IN_FILES, "type", *_SHOWN.split()))
+"""Arguments of native searches that are read, or change only how much around the hits is shown."""
+_LAYOUT = re.compile(r"--(?:color|line-number|no-h)")
+_LETTERS = re.compile(r"-[A-Za-z]+")
+_AROUND = re.compile(r"-[ABCm]?\d+")
+_TEST = re.compile(r"-[a-z]")
+_SWAPPED = re.compile(r"\\?[|(){}+?]")
+
+
+def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
+    """The search a command is; None where it is none, or says more than is understood here."""
+    program = words[0].rsplit("/", 1)[-1] if words else ""
+    if program == "rg" and "--files" in words:
+        return _listed_by_rg(list(words[1:]), folder) if not then else None
+    if program in GREPS:
+        return _grep(list(words[1:]), GREPS[program], folder, then, _VALUED.get(program, "dDf"))
+    if program == "git" and words[1:2] == ("grep",):
+        return _grep(list(words[2:]), "basic", folder, then, "fO")
+    return _find(list(words[1:]), folder, then) if program == "find" else None
+
+
+def search_in_found(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> Deed | None:
+    """The search that a `find` is whose hits are searched: `find . -name '*.py' | xargs grep X` is
+    `grep -r --include='*.py' X .`."""
+    found = found_by(argv)
+    if found is None or not found.then or found.then[0] not in GREPS:
+        return None
+    names = [test[1] for test in found.tests if test[0] == "-name"]
+    if len(names) != len(found.tests):
+        return None
+    told = (f"--include={name}" for name in names)
+    words = (*(word for word in found.then if word != "/dev/null"), *told, *(found.places or (".",)))
+    return search_of(words, folder, then)
+
+
+def _listed_by_rg(words: list[str], folder: str) -> Deed | None:
+    """`rg --files -g '*.py'` is about what `find -name '*.py'` is, but leaves out what git ignores."""
+    names: list[str] = []
+    places: list[str] = []
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if name in ("-g", "--glob") and (equals or words):
+            names.append(_name(value if equals else words.pop(0)))
+        elif not word.startswith("-"):
+            places.append(word)
+        elif word != "--files":
+            return None
+    if any(name.startswith("!") for name in names):
+        return None
+    scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
+    deed = search_deed("name", " and ".join(sorted(names)), scope, frozenset())
+    return replace(deed, effect=(*deed.effect, "rg"))
+
+
+def native_term(name: str, arguments: Mapping[str, Any], cwd: str | None, opened: str | None) -> Deed | None:
+    """The search that a `search_term` is of: `search_file` looks in one file, which may be the `opened` one,
+    `search_dir` in a folder and names files with their counts. None for other arguments."""
+    term, place = arguments.get("search_term"), arguments.get("file") or arguments.get("dir")
+    if not isinstance(term, str) or not arguments.keys() <= {"search_term", "file", "dir"}:
+        return None
+    here = opened if name == "search_file" else cwd or "."
+    scope = join_path(cwd or "", place) if isinstance(place, str) else here
+    counts = frozenset("lc" if name == "search_dir" else ())
+    return search_deed("text", _extended(term, "basic"), (scope,), counts) if scope else None
+
+
+def native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
+    """The search a tool call with a `pattern` is: of texts where it has options of a text search."""
+    pattern = _told(arguments, _PATTERNS)
+    if pattern is None:
+        return None
+    scope = _told(arguments, _PLACES) or cwd or "."
+    options = {"i"} if arguments.get("-i") else set()
+    for name, prefix in (*((each, "") for each in _IN_FILES), ("type", "type ")):
+        if isinstance(arguments.get(name), str):
+            options.add(f"in {prefix}{_name(arguments[name])}")
+    options |= {f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name)}
+    mode = arguments.get("output_mode", "files_with_matches")
+    if mode in ("files_with_matches", "count"):
+        options.add("l" if mode == "files_with_matches" else "c")
+    if arguments.get("multiline"):
+        options.add("multiline")
+    return _with_rest(search_deed("text", pattern, (scope,), frozenset(options)), arguments, _UNDERSTOOD)
+
+
+def native_names(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
+    """The search for names a tool call with a `pattern` is."""
+    pattern = _told(arguments, _NAME_PATTERNS)
+    scope = _told(arguments, _PLACES) or cwd or "."
+    if pattern is None:
+        return None
+    options = frozenset(f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name))
+    deed = search_deed("name", _name(pattern), (scope,), options)
+    return _with_rest(deed, arguments, _UNDERSTOOD.union(_NAME_PATTERNS))
+
+
+def _with_rest(deed: Deed, arguments: Mapping[str, Any], understood: frozenset[str]) -> Deed:
+    """The search, told apart by what else it is told; what it is about stays the same."""
+    rest = sorted((name, str(value)) for name, value in arguments.items() if name not in understood)
+    return replace(deed, effect=(*deed.effect, tuple(rest))) if rest else deed
+
+
+def _told(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
+    return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
+
+
+def _name(pattern: str) -> str:
+    return pattern.removeprefix("./").removeprefix("**/")
+
+
+def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...], valued: str) -> Deed | None:
+    patterns: list[str] = []
+    operands: list[str] = []
+    options: set[str] = set()
+    while words:
+        word = words.pop(0)
+        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
+        if name in _GREP_VALUES and not equals:
+            if not words:
+                return None
+            value = words.pop(0)
+        if name in ("-e", "--regexp"):
+            patterns.append(value)
+        elif name in _FILES:
+            options.add(f"in {_FILES[name]}{_name(value)}")
+        elif word.startswith("--"):
+            options |= {_LONG[name]} if name in _LONG else set()
+            if name not in _LONG and name not in _CONTEXT and not _LAYOUT.match(name):
+                return None
+        elif _LETTERS.fullmatch(word):
+            if not set(valued).isdisjoint(word):
+                return None
+            if word[-1] in "ABCm" and len(word) > 2 and words:
+                words.pop(0)
+            dialect = "extended" if "E" in word or "P" in word else "fixed" if "F" in word else dialect
+            options |= {_COUNTED[letter] for letter in word[1:] if letter in _COUNTED}
+        elif word not in _CONTEXT and not _AROUND.fullmatch(word):
+            operands.append(word)
+    if not patterns and operands:
+        patterns.append(operands.pop(0))
+    if not patterns:
+        return None
+    if "S" in options and all(each == each.lower() for each in patterns):
+        options.add("i")
+    options.discard("S")
+    pattern = "|".join(_extended(each, dialect) for each in patterns)
+    scope = tuple(sorted(join_path(folder or ".", each) for each in operands or ["."]))
+    return search_deed("text", pattern, scope, frozenset(options), *then)
+
+
+def _extended(pattern: str, dialect: str) -> str:
+    """The pattern as an extended regular expression."""
+    if dialect == "fixed":
+        return re.escape(pattern)
+    if dialect == "extended":
+        return pattern
+    return _SWAPPED.sub(lambda found: found[0][1:] if found[0].startswith("\\") else "\\" + found[0], pattern)
+
+
+def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
+    places: list[str] = []
+    while words and not words[0].startswith(("-", "(", "!")):
+        places.append(words.pop(0))
+    tests: set[str] = set()
+    names: list[str] = []
+    while words:
+        test = words.pop(0)
+        if test in _ACTIONS or not test.startswith("-"):
+            return None
+        if test == "-print":
+            continue
+        value = words.pop(0) if words and not _TEST.match(words[0]) else ""
+        if test in ("-name", "-iname"):
+            names.append(_name(value))
+            tests |= {"i"} if test == "-iname" else set()
+        elif (test, value) != ("-type", "f") or then:
+            tests.add(f"{test} {value}")
+    scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
+    return search_deed("name", " and ".join(sorted(names)), scope, frozenset(tests), *then)

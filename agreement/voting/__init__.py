@@ -1,0 +1,1 @@
+"""Votes of teachers at a step, and what they come to."""

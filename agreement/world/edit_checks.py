@@ -1,0 +1,85 @@
+"""Whether the edits of a call could be made on a file as far as it is known."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracemill.agreement.calls.arguments import patch_text
+from tracemill.agreement.files.edits import Change, changes_by, changes_of
+from tracemill.agreement.files.file_text import FileText
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.agents.registry import harness_for, rule_for
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.harnesses.shell.operations import join_path
+from tracemill.harnesses.shell.patches import read_patch
+from tracemill.records.message import ToolCall
+
+_NOTHING = "edit changes nothing"
+
+
+def changes_nothing(call: ToolCall, harness: str) -> bool:
+    """True where an edit puts the same text in the place of what it takes out, whatever the file."""
+    changes = changes_of(call.parsed() or {}) if _edits(call, harness) else _patch_alone(call, harness)
+    if not changes:
+        return False
+    same = [change.first is None and change.old == change.new for change in changes]
+    refused = any(here and change.times for here, change in zip(same, changes, strict=True))
+    return all(same) or refused
+
+
+def why_not_made(call: ToolCall, world: World, known: dict[str, FileText | None]) -> str | None:
+    """Why the edits of a call could not be made, as a short fixed phrase; None where they could, or where too
+    little is known. `known` has the files that the calls before it changed, and takes this one's."""
+    asked = call.parsed() or {}
+    changes = changes_of(asked) if _edits(call, world.harness) else None
+    path = _path(call, asked, world)
+    if not changes or path is None:
+        return None
+    before = state = known[path] if path in known else world.text_of(path)
+    why = None
+    for change in changes:
+        why = why or (_why_not(change, state) if state is not None else None)
+        state = state.changed((change,)) if state is not None else None
+    known[path] = state
+    if why is None and before is not None and state is not None and state.pieces == before.pieces:
+        return _NOTHING
+    return why
+
+
+def _why_not(change: Change, state: FileText) -> str | None:
+    if change.first is not None:
+        return "lines beyond the file" if _is_beyond(change, change.first, state.total) else None
+    count = state.count(change.old)
+    if change.times and (count > change.times or (state.whole and 0 < count < change.times)):
+        return "edit text not unique" if change.times == 1 else "edit text not as often as said"
+    return None
+
+
+def _is_beyond(change: Change, first: int, total: int | None) -> bool:
+    """Whether an edit begins behind the line that may follow the last; an insertion may stand behind the
+    empty line that tools count after it."""
+    inserts = change.last is not None and change.last < first
+    return total is not None and first > total + 1 + inserts
+
+
+def _edits(call: ToolCall, harness: str) -> bool:
+    rule = rule_for(harness_for(harness), call.name)
+    return rule is not None and rule.operation == Operation.EDIT and rule.reading in ("plain", "editor")
+
+
+def _path(call: ToolCall, asked: Mapping[str, Any], world: World) -> str | None:
+    rule = rule_for(harness_for(world.harness), call.name)
+    if rule is None:
+        return None
+    for name in rule.target:
+        if name in rule.paths and isinstance(asked.get(name), str) and asked[name].strip():
+            return join_path(world.cwd or "", asked[name].strip())
+    return world.open_file if rule.standing else None
+
+
+def _patch_alone(call: ToolCall, harness: str) -> Sequence[Change]:
+    """The changes of a patch that changes texts of files and nothing else."""
+    rule = rule_for(harness_for(harness), call.name)
+    files = read_patch(patch_text(call, rule)) if rule is not None and rule.reading == "patch" else ()
+    if any(each.kind != "Update" or each.moved_to is not None or not each.readable for each in files):
+        return ()
+    return [change for each in files for change in changes_by(each.hunks)]

@@ -1,0 +1,164 @@
+"""A context folded into the record its worlds share."""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from tracemill.agreement.calls.arguments import moved_line, patch_text
+from tracemill.agreement.files.edits import TEXTS, changes_by, changes_of
+from tracemill.agreement.files.file_text import Piece, numbered_piece
+from tracemill.agreement.shell_effects.command_effects import shell_deeds
+from tracemill.agreement.world.seen_text import ShownText
+from tracemill.agreement.world.world_state import Record, World
+from tracemill.harnesses.agents.registry import harness_for, rule_for
+from tracemill.harnesses.core.vocabulary import Operation, ToolRule
+from tracemill.harnesses.operations import as_tool, call_effect
+from tracemill.harnesses.shell.operations import join_path
+from tracemill.harnesses.shell.patches import read_patch
+from tracemill.harnesses.text_calls import calls_of
+from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+from tracemill.records.trace import Context, TraceState
+
+_WINDOW = re.compile(r"\[File: (.+?) \((\d+) lines? total\)\]")
+_CUT_OFF = re.compile(r"truncated|<response clipped>|\[\.\.\.\]|observation cut", re.IGNORECASE)
+_REWRITES_ALL = re.compile(
+    r"\bgit\s+(?:checkout|stash|reset|restore|apply|pull|merge|rebase|switch)\b|\bpatch\b"
+)
+_SHELL_HEAD = re.compile(
+    r"\A(?:(?:Chunk ID|Exit code|Wall time|Process exited|Original token count|Total output lines)[^\n]*\n)+"
+    r"Output:\n"
+)
+"""What Codex puts before the output of a command."""
+_LONGEST_READ = 2000
+_PART_OF = frozenset(
+    ("offset", "limit", "view_range", "line_number", "start_line", "end_line", "startLine", "endLine")
+)
+
+
+def record_of(context: Context, harness: str) -> Record:
+    """What a context shows, in one pass over its messages."""
+    record = Record(context.messages, shown=ShownText(context.messages))
+    cwds = {step.cut: step.cwd for step in context.steps}
+    for number, message in enumerate(context.messages):
+        if message.role == "assistant":
+            for call, at, result in _answered(context.messages, number, harness):
+                if not result.is_error and not result.error_kind:
+                    _note(record, call, at, result.content, cwds.get(number), harness)
+    return record
+
+
+def world_of(state: TraceState, tools: tuple[ToolSpec, ...], record: Record | None = None) -> World:
+    """The world at a step. `record` is that of the step's context, made here where none is given."""
+    harness = state.trace.harness
+    return World(
+        harness,
+        state.step.cwd,
+        tools,
+        record or record_of(state.context, harness),
+        state.step.cut,
+        state.fidelity.context == "complete",
+    )
+
+
+def _answered(
+    messages: Sequence[Message], number: int, harness: str
+) -> Iterator[tuple[ToolCall, int, Message]]:
+    """The calls of an action with what came back, and its place. An action in text is answered by the next
+    message."""
+    message = messages[number]
+    for made in calls_of(Action.of(message), harness):
+        call = as_tool(made, harness)
+        for at in range(number + 1, len(messages)):
+            answer = messages[at]
+            if answer.role == "assistant":
+                break
+            if not message.tool_calls or answer.tool_call_id == call.id:
+                yield call, at, answer
+                break
+
+
+def _note(record: Record, call: ToolCall, at: int, text: str, cwd: str | None, harness: str) -> None:
+    rule = rule_for(harness_for(harness), call.name)
+    window = _WINDOW.search(text)
+    if window:
+        record.opened.append((at, join_path(cwd or "", window[1])))
+    if rule is None:
+        return
+    if rule.reading == "shell":
+        _note_shell(record, moved_line(call.parsed() or {}, rule) or "", at, text, cwd)
+    elif rule.reading == "patch":
+        _note_patch(record, patch_text(call, rule), at, cwd)
+    else:
+        operation = call_effect(call, harness).operation
+        _note_file(record, _path(call, rule, cwd, record, at), operation, call, at, text)
+    if window and rule.standing:
+        _see(record, join_path(cwd or "", window[1]), at, numbered_piece(text), int(window[2]))
+
+
+def _path(call: ToolCall, rule: ToolRule, cwd: str | None, record: Record, at: int) -> str | None:
+    given = call.parsed() or {}
+    for name in rule.target:
+        if name in rule.paths and isinstance(given.get(name), str):
+            return join_path(cwd or "", given[name])
+    return World(record=record, cut=at).open_file if rule.standing else None
+
+
+def _note_file(
+    record: Record, path: str | None, operation: Operation, call: ToolCall, at: int, text: str
+) -> None:
+    given = call.parsed() or {}
+    if path is None:
+        return
+    events = record.files.setdefault(path, [])
+    if operation == Operation.CREATE:
+        body = next((given[n] for n in TEXTS if isinstance(given.get(n), str)), None)
+        lines = tuple(body.split("\n")) if body is not None else ()
+        events.append((at, None, (), None))
+        _see(record, path, at, Piece(1, lines) if lines else None, len(lines) or None)
+    elif operation == Operation.EDIT:
+        events.append((at, None, changes_of(given) or (), None))
+        _see(record, path, at, numbered_piece(text), None)
+    elif operation == Operation.READ:
+        asked = _PART_OF.intersection(given)
+        piece = numbered_piece(text)
+        whole = piece is not None and piece.first == 1 and not asked and not _CUT_OFF.search(text)
+        long = piece is not None and len(piece.lines) >= _LONGEST_READ
+        _see(record, path, at, piece, piece.last if piece is not None and whole and not long else None)
+
+
+def _note_patch(record: Record, patch: str, at: int, cwd: str | None) -> None:
+    for each in read_patch(patch):
+        path = join_path(cwd or "", each.path)
+        events = record.files.setdefault(path, [])
+        stays = each.kind == "Update" and each.readable and each.moved_to is None
+        events.append((at, None, changes_by(each.hunks) if stays else (), None))
+        if each.kind == "Add" and each.readable:
+            lines = each.hunks[0].new
+            _see(record, path, at, Piece(1, lines), len(lines))
+        if each.moved_to is not None:
+            record.files.setdefault(join_path(cwd or "", each.moved_to), []).append((at, None, (), None))
+
+
+def _see(record: Record, path: str, at: int, piece: Piece | None, total: int | None) -> None:
+    if piece is not None:
+        record.files.setdefault(path, []).append((at, piece, (), total))
+
+
+def _note_shell(record: Record, line: str, at: int, text: str, cwd: str | None) -> None:
+    if _REWRITES_ALL.search(line):
+        for events in record.files.values():
+            events.append((at, None, (), None))
+        return
+    deeds = shell_deeds(line, cwd, lambda path: None)
+    for deed in deeds:
+        if deed.wrote:
+            record.files.setdefault(deed.wrote, []).append((at, None, (), None))
+    work = [deed for deed in deeds if not deed.setup]
+    span = work[0].span if len(work) == 1 else None
+    if span is None or _CUT_OFF.search(text):
+        return
+    text = _SHELL_HEAD.sub("", text)
+    piece = numbered_piece(text)
+    lines = tuple(text.rstrip("\n").split("\n"))
+    shown = piece if piece is not None and len(piece.lines) >= len(lines) - 1 else Piece(span.first, lines)
+    whole = span.first == 1 and span.last is None
+    _see(record, span.path, at, shown, shown.last if whole else None)

@@ -1,0 +1,130 @@
+"""What is known at a step: working folder, text of files shown so far, names mentioned, tool schemas.
+
+A context is folded once: every message leaves its mark under its own number, so that all worlds of a
+context share one record, and those of T steps cost O(T) together.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tracemill.agreement.files.edits import Change
+from tracemill.agreement.files.file_text import FileText, Piece
+from tracemill.agreement.world.seen_text import ShownText
+from tracemill.records.message import Message, ToolSpec
+
+_WORD = re.compile(r"[A-Za-z0-9_.\-]+")
+_PART = re.compile(r"[a-z0-9]+")
+_ENDING = re.compile(r"(?:ies|es|s|y|e)$")
+
+Event = tuple[int, Piece | None, tuple[Change, ...], int | None]
+"""(message, piece seen, changes made, total): a piece, changes, or neither where the text became unknown."""
+
+
+@dataclass(slots=True)
+class Record:
+    """What a context shows, message by message. `files` holds the events of each path in their order."""
+
+    messages: Sequence[Message] = ()
+    files: dict[str, list[Event]] = field(default_factory=dict)
+    opened: list[tuple[int, str]] = field(default_factory=list)
+    shown: ShownText = field(default_factory=lambda: ShownText(()))
+    _words: dict[str, int] = field(default_factory=dict)
+    _stems: dict[str, int] = field(default_factory=dict)
+    _counted: int = 0
+    _replayed: dict[str, tuple[int, FileText | None]] = field(default_factory=dict)
+
+    def first_shown(self, word: str) -> int | None:
+        """Number of the first message with the word (a file name, say), None where none has it."""
+        self._count()
+        return self._words.get(word)
+
+    def stem_shown(self, stem: str) -> int | None:
+        """Number of the first message with a word of that stem in lower case."""
+        self._count()
+        return self._stems.get(stem)
+
+    def text_of(self, path: str, cut: int) -> FileText | None:
+        """A file as the first `cut` messages leave it; None where nothing of it is known."""
+        events = self.files.get(path)
+        if not events:
+            return None
+        wanted = bisect_left(events, cut, key=lambda event: event[0])
+        done, state = self._replayed.get(path, (0, None))
+        if done > wanted:
+            done, state = 0, None
+        for event in events[done:wanted]:
+            state = _after(state, event)
+        self._replayed[path] = (wanted, state)
+        return state
+
+    def _count(self) -> None:
+        for number in range(self._counted, len(self.messages)):
+            message = self.messages[number]
+            texts = [message.content, *(call.arguments for call in message.tool_calls)]
+            for text in texts:
+                self._add(text, number)
+        self._counted = len(self.messages)
+
+    def _add(self, text: str, number: int) -> None:
+        for word in set(_WORD.findall(text)):
+            name = word.strip(".")
+            if name not in self._words:
+                self._words[name] = number
+                for part in _PART.findall(name.lower()):
+                    self._stems.setdefault(_ENDING.sub("", part), number)
+
+
+def _after(state: FileText | None, event: Event) -> FileText | None:
+    _, piece, changes, total = event
+    if piece is not None:
+        return (state or FileText()).seen(piece, total)
+    return state.changed(changes) if state is not None and changes else None
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is known before one step: the first `cut` messages of a record, the working folder there, the
+    harness and the tools offered. With `complete` False more may have been shown than is recorded. `after`
+    holds files that calls of the same action made or changed before."""
+
+    harness: str = ""
+    cwd: str | None = None
+    tools: tuple[ToolSpec, ...] = ()
+    record: Record = field(default_factory=Record, compare=False)
+    cut: int = 0
+    complete: bool = True
+    after: Mapping[str, FileText | None] = field(default_factory=dict)
+
+    def text_of(self, path: str) -> FileText | None:
+        """What is known of a file's text."""
+        if path in self.after:
+            return self.after[path]
+        return self.record.text_of(path, self.cut)
+
+    def total_of(self, path: str) -> int | None:
+        """The number of lines of a file, None where unknown."""
+        known = self.text_of(path)
+        return known.total if known is not None else None
+
+    @property
+    def open_file(self) -> str | None:
+        """The file that is open, in harnesses where one is."""
+        at = bisect_left(self.record.opened, self.cut, key=lambda each: each[0])
+        return self.record.opened[at - 1][1] if at else None
+
+    def mentions(self, path: str) -> bool:
+        """True where each word of the file name of a path was shown, or the path names no file of its own."""
+        words = (word.strip(".") for word in _WORD.findall(path.rstrip("/").rsplit("/", 1)[-1]))
+        shown = (self.record.first_shown(word) for word in words if word)
+        return all(first is not None and first < self.cut for first in shown)
+
+    def knows(self, names: Iterable[str]) -> bool:
+        """True where every part of every name was shown, endings apart (`dog_kennels`: dog, kennel)."""
+        stems = (_ENDING.sub("", part) for name in names for part in _PART.findall(name.lower()))
+        return all((first := self.record.stem_shown(stem)) is not None and first < self.cut for stem in stems)
+
+    def holds(self, text: str) -> bool:
+        """True where a text stands in what was shown, as lines of a file would."""
+        return self.record.shown.holds(text, self.cut)

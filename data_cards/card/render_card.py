@@ -1,0 +1,135 @@
+"""The dataset card: a YAML head the Hub reads, and a page people read, from `card.md.jinja`."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import yaml
+
+from tracemill.data_cards.card.tallies import Tallies
+from tracemill.data_cards.model.columns import features_of, has_json
+from tracemill.data_cards.model.manifest import Manifest, TableEntry
+from tracemill.data_cards.model.release_spec import ReleaseSpec
+from tracemill.records.errors import ReleaseError
+
+TEMPLATE = Path(__file__).with_name("card.md.jinja")
+# Sizes as the Hub names them: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
+_SIZES = (
+    (10**3, "n<1K"),
+    (10**4, "1K<n<10K"),
+    (10**5, "10K<n<100K"),
+    (10**6, "100K<n<1M"),
+    (10**7, "1M<n<10M"),
+)
+# Licence identifiers of the Hub that recorded sessions come with; others become `other`.
+_LICENCES = (
+    "apache-2.0",
+    "mit",
+    "cc-by-4.0",
+    "cc-by-sa-4.0",
+    "cc0-1.0",
+    "odc-by",
+    "bsd-3-clause",
+    "cc-by-nc-4.0",
+)
+
+CONFIGS_HOLD = {
+    "dpo": "one row a preference pair (TRL's `DPOTrainer`)",
+    "dpo_json": "`dpo` with `tool_calls` and `tools` as JSON texts, for `datasets` before 4.7",
+    "sft": "`prompt` and the chosen side as `completion` (`SFTTrainer`)",
+    "kto": "each side of a pair with its `label`, true where it is the chosen one (`KTOTrainer`); a side of "
+    "two pairs of a step stands once",
+    "prm": "runs of judged steps as text, `completions` with `labels` (TRL's stepwise supervision, "
+    "`PRMTrainer` up to TRL 1.13), and each chosen action as one right step",
+    "hints": "`prompt` and what one who knows better would be told there as `privileged_context` "
+    "(`SDPOTrainer`, `SDFTTrainer`)",
+    "soft": "the votes at a step as a distribution over actions: `completions` with `weights`; `agreed` "
+    "marks those that the pair of the step rests on",
+    "votes": "one row a teacher's vote, also those that did not count",
+    "dropped": "one row a pair that was dropped, with operator, reason and value",
+}
+"""What the card says of each config."""
+
+
+def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
+    """The text of README.md. Raises ReleaseError where the template asks for what is not there."""
+    environment = jinja2.Environment(
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters.update(cell=_cell, usd=_usd, share=_share)
+    head = yaml.safe_dump(card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
+    try:
+        template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
+        return template.render(head=head, spec=spec, m=manifest, t=tallies, configs=CONFIGS_HOLD)
+    except jinja2.TemplateError as error:
+        raise ReleaseError(f"the card cannot be rendered ({error})") from error
+
+
+def card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
+    """The YAML head: licence, tags, size, the configs and where they lie, their features."""
+    head: dict[str, Any] = {"pretty_name": spec.pretty_name or spec.name}
+    if spec.language:
+        head["language"] = list(spec.language)
+    head |= _licence(manifest.sources)
+    head["annotations_creators"] = ["machine-generated"]
+    head["task_categories"] = ["text-generation"]
+    head["size_categories"] = [_size(manifest.rows)]
+    head["tags"] = _tags(manifest)
+    head["configs"] = [_config(name, entry) for name, entry in manifest.tables.items()]
+    head["dataset_info"] = [_info(name, manifest) for name in manifest.tables]
+    return head
+
+
+def _licence(sources: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
+    found = {licence.lower() for licences in sources.values() for licence in licences}
+    if found == {"unknown"}:
+        return {"license": "unknown"}
+    if len(found) == 1 and found <= set(_LICENCES):
+        return {"license": found.pop()}
+    return {"license": "other", "license_name": "by-source", "license_link": "README.md"}
+
+
+def _tags(manifest: Manifest) -> list[str]:
+    tags = ["tracemill", "preference", "dpo", "trl", "coding-agent", "tool-calling", "format:parquet"]
+    return tags if manifest.simulated == "none" else [*tags, "simulated"]
+
+
+def _size(rows: int) -> str:
+    return next((name for limit, name in _SIZES if rows < limit), "n>10M")
+
+
+def _config(name: str, entry: TableEntry) -> dict[str, Any]:
+    config: dict[str, Any] = {"config_name": name}
+    if name == "dpo":
+        config["default"] = True
+    return {**config, "data_files": [{"split": split, "path": e.path} for split, e in entry.splits.items()]}
+
+
+def _info(name: str, manifest: Manifest) -> dict[str, Any]:
+    """Sizes of a config, and its features where they have no JSON column: `datasets` before 4.7 opens no
+    config at all where the head names one, and the Parquet file says it too."""
+    entry = manifest.tables[name]
+    features = {} if has_json(name) else {"features": features_of(name)._to_yaml_list()}
+    return {
+        "config_name": name,
+        **features,
+        "splits": [
+            {"name": split, "num_bytes": each.memory_bytes, "num_examples": each.rows}
+            for split, each in entry.splits.items()
+        ],
+        "download_size": entry.file_bytes,
+        "dataset_size": entry.memory_bytes,
+    }
+
+
+def _cell(value: object) -> str:
+    return " ".join(str(value).replace("|", "\\|").split()) or " "
+
+
+def _usd(value: float) -> str:
+    return f"${value:,.2f}" if value >= 1 or value == 0 else f"${value:.4f}"
+
+
+def _share(part: float, whole: float = 1.0) -> str:
+    return f"{part / whole:.1%}" if whole else "0.0%"

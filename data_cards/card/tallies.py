@@ -1,0 +1,67 @@
+"""What is counted while rows go by, for the card and the manifest."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tracemill.data_cards.card.style_probe import StyleSample
+from tracemill.data_cards.model.vendor_terms import restriction_of
+from tracemill.records.pair import DroppedPair, NormalizedDPOPair, Vote
+
+
+@dataclass(slots=True)
+class Tallies:
+    """Counts over one pass of the rows; `lengths` are tokens whole and at the least. Keys of two parts are
+    joined where the card prints them."""
+
+    rows: int = 0
+    lengths: list[tuple[int, int]] = field(default_factory=list)
+    simulated: int = 0
+    stated_cost_usd: float = 0.0
+    chosen_chars: int = 0
+    rejected_chars: int = 0
+    style: StyleSample = field(default_factory=StyleSample)
+    label_sources: Counter[str] = field(default_factory=Counter)
+    cuts: Counter[str] = field(default_factory=Counter)
+    verified: Counter[str] = field(default_factory=Counter)
+    presentations: Counter[str] = field(default_factory=Counter)
+    harnesses: Counter[str] = field(default_factory=Counter)
+    student_models: Counter[str] = field(default_factory=Counter)
+    restricted: Counter[str] = field(default_factory=Counter)
+    agreeing: Counter[int] = field(default_factory=Counter)
+    operations: Counter[tuple[str, str]] = field(default_factory=Counter)
+    licences: Counter[tuple[str, str]] = field(default_factory=Counter)
+    dropped: Counter[tuple[str, str]] = field(default_factory=Counter)
+    votes: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def keep(self, kept: NormalizedDPOPair) -> None:
+        """Count a kept pair."""
+        pair = kept.pair
+        self.rows += 1
+        self.simulated += pair.simulated
+        self.stated_cost_usd += pair.cost_usd
+        self.chosen_chars += len(kept.chosen_text)
+        if kept.length is not None:
+            self.lengths.append((kept.length.whole, kept.length.least))
+            self.cuts[kept.length.cut or "whole"] += 1
+        self.rejected_chars += len(kept.rejected_text)
+        self.style.keep(kept)
+        self.label_sources[pair.label_source] += 1
+        self.verified[pair.verified] += 1
+        self.presentations[pair.presentation or "unknown"] += 1
+        self.harnesses[pair.harness] += 1
+        self.student_models[pair.student_model or "unknown"] += 1
+        if said := restriction_of(pair.student_family, pair.student_model or ""):
+            self.restricted[said] += 1
+        self.operations[pair.rejected_operation, pair.chosen_operation] += 1
+        self.licences[pair.source, pair.licence or "unknown"] += 1
+        if pair.label_source == "teachers":
+            self.agreeing[pair.n_teachers_agreeing] += 1
+
+    def drop(self, dropped: DroppedPair) -> None:
+        """Count a dropped pair."""
+        self.dropped[dropped.operator, dropped.reason] += 1
+
+    def vote(self, vote: Vote) -> None:
+        """Count a vote under its teacher: agreeing, other, or why it does not count."""
+        kind = ("agreeing" if vote.agrees else "other") if vote.counted else "not counted"
+        self.votes[vote.teacher, kind] += 1

@@ -1,0 +1,1 @@
+"""What a release is: specification, manifest, versions, drift, audit."""

@@ -1,0 +1,132 @@
+"""An audit of a release: a random sample of its pairs that somebody judged, and the precision it shows."""
+
+import math
+import random
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tracemill.records.errors import ReleaseError
+from tracemill.records.identity import digest
+from tracemill.records.storage.atomic_files import writing
+
+AUDIT = "audit.json"
+SAMPLE = 50
+Z_95 = 1.959964
+"""The 97.5 % quantile of the normal distribution."""
+Verdict = Literal["accept", "reject"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Audit(_Frozen):
+    """The sample of a release, in the order in which it is judged, and the verdicts so far, by pair.
+
+    `content_fingerprint` is that of the release: an audit of other rows says nothing of these.
+    """
+
+    schema_version: Literal[1] = 1
+    content_fingerprint: str
+    seed: int
+    pair_ids: tuple[str, ...]
+    verdicts: dict[str, Verdict] = {}
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the whole audit: with one more verdict it is another one."""
+        return digest("audit", self.model_dump_json(), size=8)
+
+    @property
+    def left(self) -> list[str]:
+        """The pairs that nobody judged yet."""
+        return [name for name in self.pair_ids if name not in self.verdicts]
+
+    def with_verdict(self, pair_id: str, verdict: Verdict) -> "Audit":
+        """The audit with one more pair judged."""
+        return self.model_copy(update={"verdicts": {**self.verdicts, pair_id: verdict}})
+
+    def without(self, pair_id: str) -> "Audit":
+        """The audit with the verdict on one pair taken back."""
+        rest = {name: verdict for name, verdict in self.verdicts.items() if name != pair_id}
+        return self.model_copy(update={"verdicts": rest})
+
+    def precision(self, rows: int) -> "Precision | None":
+        """The share of accepted pairs, with its interval; None where nothing was judged. `rows` are those of
+        the release: with all of them judged there is nothing left to estimate."""
+        judged = len(self.verdicts)
+        if not judged:
+            return None
+        accepted = sum(verdict == "accept" for verdict in self.verdicts.values())
+        low, high = wilson(accepted, judged) if judged < rows else (accepted / judged,) * 2
+        return Precision(
+            judged=judged,
+            accepted=accepted,
+            sample=len(self.pair_ids),
+            seed=self.seed,
+            precision=accepted / judged,
+            low=low,
+            high=high,
+        )
+
+
+class Precision(_Frozen):
+    """The share of judged pairs that were accepted, with its 95 % interval."""
+
+    judged: int
+    accepted: int
+    sample: int
+    seed: int
+    precision: Annotated[float, Field(ge=0, le=1)]
+    low: float
+    high: float
+
+    def sentence(self) -> str:
+        """The figure in words."""
+        open_ = "" if self.judged == self.sample else f", {self.sample - self.judged} of the sample left"
+        return (
+            f"{self.accepted} of {self.judged} pairs accepted: precision {self.precision:.2f}"
+            f" (95 %: {self.low:.2f} to {self.high:.2f}; seed {self.seed}{open_})"
+        )
+
+
+def wilson(accepted: int, judged: int, z: float = Z_95) -> tuple[float, float]:
+    """The score interval of a share (Wilson 1927, J. Am. Stat. Assoc. 22, 209-212)."""
+    share, square = accepted / judged, z * z / judged
+    middle = (share + square / 2) / (1 + square)
+    half = z / (1 + square) * math.sqrt(share * (1 - share) / judged + square / (4 * judged))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def draw(pair_ids: list[str], fingerprint: str, seed: int, size: int = SAMPLE) -> Audit:
+    """A sample of `size` pairs, all where there are fewer; the same pairs and seed, the same sample in the
+    same order."""
+    chosen = random.Random(seed).sample(sorted(pair_ids), min(size, len(pair_ids)))
+    return Audit(content_fingerprint=fingerprint, seed=seed, pair_ids=tuple(chosen))
+
+
+def read_audit(folder: Path, fingerprint: str) -> Audit | None:
+    """The audit of a release; None where there is none. Raises ReleaseError where it cannot be read or is of
+    other rows."""
+    path = folder / AUDIT
+    try:
+        audit = Audit.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValidationError) as error:
+        raise ReleaseError(
+            f"{path} cannot be read", "an audit made by tracemill", "move it away to begin anew"
+        ) from error
+    if audit.content_fingerprint != fingerprint:
+        raise ReleaseError(
+            f"{path} is of other rows", "an audit of this release", "move it away to begin anew"
+        )
+    return audit
+
+
+def write_audit(folder: Path, audit: Audit) -> None:
+    """Keeps the audit with the release."""
+    with writing(folder / AUDIT) as temporary:
+        temporary.write_text(audit.model_dump_json(indent=2) + "\n", encoding="utf-8")

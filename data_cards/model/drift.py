@@ -1,0 +1,83 @@
+"""Figures of a release beside those of another: what moved, and whether too far."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemill.data_cards.model.drift_bounds import DriftBounds
+from tracemill.data_cards.model.manifest import Published
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a release is judged by beside the last: shares of (rejected, chosen) operations, the share of
+    counted votes that agree, USD a pair, and characters chosen for each rejected; None where unknown."""
+
+    rows: int
+    operations: dict[str, float]
+    agreement: float | None
+    usd_per_pair: float
+    length_ratio: float | None
+
+    @classmethod
+    def of(cls, manifest: Published) -> "Figures":
+        """Those of a manifest."""
+        agreeing = sum(votes.get("agreeing", 0) for votes in manifest.votes.values())
+        counted = agreeing + sum(votes.get("other", 0) for votes in manifest.votes.values())
+        rows = sum(manifest.operations.values())
+        return cls(
+            manifest.rows,
+            {name: n / rows for name, n in manifest.operations.items()} if rows else {},
+            agreeing / counted if counted else None,
+            manifest.usd_per_pair,
+            manifest.chosen_chars / manifest.rejected_chars if manifest.rejected_chars else None,
+        )
+
+
+def drifts(old: Figures, new: Figures, bounds: DriftBounds) -> list[str]:
+    """A line for each figure that moved beyond its bound."""
+    names = old.operations.keys() | new.operations.keys()
+    moved = sum(abs(old.operations.get(n, 0.0) - new.operations.get(n, 0.0)) for n in names) / 2
+    lines = []
+    if moved > bounds.operations:
+        lines.append(f"operations: {moved:.0%} of the rows are of others (at most {bounds.operations:.0%})")
+    if old.agreement is not None and new.agreement is not None:
+        apart = abs(old.agreement - new.agreement)
+        said = f"agreement: {old.agreement:.2f} to {new.agreement:.2f} (at most {bounds.agreement} apart)"
+        lines += [said] if apart > bounds.agreement else []
+    if _times(old.usd_per_pair, new.usd_per_pair) > bounds.usd_per_pair:
+        lines.append(
+            f"USD a pair: {old.usd_per_pair:.4f} to {new.usd_per_pair:.4f}"
+            f" (at most {bounds.usd_per_pair} times)"
+        )
+    if _times(old.length_ratio, new.length_ratio) > bounds.length_ratio:
+        lines.append(
+            f"length of chosen by rejected: {old.length_ratio:.2f} to {new.length_ratio:.2f}"
+            f" (at most {bounds.length_ratio} times)"
+        )
+    return lines
+
+
+def _times(old: float | None, new: float | None) -> float:
+    """How many times the one is the other, 1 where either is unknown or free."""
+    return max(old / new, new / old) if old and new else 1.0
+
+
+def figure_changes(old: Figures, new: Figures) -> Sequence[tuple[str, str, str]]:
+    """Figures that differ: name, before, after."""
+    pairs: list[tuple[str, Any, Any, str]] = [
+        ("rows", old.rows, new.rows, ","),
+        ("agreement", old.agreement, new.agreement, ".3f"),
+        ("USD a pair", old.usd_per_pair, new.usd_per_pair, ".4f"),
+        ("length of chosen by rejected", old.length_ratio, new.length_ratio, ".3f"),
+    ]
+    for name in sorted(old.operations.keys() | new.operations.keys()):
+        pairs.append(
+            (f"share of {name}", old.operations.get(name, 0.0), new.operations.get(name, 0.0), ".1%")
+        )
+    said = ((name, _said(before, form), _said(after, form)) for name, before, after, form in pairs)
+    return [line for line in said if line[1] != line[2]]
+
+
+def _said(value: float | None, form: str) -> str:
+    return "not known" if value is None else format(value, form)

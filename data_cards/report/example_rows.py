@@ -1,0 +1,231 @@
+"""The pairs a report shows, cut so that the page stays small.
+
+Every pair comes with a short text of each side; evenly spread ones come with a long one as far as the room
+lasts. What is left out is said in `Browsed`.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracemill.data_cards.model.manifest import Manifest
+from tracemill.data_cards.report.figures import table_files, table_rows
+from tracemill.records.message import render_arguments
+from tracemill.records.placeholders import LONGEST, beginning, ending
+from tracemill.records.printable import printable, printable_lines
+
+MOST_PAIRS = 5000
+ROOM_BYTES = 2_700_000
+"""Bytes of JSON that all pairs together may take."""
+LONG = (900, 1400)
+"""Characters of the context's tail and of each side, of a pair that is shown at length."""
+SHORTEST = (60, 70)
+_LADDER = (LONG, (500, 700), (280, 360), (160, 200), (90, 110), SHORTEST)
+_LINE = 160
+"""Characters of a name or reason."""
+_TAIL_MESSAGES = 3
+_GROUPS = 48
+"""Row groups that are read at most: a release may hold gigabytes of prompts."""
+_COLUMNS = (
+    "pair_id",
+    "label_source",
+    "verified",
+    "chosen_operation",
+    "rejected_operation",
+    "student_model",
+    "source",
+    "repository",
+    "instance_id",
+    "evidence",
+    "simulated",
+    "cost_usd",
+    "chosen_wire",
+    "rejected_wire",
+)
+_VOTE_COLUMNS = ("pair_id", "teacher", "counted", "agrees", "reason", "operation")
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Browsed:
+    """Rows for the page, and in words what of the release they leave out."""
+
+    rows: list[Row]
+    statement: str
+
+
+def browse(folder: Path, manifest: Manifest, room_bytes: int = ROOM_BYTES) -> Browsed:
+    """The pairs of a release as the page embeds them, in the order of the release."""
+    full = list(_full_rows(folder, manifest, _votes(folder)))
+    short, rows, size = SHORTEST, [], 0
+    for short in _LADDER:
+        rows = [_cut(row, *short) for row in full]
+        if (size := sum(map(_size, rows))) <= room_bytes:
+            break
+    size -= _drop_last(rows, size - room_bytes)
+    long = len(rows) if short == LONG else _lengthen(full, rows, room_bytes - size)
+    return Browsed(rows, _statement(manifest.rows, rows, long, short))
+
+
+def _drop_last(rows: list[Row], excess: int) -> int:
+    """Drop rows from the end until so many bytes are gone, or none is left; gives the bytes."""
+    gone = 0
+    while rows and gone < excess:
+        gone += _size(rows.pop())
+    return gone
+
+
+def _lengthen(full: Sequence[Row], rows: list[Row], room_bytes: int) -> int:
+    """Put evenly spread rows at length, as many as there is room for; gives their number."""
+    mean = max(1, sum(_size(_cut(row, *LONG)) for row in full[::97]) // max(1, len(full[::97])))
+    step = max(1, len(rows) * mean // max(1, room_bytes))
+    done = 0
+    for at in range(0, len(rows), step):
+        longer = _cut(full[at], *LONG)
+        room_bytes -= _size(longer) - _size(rows[at])
+        if room_bytes < 0:
+            break
+        rows[at] = longer
+        done += 1
+    return done
+
+
+def _statement(of: int, rows: Sequence[Row], long: int, short: tuple[int, int]) -> str:
+    shown = len(rows)
+    said = f"All {of:,} pairs" if shown == of else f"{shown:,} of {of:,} pairs, evenly spread,"
+    if not any(row["cut"] for row in rows):
+        said += ", their sides in full, with the end of what was shown before"
+    elif long == shown:
+        said += f" with up to {LONG[1]:,} characters of a side and {LONG[0]:,} of what was shown before"
+    else:
+        said += (
+            f": {long:,} with up to {LONG[1]:,} characters of a side, the others with {short[1]:,}"
+            f" of a side and {short[0]:,} of what was shown before"
+        )
+    return f"{said}. Everything is in the tables `dpo` and `votes`."
+
+
+def _size(row: Row) -> int:
+    return len(embedded(row).encode()) + 1
+
+
+def embedded(value: object) -> str:
+    """A value as JSON that may stand inside a script element: it holds no `<`, so that no text can end the
+    element or begin a comment (https://html.spec.whatwg.org/multipage/scripting.html, restrictions)."""
+    return orjson.dumps(value).decode().replace("<", "\\u003c")
+
+
+def _full_rows(folder: Path, manifest: Manifest, votes: Mapping[str, list[list[Any]]]) -> Iterator[Row]:
+    """Rows at the greatest length, at most `MOST_PAIRS`, from evenly spread row groups."""
+    share = 1.0
+    groups = [(path, at) for path in table_files(folder, "dpo") for at in range(_groups_in(path))]
+    if manifest.rows > MOST_PAIRS:
+        groups = groups[:: -(-len(groups) // _GROUPS)]
+        share = min(1.0, MOST_PAIRS / sum(pq.read_metadata(p).row_group(at).num_rows for p, at in groups))
+    for path, at in groups:
+        with pq.ParquetFile(path) as table:
+            rows = table.metadata.row_group(at).num_rows
+            taken = sorted({int(k / share) for k in range(round(rows * share))} - {rows})
+            yield from _group_rows(table, at, taken, votes)
+
+
+def pair_rows(folder: Path, pair_ids: Sequence[str]) -> dict[str, Row]:
+    """These pairs of a release at the greatest length, by their ids."""
+    votes, wanted, found = _votes(folder), set(pair_ids), dict[str, Row]()
+    for path in table_files(folder, "dpo"):
+        with pq.ParquetFile(path) as table:
+            for at in range(table.num_row_groups):
+                names = table.read_row_group(at, columns=["pair_id"])["pair_id"].to_pylist()
+                taken = [row for row, name in enumerate(names) if name in wanted]
+                if taken:
+                    found |= {row["id"]: row for row in _group_rows(table, at, taken, votes)}
+    return found
+
+
+def _groups_in(path: Path) -> int:
+    return pq.read_metadata(path).num_row_groups
+
+
+def _group_rows(
+    table: pq.ParquetFile, at: int, taken: Sequence[int], votes: Mapping[str, list[list[Any]]]
+) -> Iterator[Row]:
+    group = table.read_row_group(at, columns=[*_COLUMNS, "prompt"])
+    chosen = group.select(_COLUMNS).take(taken)
+    tails = _tails(group["prompt"].combine_chunks(), taken)
+    for row, tail in zip(chosen.to_pylist(), tails, strict=True):
+        yield _full_row(row, tail, votes.get(row["pair_id"], []))
+
+
+def _tails(prompts: pa.ListArray, taken: Sequence[int]) -> Iterator[list[Row]]:
+    """The last messages of these prompts alone: the whole ones would be gigabytes of Python objects."""
+    offsets, messages = prompts.offsets, prompts.values
+    for at in taken:
+        start, end = offsets[at].as_py(), offsets[at + 1].as_py()
+        first = max(start, end - _TAIL_MESSAGES)
+        yield messages.slice(first, end - first).to_pylist()
+
+
+def _full_row(row: Row, tail: Sequence[Row], votes: list[list[Any]]) -> Row:
+    context = "\n\n".join(f"[{message['role']}] {_turn([message], LONG[0])}" for message in tail)
+    return {
+        "id": row["pair_id"],
+        "s": row["label_source"],
+        "v": row["verified"],
+        "c": row["chosen_operation"],
+        "r": row["rejected_operation"],
+        "m": _line(row["student_model"]),
+        "p": _line(row["repository"] or row["instance_id"] or row["source"]),
+        "why": _line(row["evidence"]),
+        "usd": round(row["cost_usd"], 6),
+        "sim": row["simulated"],
+        "votes": votes,
+        "ctx": context,
+        "ch": _turn(json.loads(row["chosen_wire"]), LONG[1]),
+        "rj": _turn(json.loads(row["rejected_wire"]), LONG[1]),
+    }
+
+
+def _line(text: str | None) -> str:
+    line = " ".join((text or "unknown").split())
+    return printable(line if len(line) <= _LINE else f"{beginning(line, _LINE - 3)}...", _LINE)
+
+
+def _turn(messages: Sequence[Mapping[str, Any]], most: int) -> str:
+    """The flat text of a turn, with signs that hide or turn text around written as escapes; at least `most`
+    characters of it where it has them."""
+    parts: list[str] = []
+    for message in messages:
+        if (message.get("content") or "").strip():
+            parts.append(message["content"].strip())
+        for call in message.get("tool_calls") or ():
+            function = (json.loads(call) if isinstance(call, str) else call)["function"]
+            given = function["arguments"]
+            text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            parts.append(f"{function['name']} {render_arguments(text)}".strip())
+    text = "\n".join(parts)
+    most += LONGEST
+    return printable_lines(beginning(text, most), most)
+
+
+def _cut(row: Row, context: int, side: int) -> Row:
+    """The row with its texts cut; of the context the end is kept. `cut` names what was cut, by letter."""
+    cut = ("c" if len(row["ch"]) > side else "") + ("r" if len(row["rj"]) > side else "")
+    tail = row["ctx"] if len(row["ctx"]) <= context else "\u2026 " + ending(row["ctx"], context)
+    return row | {"ctx": tail, "ch": beginning(row["ch"], side), "rj": beginning(row["rj"], side), "cut": cut}
+
+
+def _votes(folder: Path) -> dict[str, list[list[Any]]]:
+    """By pair what each teacher voted: name, `+` where it supports, `-` where not, else why it has no vote,
+    and the class of its operation."""
+    found: dict[str, list[list[Any]]] = {}
+    for row in table_rows(folder, "votes", _VOTE_COLUMNS):
+        if row["pair_id"] is not None:
+            mark = ("+" if row["agrees"] else "-") if row["counted"] else _line(row["reason"])
+            found.setdefault(row["pair_id"], []).append([_line(row["teacher"]), mark, row["operation"]])
+    return found

@@ -1,0 +1,1 @@
+"""Rows to Parquet tables, splits and views of a release."""

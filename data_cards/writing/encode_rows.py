@@ -1,0 +1,156 @@
+"""Pairs, votes and dropped pairs as rows of a release."""
+
+import json
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from tracemill.data_cards.model.columns import PAIR_COLUMNS
+from tracemill.records.identity import StepId
+from tracemill.records.message import Message, ToolCall, ToolSpec
+from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes, Vote
+
+T = TypeVar("T")
+_CACHED = 20_000
+Row = dict[str, Any]
+
+
+class RowEncoder:
+    """Turns pairs into rows. The steps of a context share their messages, so each message is encoded
+    once as long as it is remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[object, Any]] = {}
+
+    def dpo_row(self, kept: NormalizedDPOPair) -> Row:
+        """The training row of a pair, its state written out."""
+        pair = kept.pair
+        agreeing = sorted({vote.teacher for vote in pair.votes if vote.counted and vote.agrees})
+        return {
+            "prompt": self.messages(pair.state_messages),
+            "chosen": self.messages(pair.chosen),
+            "rejected": self.messages(pair.rejected),
+            "tools": self.tools(pair.tools),
+            **pair_columns(pair),
+            "n_teachers_agreeing": pair.n_teachers_agreeing,
+            "simulated": pair.simulated,
+            "cost_usd": pair.cost_usd,
+            "chosen_chars": len(kept.chosen_text),
+            "rejected_chars": len(kept.rejected_text),
+            "n_tokens": kept.length.tokens if kept.length else None,
+            "n_tokens_whole": kept.length.whole if kept.length else None,
+            "cut": kept.length.cut if kept.length else None,
+            "recipe": kept.recipe,
+            "chosen_wire": _wire(pair.chosen),
+            "rejected_wire": _wire(pair.rejected),
+            "families": list(pair.families),
+            "teachers": agreeing,
+        }
+
+    def dropped_row(self, dropped: DroppedPair) -> Row:
+        """A dropped pair, without its state."""
+        return {
+            **pair_columns(dropped.pair),
+            "operator": dropped.operator,
+            "reason": dropped.reason,
+            "value": clean(dropped.value),
+            "simulated": dropped.pair.simulated,
+            "chosen_text": clean(dropped.chosen_text),
+            "rejected_text": clean(dropped.rejected_text),
+            "chosen": self.messages(dropped.pair.chosen),
+            "rejected": self.messages(dropped.pair.rejected),
+        }
+
+    def messages(self, messages: Sequence[Message]) -> list[Row]:
+        """Messages as rows: what a message does not have is None."""
+        return [self.remembered(message, message_row) for message in messages]
+
+    def tools(self, tools: tuple[ToolSpec, ...]) -> list[str]:
+        """Tools as JSON texts."""
+        return self.remembered(tools, _tools)
+
+    def remembered(self, value: T, encode: Callable[[T], Any]) -> Any:
+        """What `encode` makes of a value; made once as long as it is remembered."""
+        known = self._known.get((id(value), encode))
+        if known is None:
+            if len(self._known) >= _CACHED:
+                self._known.clear()
+            known = self._known[id(value), encode] = (
+                value,
+                encode(value),
+            )  # the value is held, so its id stays its own
+        return known[1]
+
+
+def vote_rows(pair: DPOPair, verdict: str) -> Iterator[Row]:
+    """The votes of a pair, one row each."""
+    for vote in pair.votes:
+        yield _vote(vote, pair.step_id, pair.pair_id, verdict, pair.label_source, pair.simulated)
+
+
+def other_vote_rows(step: StepVotes) -> Iterator[Row]:
+    """The votes of a step without a pair, one row each."""
+    for vote in step.votes:
+        yield _vote(vote, step.step_id, None, step.verdict, "teachers", step.simulated)
+
+
+def arguments_value(arguments: str) -> Any:
+    """Arguments as TRL and chat templates take them: the object, where the string is one and comes back
+    the same through the JSON reader of `datasets`; the string itself where not."""
+    from datasets.utils.json import ujson_loads
+
+    try:
+        value = json.loads(arguments)
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        same = isinstance(value, dict) and _dumped(ujson_loads(text)) == text
+    except (ValueError, RecursionError):
+        return arguments
+    return value if same else arguments
+
+
+def clean(text: str) -> str:
+    """The text with lone surrogates replaced, which no Parquet file can hold."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def message_row(message: Message) -> Row:
+    """A message as a row."""
+    return {
+        "role": message.role,
+        "content": clean(message.content),
+        "tool_calls": [_call(call) for call in message.tool_calls] or None,
+        "tool_call_id": message.tool_call_id,
+        "name": message.name,
+    }
+
+
+def _call(call: ToolCall) -> str:
+    function = {"name": call.name, "arguments": arguments_value(clean(call.arguments))}
+    return clean(_dumped({"id": call.id, "type": "function", "function": function}))
+
+
+def _tools(tools: tuple[ToolSpec, ...]) -> list[str]:
+    return [clean(_dumped(tool.to_wire())) for tool in tools]
+
+
+def _wire(messages: Sequence[Message]) -> str:
+    return json.dumps([message.to_wire() for message in messages])
+
+
+def pair_columns(pair: DPOPair) -> Row:
+    """What every row of a pair says of it."""
+    row = {name: getattr(pair, name) for name in PAIR_COLUMNS if name != "trace_id"}
+    row["trace_id"] = StepId.parse(pair.step_id).trace_id
+    return {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
+
+
+def _vote(
+    vote: Vote, step_id: str, pair_id: str | None, verdict: str, label_source: str, simulated: bool
+) -> Row:
+    row = {name: clean(value) if isinstance(value, str) else value for name, value in asdict(vote).items()}
+    of_step = {"step_id": step_id, "pair_id": pair_id, "verdict": verdict, "label_source": label_source}
+    return {**row, **of_step, "simulated": simulated}

@@ -1,0 +1,170 @@
+"""Rows of the views: what pairs and votes say, in the form of other trainers."""
+
+from collections.abc import Iterator, Sequence
+
+from tracemill.data_cards.model.columns import ORIGIN_COLUMNS
+from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, clean, message_row, pair_columns
+from tracemill.records.message import Message, render_turn
+from tracemill.records.pair import DPOPair, NormalizedDPOPair
+from tracemill.records.placeholders import beginning, ending
+from tracemill.records.views import Origin, SoftStep, StepRun
+
+ERROR_CHARS = 2000
+_AGENT = "[assistant]\n"
+_QUESTION = "What do you do next?"
+_BETTER = {
+    "teachers": "{n} models agree that this is the better action here:",
+    "hindsight": "This mended it later:",
+    "siblings": "A run that solved the task did this instead:",
+}
+_ALIKE = "{n} models would do this here, or something of the same intent:"
+_ALONE = "A model would do this here:"
+_DONE, _FAILED = "What was done here:", "It failed:"
+WRITTEN = (_QUESTION, *_BETTER.values(), _ALIKE, _ALONE, _DONE, _FAILED, "characters")
+"""What is said in these rows that no session says."""
+
+
+def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> Iterator[Row]:
+    """The rows of a pair in the view `dpo_json`, `sft`, `kto`, `prm` or `hints`; `soft` has none."""
+    pair = kept.pair
+    if view == "prm":
+        yield _better_row(encoder, kept)
+    elif view == "dpo_json":
+        yield _plain_row(encoder, kept)
+    elif view != "soft":
+        base = {"tools": encoder.tools(pair.tools), **pair_columns(pair), "simulated": pair.simulated}
+        if view == "hints":
+            yield {**base, "prompt": _one_turn(encoder, pair), "privileged_context": clean(hint_of(kept))}
+            return
+        base["prompt"] = encoder.messages(pair.state_messages)
+        if view == "sft":
+            yield {**base, "completion": encoder.messages(pair.chosen)}
+        elif view == "kto":
+            yield {**base, "completion": encoder.messages(pair.chosen), "label": True}
+            yield {**base, "completion": encoder.messages(pair.rejected), "label": False}
+
+
+def _plain_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
+    """The row of a pair with calls and schemas as JSON texts, for readers without JSON columns."""
+    row = encoder.dpo_row(kept)
+    for side in ("prompt", "chosen", "rejected"):
+        row[side] = [encoder.remembered(message, _plain_message) for message in row[side]]
+    row["tools"] = encoder.remembered(row["tools"], _json_list)
+    return row
+
+
+def _plain_message(message: Row) -> Row:
+    calls = message["tool_calls"]
+    return {**message, "tool_calls": _json_list(calls) if calls else None}
+
+
+def _json_list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(texts)}]"
+
+
+def _one_turn(encoder: RowEncoder, pair: DPOPair) -> list[Row]:
+    """The state as one turn of the user behind the system prompt: trainers of self-distillation take no
+    prompt that ends with the result of a tool."""
+    system = [message for message in pair.state_messages if message.role == "system"]
+    rest = [message for message in pair.state_messages if message.role != "system"]
+    told = "".join(encoder.remembered(message, _as_text) for message in rest)
+    return [*encoder.messages(system), message_row(Message("user", f"{told}\n{_QUESTION}"))]
+
+
+def hint_of(kept: NormalizedDPOPair) -> str:
+    """What a model that knows better is told at a step: what was done, what came back where that failed, and
+    what was agreed on."""
+    parts = [f"{_DONE}\n{kept.rejected_text}"]
+    if kept.error:
+        parts.append(f"{_FAILED}\n{shortened(kept.error)}")
+    return "\n\n".join([*parts, f"{_better(kept.pair)}\n{kept.chosen_text}"])
+
+
+def _better(pair: DPOPair) -> str:
+    """What says why the chosen action is the better one. Votes for actions that count as more than one
+    agree by their intent alone."""
+    said = _BETTER[pair.label_source]
+    if pair.label_source == "teachers":
+        counted_as = {vote.key for vote in pair.votes if vote.agrees}
+        said = _ALONE if pair.n_teachers_agreeing == 1 else _ALIKE if len(counted_as) > 1 else said
+    return said.format(n=pair.n_teachers_agreeing)
+
+
+def shortened(text: str) -> str:
+    """A text of at most about `ERROR_CHARS` characters: its beginning and its end."""
+    if len(text) <= ERROR_CHARS:
+        return text
+    first, last = beginning(text, ERROR_CHARS // 2), ending(text, ERROR_CHARS // 2)
+    return f"{first}\n[... {len(text) - len(first) - len(last):,} characters ...]\n{last}"
+
+
+def run_row(encoder: RowEncoder, run: StepRun) -> Row:
+    """The row of a run of judged steps in the view `prm`."""
+    return {
+        "prompt": _prompt(encoder, run.state_messages),
+        "completions": [_turn(encoder, turn) for turn in run.turns],
+        "labels": list(run.labels),
+        "kind": "agent",
+        "step_ids": list(run.step_ids),
+        "label_sources": list(run.label_sources),
+        **_origin(run.origin),
+    }
+
+
+def _better_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
+    """The chosen action of a pair as one step that is right."""
+    pair = kept.pair
+    columns = pair_columns(pair)
+    return {
+        "prompt": _prompt(encoder, pair.state_messages),
+        "completions": [_turn(encoder, pair.chosen)],
+        "labels": [True],
+        "kind": "preferred",
+        "step_ids": [pair.step_id],
+        "label_sources": [pair.label_source],
+        **{name: columns[name] for name in ORIGIN_COLUMNS},
+        "simulated": pair.simulated,
+    }
+
+
+def soft_row(encoder: RowEncoder, step: SoftStep) -> Row:
+    """The row of a step in the view `soft`."""
+    counts = [len(candidate.teachers) for candidate in step.candidates]
+    return {
+        "prompt": encoder.messages(step.state_messages),
+        "completions": [encoder.messages((candidate.message,)) for candidate in step.candidates],
+        "weights": [count / sum(counts) for count in counts],
+        "counts": counts,
+        "operations": [candidate.operation for candidate in step.candidates],
+        "teachers": [list(map(clean, candidate.teachers)) for candidate in step.candidates],
+        "agreed": [candidate.agreed for candidate in step.candidates],
+        "tools": encoder.tools(step.tools),
+        "step_id": step.step_id,
+        **_origin(step.origin),
+        "verdict": step.verdict,
+        "evidence": clean(step.evidence),
+        "student": step.student,
+        "cost_usd": step.cost_usd,
+    }
+
+
+def _origin(origin: Origin) -> Row:
+    row: Row = {name: getattr(origin, name) for name in ORIGIN_COLUMNS}
+    row = {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
+    return {**row, "simulated": origin.simulated}
+
+
+def _prompt(encoder: RowEncoder, messages: Sequence[Message]) -> str:
+    """A conversation as text, up to where the agent speaks."""
+    return "".join(encoder.remembered(message, _as_text) for message in messages) + _AGENT
+
+
+def _turn(encoder: RowEncoder, messages: Sequence[Message]) -> str:
+    """What an agent did, behind what was said before it since its last turn."""
+    *before, did = messages
+    said = "".join(encoder.remembered(message, _as_text) for message in before)
+    return f"{said}{_AGENT if before else ''}{clean(render_turn((did,)))}"
+
+
+def _as_text(message: Message) -> str:
+    return f"[{message.role}]\n{clean(render_turn((message,)))}\n"

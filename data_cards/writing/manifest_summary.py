@@ -1,0 +1,155 @@
+"""From counts and specification to the manifest."""
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from importlib import metadata
+from typing import Any, Literal
+
+from tracemill.data_cards.card.tallies import Tallies
+from tracemill.data_cards.model.compare_versions import RowChanges
+from tracemill.data_cards.model.manifest import ChangeEntry, DroppedCount, LengthEntry, Manifest
+from tracemill.data_cards.model.release_spec import ReleaseSpec
+from tracemill.data_cards.model.versions import version_key
+from tracemill.data_cards.writing.tables import Written
+
+LIMITS = (4096, 8192, 16384, 32768)
+"""Tokens a row may have, for the table of rows that fit."""
+UNVERIFIED = (
+    "No model or test confirmed these rows: `chosen` is what was agreed on or accepted, not what was proven."
+)
+VERIFIED = "Every row was confirmed as its column `verified` says."
+
+
+def build_manifest(
+    spec: ReleaseSpec,
+    version: str,
+    created: datetime,
+    written: Written,
+    earlier: tuple[ChangeEntry, ...] = (),
+    since: RowChanges | None = None,
+) -> Manifest:
+    """The manifest of a release that was written, behind the `earlier` versions; `since` is what became of
+    the rows of the last of them."""
+    tallies = written.tallies
+    unverified = tallies.verified["none"]
+    return Manifest(
+        name=spec.name,
+        version=version,
+        major=version_key(version)[0],
+        created=created,
+        content_fingerprint=written.fingerprint,
+        rows=tallies.rows,
+        tables=written.tables,
+        **_from_spec(spec),
+        **_from_rows(written),
+        usd_per_pair=spec.spend_usd / tallies.rows,
+        simulated=_simulated(tallies.simulated, tallies.rows),
+        simulated_rows=tallies.simulated,
+        unverified_rows=unverified,
+        statement=_statement(unverified, tallies.rows),
+        changes=(*earlier, _change(version, created, tallies.rows, since)),
+    )
+
+
+def _change(version: str, created: datetime, rows: int, since: RowChanges | None) -> ChangeEntry:
+    if since is None:
+        return ChangeEntry(version=version, created=created, rows=rows)
+    return ChangeEntry(
+        version=version,
+        created=created,
+        rows=rows,
+        added=len(since.added),
+        removed=len(since.removed),
+        changed=len(since.changed),
+    )
+
+
+def _from_spec(spec: ReleaseSpec) -> dict[str, Any]:
+    names = (
+        "recipe",
+        "recipe_fingerprint",
+        "configuration_fingerprint",
+        "losses",
+        "funnel",
+        "gating",
+        "growth",
+        "tokens_by",
+        "max_tokens",
+        "overlaps",
+        "teachers",
+        "policy",
+        "wording",
+        "spend_usd",
+        "cap_usd",
+        "redaction",
+        "redaction_counts",
+        "git_commit",
+    )
+    taken = {name: getattr(spec, name) for name in names}
+    return {**taken, "tracemill_version": spec.tracemill_version or _installed()}
+
+
+def _installed() -> str:
+    try:
+        return metadata.version("tracemill")
+    except metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def _from_rows(written: Written) -> dict[str, Any]:
+    tallies = written.tallies
+    return {
+        "label_sources": _sorted(tallies.label_sources),
+        "verified": _sorted(tallies.verified),
+        "operations": {f"{old} -> {new}": n for (old, new), n in tallies.operations.most_common()},
+        "sources": _nested(tallies.licences),
+        "presentation_shares": {k: n / tallies.rows for k, n in _sorted(tallies.presentations).items()},
+        "dropped": tuple(
+            DroppedCount(operator=operator, reason=reason, rows=n)
+            for (operator, reason), n in tallies.dropped.most_common()
+        ),
+        "lengths": _lengths(tallies),
+        "cuts": _sorted(tallies.cuts),
+        "votes": _nested(tallies.votes),
+        "stated_cost_usd": tallies.stated_cost_usd,
+        "chosen_chars": tallies.chosen_chars / tallies.rows,
+        "rejected_chars": tallies.rejected_chars / tallies.rows,
+        "style": tallies.style.figures(),
+    }
+
+
+def _lengths(tallies: Tallies) -> tuple[LengthEntry, ...]:
+    if not tallies.lengths:
+        return ()
+    return tuple(
+        LengthEntry(
+            max_tokens=limit,
+            whole=sum(whole <= limit for whole, _ in tallies.lengths),
+            cut=sum(least <= limit < whole for whole, least in tallies.lengths),
+        )
+        for limit in LIMITS
+    )
+
+
+def _sorted(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items()))
+
+
+def _nested(counts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    nested: dict[str, dict[str, int]] = {}
+    for (outer, inner), n in sorted(counts.items()):
+        nested.setdefault(outer, {})[inner] = n
+    return nested
+
+
+def _simulated(simulated: int, rows: int) -> Literal["none", "some", "all"]:
+    if simulated == rows:
+        return "all"
+    return "some" if simulated else "none"
+
+
+def _statement(unverified: int, rows: int) -> str:
+    if not unverified:
+        return VERIFIED
+    return f"{unverified} of {rows} rows are unverified. {UNVERIFIED}"

@@ -1,0 +1,108 @@
+"""The tables of a release, written in one pass over the rows."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+
+from tracemill.data_cards.card.tallies import Tallies
+from tracemill.data_cards.model.columns import CONFIGS, VIEWS
+from tracemill.data_cards.model.manifest import TableEntry
+from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, other_vote_rows, vote_rows
+from tracemill.data_cards.writing.encode_views import pair_view_rows, run_row, soft_row
+from tracemill.data_cards.writing.split_writer import SplitOf, SplitWriter, all_train
+from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
+from tracemill.records.views import SoftStep, StepRun
+
+_SIDED = ("sft", "kto")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was written: the tables that have rows, by config, the counts, and the fingerprint of it."""
+
+    tables: dict[str, TableEntry]
+    tallies: Tallies
+    fingerprint: str
+
+
+def write_tables(
+    folder: Path,
+    kept: Iterable[NormalizedDPOPair],
+    dropped: Iterable[DroppedPair],
+    other_votes: Iterable[StepVotes],
+    steps: Iterable[StepRun | SoftStep] = (),
+    views: Sequence[str] = VIEWS,
+    split_of: SplitOf = all_train,
+) -> Written:
+    """Writes `data/<config>/<split>-00000-of-00001.parquet` for each config and split with rows; of the views
+    those that are named. `split_of` says the split of a trace by its id, None where it has none.
+
+    `kept` and `steps` are read once, one by one: the states of a row group are held, never those of all.
+    """
+    tallies, encoder, sides = Tallies(), RowEncoder(), set[bytes]()
+    with ExitStack() as stack:
+        names = [name for name in CONFIGS if name not in VIEWS or name in views]
+        writers = {name: SplitWriter(folder, name, split_of) for name in names}
+        for writer in writers.values():
+            stack.callback(writer.close)
+        for pair in kept:
+            tallies.keep(pair)
+            writers["dpo"].add(encoder.dpo_row(pair))
+            _add_views(writers, encoder, pair, sides)
+            _add_votes(writers["votes"], tallies, vote_rows(pair.pair, "pair"), pair.pair.votes)
+        for gone in dropped:
+            tallies.drop(gone)
+            writers["dropped"].add(encoder.dropped_row(gone))
+            _add_votes(writers["votes"], tallies, vote_rows(gone.pair, "dropped"), gone.pair.votes)
+        for votes in other_votes:
+            _add_votes(writers["votes"], tallies, other_vote_rows(votes), votes.votes)
+        for step in steps:
+            _add_step(writers, encoder, step)
+    entries = {name: writer.entry() for name, writer in writers.items() if writer.rows}
+    return Written(entries, tallies, _fingerprint(writers))
+
+
+def _add_views(
+    writers: dict[str, SplitWriter], encoder: RowEncoder, pair: NormalizedDPOPair, sides: set[bytes]
+) -> None:
+    """The rows of a pair in every view. A side that another pair of the step has too, as where an action
+    failed and was voted down, is one row of `sft` and `kto`; `sides` are those written."""
+    for view in VIEWS:
+        for row in pair_view_rows(encoder, pair, view) if view in writers else ():
+            if view in _SIDED:
+                side = _side(view, row)
+                if side in sides:
+                    continue
+                sides.add(side)
+            writers[view].add(row)
+
+
+def _side(view: str, row: Row) -> bytes:
+    said = orjson.dumps([view, row["step_id"], row.get("label"), row["completion"]])
+    return hashlib.blake2b(said, digest_size=16).digest()
+
+
+def _add_step(writers: dict[str, SplitWriter], encoder: RowEncoder, step: StepRun | SoftStep) -> None:
+    if isinstance(step, SoftStep):
+        if "soft" in writers:
+            writers["soft"].add(soft_row(encoder, step))
+    elif "prm" in writers:
+        writers["prm"].add(run_row(encoder, step))
+
+
+def _add_votes(writer: SplitWriter, tallies: Tallies, rows: Iterable[Row], votes: Iterable[Vote]) -> None:
+    for row in rows:
+        writer.add(row)
+    for vote in votes:
+        tallies.vote(vote)
+
+
+def _fingerprint(writers: dict[str, SplitWriter]) -> str:
+    state = hashlib.blake2b(digest_size=16)
+    for name, writer in writers.items():
+        state.update(name.encode() + writer.fingerprint())
+    return state.hexdigest()

@@ -1,0 +1,1 @@
+"""Are labels worth their price: evaluation on tables of several models, without a workspace."""

@@ -1,0 +1,1 @@
+"""The gate on a table: what it chooses and what that costs."""

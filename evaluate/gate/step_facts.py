@@ -1,0 +1,98 @@
+"""What the gate may know of the steps of a table: the features of a session that ends as the row says.
+
+A row has what the student saw and did, and what came back; whether the session ended there is in it too.
+What the student did afterwards is not taken from deeper rows: that a table holds them says that other models
+did the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tracemill.evaluate.table.recorded_states import Table, TableState
+from tracemill.records.message import Action, Message
+from tracemill.records.storage.text_lines import lines_of
+from tracemill.records.trace import Context, Outcome, Step, Trace
+from tracemill.teachers.gate.features import StepFacts, facts_of
+from tracemill.teachers.offline.recorded_table import RecordedState, recorded_rows
+from tracemill.teachers.offline.recorded_values import ending_of
+
+_GOES_ON = Message("assistant", "(the session goes on)")
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What came back for an action, and how the session ended with it; `unknown` where it went on."""
+
+    result: str | None
+    ended: bool
+    outcome: Outcome
+
+
+def facts_in(path: Path, table: Table) -> dict[tuple[int, str], StepFacts]:
+    """The facts of every step of a table by its number and model. Raises TeacherError where the file cannot
+    be read."""
+    acts = {
+        (row.state_id, model): answer.action
+        for row in recorded_rows(path)
+        if isinstance(row, RecordedState)
+        for model, answer in row.answers.items()
+    }
+    after = dict(_aftermaths(path))
+    found: dict[tuple[int, str], StepFacts] = {}
+    for state in table.states:
+        for model in state.acted:
+            action = acts[state.state_id, model]
+            trace = _trace(state, model, action, after.get((state.state_id, model)))
+            facts = facts_of(trace, {0: state.tools})[_steps(state)]
+            found[state.number, model] = replace(facts, trace_id=state.task)
+    return found
+
+
+def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], Aftermath]]:
+    for line in lines_of(path):
+        try:
+            row = orjson.loads(line)
+            state_id, given = str(row["state_id"]), row["actions"].items()
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue
+        for model, action in given:
+            if isinstance(action, dict):
+                yield (state_id, str(model)), _aftermath(action)
+
+
+def _aftermath(action: Mapping[str, Any]) -> Aftermath:
+    result, ended = action.get("observation"), action.get("last_turn") is True
+    said = ending_of(action)
+    outcome: Outcome = "unknown"
+    if ended and said is not None:
+        outcome = "resolved" if said >= 1 else "not_resolved"
+    return Aftermath(result if isinstance(result, str) else None, ended, outcome)
+
+
+def _steps(state: TableState) -> int:
+    return sum(message.role == "assistant" for message in state.messages)
+
+
+def _trace(state: TableState, model: str, action: Action, after: Aftermath | None) -> Trace:
+    """The session up to what came back for the action."""
+    calls = tuple(replace(call, id=f"last-{place}") for place, call in enumerate(action.tool_calls))
+    messages = [*state.messages, replace(action.to_message(), tool_calls=calls)]
+    if after is not None and after.result is not None:
+        answered = calls[0].id if calls else None
+        messages.append(Message("tool" if calls else "user", after.result, tool_call_id=answered))
+    if after is None or not after.ended:
+        messages.append(_GOES_ON)
+    cuts = [at for at, message in enumerate(messages) if message.role == "assistant"]
+    steps = tuple(Step(number, cut, model) for number, cut in enumerate(cuts))
+    return Trace(
+        f"table-{state.number}-{model}",
+        "swe_agent",
+        "table",
+        state.harness,
+        (Context(0, tuple(messages), steps, tools=state.tools),),
+        outcome="unknown" if after is None else after.outcome,
+    )

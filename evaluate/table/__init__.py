@@ -1,0 +1,1 @@
+"""Tables of recorded answers of several models, drawn into students and teachers."""

@@ -1,0 +1,62 @@
+"""What the models of a table are taken to cost: as configured, else as listed, else assumed."""
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from tracemill.records.errors import ConfigError
+from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
+from tracemill.teachers.core.teacher_settings import PriceSettings
+
+SPREAD = "spread"
+"""The word that stands for prices from cheap to dear in place of a file."""
+SPREAD_ROWS = (
+    "z-ai/glm-5.3-flash",
+    "qwen/qwen3.8-27b",
+    "deepseek/deepseek-v4-pro-0813",
+    "z-ai/glm-5.3",
+    "moonshotai/kimi-k3.1-pro",
+    "anthropic/claude-opus-5.5",
+)
+"""Rows of the price list, cheap to dear: a factor of 27 in prompts and 40 in answers."""
+ASSUMED = PriceSettings.model_validate({"prompt_usd": "1", "completion_usd": "4", "cache_read_usd": "0.1"})
+"""USD per million tokens of a model that neither the configuration nor the price list names."""
+
+
+def prices_of(path: Path | None) -> Mapping[str, PriceSettings]:
+    """The prices in a TOML file: a table a model, with the keys of `prices` of a teacher. Raises
+    ConfigError where it cannot be read or a key is wrong."""
+    if path is None:
+        return {}
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {str(model): PriceSettings.model_validate(value) for model, value in given.items()}
+    except (OSError, ValueError) as error:
+        said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise ConfigError(
+            f"{path} is no list of prices ({said})", 'tables such as ["gpt-4"] with prompt_usd'
+        ) from None
+
+
+def spread_prices(models: Sequence[str]) -> dict[str, PriceSettings]:
+    """The rows of the spread for models in this order, the first the cheapest; of more models than rows
+    neighbours share one, of fewer the rows between are passed over."""
+    last = max(len(models) - 1, 1)
+    places = (round(at * (len(SPREAD_ROWS) - 1) / last) for at in range(len(models)))
+    return {model: OFFLINE_PRICES[SPREAD_ROWS[place]] for model, place in zip(models, places, strict=True)}
+
+
+def priced(models: Iterable[str], given: Mapping[str, PriceSettings]) -> dict[str, tuple[PriceSettings, str]]:
+    """The price of each model, and where it comes from: `configured`, `listed` or `assumed`."""
+    listed = {name.rpartition("/")[2]: price for name, price in OFFLINE_PRICES.items()} | OFFLINE_PRICES
+    found: dict[str, tuple[PriceSettings, str]] = {}
+    for model in models:
+        if model in given:
+            found[model] = (given[model], "configured")
+        elif model in listed:
+            found[model] = (listed[model], "listed")
+        else:
+            found[model] = (ASSUMED, "assumed")
+    return found

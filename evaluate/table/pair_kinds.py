@@ -1,0 +1,88 @@
+"""The pairs a table gives as one dataset: of teachers, of hindsight and of siblings, by what they are about,
+as they are made and as the caps of a release leave them."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tracemill.evaluate.table.student_draws import Decided
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.pairs.caps import Caps, cap, is_deciding
+from tracemill.records.identity import make_trace_id
+from tracemill.records.message import Message
+from tracemill.records.pair import DPOPair
+
+SHOWN = tuple(map(str, Operation))
+"""Classes of chosen actions whose shares are told."""
+NAVIGATION = frozenset(map(str, (Operation.READ, Operation.SEARCH, Operation.LIST)))
+
+
+def teacher_rows(decided: Iterable[Decided], votes: int) -> list[DPOPair]:
+    """The pairs that teachers make, over all draws: a step of a student gives one, whoever its teachers
+    are, as in a dataset; texts are left out. `votes`: how many are behind each."""
+    found: dict[str, DPOPair] = {}
+    for pair in decided:
+        state = pair.state
+        step_id = f"{make_trace_id('run', state.task, pair.student)}:0:{state.number}"
+        if step_id not in found:
+            found[step_id] = _row(step_id, pair, votes)
+    return list(found.values())
+
+
+def _row(step_id: str, pair: Decided, votes: int) -> DPOPair:
+    chosen, rejected = pair.operations
+    repository, dash, _ = pair.state.task.rpartition("-")
+    return DPOPair(
+        step_id,
+        "teachers",
+        (),
+        (),
+        (Message("assistant", ""),),
+        (Message("assistant", ""),),
+        chosen,
+        rejected,
+        "table",
+        pair.state.harness,
+        "",
+        pair.student,
+        "",
+        n_teachers_agreeing=votes,
+        repository=repository if dash else None,
+        instance_id=pair.state.task,
+    )
+
+
+def kinds_of(teachers: Sequence[DPOPair], others: Sequence[DPOPair]) -> dict[str, Any]:
+    """The pairs by label source and all together, before the caps that a release has unless told otherwise
+    and after them; and what each cap takes."""
+    pairs = [*teachers, *others]
+    gone, counts = cap(pairs, Caps())
+    lost = {each.row for each in gone}
+    kept = [pair for row, pair in enumerate(pairs) if row not in lost]
+    return {
+        "before": _by_source(pairs),
+        "after": _by_source(kept),
+        "caps": {count.cap: count.dropped for count in counts},
+    }
+
+
+def _by_source(pairs: Sequence[DPOPair]) -> dict[str, Any]:
+    sources: dict[str, list[DPOPair]] = {}
+    for pair in pairs:
+        sources.setdefault(pair.label_source, []).append(pair)
+    return {name: shares(some) for name, some in sorted(sources.items())} | {"all": shares(pairs)}
+
+
+def shares(pairs: Sequence[DPOPair]) -> dict[str, Any]:
+    """How many there are; the share that a side of edits, tests or finishes (`deciding`), that both sides of
+    only look around (`navigation`), and of each class of chosen action."""
+    chosen = Counter(pair.chosen_operation for pair in pairs)
+    looking = sum({pair.chosen_operation, pair.rejected_operation} <= NAVIGATION for pair in pairs)
+    told: Mapping[str, int] = {
+        "deciding": sum(map(is_deciding, pairs)),
+        "navigation": looking,
+        **{name: chosen[name] for name in SHOWN if chosen[name]},
+    }
+    return {"pairs": len(pairs)} | {
+        name: round(count / len(pairs), 4) if pairs else None for name, count in told.items()
+    }

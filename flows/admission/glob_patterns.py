@@ -1,0 +1,73 @@
+"""Names of a trace, and globs that match them."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from tracemill.flows.admission.trace_inventory import any_home, any_user
+from tracemill.records.trace import Trace
+
+if TYPE_CHECKING:
+    pass
+
+
+_SIGNS = re.compile(r"[\\/]+")
+
+
+def names_of(trace: Trace) -> dict[str, set[str]]:
+    """What the entries of each list are held against."""
+    owned = _repository_names(trace)
+    models = {step.model for context in trace.contexts for step in context.steps if step.model}
+    return {
+        "projects": project_names(trace),
+        "deny_projects": project_names(trace, every=True),
+        "repositories": owned,
+        "deny_repositories": owned,
+        "models": models,
+        "deny_models": models,
+        "outcomes": {trace.outcome},
+    }
+
+
+def any_matches(names: set[str], globs: Sequence[str]) -> bool:
+    """Whether a glob fits one of the names, upper and lower case alike."""
+    patterns = {_plain(spelt) for glob in globs for spelt in (glob, any_home(glob))}
+    return any(fnmatchcase(_plain(name), pattern) for name in names for pattern in patterns)
+
+
+def _plain(text: str) -> str:
+    """Upper and lower case alike, one sign between folders, none at the end."""
+    return (_SIGNS.sub("/", text.strip()).rstrip("/") or "/").casefold()
+
+
+def project_names(trace: Trace, every: bool = False) -> set[str]:
+    """What a glob for the project is held against: its name, and of the folder the session began in
+    (with `every`: of each it worked in) the path, the paths above it and the name of each part. In a
+    redacted path the user is left open, as `any_home` leaves it in a glob."""
+    found = {trace.project} if trace.project else set()
+    places = [step.cwd for context in trace.contexts for step in context.steps if step.cwd]
+    for place in set(places if every else places[:1]):
+        found |= set(folders_of(any_user(place)))
+        found |= {part for part in _SIGNS.split(place) if part}
+    return found
+
+
+def folders_of(place: str) -> list[str]:
+    """A folder and those above it, with `/` between their names, the root left out."""
+    parts = _SIGNS.sub("/", place).rstrip("/").split("/")
+    return ["/".join(parts[:end]) for end in range(1, len(parts) + 1) if parts[end - 1]]
+
+
+def _repository_names(trace: Trace) -> set[str]:
+    return {trace.repository, trace.repository.split("/")[-1]} if trace.repository else set()
+
+
+def day_of(stamp: str | None) -> date | None:
+    """The UTC day of a time stamp; one without a zone is taken as UTC. None for no stamp at all."""
+    try:
+        moment = datetime.fromisoformat(stamp or "")
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).date()

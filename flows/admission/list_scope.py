@@ -1,0 +1,87 @@
+"""Under which of the user's lists a text was redacted: keyed digests of their entries, never an entry.
+
+They go into the notes of a trace when it is redacted and into a consent when it is given, so that text
+which was redacted under other lists than the accepted ones is known.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from tracemill.privacy.core.placeholder_keys import keyed_digest
+
+if TYPE_CHECKING:
+    from tracemill.flows.admission.privacy_settings import PrivacySettings
+
+_ALLOWED, _LISTED = "allowed:", "listed:"
+
+
+@dataclass(frozen=True, slots=True)
+class ListScope:
+    """Digests of what was let through and of what was redacted on the user's word, secrets of `.env`
+    files among it."""
+
+    PREFIXES: ClassVar[tuple[str, ...]] = (_ALLOWED, _LISTED)
+    """What its notes begin with."""
+    allowed: frozenset[str] = frozenset()
+    listed: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, lists: "PrivacySettings", key: bytes) -> "ListScope":
+        """The scope of `[privacy]`, under the key of a workspace. Raises ConfigError where a `.env` file
+        cannot be read."""
+        from tracemill.privacy.core.env_files import (
+            read_env_file,  # it loads much that a run without such files never needs
+        )
+
+        secrets = (value for path in lists.env_files for value in read_env_file(path).values)
+        return cls(_digests(lists.allow, key), _digests((*lists.redact, *secrets), key))
+
+    @classmethod
+    def of_notes(cls, notes: Mapping[str, int]) -> "ListScope":
+        """The scope that the notes of a trace name."""
+        return cls(_behind(_ALLOWED, notes), _behind(_LISTED, notes))
+
+    def notes(self) -> dict[str, int]:
+        """For the notes of a trace."""
+        allowed = {f"{_ALLOWED}{digest}": 1 for digest in sorted(self.allowed)}
+        return allowed | {f"{_LISTED}{digest}": 1 for digest in sorted(self.listed)}
+
+    def within(self, accepted: "ListScope") -> bool:
+        """Whether these lists let nothing through that the accepted ones did not."""
+        return self.allowed <= accepted.allowed and accepted.listed <= self.listed
+
+    def then(self, later: "ListScope") -> "ListScope":
+        """The scope of a text that was redacted under these lists and then again under later ones."""
+        return ListScope(self.allowed & later.allowed, self.listed | later.listed)
+
+    def to_json(self) -> dict[str, list[str]]:
+        """As it is recorded."""
+        return {"allowed": sorted(self.allowed), "listed": sorted(self.listed)}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Sequence[str]]) -> "ListScope":
+        """The inverse of `to_json`. Raises KeyError or TypeError for anything else."""
+        return cls(frozenset(value["allowed"]), frozenset(value["listed"]))
+
+
+NO_LISTS = ListScope()
+
+
+def widest(scopes: Iterable[ListScope]) -> ListScope:
+    """The scope that lets through what any of these does."""
+    every = list(scopes)
+    if not every:
+        return NO_LISTS
+    return ListScope(
+        frozenset[str]().union(*(scope.allowed for scope in every)),
+        every[0].listed.intersection(*(scope.listed for scope in every)),
+    )
+
+
+def _digests(entries: Iterable[str], key: bytes) -> frozenset[str]:
+    return frozenset(keyed_digest(key, "lists", entry)[:16] for entry in entries)
+
+
+def _behind(prefix: str, notes: Mapping[str, int]) -> frozenset[str]:
+    return frozenset(name.removeprefix(prefix) for name in notes if name.startswith(prefix))

@@ -1,0 +1,100 @@
+"""What stands between recorded text and a workspace: its redactor, and the traces that stay out of it."""
+
+import os
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.list_scope import ListScope
+from tracemill.flows.admission.trace_filter import Sieve
+from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, Rules
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.storage.workspace import Workspace
+
+if TYPE_CHECKING:
+    from tracemill.flows.admission.privacy_settings import PrivacySettings
+    from tracemill.flows.admission.select_settings import SelectSettings
+
+
+def make_redactor(
+    work: Workspace | None = None, lists: "PrivacySettings | None" = None, rules: Rules = TODAYS_RULES
+) -> Redactor:
+    """The redactor of this machine: its secret-named variables, home folder and user name, and the
+    user's own lists; with the key of a workspace, so that a placeholder reveals nothing and stays the
+    same there. Raises ConfigError for a list entry or a file that cannot be used."""
+    if lists:
+        _require_usable(lists.redact, lists.allow)
+    return Redactor.from_environment(
+        os.environ,
+        key=_redaction_key(work) if work else b"",
+        redact=lists.redact if lists else (),
+        allow=lists.allow if lists else (),
+        env_files=lists.env_files if lists else (),
+        rules=rules,
+    )
+
+
+@lru_cache
+def _require_usable(redact: tuple[str, ...], allow: tuple[str, ...]) -> None:
+    if redact or allow:
+        from tracemill.privacy.core.check_user_lists import check_entries
+
+        check_entries(redact, allow, _written_everywhere())
+
+
+def _written_everywhere() -> str:
+    """What no session says and every release holds: names of columns, the card, roles, stand-in prompts and
+    tools."""
+    from tracemill.data_cards.card.render_card import CONFIGS_HOLD, TEMPLATE
+    from tracemill.data_cards.model.columns import column_names
+    from tracemill.data_cards.model.manifest import Manifest
+    from tracemill.data_cards.writing.encode_views import WRITTEN
+    from tracemill.harnesses.agents.registry import HARNESSES
+    from tracemill.normalize.context_length.cut_context import LEFT_OUT
+    from tracemill.normalize.context_length.cut_plan import SHORTENED
+
+    names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
+    prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]
+    said = [
+        *names,
+        TEMPLATE.read_text("utf-8"),
+        *CONFIGS_HOLD.values(),
+        *WRITTEN,
+        LEFT_OUT,
+        SHORTENED,
+        *prompts,
+    ]
+    return "\n".join(said)
+
+
+def known_values(redactor: Redactor) -> Counter[str]:
+    """How many values are looked for from each `.env` file; one that gives none is said too."""
+    return Counter(
+        {
+            f"values known from {name}" if count else f"no value known from {name}": count or 1
+            for name, count in redactor.known_from_files.items()
+        }
+    )
+
+
+def list_scope(work: Workspace, lists: "PrivacySettings") -> ListScope:
+    """The user's own lists as a consent knows them."""
+    return ListScope.of(lists, _redaction_key(work))
+
+
+def _redaction_key(work: Workspace) -> bytes:
+    path = work.root / "redaction.key"
+    if not path.exists() and work.live("replies"):
+        raise WorkspaceError(
+            f"{path} is gone and the workspace holds bought answers",
+            "the key their prompts were redacted with: with another every prompt is another one",
+            "restore it, or start a new workspace with --workspace",
+        )
+    return workspace_key(path)
+
+
+def make_sieve(select: "SelectSettings | None", work: Workspace) -> Sieve:
+    """What is left out of this workspace: what was forgotten, and what is not selected."""
+    return Sieve(Forgotten.of(work).reason, select)

@@ -1,0 +1,114 @@
+"""Stored text on its way out: as today's rules, lists and known values leave it.
+
+What lies in a workspace is the text that answers were bought for, and stays. What is sent new and what is
+published is that text redacted again, wherever it was redacted otherwise.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tracemill.flows.admission.list_scope import ListScope, widest
+from tracemill.flows.admission.reading_version import RedactionVersion
+from tracemill.flows.admission.trace_inventory import FOUND
+from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.records.message import Action, Message
+from tracemill.records.reply import TeacherReply
+from tracemill.records.trace import Context, Trace
+
+if TYPE_CHECKING:
+    from tracemill.privacy.redaction.redactor import Redactor
+    from tracemill.records.storage.workspace import Workspace
+
+REDACTED_AS = "redacted as:"
+"""Prefix of the note of a trace that names its way of redacting."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """A trace as it leaves the workspace, and how messages that belong to it do. `found` counts, by type,
+    what was taken out beyond what had been."""
+
+    trace: Trace
+    message: Callable[[Message], Message]
+    found: Counter[str]
+
+    def reply(self, reply: TeacherReply) -> TeacherReply:
+        """A teacher's reply as it may go into a dataset: a teacher can say what it was shown, and what it
+        was not."""
+        if reply.action is None:
+            return reply
+        return replace(reply, action=Action.of(self.message(reply.action.to_message())))
+
+
+@dataclass(frozen=True, slots=True)
+class Renewer:
+    """Redacts again what was redacted otherwise. `keeps`: answers that were bought for a text as it was
+    hold for it as it is."""
+
+    redactor: "Redactor"
+    version: RedactionVersion
+    lists: ListScope
+    keeps: bool = True
+
+    @property
+    def notes(self) -> dict[str, int]:
+        """For the notes of a trace that is redacted as today."""
+        return self.lists.notes() | note_of(self.version)
+
+    @classmethod
+    def of(
+        cls, work: "Workspace", redactor: "Redactor", lists: ListScope, ask_again: bool = False
+    ) -> "Renewer":
+        """For the text of a workspace."""
+        key = workspace_key(work.root / "redaction.key")
+        return cls(redactor, RedactionVersion.of(redactor, key), lists, not ask_again)
+
+    def renew(self, stored: Trace) -> Renewed:
+        """A stored trace as it may leave. The same object where it was redacted as today."""
+        if f"{REDACTED_AS}{self.version.id}" in stored.notes:
+            scope = stored.trace_id
+            return Renewed(stored, lambda told: self.redactor.redact_message(told, scope)[0], Counter())
+        own = {name: count for name, count in stored.notes.items() if _is_ours(name)}
+        bare = {name: count for name, count in stored.notes.items() if name not in own}
+        again = self.redactor.redact_again(replace(stored, notes=bare))
+        found = {name: count for name, count in own.items() if name.startswith(FOUND)}
+        for kind, count in again.found.items():
+            found[f"{FOUND}{kind}"] = found.get(f"{FOUND}{kind}", 0) + count
+        lists = ListScope.of_notes(own).then(self.lists)
+        notes = dict(again.trace.notes) | found | lists.notes() | note_of(self.version)
+        return Renewed(replace(again.trace, notes=notes), again.message, again.found)
+
+    def join(self, read: Trace, stored: Trace | None) -> Trace:
+        """A trace that was read again, redacted as today, with the stored text in place of every message that
+        is the same but for the redaction: answers were bought for that. The same object where none is."""
+        if stored is None or not self.keeps:
+            return read
+        again = self.renew(stored).trace
+        if again.contexts == stored.contexts:
+            return read
+        before = {c.index: (c, a) for c, a in zip(stored.contexts, again.contexts, strict=True)}
+        contexts = tuple(_joined(c, *before[c.index]) if c.index in before else c for c in read.contexts)
+        if contexts == read.contexts:
+            return read
+        lists = widest([ListScope.of_notes(stored.notes), self.lists])
+        notes = {name: count for name, count in read.notes.items() if name not in self.notes}
+        return replace(read, contexts=contexts, redaction=stored.redaction, notes=notes | lists.notes())
+
+
+def _joined(read: Context, stored: Context, again: Context) -> Context:
+    """The context that was read, with the stored form of what is the same once that is redacted again."""
+    known = zip(read.messages, stored.messages, again.messages, strict=False)
+    messages = tuple(old if new == now else new for new, old, now in known)
+    tools = stored.tools if read.tools == again.tools else read.tools
+    return replace(read, messages=messages + read.messages[len(messages) :], tools=tools)
+
+
+def note_of(version: RedactionVersion) -> dict[str, int]:
+    """For the notes of a trace that is redacted this way."""
+    return {f"{REDACTED_AS}{version.id}": 1}
+
+
+def _is_ours(name: str) -> bool:
+    return name.startswith((FOUND, REDACTED_AS, *ListScope.PREFIXES))

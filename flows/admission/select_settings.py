@@ -1,0 +1,123 @@
+"""Which sessions are taken at all: allow and deny lists over what the source itself says of them.
+
+Judged on the text as recorded, before redaction; a session that is left out is written nowhere and
+counted by reason. What a session does not say is in no allow list: a list is a promise.
+"""
+
+from collections.abc import Collection, Iterator
+from datetime import date
+from fnmatch import translate
+
+from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+
+from tracemill.flows.admission.glob_patterns import any_matches, day_of, names_of
+from tracemill.records.trace import Outcome, Trace
+
+_PAIRS = (
+    ("project", "deny_projects", "projects"),
+    ("repository", "deny_repositories", "repositories"),
+    ("model", "deny_models", "models"),
+)
+_LISTS = (*(name for _, deny, allow in _PAIRS for name in (allow, deny)), "outcomes")
+
+
+class SelectSettings(BaseModel):
+    """Which sessions are taken; empty lists take all. Lists hold globs, upper and lower case alike."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    projects: tuple[str, ...] = ()
+    """Only these: name of the project, name of a folder on its path, or a whole path."""
+    deny_projects: tuple[str, ...] = ()
+    """Never these; here every folder counts that the session worked in."""
+    repositories: tuple[str, ...] = ()
+    """Only these: `owner/name` or the name alone."""
+    deny_repositories: tuple[str, ...] = ()
+    """Never these."""
+    models: tuple[str, ...] = ()
+    """Only sessions in which one of these models acted."""
+    deny_models: tuple[str, ...] = ()
+    """Never sessions in which one of these acted."""
+    outcomes: tuple[Outcome, ...] = ()
+    """Only these: resolved, not_resolved, unknown."""
+    since: date | None = None
+    """First day (UTC) on which a session may have started."""
+    until: date | None = None
+    """Last day (UTC) on which a session may have started."""
+
+    @field_validator(
+        "projects", "deny_projects", "repositories", "deny_repositories", "models", "deny_models"
+    )
+    @classmethod
+    def _said(cls, globs: tuple[str, ...]) -> tuple[str, ...]:
+        for glob in globs:
+            if not glob.strip():
+                raise ValueError("an empty glob; write * for everything")
+            if fault := _fault_of(glob):
+                raise ValueError(f"the glob {glob!r} {fault}; write [[] for the sign [ itself")
+        return globs
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "SelectSettings":
+        if self.since and self.until and self.since > self.until:
+            raise ValueError(f"since {self.since} is later than until {self.until}")
+        return self
+
+    def entries(self) -> list[tuple[str, str]]:
+        """Every entry of the lists as (list, entry)."""
+        return [(name, entry) for name in _LISTS for entry in getattr(self, name)]
+
+    def matches(self, trace: Trace) -> Iterator[int]:
+        """The places among `entries` of those that fit the trace, whether it is taken or not."""
+        entries = self.entries()
+        names = names_of(trace) if entries else {}
+        yield from (at for at, (name, entry) in enumerate(entries) if any_matches(names[name], [entry]))
+
+    def unmatched(self, matched: Collection[int]) -> list[str]:
+        """A line for each entry whose place is not among those that matched."""
+        entries = enumerate(self.entries())
+        return [f"nothing matches {name} = {entry!r}" for at, (name, entry) in entries if at not in matched]
+
+    def reason(self, trace: Trace) -> str | None:
+        """Why the trace is not selected; None where it is."""
+        return next((f"not selected: {why}" for why in self._reasons(trace)), None)
+
+    def _reasons(self, trace: Trace) -> Iterator[str]:
+        names = names_of(trace)
+        for what, deny, allow in _PAIRS:
+            if any_matches(names[deny], getattr(self, deny)):
+                yield f"denied {what}"
+            if getattr(self, allow) and not any_matches(names[allow], getattr(self, allow)):
+                yield f"other {what}"
+        if self.outcomes and trace.outcome not in self.outcomes:
+            yield "other outcome"
+        if self.since or self.until:
+            yield from self._by_day(day_of(trace.started_at))
+
+    def _by_day(self, day: date | None) -> Iterator[str]:
+        if day is None:
+            yield "no date"
+        elif self.since and day < self.since:
+            yield "too early"
+        elif self.until and day > self.until:
+            yield "too late"
+
+
+def _fault_of(glob: str) -> str:
+    """What is wrong with a glob; empty where it can match something."""
+    if "(?!)" in translate(glob):
+        return "has a range in [] that runs backwards"
+    return "has a [ that nothing closes" if _is_open(glob) else ""
+
+
+def _is_open(glob: str) -> bool:
+    """Whether a `[` is not closed: `fnmatch` takes it for the sign itself then. A `]` right behind it, or
+    behind `[!`, is one of the signs in the set."""
+    at = glob.find("[")
+    while at >= 0:
+        first = at + 1 + glob.startswith("!", at + 1)
+        end = glob.find("]", first + glob.startswith("]", first))
+        if end < 0:
+            return True
+        at = glob.find("[", end)
+    return False

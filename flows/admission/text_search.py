@@ -1,0 +1,150 @@
+"""Where a text stands: in columns of tables, JSON and files, in every spelling JSON gives it, whatever
+its case and Unicode normal form; and where a placeholder stands for it."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracemill.privacy.core.placeholder_keys import keyed_hash, placeholders_in
+
+_NESTING = 4
+"""How deep JSON stands in JSON: arguments in a raw answer in a reply in a ledger."""
+
+_ROWS = 64
+GONE = "<forgotten>"
+_ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
+_DIGITS = re.compile(r"[0-9a-f]{8}(?=>?$)")
+
+
+def folded(text: str) -> str:
+    """The text as it is compared: case-folded, in the normal form NFC."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+def unescaped(text: str) -> str:
+    """The text with the characters that JSON wrote as `\\u00e4`, at any depth."""
+    if "\\u" not in text:
+        return text
+    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+@dataclass(frozen=True, slots=True)
+class Needle:
+    """A text to look for: its folded spellings inside JSON strings."""
+
+    spellings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str) -> "Needle":
+        """The needle of a text."""
+        found = [text]
+        for _ in range(_NESTING):
+            found.append(json.dumps(found[-1], ensure_ascii=False)[1:-1])
+        return cls(tuple(dict.fromkeys(folded(each) for each in found)))
+
+    def within(self, text: str) -> bool:
+        """Whether the text holds it."""
+        plain = unescaped(text)
+        texts = [folded(text)] if plain is text else [folded(text), folded(plain)]
+        return any(spelling in each for each in texts for spelling in self.spellings)
+
+    def within_bytes(self, data: bytes) -> bool:
+        """Whether the bytes hold it in UTF-8."""
+        return self.within(data.decode("utf-8", "replace"))
+
+    def without(self, text: str) -> str:
+        """The text with a mark in its place; the mark alone where that is not to be told apart."""
+        if not self.within(text):
+            return text
+        plain = unicodedata.normalize("NFC", text)
+        for spelling in sorted(self.spellings, key=len, reverse=True):
+            plain = re.sub(re.escape(spelling), GONE, plain, flags=re.IGNORECASE)
+        return GONE if self.within(plain) else plain
+
+    def in_table(self, table: pa.Table) -> bool:
+        """Whether any string in any column holds it, however nested."""
+        return any(self.within(text) for text in strings_in(table))
+
+
+def strings_in(table: pa.Table) -> Iterator[str]:
+    """Every string of every column, however nested."""
+    for column in table.columns:
+        for chunk in column.chunks:
+            yield from _strings(chunk)
+
+
+def _strings(array: pa.Array) -> Iterator[str]:
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        yield from (text for text in array.to_pylist() if text)
+    elif pa.types.is_dictionary(kind):
+        yield from _strings(array.dictionary_decode())
+    elif pa.types.is_struct(kind) or pa.types.is_map(kind):
+        for part in array.flatten() if pa.types.is_struct(kind) else [array.keys, array.items]:
+            yield from _strings(part)
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        yield from _strings(array.flatten())
+
+
+@dataclass(frozen=True, slots=True)
+class StandIns:
+    """Looks for the placeholders of a value, which are others in each trace."""
+
+    key: bytes
+    value: str
+
+    def within(self, texts: Iterable[str], trace_id: str) -> bool:
+        """Whether one of the value, as it is redacted in that trace, is in the texts."""
+        wanted: set[str] = set()
+        for text in texts:
+            for start, end in placeholders_in(text):
+                wanted = wanted or self._digits(trace_id)
+                digits = _DIGITS.search(text[start:end])
+                if digits is not None and digits[0] in wanted:
+                    return True
+        return False
+
+    def _digits(self, trace_id: str) -> set[str]:
+        """Of every spelling that is likely: case and normal form are those of the recorded text."""
+        cases = (str, str.lower, str.upper, str.casefold, str.title, str.capitalize)
+        spelt = {unicodedata.normalize(form, self.value) for form in ("NFC", "NFD")} | {self.value}
+        return {keyed_hash(self.key, trace_id, case(each)) for each in spelt for case in cases}
+
+
+def in_a_placeholder(needle: Needle, texts: Iterable[str]) -> bool:
+    """Whether the text is part of what placeholders are made of, such as `EMAIL`."""
+    return any(needle.within(text[s:e]) for text in texts for s, e in placeholders_in(text))
+
+
+def batches(path: Path) -> Iterator[pa.Table]:
+    """A Parquet file in tables of some rows, so that none is large in memory."""
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=_ROWS):
+        yield pa.Table.from_batches([batch])
+
+
+def rows_of(path: Path, ids: Callable[[pa.Table], list[str]]) -> Iterator[tuple[str, list[str]]]:
+    """The id and the strings of each row of a Parquet file."""
+    for table in batches(path):
+        for row, found in enumerate(ids(table)):
+            yield found, list(strings_in(table.slice(row, 1)))
+
+
+def scrubbed(value: Any, change: Callable[[str, str], str], key: str = "") -> Any:
+    """A JSON value with each string, and each key, put through `change(key, text)`."""
+    if isinstance(value, str):
+        return change(key, value)
+    if isinstance(value, list):
+        return [scrubbed(item, change, key) for item in value]
+    if isinstance(value, dict):
+        return {change("", name): scrubbed(item, change, name) for name, item in value.items()}
+    return value

@@ -1,0 +1,100 @@
+"""What a workspace took in, a line a trace: whose it is, how much, what redaction found in it."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tracemill.flows.admission.list_scope import NO_LISTS, ListScope
+from tracemill.records.message import Message
+from tracemill.records.project import Project
+from tracemill.records.trace import Trace
+
+SELECTION_VERSION = 1
+"""Raise it when the same settings take other traces of a source, or store them otherwise."""
+
+FOUND = "redacted:"
+"""Prefix of the notes of a trace that say what redaction found in it, by type."""
+
+_USER = re.compile(r"user_(?:[0-9a-f]{8}|[0-9a-f]{4})(?![A-Za-z0-9])")
+_HOME = re.compile(r"^([A-Za-z]:)?[\\/](home|Users|users)[\\/][^\\/]+")
+
+
+def any_user(text: str) -> str:
+    """A user's placeholder differs from trace to trace; the project does not."""
+    return _USER.sub("user", text)
+
+
+def any_home(place: str) -> str:
+    """A folder with the user's name in it left open, so that recorded and redacted paths compare."""
+    return any_user(_HOME.sub(r"\1/\2/user", place))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceEntry:
+    """One redacted trace: `session` is the id of the trace it is a subagent of, its own where it is none;
+    `text_bytes` counts each of its messages once, in UTF-8; `fullness` is that of `fullness_of`."""
+
+    trace_id: str
+    session: str
+    projects: tuple[Project, ...]
+    contexts: int
+    states: int
+    text_bytes: int
+    fullness: int
+    findings: Mapping[str, int] = field(default_factory=dict)
+    lists: ListScope = NO_LISTS
+
+    def then(self, lists: ListScope) -> "TraceEntry":
+        """The entry of the trace once its text is redacted again under these lists."""
+        return replace(self, lists=self.lists.then(lists))
+
+    @classmethod
+    def of(cls, trace: Trace) -> "TraceEntry":
+        """The entry of a redacted trace."""
+        messages = {id(m): m for context in trace.contexts for m in context.messages}
+        return cls(
+            trace.trace_id,
+            trace.parent_trace_id or trace.trace_id,
+            tuple(map(_shown, trace.worked_in)),
+            len(trace.contexts),
+            trace.step_count,
+            _text_bytes(messages.values()),
+            fullness_of(trace),
+            {k.removeprefix(FOUND): n for k, n in trace.notes.items() if k.startswith(FOUND)},
+            ListScope.of_notes(trace.notes),
+        )
+
+
+def fullness_of(trace: Trace) -> int:
+    """Of two copies of a session the fuller one stays: the one of more steps; of as many, that of more
+    messages (the last result may be missing); of as many, a subagent's that knows who called it."""
+    messages = sum(len(context.messages) for context in trace.contexts)
+    return (trace.step_count << 32) + (messages << 1) + (trace.parent_trace_id is not None)
+
+
+def _shown(project: Project) -> Project:
+    """With the user left open also where the redaction knows the name for no person's."""
+    place = any_home(project.place)
+    name = project.name if place == project.place else re.split(r"[\\/]", place)[-1]
+    return project._replace(name=name, place=place)
+
+
+def _text_bytes(messages: Collection[Message]) -> int:
+    texts = [message.content for message in messages]
+    texts += [call.arguments for message in messages for call in message.tool_calls]
+    return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def with_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:
+    """The trace with what redaction found in it, types and counts alone, in its notes, and with `noted`."""
+    said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | dict(noted)
+    return replace(trace, notes=dict(trace.notes) | said) if said else trace
+
+
+def findings_of(entries: Iterable[TraceEntry]) -> Counter[str]:
+    """What redaction found in all of them, by type."""
+    total: Counter[str] = Counter()
+    for entry in entries:
+        total.update(entry.findings)
+    return total

@@ -1,0 +1,77 @@
+"""The settings of what comes behind pairs: which of them are kept, and what is published."""
+
+import re
+from pathlib import Path
+from typing import Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, field_validator
+
+from tracemill.data_cards.model.drift_bounds import DriftBounds
+from tracemill.data_cards.model.versions import REPO_ID, is_reserved
+from tracemill.privacy.publish_gate.findings import FINGERPRINT
+
+View = Literal["dpo_json", "sft", "kto", "prm", "hints", "soft"]
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class NormalizeSettings(_Model):
+    """Which pairs are kept (`normalize/`)."""
+
+    recipe: Path | None = None
+    """A data-juicer recipe; none given: the one that ships as configs/normalize/default.yaml."""
+    benchmarks: tuple[Path, ...] = ()
+    """Local files of benchmarks for evaluation (JSONL, Parquet), whose sessions are kept out of training."""
+
+
+class ReleaseSettings(_Model):
+    """What is published (`data_cards/`)."""
+
+    name: str = "traces"
+    """Folder of the release and name of the dataset: lower-case letters, digits, `. _ -`."""
+    accept: tuple[str, ...] = ()
+    """Fingerprints of findings that the publish gate lets pass."""
+    require_second_opinion: bool = False
+    """Refuse to release where kingfisher is not installed."""
+    views: tuple[View, ...] = get_args(View)
+    """Configs beside pairs and votes: the same for other readers and trainers."""
+    hub: str | None = None
+    """Dataset of the Hub, `owner/name`, that a finished release is pushed to; none given: it stays here."""
+    drift: DriftBounds = DriftBounds()
+    """How far a release may be from the last one published."""
+    validation: float = Field(0.05, ge=0, le=0.5)
+    """Share of the rows in the split `validation`, as far as whole repositories make it up."""
+    test: float = Field(0.05, ge=0, le=0.5)
+    """Share of the rows in the split `test`, likewise."""
+    max_tokens: NonNegativeInt = 32768
+    """Tokens a row may have; longer contexts are cut. 0 for any number."""
+    tokenizer: Path | None = None
+    """Tokenizer of the model that is trained (`tokenizer.json` or its folder); none given: an estimate."""
+    rebuild: bool = False
+    """Choose rows and sides anew, as a new major version."""
+
+    @field_validator("name")
+    @classmethod
+    def _plain(cls, name: str) -> str:
+        if not _NAME.fullmatch(name):
+            raise ValueError("lower-case letters, digits and . _ - only, at most 64, no leading sign")
+        if is_reserved(name):
+            raise ValueError("a name that stands for no version: neither `latest` nor a date")
+        return name
+
+    @field_validator("hub")
+    @classmethod
+    def _dataset(cls, hub: str | None) -> str | None:
+        if hub is not None and not REPO_ID.fullmatch(hub):
+            raise ValueError("a dataset of the Hub as OWNER/NAME")
+        return hub
+
+    @field_validator("accept")
+    @classmethod
+    def _fingerprints(cls, accept: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(FINGERPRINT.fullmatch(each) for each in accept):
+            raise ValueError("12 hex digits each, as the publish gate prints them")
+        return accept

@@ -1,0 +1,1 @@
+"""Who agreed to send what where."""

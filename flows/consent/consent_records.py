@@ -1,0 +1,129 @@
+"""Requests and consents, as the workspace keeps them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tracemill.flows.admission.list_scope import ListScope, widest
+from tracemill.flows.admission.trace_inventory import TraceEntry
+from tracemill.flows.consent.destinations import Destination, servers_of
+from tracemill.flows.run_state.run_records import utc_now
+from tracemill.privacy.redaction.redactor import RULES_VERSION
+from tracemill.records.printable import printable, so_many
+from tracemill.records.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What was accepted once: every one of the projects, redacted under these lists or stricter ones, may
+    go to every one of the destinations."""
+
+    date: str
+    how: str
+    redaction: str
+    projects: frozenset[Project]
+    destinations: frozenset[Destination]
+    lists: ListScope
+
+    def covers(self, project: Project, lists: ListScope, destination: Destination) -> bool:
+        """Whether this project, redacted under these lists, may go there. A consent that was given under
+        later redaction rules than today's does not count: less would be taken out than was accepted."""
+        return (
+            project.digest in {accepted.digest for accepted in self.projects}
+            and lists.within(self.lists)
+            and _number(self.redaction) <= _number(RULES_VERSION)
+            and any(accepted.covers(destination) for accepted in self.destinations)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is recorded."""
+        return {
+            "date": self.date,
+            "how": self.how,
+            "redaction": self.redaction,
+            "projects": [project._asdict() for project in sorted(self.projects)],
+            "destinations": [found.to_json() for found in sorted(self.destinations)],
+            **self.lists.to_json(),
+        }
+
+
+def _number(version: str) -> int:
+    return int("".join(sign for sign in version if sign.isdigit()) or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """How much would go: sessions, steps in them, MB of their text counted once."""
+
+    sessions: int
+    states: int
+    megabytes: float
+
+    @classmethod
+    def of(cls, entries: Sequence[TraceEntry], sessions: Mapping[str, str]) -> "Amount":
+        """Of these traces; `sessions` names the session of each."""
+        return cls(
+            len({sessions[entry.trace_id] for entry in entries}),
+            sum(entry.states for entry in entries),
+            round(sum(entry.text_bytes for entry in entries) / 1e6, 3),
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"{so_many(self.sessions, 'session')}, {so_many(self.states, 'step')}, {self.megabytes:,.2f} MB"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is not accepted yet: projects and destinations, and what redaction found in the projects.
+
+    A session that worked in several projects counts under each of them, and once in `total`. `scopes` are
+    the user's lists that each project was redacted under, `wider` says that it was accepted before under
+    lists that let less through, `unmatched` are lines on the selection that matched nothing.
+    """
+
+    projects: Mapping[Project, Amount]
+    total: Amount
+    destinations: tuple[Destination, ...]
+    findings: Mapping[str, int]
+    terms: str
+    scopes: Mapping[ListScope, frozenset[Project]]
+    wider: bool = False
+    unmatched: tuple[str, ...] = ()
+
+    @property
+    def lists(self) -> ListScope:
+        """The user's lists, as they hold for all of it."""
+        return widest(self.scopes)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is written to the run's manifest."""
+        return {
+            "redaction": RULES_VERSION,
+            "projects": [p._asdict() | asdict(amount) for p, amount in self.projects.items()],
+            "total": asdict(self.total),
+            "destinations": [d.to_json() | {"policy": d.policy()} for d in self.destinations],
+            "found_and_replaced": dict(self.findings),
+            "terms": self.terms,
+            "lists": {name: len(digests) for name, digests in self.lists.to_json().items()},
+            "unmatched": list(self.unmatched),
+        }
+
+    def accepted(self, how: str) -> list[Consent]:
+        """The consent to all of it, one for each set of lists."""
+        now, places = utc_now(), frozenset(self.destinations)
+        return [
+            Consent(now, how, RULES_VERSION, projects, places, lists)
+            for lists, projects in self.scopes.items()
+        ]
+
+    def in_short(self) -> str:
+        """One line: how much would go where."""
+        names = ", ".join(printable(project.name, 40) for project in list(self.projects)[:5])
+        more = f" and {len(self.projects) - 5} more" if len(self.projects) > 5 else ""
+        return (
+            f"{so_many(self.total.sessions, 'session')} ({self.total.megabytes:,.2f} MB) of {names}{more} "
+            f"would go to {so_many(len(self.destinations), 'model')} at {servers_of(self.destinations)}"
+            f"{', and the lists under [privacy] let more through than was accepted' if self.wider else ''}"
+        )

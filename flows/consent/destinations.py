@@ -1,0 +1,89 @@
+"""Where text would go: the teachers of a run that are not on this machine, and on what terms."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.records.printable import printable
+from tracemill.teachers.build_teachers import openrouter_url
+from tracemill.teachers.core.base_urls import host_of, origin_of
+from tracemill.teachers.core.presets import PRESETS
+from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings, TeacherSettings
+
+THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1"))
+"""Hosts that need no consent. Every other address does, also others of 127.0.0.0/8, which are what
+tunnels and forwarded ports are put on."""
+
+ANY = "any"
+UNSTATED = "unstated"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Destination:
+    """One model at one server. `origin` is its scheme, host and port; `provider` is the one pinned behind
+    it, `any` where none is; `data_collection` is what is asked of it: `deny`, `allow`, or `unstated` for a
+    server that is asked nothing. `distillable` is True where only endpoints that allow distillation may
+    answer."""
+
+    origin: str
+    model: str
+    provider: str = ANY
+    data_collection: str = UNSTATED
+    distillable: bool = False
+
+    def covers(self, other: "Destination") -> bool:
+        """Whether who accepted this destination has accepted the other: the same place and model, the
+        same or a narrower choice of providers, and no weaker policy."""
+        return (
+            (self.origin, self.model) == (other.origin, other.model)
+            and self.provider in (ANY, other.provider)
+            and (self.data_collection != "deny" or other.data_collection == "deny")
+            and (other.distillable or not self.distillable)
+        )
+
+    def policy(self) -> str:
+        """The terms in words."""
+        said = {
+            "deny": "providers that store or train on prompts are refused (data_collection = deny)",
+            "allow": "providers may store prompts and train on them (data_collection = allow)",
+            UNSTATED: "the server is asked for no data policy",
+        }[self.data_collection]
+        only = "" if self.provider == ANY else f"; provider {printable(self.provider)} only"
+        return said + only + ("; only where distillation is allowed" if self.distillable else "")
+
+    def to_json(self) -> dict[str, Any]:
+        """As it is recorded."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
+    """The destinations of a run, this machine left out: empty where nothing leaves it."""
+    return sorted({found for t in settings.asked() if (found := _destination(t, environ)) is not None})
+
+
+def _destination(teacher: TeacherSettings, environ: Mapping[str, str]) -> Destination | None:
+    if isinstance(teacher, OpenRouterSettings):
+        url = openrouter_url(teacher, environ)
+        found = Destination(
+            origin_of(url),
+            teacher.model,
+            teacher.provider or ANY,
+            teacher.data_collection,
+            teacher.enforce_distillable_text,
+        )
+    elif isinstance(teacher, CompatibleSettings):
+        url, found = teacher.base_url, Destination(origin_of(teacher.base_url), teacher.model)
+    else:
+        return None
+    return None if host_of(url) in THIS_MACHINE else found
+
+
+def terms_of(settings: RunSettings) -> str:
+    """What a preset's user must know; empty for teachers given one by one."""
+    return "" if settings.preset == "none" else PRESETS[settings.preset].terms
+
+
+def servers_of(found: Sequence[Destination]) -> str:
+    """The servers, each once, as a list in words."""
+    return ", ".join(sorted({printable(destination.origin) for destination in found}))

@@ -1,0 +1,1 @@
+"""Calls, cost and time of a run, before it starts."""

@@ -1,0 +1,81 @@
+"""`tracemill replay --dry-run`: the very requests a replay would send, into a file; nothing is sent."""
+
+import os
+from collections import Counter
+from collections.abc import Container, Iterator
+from typing import Any
+
+import orjson
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.estimate.pending_questions import Batch, batches_of
+from tracemill.flows.labeling.vote_policy import check_vote
+from tracemill.records.storage.atomic_files import writing
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.build_teachers import build_teachers
+from tracemill.teachers.client.chat_teacher import ChatTeacher
+from tracemill.teachers.planning.prompt_length import too_long
+from tracemill.teachers.pricing.price_book import PRICES, PriceBook
+
+
+def write_requests(settings: RunSettings) -> dict[str, Any]:
+    """Write `dry-run.jsonl` into the workspace, a request a line: step, teacher, sample, the key it would be
+    bought under, URL, headers but for the API key, and body. Gives the counts by teacher.
+
+    Left out are requests that were bought already, those of steps that need no further answer by what was
+    bought, and prompts that are longer than the context of a model whose card was read (`too_long` counts
+    them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
+    settled early. `decided_later` counts the steps of which a gate decides anew once answers to earlier ones
+    are in. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked or
+    the vote cannot be won.
+    """
+    check_vote(settings)
+    work = Workspace.open(settings.workspace, create=False)
+    counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked()}
+    silent: set[str] = set()
+    unfit: Counter[str] = Counter()
+    path, later = work.dry_run_path, 0
+    book = PriceBook(work.root / PRICES)
+    with writing(path, private=True) as temporary, temporary.open("wb") as out:
+        for batch in batches_of(settings, work):
+            teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
+            settled = batch.settled(teachers, settings)
+            later += batch.open_steps
+            for teacher in teachers:
+                if not isinstance(teacher, ChatTeacher):
+                    silent.add(teacher.name)
+                    continue
+                for line in _requests(batch, teacher, settings.replay.samples, settled, unfit):
+                    counts[teacher.name] += 1
+                    out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    requests = {name: count for name, count in counts.items() if name not in silent}
+    return {
+        "path": str(path),
+        "requests": requests,
+        "too_long": dict(unfit),
+        "decided_later": later,
+        "send_nothing": sorted(silent),
+    }
+
+
+def _requests(
+    batch: Batch, teacher: ChatTeacher, samples: int, settled: Container[str], unfit: Counter[str]
+) -> Iterator[dict[str, Any]]:
+    """The requests of one teacher at the steps that are not settled, in their order; `unfit` learns how many
+    are longer than its context."""
+    items = [item for item in batch.wanted(teacher, samples) if item.question.step_id not in settled]
+    long = {item.index for item in too_long(items)}
+    unfit[teacher.name] += len(long)
+    for item in items:
+        if item.index in long:
+            continue
+        yield {
+            "step_id": item.question.step_id,
+            "teacher": teacher.name,
+            "sample": item.sample,
+            "request_key": item.key,
+            "url": teacher.url,
+            "headers": dict(teacher.headers),
+            "body": orjson.Fragment(teacher.body(item.question, item.sample)),
+        }
+        teacher.follow(item.question)

@@ -1,0 +1,253 @@
+"""`tracemill estimate`: what a replay of the workspace would cost and take, before anything is spent.
+
+Each figure rests on what the workspace has measured where it holds enough replies of a teacher, and on a
+stated assumption where not. Nothing of a session is sent.
+"""
+
+import asyncio
+import os
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import accumulate
+from typing import Any
+
+import orjson
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.estimate.pending_questions import Batch, batches_of
+from tracemill.flows.labeling.price_history import open_book
+from tracemill.flows.labeling.vote_policy import check_vote
+from tracemill.records.identity import digest
+from tracemill.records.message import ToolSpec
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.build_teachers import build_teachers, check_all
+from tracemill.teachers.client.build_request import message_bytes
+from tracemill.teachers.client.chat_teacher import ChatTeacher
+from tracemill.teachers.core.price import Price, nusd_to_usd
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.planning.early_stop_rates import asked_shares
+from tracemill.teachers.planning.measured_usage import Measured, measure
+from tracemill.teachers.planning.prompt_length import too_long
+from tracemill.teachers.pricing.cache_rules import CacheRule, cache_rule
+
+
+@dataclass(slots=True)
+class Figures:
+    """What one teacher, or all of them, would be asked and cost. Tokens and USD are those of calls still
+    to be made; `bought` answers are in the ledger. `usd_early` has caching too; `usd_worst` is what the
+    dearest single call reserves. `price_from` and the other texts say what a figure rests on."""
+
+    teacher: str
+    model: str = ""
+    states: int = 0
+    calls: int = 0
+    bought: int = 0
+    prompt_tokens: int = 0
+    answer_tokens: int = 0
+    usd_uncached: float = 0.0
+    usd_cached: float = 0.0
+    usd_early: float = 0.0
+    usd_worst: float = 0.0
+    wall_s: float = 0.0
+    too_long: int = 0
+    price_from: str = ""
+    measured: Measured = field(default_factory=Measured)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, money to the nearest 1e-6 USD."""
+        return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """The figures by teacher in the order they are asked when steps are settled early, and in all."""
+
+    teachers: tuple[Figures, ...]
+    total: Figures
+    shares: tuple[float, ...]
+    cap_usd: float | None
+    decided_later: int = 0
+    """Steps of which a gate decides anew once answers to earlier ones are in."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "teachers": [figures.to_json() for figures in self.teachers],
+            "total": self.total.to_json(),
+            "asked_shares": [round(share, 4) for share in self.shares],
+            "cap_usd": self.cap_usd,
+            "decided_later": self.decided_later,
+        }
+
+
+def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
+    """The estimate of a replay. With `refresh` prices are read from the servers first, which also finds
+    teachers that cannot be asked; else nothing uses the network.
+
+    Raises WorkspaceError where there are no traces or `refresh` cannot write down what it reads, ConfigError
+    where nobody is to be asked or the vote cannot be won, TeacherError where `refresh` finds a teacher that
+    cannot be asked.
+    """
+    check_vote(settings)
+    work = Workspace.open(settings.workspace, create=False, writes=refresh)
+    book = open_book(work)
+    if refresh:
+        asyncio.run(check_all(build_teachers(settings.asked(), os.environ, book=book)))
+    teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
+    tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
+    later = 0
+    for batch in batches_of(settings, work):
+        later += batch.open_steps
+        fresh = _sizes(batch)
+        settled = batch.settled(teachers, settings)
+        for tally in tallies:
+            tally.add(batch, fresh, settings.replay.samples, settled)
+        sizes |= fresh
+    known = measure(work, sizes)
+    for tally in tallies:
+        tally.measured = known.get(tally.teacher.name, tally.measured)
+    tallies.sort(key=lambda tally: tally.usd_a_call())
+    vote = settings.agreement.rule()
+    shares = asked_shares(len(tallies), vote.threshold, settings.replay.stop, settings.gate.explore)
+    figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
+    cap = None if settings.budget is None else float(settings.budget.max_total_usd)
+    return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap, later)
+
+
+def _sizes(batch: Batch) -> dict[str, int]:
+    """Bytes of the prompt at every step, by step id; each message is measured once."""
+    found: dict[str, int] = {}
+    for item in batch.shown:
+        ends = {
+            index: list(accumulate((message_bytes([m]) for m in p.messages), initial=_tool_bytes(p.tools)))
+            for index, p in item.presentations.items()
+        }
+        for state in item.trace.states():
+            cut = item.presentations[state.context.index].cuts[state.step.index]
+            found[str(state.step_id)] = ends[state.context.index][cut]
+    return found
+
+
+def _tool_bytes(tools: Iterable[ToolSpec]) -> int:
+    return sum(len(orjson.dumps(tool.to_wire())) for tool in tools)
+
+
+Call = tuple[str, str, int]
+"""Chain, step, bytes of the prompt."""
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The calls of one teacher."""
+
+    teacher: Teacher
+    price: Price
+    rule: CacheRule
+    price_from: str
+    measured: Measured = field(default_factory=Measured)
+    states: int = 0
+    bought: int = 0
+    calls: list[Call] = field(default_factory=list[Call])
+    worst_nusd: int = 0
+    too_long: int = 0
+
+    @classmethod
+    def of(cls, teacher: Teacher) -> "_Tally":
+        chat = teacher if isinstance(teacher, ChatTeacher) else None
+        return cls(
+            teacher,
+            teacher.price,
+            cache_rule(teacher.family) if chat else CacheRule(lifetime_s=0),
+            chat.price_from if chat else "its own settings",
+            Measured() if chat else Measured(latency_s=0.0),
+        )
+
+    def add(self, batch: Batch, sizes: dict[str, int], samples: int, settled: Container[str]) -> None:
+        """Count the calls of a batch at steps that are not `settled`; those of one context stand together,
+        in order."""
+        items = batch.wanted(self.teacher, samples)
+        asked = batch.asked(self.teacher.name)
+        self.states += asked
+        self.bought += asked * samples - len(items)
+        items = [item for item in items if item.question.step_id not in settled]
+        unfit = {item.index for item in too_long(items)}
+        self.too_long += len(unfit)
+        items = [item for item in items if item.index not in unfit]
+        steps = [item.question.step_id for item in items]
+        self.calls += [(step.rpartition(":")[0], step, sizes[step]) for step in steps]
+        if items:
+            longest = max(items, key=lambda item: sizes[item.question.step_id])
+            self.worst_nusd = max(self.worst_nusd, self.teacher.bound_nusd(longest.question))
+
+    def _tokens(self, call: Call) -> int:
+        return round(call[2] / self.measured.bytes_a_token)
+
+    def usd_a_call(self) -> float:
+        """What a call costs on average, cached: the order in which teachers are asked."""
+        return nusd_to_usd(self._cost_nusd(self.calls, True)) / max(len(self.calls), 1)
+
+    def _cost_nusd(self, calls: Sequence[Call], cached: bool) -> int:
+        """What these calls cost in their order. Cached: each reads what the one before it in its context
+        left there, which its lifetime allows as long as they go out in bursts."""
+        total, seen = 0, dict[str, int]()
+        answer = round(self.measured.answer_tokens)
+        for call in calls:
+            chain, tokens = call[0], self._tokens(call)
+            read = seen.get(chain, 0) if cached and self.rule.lifetime_s else 0
+            read = min(read, tokens) if read >= self.rule.min_tokens else 0
+            writes = cached and self.rule.pays_writes and tokens >= self.rule.min_tokens
+            total += self.price.charge_nusd(tokens, answer, read, tokens - read if writes else 0)
+            seen[chain] = tokens
+        return total
+
+    def figures(self, share: float) -> Figures:
+        """The figures, where the teacher is asked at `share` of its steps when steps are settled early."""
+        early = [call for call in self.calls if _drawn(call[1]) < share]
+        return Figures(
+            teacher=self.teacher.name,
+            model=self.teacher.model,
+            states=self.states,
+            calls=len(self.calls),
+            bought=self.bought,
+            prompt_tokens=sum(map(self._tokens, self.calls)),
+            answer_tokens=round(len(self.calls) * self.measured.answer_tokens),
+            usd_uncached=nusd_to_usd(self._cost_nusd(self.calls, False)),
+            usd_cached=nusd_to_usd(self._cost_nusd(self.calls, True)),
+            usd_early=nusd_to_usd(self._cost_nusd(early, True)),
+            usd_worst=nusd_to_usd(self.worst_nusd),
+            wall_s=self.longest_chain() * self.measured.latency_s,
+            too_long=self.too_long,
+            price_from=self.price_from,
+            measured=self.measured,
+        )
+
+    def longest_chain(self) -> int:
+        """Calls in the longest context: they go out one after the other."""
+        lengths: dict[str, int] = {}
+        for chain, _, _ in self.calls:
+            lengths[chain] = lengths.get(chain, 0) + 1
+        return max(lengths.values(), default=0)
+
+
+def _drawn(step: str) -> float:
+    """A number in [0, 1) that depends on the step alone: which steps are taken as unsettled."""
+    return int(digest("early", step, size=7), 16) / 2**56
+
+
+def _total(figures: Sequence[Figures], tallies: Sequence[_Tally], concurrency: int) -> Figures:
+    """The sums. The time is that of the longest chain, or of all calls at so many in flight where that is
+    longer."""
+    busy_s = sum(f.calls * f.measured.latency_s for f in figures) / max(concurrency, 1)
+    total = Figures("all", wall_s=max([busy_s, *(f.wall_s for f in figures)]))
+    total.states = len({step for tally in tallies for _, step, _ in tally.calls})
+    for f in figures:
+        total.calls += f.calls
+        total.bought += f.bought
+        total.prompt_tokens += f.prompt_tokens
+        total.answer_tokens += f.answer_tokens
+        total.usd_uncached += f.usd_uncached
+        total.usd_cached += f.usd_cached
+        total.usd_early += f.usd_early
+        total.usd_worst = max(total.usd_worst, f.usd_worst)
+        total.too_long += f.too_long
+    return total

@@ -1,0 +1,138 @@
+"""What a replay of the workspace would ask, found without asking: for estimates and dry runs."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tracemill.flows.admission.redaction_setup import make_sieve
+from tracemill.flows.admission.reredaction import Renewer
+from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.estimate.trace_batches import chosen_batches
+from tracemill.flows.labeling.ask_session import Asking, refill
+from tracemill.flows.labeling.ask_shards import plans_of
+from tracemill.flows.labeling.gate_run import Gate, gate_version, value_stop_of
+from tracemill.flows.labeling.label_shard import Shown, load_traces, stored_decisions, stored_replies
+from tracemill.flows.labeling.own_ledger import build_ledger
+from tracemill.flows.labeling.vote_policy import referee_of
+from tracemill.flows.run_state.run_records import unfinished_run
+from tracemill.flows.run_state.run_summary import Summary
+from tracemill.flows.runtime.progress import Meter
+from tracemill.records.errors import ConfigError
+from tracemill.records.reply import Decision
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.core.question import Question
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.ledger.ledger import Ledger
+from tracemill.teachers.ledger.reply_json import reply_for
+from tracemill.teachers.ledger.snapshot import copy_ledger
+from tracemill.teachers.planning.replay_plan import Item, keys_of, plan_items
+from tracemill.teachers.pricing.price_book import PRICES, PriceBook
+from tracemill.teachers.replay.observed_replies import Hearing
+
+
+@dataclass(frozen=True, slots=True)
+class Bought:
+    """The answers that a replay has: those in the ledger, and those it would fill it again with."""
+
+    ledger: Ledger
+    refilled: Ledger
+
+    def answers_to(self, keys: Sequence[str]) -> dict[str, str]:
+        """The stored replies of those requests that were bought, by key."""
+        return self.refilled.answers_to(keys) | self.ledger.answers_to(keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some traces of a workspace as they are shown, the questions at their steps, and what was decided.
+    Of `open_steps` a gate decides only after answers to earlier batches are in: what they teach it, and cost,
+    is not known yet."""
+
+    shown: tuple[Shown, ...]
+    questions: tuple[Question, ...]
+    decisions: tuple[Decision, ...]
+    bought: Bought
+    gate: Gate | None = None
+    open_steps: int = 0
+
+    def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
+        """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
+        items = plan_items(self.questions, self.decisions, [teacher], samples)
+        bought = self.bought.answers_to(keys_of(items))
+        return [item for item in items if item.bought(bought) is None]
+
+    def settled(self, teachers: Sequence[Teacher], settings: RunSettings) -> frozenset[str]:
+        """The steps at which nobody else needs to be asked, by the answers that were bought."""
+        items = plan_items(self.questions, self.decisions, teachers, settings.replay.samples)
+        bought = self.bought.answers_to(keys_of(items))
+        clean = {item.trace.trace_id: item.reply for item in self.shown}
+        families = {teacher.name: teacher.family for teacher in teachers}
+        referee = referee_of(settings, self.shown)
+        value = value_stop_of(referee, self.decisions, settings, self.gate)
+        hearing = Hearing(referee, self.decisions, families, value)
+        rest: list[Item] = []
+        for item in items:
+            if (stored := item.bought(bought)) is None:
+                rest.append(item)
+            else:
+                reply = reply_for(stored, item.question.step_id, item.teacher.name)
+                hearing.hear(clean[item.question.trace_id](reply))
+        return frozenset(hearing.settled(rest))
+
+    def asked(self, teacher: str) -> int:
+        """At how many steps a teacher is to be asked, bought ones among them."""
+        return sum(d.verdict == "ask" and d.teacher == teacher for d in self.decisions)
+
+
+def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
+    """The selected traces of a workspace, in the plans in which a replay asks them, decided as it would.
+    Raises WorkspaceError where it has none, ConfigError where nobody is to be asked."""
+    if not settings.asked():
+        raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
+    renewer, total = make_renewer(work, settings), Summary()
+    chosen = chosen_batches(work, make_sieve(settings.select, work), total)
+    batches = [[trace.trace_id for trace in taken] for _, taken in chosen]
+    with _ledger(settings, work) as ledger, build_ledger(None) as refilled:
+        book = PriceBook(work.root / PRICES)
+        run_id = unfinished_run(work, settings.fingerprint(), "replay") or ""
+        run_id = run_id if ledger.knows(run_id) else ""
+        asking = Asking(settings, ledger, run_id, renewer.redactor, frozenset(), Meter(), book)
+        asking.gate, asking.states_left = Gate.open(settings, work, book), total.states
+        bought = Bought(ledger, refilled)
+        for place, plan in enumerate(plans_of(batches, asking)):
+            later = place > 0 and asking.gate is not None
+            yield from [_decided(work, asking, renewer, ids, bought, later) for ids in plan]
+
+
+def _decided(
+    work: Workspace, asking: Asking, renewer: Renewer, ids: Sequence[str], bought: Bought, later: bool
+) -> Batch:
+    """A batch with its decisions; `later` says that a replay knows more when it makes them."""
+    shown = tuple(Shown.of(trace, renewer) for trace in load_traces(work, ids))
+    questions = tuple(question for item in shown for question in item.questions())
+    before = stored_decisions(work, ids)
+    decisions = tuple(asking.decide(questions, before, shown))
+    refill(bought.ledger, stored_replies(work, ids), bought.refilled)
+    version = gate_version(asking.settings)
+    fixed = {d.step_id for d in before if d.gate.partition("+")[0] == version}
+    open_steps = sum(question.step_id not in fixed for question in questions) if later else 0
+    return Batch(shown, questions, decisions, bought, asking.gate, open_steps)
+
+
+@contextmanager
+def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger]:
+    """The ledger of the workspace; an empty one where there is none yet, so that none is made, and a copy
+    where the workspace can only be read: to open a ledger is to write to it."""
+    if settings.ledger_url is None and not (work.ledger_path.exists() and work.is_writable()):
+        with TemporaryDirectory(prefix="tracemill-") as folder:
+            place = Path(folder) / "ledger.sqlite"
+            if work.ledger_path.exists():
+                copy_ledger(work.ledger_path, place)
+            with build_ledger(place) as ledger:
+                yield ledger
+        return
+    with build_ledger(settings.ledger_url or work.ledger_path) as ledger:
+        yield ledger

@@ -1,0 +1,1 @@
+"""Remove sessions and values from a workspace."""

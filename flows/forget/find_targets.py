@@ -1,0 +1,205 @@
+"""What a trace, a project or a text to forget comes to: the traces, answers, releases and files."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tracemill.data_cards.model.versions import versions_in
+from tracemill.flows.admission.glob_patterns import folders_of
+from tracemill.flows.admission.text_search import Needle, StandIns, batches, folded, in_a_placeholder, rows_of
+from tracemill.flows.admission.trace_inventory import any_home, any_user
+from tracemill.flows.sources.watermarks import FILE as MARKS
+from tracemill.privacy.core.placeholder_keys import placeholders_in, workspace_key
+from tracemill.records.errors import ConfigError
+from tracemill.records.project import Project
+from tracemill.records.storage.table_schemas import SCHEMAS
+from tracemill.records.storage.workspace import Workspace, trace_ids_of
+from tracemill.teachers.ledger.forget import trace_of_answer
+from tracemill.teachers.ledger.ledger import Ledger
+from tracemill.teachers.pricing.price_book import PRICES
+
+Kind = Literal["trace", "project", "value"]
+KINDS: tuple[Kind, ...] = ("trace", "project", "value")
+LEAST = 4
+"""Characters of the shortest text that is looked for; a shorter one would be in everything."""
+
+_WHO = ("trace_id", "parent_trace_id", "source", "project", "repository", "origin", "worked_in")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One trace as the workspace knows it."""
+
+    trace_id: str
+    parent: str | None
+    name: str
+    """Of its project, or else of its repository."""
+    projects: tuple[Project, ...]
+    """Every one it worked in, the first first."""
+    origin: str | None
+    """The session file, where it holds nothing but this session."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is to forget. `needle` is a text that must be nowhere afterwards."""
+
+    kind: Kind
+    traces: frozenset[str] = frozenset()
+    projects: frozenset[Project] = frozenset()
+    needle: Needle | None = None
+    origins: frozenset[str] = frozenset()
+    answers: int = 0
+    files: tuple[Path, ...] = ()
+    releases: tuple[Path, ...] = ()
+    of: int = 0
+    """Traces that the workspace holds."""
+    replaced: int = 0
+    """Traces that hold nothing but a placeholder of the text."""
+    is_type: bool = False
+    """The text is part of what placeholders are made of, such as `EMAIL`."""
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether more may go than was meant: most of the workspace, or what redaction wrote there."""
+        return self.is_type or (self.kind != "trace" and 2 * len(self.traces) > self.of)
+
+    def anything(self) -> bool:
+        """Whether there is something to remove."""
+        return bool(self.traces or self.answers or self.files or self.releases)
+
+    def holds(self, text: str) -> bool:
+        """Whether a text is one that must be gone."""
+        return self.needle is not None and self.needle.within(text)
+
+
+def known_traces(work: Workspace) -> dict[str, Known]:
+    """Every trace the workspace holds, by id."""
+    found: dict[str, Known] = {}
+    for shard in work.live("traces"):
+        for batch in pq.ParquetFile(work.root / shard.path).iter_batches(64, columns=_WHO):
+            for row in batch.to_pylist():
+                found[row["trace_id"]] = _known(row)
+    return found
+
+
+def _known(row: dict[str, Any]) -> Known:
+    alone = row["source"] == "claude_code"
+    return Known(
+        row["trace_id"],
+        row["parent_trace_id"],
+        any_user(row["project"] or row["repository"] or ""),
+        tuple(Project(**project) for project in row["worked_in"]),
+        row["origin"] if alone else None,
+    )
+
+
+def find(work: Workspace, ledger: Ledger | None, target: str, kind: str | None) -> Found:
+    """What the target comes to: the first of trace, project and text that fits, or the one named.
+    Raises ConfigError for a kind there is not and for a text too short to look for."""
+    if kind is not None and kind not in KINDS:
+        raise ConfigError(f"--as {kind}", f"one of {', '.join(KINDS)}")
+    known = known_traces(work)
+    if kind in (None, "trace") and (ids := _by_id(known, target)):
+        return _completed(work, known, Found("trace", ids))
+    if kind in (None, "project") and (ids := _by_project(known, target)):
+        projects = frozenset(project for trace_id in ids for project in known[trace_id].projects[:1])
+        return _completed(work, known, Found("project", ids, projects))
+    if kind in (None, "value"):
+        if len(folded(target)) < LEAST:
+            raise ConfigError(f"a text of {len(target)} characters", f"at least {LEAST}")
+        return _by_value(work, ledger, known, target)
+    return Found("trace" if kind == "trace" else "project")
+
+
+def _by_id(known: dict[str, Known], target: str) -> frozenset[str]:
+    """The trace of that id, or of the session file of that name."""
+    return frozenset(
+        k.trace_id
+        for k in known.values()
+        if target == k.trace_id or (k.origin and target in (k.origin, Path(k.origin).stem))
+    )
+
+
+def _by_project(known: dict[str, Known], target: str) -> frozenset[str]:
+    wanted, place = target.casefold(), any_home(target).rstrip("/\\").casefold()
+    return frozenset(
+        k.trace_id
+        for k in known.values()
+        if wanted in (k.name.casefold(), *(p.name.casefold() for p in k.projects[:1]))
+        or any("/" in place and place in _folders(p.place) for p in k.projects[:1])
+    )
+
+
+def _folders(place: str) -> set[str]:
+    return {folder.casefold() for folder in folders_of(any_home(place))}
+
+
+def _by_value(work: Workspace, ledger: Ledger | None, known: dict[str, Known], target: str) -> Found:
+    needle, traces, replaced = Needle.of(target), set[str](), set[str]()
+    stand_ins = StandIns(workspace_key(work.root / "redaction.key"), target)
+    is_type = False
+    for name in SCHEMAS:
+        for shard in work.live(name):
+            for trace_id, texts in rows_of(work.root / shard.path, partial(trace_ids_of, name)):
+                if any(needle.within(text) for text in texts):
+                    is_type = is_type or in_a_placeholder(needle, texts)
+                    traces.add(trace_id)
+                elif stand_ins.within(texts, trace_id):
+                    replaced.add(trace_id)
+    answers = [text for _, text in ledger.texts() if needle.within(text)] if ledger else []
+    traces |= {trace_of_answer(text) for text in answers} & set(known)
+    found = Found(
+        "value",
+        frozenset(traces | replaced),
+        needle=needle,
+        answers=len(answers),
+        replaced=len(replaced - traces),
+        is_type=is_type and not placeholders_in(target),
+    )
+    return _completed(work, known, found)
+
+
+def _completed(work: Workspace, known: dict[str, Known], found: Found) -> Found:
+    """With the subagents of the traces, and the files and releases that hold any of it."""
+    traces = found.traces | {k.trace_id for k in known.values() if k.parent in found.traces}
+    origins = frozenset(o for i in traces if i in known and (o := known[i].origin))
+    grown = replace(found, traces=traces, origins=origins, of=len(known))
+    texts = [*texts_of(work), *work.root.glob(MARKS)] if found.needle else []
+    files = [p for p in texts if found.needle and found.needle.within_bytes(p.read_bytes())]
+    return replace(grown, files=tuple(files), releases=tuple(_releases_with(work, grown)))
+
+
+def texts_of(work: Workspace) -> Iterator[Path]:
+    """The JSON files that say what was done: manifests of runs, what was consented to and accepted."""
+    yield from sorted((work.root / "runs").rglob("*.json"))
+    kept = {"workspace.json", "forgotten.json", PRICES}
+    yield from (path for path in sorted(work.root.glob("*.json")) if path.name not in kept)
+
+
+def _releases_with(work: Workspace, found: Found) -> Iterator[Path]:
+    for folder in sorted(work.releases_dir.glob("*")):
+        if folder.is_dir():
+            yield from (folder / v for v in versions_in(folder) if _release_holds(folder / v, found))
+
+
+def _release_holds(folder: Path, found: Found) -> bool:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    tables = [path for path in files if path.suffix == ".parquet"]
+    if any(_table_holds(table, found) for path in tables for table in batches(path)):
+        return True
+    needle = found.needle
+    return needle is not None and any(needle.within_bytes(p.read_bytes()) for p in files if p not in tables)
+
+
+def _table_holds(table: pa.Table, found: Found) -> bool:
+    if found.needle is not None and found.needle.in_table(table):
+        return True
+    if "step_id" not in table.column_names:
+        return False
+    return not found.traces.isdisjoint(trace_ids_of("pairs", table))

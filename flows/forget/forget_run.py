@@ -1,0 +1,232 @@
+"""`tracemill forget`: a trace, a project, or every trace that holds a text, out of the workspace.
+
+A text is forgotten with the whole traces that hold it: what teachers were shown hangs together, and
+with the text cut out their answers would be answers to something else. The list of what was forgotten
+is written first and the tables of traces last, so that a kill leaves a workspace that reads, lets
+nothing back in, and finds the rest when the command is given again.
+"""
+
+import json
+import re
+import shutil
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.glob_patterns import folders_of
+from tracemill.flows.admission.text_search import GONE, scrubbed
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.consent.consent import load_consents, save_consents
+from tracemill.flows.forget.find_targets import Found, find, texts_of
+from tracemill.flows.forget.forget_output import record_of, rows_of, say_plan
+from tracemill.flows.labeling.gate_weights import weights_folder
+from tracemill.flows.run_state.closing_table import print_closing
+from tracemill.flows.run_state.run_records import sole_writer
+from tracemill.flows.runtime.terminal import confirmed
+from tracemill.flows.sources.watermarks import forget_marks
+from tracemill.records.errors import PrivacyError, ReleaseError, WorkspaceError
+from tracemill.records.printable import so_many
+from tracemill.records.storage.atomic_files import read_json_file, write_json
+from tracemill.records.storage.shard_rewrite import DROP_ORDER, drop_traces, sweep
+from tracemill.records.storage.workspace import Workspace, trace_ids_of
+from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
+
+_STRUCTURE = frozenset(("schema", "run_id", "command", "fingerprint", "status", "stage"))
+"""Keys of a manifest whose values tracemill reads again: never rewritten."""
+
+_NAMING = frozenset(("path", "sources", "projects", "project", "repository", "name", "place", "unmatched"))
+"""Keys of a manifest whose values may name a project."""
+
+
+def forget_target(
+    settings: RunSettings, target: str, kind: str | None, yes: bool, everything: bool, as_json: bool
+) -> None:
+    """Remove what the target comes to and say what was removed and what remains to be done; `-` reads
+    the target from stdin. `yes` confirms it; `everything` too where more may go than was meant.
+
+    Raises WorkspaceError where there is nothing of it, PrivacyError where it was not confirmed. A text
+    that is taken as one (`kind`) and is not there is remembered all the same.
+    """
+    if target == "-":
+        target = sys.stdin.read().rstrip("\r\n")
+    work = Workspace.open(settings.workspace, create=False)
+    with sole_writer(work), _ledger(settings, work) as ledger:
+        _clean_up(work)
+        found = find(work, ledger, target, kind)
+        if not found.anything():
+            if ledger is not None:
+                ledger.compact()
+            if not _is_to_be_remembered(found, kind, yes):
+                raise WorkspaceError(
+                    f"{work.root} holds no such trace, project or text, nor a placeholder of such a text",
+                    "one that `tracemill show` or a dataset names, or any text of a session",
+                    "--as value --yes has sessions yet to come left out that hold the text",
+                )
+        else:
+            _confirm(work, found, yes, everything)
+        record = carry_out(work, ledger, found, target)
+    if as_json:
+        sys.stdout.write(json.dumps(record) + "\n")
+    else:
+        width = None if sys.stdout.isatty() else 100
+        print_closing(Console(width=width, highlight=False), rows_of(record), "tracemill forget")
+
+
+def _clean_up(work: Workspace) -> None:
+    """What killed writers left, a killed `forget` among them, is no part of any table or release; the
+    requests of a dry run can be written again."""
+    sweep(work)
+    work.dry_run_path.unlink(missing_ok=True)
+    for left_over in work.releases_dir.glob("*/.*.tmp"):
+        shutil.rmtree(left_over)
+
+
+@contextmanager
+def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger | None]:
+    """The ledger of the workspace, None where there is none yet."""
+    if settings.ledger_url is None and not work.ledger_path.exists():
+        yield None
+        return
+    with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
+        yield ledger
+
+
+def _is_to_be_remembered(found: Found, kind: str | None, yes: bool) -> bool:
+    if found.kind != "value":
+        return False
+    if yes:
+        return kind == "value"
+    asked = (
+        "There is no such trace, project or text, nor a placeholder of it. Leave out sessions that hold it?"
+    )
+    return sys.stdin.isatty() and sys.stderr.isatty() and confirmed(asked)
+
+
+def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None:
+    if yes and found.is_wide and not everything:
+        why = "; the text is part of what redaction writes in place of others" if found.is_type else ""
+        raise PrivacyError(
+            f"{len(found.traces):,} of {found.of:,} traces would go{why}; nothing was removed",
+            "a yes to that many",
+            "confirm it with --yes --all",
+        )
+    if yes:
+        return
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        say_plan(work, found)
+        if confirmed("Remove this for good?"):
+            return
+    size = f"{len(found.traces):,} of {found.of:,} traces, {so_many(len(found.releases), 'release')}"
+    raise PrivacyError(
+        f"not confirmed: {size}; nothing was removed",
+        "a yes",
+        "confirm it with --yes --all" if found.is_wide else "confirm it with --yes",
+    )
+
+
+def carry_out(work: Workspace, ledger: Ledger | None, found: Found, target: str) -> dict[str, Any]:
+    """Remove what was found, in the order that a kill does no harm; gives what was removed from where,
+    and what remains to be done. Hold `sole_writer`."""
+    sent_to = _sent_to(work, found)
+    versions = [(path.parent.name, path.name) for path in found.releases]
+    names = [_project_name(target)] if found.kind == "project" else []
+    values = [target] if found.kind == "value" else []
+    listed = Forgotten.of(work).adding(found.traces, names, versions, values)
+    listed.write(work)
+    forget_marks(work.root, found.traces, found.holds)
+    for path in found.releases:
+        _remove_release(path)
+    answers = _forget_in_ledger(work, ledger, found, listed)
+    _forget_in_consents(work, found)
+    files = _scrub_manifests(work, found, target)
+    shutil.rmtree(weights_folder(work), ignore_errors=True)
+    rows = {name: drop_traces(work, name, found.traces) for name in DROP_ORDER}
+    return record_of(found, rows, answers, files, sent_to, ledger)
+
+
+def _project_name(target: str) -> str:
+    return folders_of(target)[-1] if "/" in target or "\\" in target else target
+
+
+def _remove_release(path: Path) -> None:
+    """Out of sight in one step, then deleted; what a kill leaves of it the next release removes."""
+    gone = path.with_name(f".{uuid.uuid4().hex[:12]}.tmp")
+    try:
+        path.rename(gone)
+        shutil.rmtree(gone)
+    except OSError as error:
+        raise ReleaseError(f"{path} cannot be removed ({error.strerror})", "a writable folder") from error
+
+
+def _sent_to(work: Workspace, found: Found) -> list[str]:
+    """The models that were shown any of it and are no simulation."""
+    models: set[str] = set()
+    for table in work.current("replies", found.traces):
+        for row in table.select(["teacher", "model", "provider", "simulated"]).to_pylist():
+            if not row["simulated"]:
+                models.add(f"{row['model'] or row['teacher']} ({row['provider'] or 'provider not named'})")
+    return sorted(models)
+
+
+def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: Found, listed: Forgotten) -> int:
+    """Answers to other traces of the workspace stay, also where a forgotten one had bought them."""
+    if ledger is None:
+        return 0
+    keep: set[str] = set()
+    for table in work.current("replies"):
+        keys = table.column("request_key").to_pylist()
+        ids = trace_ids_of("replies", table)
+        keep |= {key for key, i in zip(keys, ids, strict=True) if i not in found.traces}
+    aliases = {trace_id: listed.alias(trace_id) for trace_id in found.traces}
+    return ledger.forget(aliases, found.holds, keep)
+
+
+def _forget_in_consents(work: Workspace, found: Found) -> None:
+    """A forgotten project has not been accepted either: should it come back, it is asked for."""
+    if not found.projects:
+        return
+    before = load_consents(work)
+    gone = {project.digest for project in found.projects}
+    after = [
+        replace(consent, projects=frozenset(p for p in consent.projects if p.digest not in gone))
+        for consent in before
+    ]
+    if after != before:
+        save_consents(work, [consent for consent in after if consent.projects])
+
+
+def _scrub_manifests(work: Workspace, found: Found, target: str) -> int:
+    """Take the text, or names of sessions and project, out of what runs said of themselves; gives how
+    many files were written anew."""
+    change, count = _change(found, target), 0
+    for path in texts_of(work):
+        before = read_json_file(path)
+        after = scrubbed(before, change)
+        if after != before:
+            write_json(path, after)
+            count += 1
+    return count
+
+
+def _change(found: Found, target: str) -> Callable[[str, str], str]:
+    named = [re.escape(name) for name in (_project_name(target),) if found.kind == "project"]
+    name = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(named)})(?![A-Za-z0-9])", re.I) if named else None
+    ids = re.compile("|".join(map(re.escape, found.traces | found.origins)) or "(?!)")
+
+    def change(key: str, text: str) -> str:
+        if key in _STRUCTURE:
+            return text
+        if ids.search(text):
+            return GONE
+        if found.needle is not None:
+            return found.needle.without(text)
+        return name.sub(GONE, text) if name is not None and key in _NAMING else text
+
+    return change

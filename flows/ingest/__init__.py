@@ -1,0 +1,1 @@
+"""Sources to traces in the workspace, incremental and parallel."""

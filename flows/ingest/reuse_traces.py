@@ -1,0 +1,134 @@
+"""What need not be read again: the traces of sources that are unchanged, or that cannot be read now."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tracemill.flows.admission.trace_filter import FORGOTTEN
+from tracemill.flows.admission.trace_inventory import TraceEntry
+from tracemill.flows.ingest.ingest_shard import TWICE, Account, Intake
+from tracemill.flows.run_state.run_summary import Summary
+from tracemill.flows.sources.shard_plan import Kept
+from tracemill.flows.sources.watermark_records import Mark, beside_of, ends_of, part_key, rows_digest
+from tracemill.flows.sources.watermarks import Watermarks
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.storage.shard_file import Shard
+from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import Trace
+
+DAMAGED = "damaged shard of traces, its sources are read again"
+
+
+def drop_damaged(work: Workspace, summary: Summary) -> None:
+    """Take shards of traces that cannot be read off the pointer: no mark holds for what was in them, so
+    that their sources are read again. The files stay."""
+    live = work.live("traces")
+    whole = [shard for shard in live if _reads(work, shard)]
+    if len(whole) < len(live):
+        summary.flags[DAMAGED] += len(live) - len(whole)
+        work.point("traces", whole)
+
+
+def _reads(work: Workspace, shard: Shard) -> bool:
+    try:
+        work.covers("traces", shard)
+    except WorkspaceError:
+        return False
+    return True
+
+
+def carry(
+    intake: Intake, kept: Sequence[Kept], read: dict[str, int], summary: Summary
+) -> dict[str, TraceEntry]:
+    """A line for each trace of the sources that are not read, counted as if they were; `read` learns
+    the fullness of each. Traces that were selected otherwise are selected again, by their redacted text;
+    today's lists hold for them too, since all that leaves is redacted again."""
+    work, sieve, lists = intake.work, intake.sieve, intake.lists
+    entries: dict[str, TraceEntry] = {}
+    stale: set[str] = set()
+    seen: set[str] = set()
+    for mark, _, is_stale in kept:
+        _count(mark, summary)
+        if not is_stale:
+            summary.matched.update(mark.matched)
+        for item in mark.seen:
+            if item.trace_id in seen:
+                summary.flags[TWICE] += 1
+            seen.add(item.trace_id)
+            before = entries.get(item.trace_id)
+            if item.entry is not None and (before is None or before.fullness < item.entry.fullness):
+                entries[item.trace_id] = item.entry.then(lists)
+            if item.entry is not None and is_stale:
+                stale.add(item.trace_id)
+    for trace in _load(work, stale):
+        if reason := sieve.reason(trace, summary.matched) if sieve else None:
+            summary.left_out[reason] += 1
+            entries.pop(trace.trace_id, None)
+    present = _present(work)
+    entries = {trace_id: entry for trace_id, entry in entries.items() if trace_id in present}
+    read |= {trace_id: entry.fullness for trace_id, entry in entries.items()}
+    return entries
+
+
+def _load(work: Workspace, trace_ids: Collection[str]) -> Iterable[Trace]:
+    for table in work.current("traces", frozenset(trace_ids)) if trace_ids else ():
+        yield from traces_from_table(table)
+
+
+def _count(mark: Mark, summary: Summary) -> None:
+    summary.records += mark.report.records
+    summary.skipped += mark.report.skipped
+    summary.flags += mark.report.flags
+    for reason, count in mark.left_out.items():
+        summary.left_out[reason] += count
+
+
+def _present(work: Workspace) -> frozenset[str]:
+    return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
+
+
+def batches_of(work: Workspace, traces: Collection[str]) -> list[list[str]]:
+    """The traces by the shard they lie in, oldest shard first: equal from run to run as long as they
+    are not read again."""
+    found: list[list[str]] = []
+    left = set(traces)
+    for shard in reversed(work.live("traces")):
+        here = work.covers("traces", shard) & left
+        left -= here
+        if here:
+            found.append(sorted(here))
+    return found[::-1]
+
+
+def marks_of(accounts: Iterable[Account], marks: Watermarks) -> list[Mark]:
+    """What to remember of sources that were read: not of one that could not be, that is gone again, or
+    that holds anything forgotten, which may be let in again."""
+    return [
+        mark
+        for account in accounts
+        if account.report.error is None and FORGOTTEN not in account.left_out
+        for mark in _mark(account, marks)
+    ]
+
+
+def _mark(account: Account, marks: Watermarks) -> Iterable[Mark]:
+    file = account.file
+    try:
+        ends = "" if file.url else ends_of(file.path, file.stamp.bytes)
+    except OSError:
+        return
+    yield Mark(
+        marks.key_of(file),
+        file.stamp,
+        ends,
+        account.report.dialect,
+        marks.mixed.id if account.mixed else marks.today.id,
+        marks.roots_of(file),
+        part_key(file),
+        beside_of(file),
+        rows_digest(file.part),
+        account.whole,
+        tuple(account.seen),
+        dict(account.left_out),
+        tuple(sorted(account.matched)),
+        account.report,
+    )

@@ -1,0 +1,1 @@
+"""Traces to decisions, replies, votes and pairs."""

@@ -1,0 +1,225 @@
+"""The traces of a shard through decide → replay → pairs; each part reads and writes tables.
+
+Nothing here knows Prefect. Each function takes the workspace and gives counts; the tables carry the
+rest, so that every part can also be run alone from the command line.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.world.fold_context import record_of
+from tracemill.agreement.world.world_state import Record
+from tracemill.flows.run_state.run_records import today
+from tracemill.flows.run_state.run_summary import Summary
+from tracemill.flows.run_state.stale_labels import answers_of
+from tracemill.harnesses.presentation import Presentation, present_all
+from tracemill.pairs.hindsight import hindsight_pairs
+from tracemill.pairs.teacher_pairs import teacher_pair
+from tracemill.records.pair import DPOPair, StepVotes
+from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.storage.table_rows import (
+    decisions_from_table,
+    decisions_to_table,
+    pairs_to_table,
+    replies_from_table,
+    replies_to_table,
+    votes_to_table,
+)
+from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import MessageView, Trace, TraceState
+from tracemill.teachers.core.question import Question
+
+if TYPE_CHECKING:
+    from tracemill.flows.admission.reredaction import Renewed, Renewer
+
+
+def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
+    """The redacted traces of a shard as they are stored, in the order of their ids."""
+    found = [
+        trace for table in work.current("traces", frozenset(trace_ids)) for trace in traces_from_table(table)
+    ]
+    return sorted(found, key=lambda trace: trace.trace_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A trace with what a model is shown of each of its contexts. Where its text is another one than the
+    stored text, which answers may have been bought for, `former` has the prompt ids of that, by context."""
+
+    trace: Trace
+    presentations: dict[int, Presentation]
+    former: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    renewed: "Renewed | None" = None
+
+    @classmethod
+    def of(cls, trace: Trace, renewer: "Renewer | None" = None) -> "Shown":
+        """Present every context of the trace, redacted as the `renewer` does; as it is without one."""
+        if renewer is None:
+            return cls(trace, present_all(trace))
+        renewed = renewer.renew(trace)
+        now, former = present_all(renewed.trace), dict[int, Sequence[str]]()
+        if renewer.keeps and _text_of(renewed.trace) != _text_of(trace):
+            stored = present_all(trace)
+            former = {
+                at: shown.prompt_ids for at, shown in stored.items() if shown.prompt_ids != now[at].prompt_ids
+            }
+        return cls(renewed.trace, now, former, renewed)
+
+    def reply(self, reply: TeacherReply) -> TeacherReply:
+        """A reply at one of its steps as it may go into a dataset."""
+        return self.renewed.reply(reply) if self.renewed else reply
+
+    def answered(self, state: TraceState) -> set[str]:
+        """The prompt ids of a step under which answers hold."""
+        context, at = state.context.index, state.step.index
+        former = self.former.get(context)
+        now = self.presentations[context].prompt_ids[at]
+        return {now, former[at]} if former else {now}
+
+    def questions(self) -> list[Question]:
+        """One question a step, in order; none of a summariser, whose step is no work of an agent's."""
+        made: list[Question] = []
+        if self.trace.notes.get("summariser"):
+            return made
+        for state in self.trace.states():
+            presentation = self.presentations[state.context.index]
+            at = state.step.index
+            made.append(
+                Question(
+                    step_id=str(state.step_id),
+                    trace_id=self.trace.trace_id,
+                    messages=MessageView(presentation.messages, presentation.cuts[at]),
+                    tools=presentation.tools,
+                    prompt_id=presentation.prompt_ids[at],
+                    presentation=presentation.version,
+                    redaction=self.trace.redaction or "",
+                    student_family=state.step.family,
+                    former_prompt_id=next(iter(self.answered(state) - {presentation.prompt_ids[at]}), ""),
+                )
+            )
+        return made
+
+
+def found_again(shown: Sequence[Shown]) -> Counter[str]:
+    """What was taken out of the traces beyond what had been, by type."""
+    return sum((item.renewed.found for item in shown if item.renewed), Counter[str]())
+
+
+def _text_of(trace: Trace) -> tuple[object, ...]:
+    return trace.contexts, trace.seen_tools
+
+
+def stored_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
+    """The decisions already made for these traces; a rerun replays them."""
+    tables = work.current("decisions", frozenset(trace_ids))
+    return [d for table in tables for d in decisions_from_table(table)]
+
+
+def write_decisions(work: Workspace, source: str, trace_ids: Sequence[str], made: Sequence[Decision]) -> None:
+    """Write the decisions of a shard, before any money is spent on them."""
+    ordered = sorted(made, key=lambda d: (d.step_id, d.teacher))
+    work.write("decisions", decisions_to_table(ordered), trace_ids, source, today())
+
+
+def stored_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply]:
+    """The replies already bought for these traces."""
+    tables = work.current("replies", frozenset(trace_ids))
+    return [r for table in tables for r in replies_from_table(table)]
+
+
+def write_replies(
+    work: Workspace, source: str, trace_ids: Sequence[str], replies: Sequence[TeacherReply]
+) -> list[TeacherReply]:
+    """Write the replies of a shard together with those it had; gives them all, of each step,
+    teacher and sample the newest."""
+    merged = {(r.step_id, r.teacher, r.sample): r for r in stored_replies(work, trace_ids)}
+    merged |= {(r.step_id, r.teacher, r.sample): r for r in replies}
+    every = sorted(merged.values(), key=lambda r: (r.step_id, r.teacher, r.sample, r.request_key))
+    if every:
+        work.write("replies", replies_to_table(every), trace_ids, source, today())
+    return every
+
+
+@dataclass(slots=True)
+class Labelled:
+    """The pairs of some traces, all votes behind them and beside them, and the counts."""
+
+    pairs: list[DPOPair] = field(default_factory=list)
+    votes: list[StepVotes] = field(default_factory=list)
+    summary: Summary = field(default_factory=Summary)
+
+
+def make_pairs(
+    shown: Sequence[Shown], replies: Sequence[TeacherReply], policy: Policy, hindsight: bool = True
+) -> Labelled:
+    """Teacher pairs and hindsight pairs of the traces. Only replies to what would be shown today vote, and
+    those to the same text as it was redacted before."""
+    made = Labelled()
+    by_step: dict[str, list[TeacherReply]] = {}
+    for reply in replies:
+        by_step.setdefault(reply.step_id, []).append(reply)
+    for item in shown:
+        records: dict[int, Record] = {}
+        for state in item.trace.states():
+            answers = by_step.get(str(state.step_id))
+            if answers:
+                _vote(made, item, state, answers, policy, records)
+        if hindsight:
+            found, reasons = hindsight_pairs(item.trace)
+            made.summary.hindsight_skips += reasons
+            made.pairs += found
+    made.summary.pairs.update(pair_kind(pair) for pair in made.pairs)
+    return made
+
+
+def _vote(
+    made: Labelled,
+    item: Shown,
+    state: TraceState,
+    answers: Sequence[TeacherReply],
+    policy: Policy,
+    records: dict[int, Record],
+) -> None:
+    presentation = item.presentations[state.context.index]
+    current = [item.reply(reply) for reply in answers if reply.prompt_id in item.answered(state)]
+    if not current:
+        return
+    at = state.context.index
+    if at not in records:
+        records[at] = record_of(state.context, item.trace.harness)
+    pair, tally = teacher_pair(state, presentation, current, policy, records[at])
+    made.summary.verdicts[tally.verdict] += 1
+    simulated = any(reply.simulated for reply in current)
+    made.votes.append(StepVotes(str(state.step_id), tally.verdict, tally.votes, simulated))
+    if pair is not None:
+        made.pairs.append(pair)
+
+
+def pair_kind(pair: DPOPair) -> str:
+    """Label source and operations of a pair: `teachers: edit over run`."""
+    return f"{pair.label_source}: {pair.chosen_operation} over {pair.rejected_operation}"
+
+
+def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: Labelled, vote: str) -> None:
+    """Write pairs and votes of a shard; a shard without any replaces what these traces had. `vote` names
+    the vote they follow (`vote_policy.vote_version`); the answers that the workspace holds now are those
+    they were made with."""
+    some = frozenset(trace_ids)
+    answers = answers_of(work, some)
+    if made.pairs or answers or any(work.current("pairs", some)):
+        pairs = sorted(made.pairs, key=lambda pair: pair.pair_id)
+        work.write("pairs", pairs_to_table(pairs), trace_ids, source, today(), vote, answers)
+    write_votes(work, source, trace_ids, made.votes, vote)
+
+
+def write_votes(
+    work: Workspace, source: str, trace_ids: Sequence[str], votes: Sequence[StepVotes], vote: str
+) -> None:
+    """Write the votes of a shard in place of those these traces had."""
+    if votes or any(work.current("votes", frozenset(trace_ids))):
+        ordered = sorted(votes, key=lambda step: step.step_id)
+        work.write("votes", votes_to_table(ordered), trace_ids, source, today(), vote)

@@ -1,0 +1,42 @@
+"""A run that is taken up again goes on in the ledger it began in: no other says what it spent."""
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.run_state.run_records import ledger_of
+from tracemill.records.errors import LedgerError
+from tracemill.records.storage.workspace import Workspace
+
+
+def require_ledger(settings: RunSettings, work: Workspace, run_id: str) -> None:
+    """Raises LedgerError where the run has begun to ask and its ledger is gone, is another one, or does not
+    know the run: its cap would begin anew. No ledger is made."""
+    if not settings.asked() or (wanted := ledger_of(work, run_id)) is None:
+        return
+    if settings.ledger_url is None and not work.ledger_path.exists():
+        raise _lost(run_id, f"its ledger {work.ledger_path} is gone")
+    from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
+
+    with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
+        if ledger.identity() != wanted:
+            raise _lost(run_id, f"{_place(settings, work)} is not the ledger that it began in")
+        if not ledger.knows(run_id):
+            raise _lost(run_id, f"its ledger {_place(settings, work)} no longer holds it")
+
+
+def _lost(run_id: str, found: str) -> LedgerError:
+    return LedgerError(
+        f"run {run_id} was interrupted and {found}, so what it spent is not known",
+        "the ledger it began in",
+        "put that ledger back, or start a new run under a new cap with --new-run",
+    )
+
+
+def _place(settings: RunSettings, work: Workspace) -> str:
+    """The ledger as it may be printed: without a password."""
+    if settings.ledger_url is None:
+        return str(work.ledger_path)
+    from sqlalchemy.engine import make_url
+
+    from tracemill.teachers.ledger.postgres import is_postgres, place_of
+
+    url = make_url(settings.ledger_url)
+    return place_of(url) if is_postgres(url) else url.render_as_string()

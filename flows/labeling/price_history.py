@@ -1,0 +1,68 @@
+"""What each teacher cost and stood for when a run was made, in its manifest, for the next run to compare."""
+
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.runtime.terminal import say_lines
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.storage.atomic_files import read_json_file
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.build_teachers import openrouter_url
+from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.pricing.price_book import PRICES, PriceBook
+
+_STAGES = ("harvest", "replay")
+_RUNS = 50
+"""Runs looked back on at most."""
+
+
+def open_book(work: Workspace) -> PriceBook:
+    """The prices of a workspace. It says, a line a model and before anything is spent, what changed since
+    the last run that asked it; since it was last read, where no manifest has it."""
+    return PriceBook(work.root / PRICES, lambda line: say_lines([line]), planned=_planned(work))
+
+
+def prices_for_manifest(
+    settings: RunSettings,
+    work: Workspace,
+    environ: Mapping[str, str],
+    read_now: Collection[tuple[str, str]],
+) -> dict[str, dict[str, Any]]:
+    """By teacher the page of its model: server, id, snapshot, date, prices as the catalogue gives them, of
+    each provider too. It is that of today where the run read it, which are the servers and ids `read_now`;
+    else that of the last run that did, whatever an estimate has read since. Nothing of teachers that have no
+    catalogue."""
+    book, found, planned = PriceBook(work.root / PRICES), dict[str, dict[str, Any]](), _planned(work)
+    for teacher in settings.asked():
+        if isinstance(teacher, OpenRouterSettings):
+            server = openrouter_url(teacher, environ)
+            page = book.page(server, teacher.model)
+            if (server, teacher.model) not in read_now:
+                if (before := planned.get((server, teacher.model))) is not None:
+                    found[teacher.name] = before
+            elif page is not None:
+                snapshot = page["entry"].get("canonical_slug")
+                found[teacher.name] = {
+                    "server": server,
+                    "model": teacher.model,
+                    "snapshot": snapshot,
+                    **page,
+                }
+    return found
+
+
+def _planned(work: Workspace) -> dict[tuple[str, str], dict[str, Any]]:
+    """The newest page of each model among the manifests, by server and id."""
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for folder in sorted((work.root / "runs").glob("*"), reverse=True)[:_RUNS]:
+        for stage in _STAGES:
+            path = folder / f"{stage}.json"
+            if not path.exists():
+                continue
+            with suppress(WorkspaceError, KeyError, TypeError, AttributeError):
+                record = read_json_file(path)
+                for page in record["prices"].values() if isinstance(record, dict) else ():
+                    found.setdefault((page["server"], page["model"]), page)
+    return found

@@ -1,0 +1,136 @@
+"""The vote of a configuration, and the referee it gives a replay."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+from tracemill.agreement.voting.early_stop import Referee, Stop
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.vote import VOTE_VERSION
+from tracemill.flows.admission.stage_versions import versions_text
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.records.errors import ConfigError, WorkspaceError
+from tracemill.records.families import UNKNOWN
+from tracemill.records.identity import StepId, canonical_json, digest
+from tracemill.records.reply import Decision
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.core.eligibility import require_eligible
+from tracemill.teachers.core.teacher_settings import TeacherSettings
+
+if TYPE_CHECKING:
+    from tracemill.flows.labeling.label_shard import Shown
+
+ASKED = "asked"
+TOO_FEW = "too few families may vote"
+
+
+def policy_of(settings: RunSettings) -> Policy:
+    """The vote of a configuration."""
+    return settings.agreement.rule()
+
+
+def vote_version(settings: RunSettings) -> str:
+    """What the vote of a configuration is, as shards of pairs and votes name it. Counts that a workspace
+    fills in (`flows.labeling.teacher_standing.measured_policy`) are no part of it."""
+    code = versions_text("vote", {"vote": VOTE_VERSION})
+    return digest(code, canonical_json(asdict(policy_of(settings))), size=8)
+
+
+def require_labels(work: Workspace, settings: RunSettings) -> None:
+    """Raises WorkspaceError where pairs or votes of teachers follow another vote than that of the settings.
+    Hindsight pairs rest on no vote, and a shard that names none is taken as it is."""
+    wanted = vote_version(settings)
+    for name, column in (("pairs", "label_source"), ("votes", "verdict")):
+        for shard, traces in work.speaking(name):
+            if not traces or work.made_by(name, shard) in ("", wanted):
+                continue
+            rows = work.read(name, shard, ("step_id", column)).to_pylist()
+            if any(
+                row[column] != "hindsight" and StepId.parse(row["step_id"]).trace_id in traces for row in rows
+            ):
+                raise WorkspaceError(
+                    f"{work.root} holds {name} of another [agreement] than this configuration's",
+                    "those of this one",
+                    "give the configuration they were made with, or make them anew with `tracemill pairs`: "
+                    "that sends and costs nothing",
+                )
+
+
+def referee_of(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:
+    """Who says when a step of these traces is settled; None where every teacher is asked everywhere."""
+    return referee_for(shown, policy_of(settings), settings.replay.stop)
+
+
+def referee_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee | None:
+    """The same for a vote and a rule of stopping."""
+    if stop == "off":
+        return None
+    states = {
+        str(state.step_id): (state, item.presentations[state.context.index].tools)
+        for item in shown
+        for state in item.trace.states()
+    }
+    return Referee(states, policy, stop)
+
+
+def check_vote(settings: RunSettings) -> None:
+    """Raises ConfigError where the teachers of a configuration cannot win its vote, or where `gate.second`
+    is none of them and no reply of it is in the workspace. Needs no key and looks at no server."""
+    asked, policy = settings.asked(), policy_of(settings)
+    if not asked:
+        return
+    require_eligible(
+        asked,
+        (),
+        threshold=policy.threshold,
+        min_families=policy.min_families,
+        exclude_student_family=policy.exclude_student_family,
+    )
+    named, second = {teacher.name for teacher in asked}, settings.gate.second
+    if second is None or second in named:
+        return
+    known = named | _answered(Workspace(settings.workspace.expanduser()))
+    if second not in known:
+        raise ConfigError(
+            f"gate.second = {second!r} is no teacher of this run, and no reply of it is in the workspace",
+            ", ".join(sorted(known)),
+            "correct the name, or leave it out",
+        )
+
+
+def _answered(work: Workspace) -> set[str]:
+    """The teachers that the workspace holds replies of."""
+    columns = ("step_id", "teacher")
+    return {
+        name for table in work.current("replies", columns=columns) for name in table["teacher"].to_pylist()
+    }
+
+
+def drop_hopeless(
+    decisions: Sequence[Decision], teachers: Sequence[TeacherSettings], vote: Policy
+) -> list[Decision]:
+    """Where fewer teachers or families than the vote needs would be asked, none is."""
+    families = {teacher.name: teacher.family for teacher in teachers}
+    asked: dict[str, list[str]] = {}
+    for decision in decisions:
+        if decision.verdict == "ask":
+            asked.setdefault(decision.step_id, []).append(families[decision.teacher])
+    hopeless = {
+        step_id
+        for step_id, found in asked.items()
+        if len(found) < vote.threshold or len(set(found) - {UNKNOWN}) < vote.min_families
+    }
+    return [
+        replace(d, verdict="skip", reason=TOO_FEW, probability=0.0)
+        if d.verdict == "ask" and d.step_id in hopeless
+        else d
+        for d in decisions
+    ]
+
+
+def with_outcomes(decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]) -> list[Decision]:
+    """The decisions with what came of each that was to be asked: `asked`, or why it was not."""
+    return [
+        replace(d, outcome=not_asked.get((d.step_id, d.teacher), ASKED)) if d.verdict == "ask" else d
+        for d in decisions
+    ]

@@ -1,0 +1,1 @@
+"""Push a release to the Hub, behind the publish gate."""

@@ -1,0 +1,129 @@
+"""`tracemill releases` and `tracemill diff`."""
+
+from typing import Any
+
+from tracemill.data_cards.hub.hub_errors import Patience
+from tracemill.data_cards.hub.push import Pusher
+from tracemill.data_cards.hub.repo_state import manifest_at, open_to_read
+from tracemill.data_cards.model.compare_versions import compare_rows
+from tracemill.data_cards.model.drift import Figures, figure_changes
+from tracemill.data_cards.model.find_release import find_release
+from tracemill.data_cards.model.manifest import Published, check_files, read_manifest
+from tracemill.data_cards.model.versions import REPO_ID, releases_in
+from tracemill.flows.run_state.publish_log import pushed_of
+from tracemill.records.errors import ReleaseError
+from tracemill.records.storage.workspace import Workspace
+
+_SHOWN = 10
+
+
+def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
+    """Every version, oldest first by name: rows, date, digest, and where it was pushed. With `hub` the
+    versions that repository has too; those nobody here has are `local` False. Of a version whose manifest
+    cannot be read, `error` says what to do.
+
+    Raises ReleaseError where the Hub cannot be read.
+    """
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for name, versions in releases_in(work.releases_dir).items():
+        noted = pushed_of(work.releases_dir / name)
+        for version in versions:
+            places = [place["repo"] for place in noted.get(version, [])]
+            try:
+                manifest = Published.of(read_manifest(work.releases_dir / name / version))
+            except ReleaseError as error:
+                lines[name, version] = _unreadable(name, version, places, error)
+            else:
+                lines[name, version] = _line(manifest, True, places)
+    if hub is not None:
+        for manifest in _on_the_hub(hub):
+            key = manifest.name, manifest.version
+            line = lines.setdefault(key, _line(manifest, False, []))
+            if line["error"] is not None:
+                line["pushed"] = sorted({*line["pushed"], hub})
+            elif line["content"] != manifest.content_fingerprint:
+                line["pushed"].append(f"{hub} (other content)")
+            elif hub not in line["pushed"]:
+                line["pushed"].append(hub)
+    return list(lines.values())
+
+
+def _line(manifest: Published, local: bool, pushed: list[str]) -> dict[str, Any]:
+    return {
+        "name": manifest.name,
+        "version": manifest.version,
+        "rows": manifest.rows,
+        "created": manifest.created,
+        "content": manifest.content_fingerprint,
+        "local": local,
+        "pushed": pushed,
+        "error": None,
+    }
+
+
+def _unreadable(name: str, version: str, pushed: list[str], error: ReleaseError) -> dict[str, Any]:
+    """A version whose manifest is damaged: what its folder says, and why there is no more."""
+    nothing = {"rows": None, "created": "", "content": ""}
+    return {"name": name, "version": version, **nothing, "local": True, "pushed": pushed, "error": str(error)}
+
+
+def _on_the_hub(repo_id: str) -> list[Published]:
+    if not REPO_ID.fullmatch(repo_id):
+        raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
+    pusher = Pusher(open_to_read(), repo_id)
+    repo = pusher.state()
+    if repo is None:
+        who = "for this token" if pusher.api.token else "without a token"
+        raise ReleaseError(
+            f"{repo_id} is not on the Hub, or not {who}",
+            "a dataset there is, and for a private one a token that may read it",
+            "check the name, or set HF_TOKEN",
+        )
+    read = Patience().run
+    found = [
+        read(lambda commit=commit: manifest_at(pusher.api, repo_id, commit)) for commit in repo.tags.values()
+    ]
+    return sorted((each for each in found if each), key=lambda each: each.created)
+
+
+def diff_releases(work: Workspace, before: str, after: str) -> dict[str, Any]:
+    """What became of the rows from one version to another, and the figures that moved. Raises
+    ReleaseError where a version is not there, or a table of it is missing or was changed."""
+    old, new = (find_release(asked, work.releases_dir, one_name=True) for asked in (before, after))
+    for each in (old, new):
+        check_files(each.folder, each.manifest)
+    rows = compare_rows(old.folder, new.folder)
+    figures = figure_changes(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
+    return {
+        "before": old.called,
+        "after": new.called,
+        "added": list(rows.added),
+        "removed": list(rows.removed),
+        "changed": list(rows.changed),
+        "figures": [{"figure": name, "before": was, "after": now} for name, was, now in figures],
+    }
+
+
+def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """`list_releases` as a table for people."""
+    rows = []
+    for line in lines:
+        if line["error"] is not None:
+            rows.append((f"{line['name']}@{line['version']}", line["error"]))
+            continue
+        where = ", ".join(line["pushed"]) or "not pushed"
+        here = "" if line["local"] else ", not here"
+        told = f"{line['rows']:,} rows, {line['created'][:10]}, content {line['content'][:12]}\n{where}{here}"
+        rows.append((f"{line['name']}@{line['version']}", told))
+    return rows or [("releases", "none")]
+
+
+def diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """`diff_releases` as a table for people."""
+    rows = []
+    for kind in ("added", "removed", "changed"):
+        names = record[kind]
+        more = [f"and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
+        rows.append((f"rows {kind}", "\n".join([f"{len(names):,}", *names[:_SHOWN], *more])))
+    moved = [f"{each['figure']}: {each['before']} -> {each['after']}" for each in record["figures"]]
+    return [*rows, ("figures", "\n".join(moved) or "unchanged")]

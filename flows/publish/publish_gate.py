@@ -1,0 +1,44 @@
+"""The publish gate of a workspace, as the release writer calls it."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from tracemill.data_cards.model.manifest import GateEntry
+from tracemill.flows.admission.redaction_setup import make_redactor
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.publish_gate.gate import PublishGate
+from tracemill.privacy.publish_gate.scan_paths import Scanner
+from tracemill.privacy.redaction.redactor import RULES_VERSION
+from tracemill.records.storage.workspace import Workspace
+
+ACCEPTED = "accepted.json"
+
+
+def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
+    """The gate: what this machine knows of its user, the workspace's key and accepted findings.
+
+    Raises ConfigError where `TRACEMILL_KINGFISHER` names what is not there.
+    """
+    key = workspace_key(work.root / "redaction.key")
+    return PublishGate(
+        scanner=Scanner(make_redactor(work, settings.privacy).known, key, os.environ),
+        rules_version=RULES_VERSION,
+        record=work.root / ACCEPTED,
+        accept=settings.release.accept,
+        require_second=settings.release.require_second_opinion,
+    )
+
+
+def judging(gate: PublishGate, said: list[str]) -> Callable[[Path], GateEntry]:
+    """The gate for `write_release`; `said` gets its lines for the closing table."""
+
+    def judge(folder: Path) -> GateEntry:
+        passed = gate.judge(folder)
+        said[:] = passed.lines()
+        return GateEntry(
+            statement=passed.statement, opinions=passed.opinions, accepted=passed.accepted, texts=passed.texts
+        )
+
+    return judge

@@ -1,0 +1,204 @@
+"""A release of the workspace to the Hub: everything that can refuse it comes before the first upload."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from tracemill.data_cards.card.check_card import check_card
+from tracemill.data_cards.hub.audit_commit import audit_to_push, holds, push_audit
+from tracemill.data_cards.hub.hub_errors import PATIENCE, Patience
+from tracemill.data_cards.hub.push import Pushed, Pusher
+from tracemill.data_cards.hub.repo_state import HubRepo, open_hub, require_writer
+from tracemill.data_cards.model.audit_sample import read_audit
+from tracemill.data_cards.model.drift import Figures, drifts
+from tracemill.data_cards.model.drift_bounds import DriftBounds
+from tracemill.data_cards.model.find_release import LocalRelease, find_release
+from tracemill.data_cards.model.manifest import GateEntry, Manifest, Published, check_files
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.publish.publish_gate import judging, make_gate
+from tracemill.flows.run_state.publish_log import note_pushed, pushed_of
+from tracemill.flows.run_state.run_records import sole_writer
+from tracemill.records.errors import ConfigError, ReleaseError
+from tracemill.records.storage.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class PublishOrder:
+    """What the user typed: `public` makes a new repository public, `accept_drift` lets a release through
+    that is far from the last."""
+
+    repo_id: str
+    public: bool = False
+    accept_drift: bool = False
+    patience: Patience = PATIENCE
+
+
+@dataclass(slots=True)
+class PublishOutcome:
+    """What came of it, with lines for people."""
+
+    pushed: Pushed
+    said: list[str] = field(default_factory=list)
+    gate: str = ""
+    audit_commit: str | None = None
+    """The commit that put an audit on the card of a version that was there."""
+    audit_there: bool = False
+    """Whether the card on `main` tells of the local audit, where there is one."""
+
+    def line(self) -> str:
+        """Where it is, for people."""
+        made = "pushed" if self.pushed.created else "nothing new, there since"
+        audit = f"\naudit on its card, commit {self.audit_commit[:12]}" if self.audit_commit else ""
+        version, commit = self.pushed.version, self.pushed.commit[:12]
+        return f"{self.pushed.repo_id}\n{made} version {version}, commit {commit}{audit}"
+
+
+def publish_release(settings: RunSettings, asked: str | None, order: PublishOrder) -> PublishOutcome:
+    """`tracemill publish`: a release that lies in the workspace.
+
+    Raises ReleaseError and PrivacyError, in one line, before anything is uploaded: a release that is not
+    whole, simulated rows, a card that lacks a field, no token or right, a repository or version of other
+    content, drift beyond the bounds, findings of the gate.
+    """
+    work = Workspace.open(settings.workspace, create=False)
+    with sole_writer(work):
+        return publish_local(work, settings, find_release(asked, work.releases_dir, one_name=True), order)
+
+
+def publish_local(
+    work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOrder, judged: bool = False
+) -> PublishOutcome:
+    """The same of a release that was found; `judged` where the gate has just passed it."""
+    check_files(local.folder, local.manifest)
+    require_real(local.manifest)
+    check_card(local.folder, local.manifest)
+    if versions := _versions(work, local):
+        pushed_of(versions)  # a broken note is told before anything goes out
+    pusher = open_pusher(order)
+    repo = pusher.state()
+    there = pusher.found(local.manifest)
+    if there is not None:
+        if not there.tagged:
+            pusher.tag(there)
+        outcome = PublishOutcome(Pushed(order.repo_id, there.commit, there.version, False))
+        if repo is not None and repo.manifest is not None and repo.manifest.version != there.version:
+            outcome.said.append(f"main of {order.repo_id} is at another version, {repo.manifest.version}")
+        if repo is not None:
+            _bring_audit(work, settings, local, order, pusher, repo, outcome)
+        return _noted(work, local, pusher, outcome)
+    said = [*_visibility(repo, order), *_drift(repo, local.manifest, settings.release.drift, order)]
+    gate = [] if judged else _judge(work, settings, local.folder)
+    pushed = pusher.push(local.folder, local.manifest, order.public)
+    return _noted(work, local, pusher, PublishOutcome(pushed, said, "\n".join(gate), audit_there=True))
+
+
+def _bring_audit(
+    work: Workspace,
+    settings: RunSettings,
+    local: LocalRelease,
+    order: PublishOrder,
+    pusher: Pusher,
+    repo: HubRepo,
+    outcome: PublishOutcome,
+) -> None:
+    """The audit of a version that is there, where its card does not tell of it yet."""
+    look = partial(audit_to_push, pusher.api, repo, local.folder, local.manifest)
+    outcome.audit_there = holds(repo, local.manifest)
+    if (audit := order.patience.run(look)) is None:
+        return
+    outcome.said += _visibility(repo, order)
+    outcome.gate = "\n".join(_judge(work, settings, local.folder))
+    outcome.audit_commit = push_audit(pusher, local.folder, local.manifest)
+    if precision := audit.precision(local.manifest.rows):
+        outcome.said.append(f"the card on main says: {precision.sentence()}")
+
+
+def open_pusher(order: PublishOrder) -> Pusher:
+    """The repository to push to, after token and right were looked at. Raises ReleaseError."""
+    api = open_hub()
+    order.patience.run(lambda: require_writer(api, order.repo_id))
+    return Pusher(api, order.repo_id, order.patience)
+
+
+def check_publishing(settings: RunSettings) -> None:
+    """Raises ReleaseError where a run that is to publish could not: simulated teachers, no token or right.
+    Before anything is read or spent."""
+    if settings.release.hub is None:
+        return
+    simulated = [teacher.name for teacher in settings.asked() if teacher.type == "simulated"]
+    if simulated:
+        raise ConfigError(
+            f"release.hub is set and {simulated[0]} is simulated",
+            "teachers that are models: simulated rows are not published",
+            "remove release.hub",
+        )
+    open_pusher(PublishOrder(settings.release.hub))
+
+
+def require_real(manifest: Manifest) -> None:
+    """Raises ReleaseError where a release has simulated rows."""
+    if manifest.simulated != "none":
+        raise ReleaseError(
+            f"{manifest.simulated_rows} of {manifest.rows} rows of {manifest.name}@{manifest.version} are"
+            " simulated",
+            "rows of real models: nothing simulated goes to the Hub",
+        )
+
+
+def _judge(work: Workspace, settings: RunSettings, folder: Path) -> list[str]:
+    said: list[str] = []
+    judge = judging(make_gate(settings, work), said)
+    entry: GateEntry = judge(folder)
+    return said or [entry.statement]
+
+
+def _visibility(repo: HubRepo | None, order: PublishOrder) -> Iterable[str]:
+    """Raises ReleaseError where the repository is public and nobody typed so."""
+    if repo is None:
+        return [f"{order.repo_id} is made, {'public' if order.public else 'private'}"]
+    if not repo.private and not order.public:
+        raise ReleaseError(
+            f"{repo.repo_id} is public", "--public, typed", "add it, or make the repository private"
+        )
+    if repo.private and order.public:
+        return [f"{repo.repo_id} stays private: a repository that is there is made public in its settings"]
+    return []
+
+
+def _drift(
+    repo: HubRepo | None, manifest: Manifest, bounds: DriftBounds, order: PublishOrder
+) -> Iterable[str]:
+    """Lines on what drifted, where it was accepted. Raises ReleaseError where it was not."""
+    if repo is None or repo.manifest is None:
+        return []
+    lines = drifts(Figures.of(repo.manifest), Figures.of(Published.of(manifest)), bounds)
+    if lines and not order.accept_drift:
+        raise ReleaseError(
+            f"{manifest.version} drifts from {repo.manifest.version}: {'; '.join(lines)}",
+            "a release like the last one",
+            "look at `tracemill diff`, then --accept-drift",
+        )
+    return [f"accepted drift from {repo.manifest.version}: {line}" for line in lines]
+
+
+def _noted(work: Workspace, local: LocalRelease, pusher: Pusher, outcome: PublishOutcome) -> PublishOutcome:
+    if versions := _versions(work, local):
+        audit = _fingerprint(local) if outcome.audit_there else ""
+        note_pushed(versions, outcome.pushed, pusher.api.endpoint, audit)
+    return outcome
+
+
+def _versions(work: Workspace, local: LocalRelease) -> Path | None:
+    """The folder of its versions where the release is one of the workspace's."""
+    versions = work.releases_dir / local.manifest.name
+    return versions if local.folder.resolve().parent == versions.resolve() else None
+
+
+def _fingerprint(local: LocalRelease) -> str:
+    """That of its audit; empty where there is none that can be read."""
+    with suppress(ReleaseError):
+        audit = read_audit(local.folder, local.manifest.content_fingerprint)
+        return audit.fingerprint if audit else ""
+    return ""

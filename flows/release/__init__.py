@@ -1,0 +1,1 @@
+"""Pairs of a workspace to a versioned release."""

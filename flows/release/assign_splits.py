@@ -1,0 +1,147 @@
+"""The sessions of a workspace onto the sides of a dataset, one session in memory at a time."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tracemill.flows.release.load_pairs import read_traces
+from tracemill.flows.release.split_rule import Unit, assign
+from tracemill.flows.release.split_store import Grown
+from tracemill.normalize.operators.minhash import NearIndex, Signature, signature
+from tracemill.normalize.operators.word_counts import lower_words
+from tracemill.records.identity import StepId
+from tracemill.records.pair import DroppedPair, NormalizedDPOPair
+from tracemill.records.storage.workspace import Workspace, trace_ids_of
+from tracemill.records.trace import Trace
+
+ALIKE = 0.8
+"""Tasks at least so alike (Jaccard index of their runs of five words) stand on one side."""
+_LEAST_WORDS = 10
+_COMMON_IN = 3
+_TASK = re.compile(
+    r"<(issue_description|pr_description|problem_statement|task_description)>(.*?)</\1>", re.DOTALL
+)
+OPERATOR = "split"
+_BETWEEN = "its repository, instance or task is on two sides"
+
+OverlapOf = Callable[[Trace], str]
+"""Why a session is made of a benchmark for evaluation, empty where it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """The sides of a release, and the state of the dataset with them; `overlaps` counts why sessions are made
+    of benchmarks."""
+
+    grown: Grown
+    sides: dict[str, str | None]
+    overlaps: Counter[str]
+
+    def of(self, trace_id: str) -> str | None:
+        """The split of a session, None where it belongs to two."""
+        return self.sides.get(trace_id)
+
+
+def split_sessions(
+    work: Workspace,
+    grown: Grown,
+    kept: Sequence[NormalizedDPOPair],
+    shares: Mapping[str, float],
+    overlap_of: OverlapOf,
+) -> Split:
+    """Every session with pairs or votes onto a side."""
+    rows = Counter(StepId.parse(item.pair.step_id).trace_id for item in kept)
+    named = {StepId.parse(item.pair.step_id).trace_id: item.pair for item in kept}
+    wanted = frozenset(rows) | _with_votes(work)
+    overlaps: Counter[str] = Counter()
+    units: list[Unit] = []
+    tasks: dict[str, str] = {}
+    for trace in read_traces(work, wanted):
+        why = overlap_of(trace)
+        overlaps.update([why] if why else [])
+        pair = named.get(trace.trace_id)
+        repository = pair.repository if pair else trace.repository
+        keys = _keys(grown, trace, repository or (pair.project if pair else trace.project))
+        units.append(Unit(trace.trace_id, keys, rows=rows[trace.trace_id], overlap=bool(why)))
+        if keys[-1] not in grown.tasks and keys[-1] not in tasks:
+            tasks[keys[-1]] = task_of(trace)
+    fresh = dict(_signatures(tasks, {unit.keys[-1]: unit.keys[0] for unit in units}, grown))
+    near = _near(grown.tasks, fresh)
+    units = [replace(unit, near=near.get(unit.keys[-1], ())) for unit in units]
+    assigned = assign(units, grown.sides, shares)
+    after = replace(grown, sides=assigned.by_key, tasks={**grown.tasks, **fresh})
+    return Split(after, assigned.sides, overlaps)
+
+
+def admitted(
+    kept: Sequence[NormalizedDPOPair], split: Split
+) -> tuple[list[NormalizedDPOPair], list[DroppedPair]]:
+    """The pairs that have a side, and as dropped those that belong to two."""
+    stay: list[NormalizedDPOPair] = []
+    gone: list[DroppedPair] = []
+    for item in kept:
+        if split.of(StepId.parse(item.pair.step_id).trace_id) is not None:
+            stay.append(item)
+        else:
+            gone.append(DroppedPair(item.pair, item.chosen_text, item.rejected_text, OPERATOR, _BETWEEN, ""))
+    return stay, gone
+
+
+def _with_votes(work: Workspace) -> frozenset[str]:
+    return frozenset(name for table in work.current("votes") for name in trace_ids_of("votes", table))
+
+
+def _keys(grown: Grown, trace: Trace, repository: str | None) -> tuple[str, ...]:
+    """Repository (or project), instance, session: those that are known."""
+    named = (
+        ("repository", (repository or "").lower()),
+        ("instance", trace.instance_id or ""),
+        ("session", trace.parent_trace_id or trace.trace_id),
+    )
+    return tuple(grown.hashed(kind, name) for kind, name in named if name)
+
+
+def task_of(trace: Trace) -> str:
+    """What the agent was asked to do: the first turn of the user, of a benchmark's template the issue."""
+    for context in trace.contexts[:1]:
+        for message in context.messages:
+            if message.role == "user":
+                found = _TASK.search(message.content)
+                return found[2] if found else message.content
+    return ""
+
+
+def _signatures(
+    tasks: Mapping[str, str], groups: Mapping[str, str], grown: Grown
+) -> Iterator[tuple[str, Signature]]:
+    """Signatures of tasks, without lines that tasks of several repositories share: those of a template. Of a
+    few words there is none."""
+    common = _common_lines(tasks, groups)
+    seed = int.from_bytes(grown.key[:4], "big")
+    for name, task in tasks.items():
+        own = " ".join(line for line in task.splitlines() if line.strip() not in common)
+        words = lower_words(own)
+        if len(words) >= _LEAST_WORDS:
+            yield name, signature(words, seed=seed)
+
+
+def _common_lines(tasks: Mapping[str, str], groups: Mapping[str, str]) -> frozenset[str]:
+    met: dict[str, set[str]] = {}
+    for name, task in tasks.items():
+        for line in {line.strip() for line in task.splitlines()}:
+            met.setdefault(line, set()).add(groups[name])
+    return frozenset(line for line, where in met.items() if len(where) >= _COMMON_IN)
+
+
+def _near(known: Mapping[str, Signature], fresh: Mapping[str, Signature]) -> dict[str, tuple[str, ...]]:
+    """For each fresh task the sessions with nearly the same one."""
+    index: NearIndex[str] = NearIndex(ALIKE, bands=32, rows=4)
+    for name, value in (*known.items(), *fresh.items()):
+        index.add(name, value)
+    near = ((name, _others(index.near(value), name)) for name, value in fresh.items())
+    return {name: others for name, others in near if others}
+
+
+def _others(names: Iterable[str], name: str) -> tuple[str, ...]:
+    return tuple(each for each in names if each != name)

@@ -1,0 +1,89 @@
+"""The answers of an audit: keys of a terminal as they are pressed, or the letters of a file."""
+
+import os
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from tracemill.records.errors import ConfigError
+
+LETTERS = "aruq"
+_STOPS = ("", "\x04")  # the end of the input, Ctrl-D
+
+
+class Answers(Protocol):
+    """Where the verdicts come from."""
+
+    def fresh(self) -> None:
+        """Called before a pair is shown: what was typed before is no answer to it."""
+        ...
+
+    def next(self) -> str:
+        """One of `aruq`, `q` where there is no more; "" where another key was pressed."""
+        ...
+
+
+class _Letters:
+    def __init__(self, letters: str) -> None:
+        self._rest = iter(letters)
+
+    def fresh(self) -> None:
+        pass
+
+    def next(self) -> str:
+        return next(self._rest, "q")
+
+
+class _Keyboard:
+    """A terminal in cbreak mode: keys come one by one and without echo. Several at once, as an arrow key or a
+    paste sends them, are no answer."""
+
+    def __init__(self, terminal: int) -> None:
+        self._terminal = terminal
+
+    def fresh(self) -> None:
+        termios.tcflush(self._terminal, termios.TCIFLUSH)
+
+    def next(self) -> str:
+        try:
+            key = os.read(self._terminal, 64).decode(errors="replace").lower()
+        except OSError:
+            return "q"
+        if key in _STOPS:
+            return "q"
+        return key if len(key) == 1 and key in LETTERS else ""
+
+
+@contextmanager
+def answering(path: Path | None) -> Iterator[Answers]:
+    """The answers of a file (`-` is stdin), else of the keyboard, whose terminal is put back as it was.
+
+    Raises ConfigError where that is no terminal, and where the file holds another sign.
+    """
+    if path is not None:
+        yield _Letters(_letters(path))
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise ConfigError("this is no terminal", "a terminal, or --answers FILE", "- reads stdin")
+    terminal = sys.stdin.fileno()
+    before = termios.tcgetattr(terminal)
+    try:
+        tty.setcbreak(terminal)
+        yield _Keyboard(terminal)
+    finally:
+        termios.tcsetattr(terminal, termios.TCSADRAIN, before)
+
+
+def _letters(path: Path) -> str:
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read", f"a file of the letters {LETTERS}") from error
+    letters = "".join(text.lower().split())
+    if strange := letters.strip(LETTERS)[:1]:
+        raise ConfigError(f"{path} holds {strange!r}", f"the letters {', '.join(LETTERS)}")
+    return letters

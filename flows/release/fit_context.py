@@ -1,0 +1,61 @@
+"""Rows of a release at the length of the trainer's context, one at a time on their way to the writer."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from tracemill.data_cards.model.release_spec import Loss
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.normalize.context_length.cut_context import Cutter, Fitted
+from tracemill.normalize.context_length.token_counts import token_counter
+from tracemill.records.pair import DroppedPair, NormalizedDPOPair
+from tracemill.records.views import SoftStep, StepRun
+
+OPERATOR = "max_tokens"
+
+
+@dataclass(slots=True)
+class Fitting:
+    """Cuts what goes by; `too_long` are the pairs that do not fit even so, known once all have gone by."""
+
+    cutter: Cutter
+    max_tokens: int
+    rows_in: int = 0
+    too_long: list[DroppedPair] = field(default_factory=list)
+
+    def pairs(self, items: Iterable[NormalizedDPOPair]) -> Iterator[NormalizedDPOPair]:
+        """The pairs that fit, with their contexts cut and their lengths."""
+        for item in items:
+            self.rows_in += 1
+            pair = item.pair
+            fitted = self.cutter.fit(pair.state_messages, pair.tools, (pair.chosen, pair.rejected))
+            if isinstance(fitted, Fitted):
+                yield replace(item, pair=replace(pair, state_messages=fitted.messages), length=fitted.length)
+            else:
+                self.too_long.append(self._dropped(item, fitted))
+
+    def steps(self, steps: Iterable[StepRun | SoftStep]) -> Iterator[StepRun | SoftStep]:
+        """The steps that fit, with their contexts cut."""
+        for step in steps:
+            if isinstance(step, SoftStep):
+                sides = [(candidate.message,) for candidate in step.candidates]
+                fitted = self.cutter.fit(step.state_messages, step.tools, sides)
+            else:
+                sides = [[message for turn in step.turns for message in turn]]
+                fitted = self.cutter.fit(step.state_messages, (), sides)
+            if isinstance(fitted, Fitted):
+                yield replace(step, state_messages=fitted.messages)
+
+    def losses(self) -> tuple[Loss, ...]:
+        """What did not fit, for the account."""
+        return (Loss(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
+
+    def _dropped(self, item: NormalizedDPOPair, tokens: int) -> DroppedPair:
+        reason = f"more than {self.max_tokens} tokens, however cut"
+        pair = replace(item.pair, state_messages=())
+        return DroppedPair(pair, item.chosen_text, item.rejected_text, OPERATOR, reason, str(tokens))
+
+
+def make_fitting(settings: RunSettings) -> Fitting:
+    """As the configuration says. Raises NormalizeError where its tokenizer cannot be used."""
+    release = settings.release
+    return Fitting(Cutter(token_counter(release.tokenizer), release.max_tokens), release.max_tokens)

@@ -1,0 +1,182 @@
+"""The pairs of the workspace, and what was shown at their steps."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.config.pair_settings import PairSettings
+from tracemill.harnesses.presentation import Presentation, present
+from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from tracemill.pairs.caps import cap
+from tracemill.pairs.siblings import may_have_siblings, sibling_pairs
+from tracemill.pairs.side_text import worded
+from tracemill.privacy.core.placeholder_keys import without_digits
+from tracemill.records.identity import StepId
+from tracemill.records.message import render_turn
+from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes
+from tracemill.records.storage.table_rows import pairs_from_table, votes_from_table
+from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import MessageView, Trace, TraceState
+
+_RUN_COLUMNS = ("trace_id", "kind", "instance_id", "outcome", "harness")
+
+
+def load_pairs(work: Workspace, renewer: Renewer | None = None) -> list[DPOPair]:
+    """Every pair that is stored, without what was shown, sorted by step: a pair is small, its state is
+    not. With a `renewer` as it may leave the workspace, without as it is stored."""
+    by_trace: dict[str, list[DPOPair]] = {}
+    for table in work.current("pairs"):
+        for pair in pairs_from_table(table, lambda _: ((), ())):
+            by_trace.setdefault(StepId.parse(pair.step_id).trace_id, []).append(pair)
+    found = [pair for pairs in by_trace.values() for pair in pairs]
+    if renewer is not None:
+        renewing = (renewer.renew(trace) for trace in read_traces(work, frozenset(by_trace)))
+        found = [_renewed(pair, by) for by in renewing for pair in by_trace[by.trace.trace_id]]
+    return sorted(found, key=lambda pair: pair.pair_id)
+
+
+def _renewed(pair: DPOPair, by: Renewed) -> DPOPair:
+    trace = by.trace
+    return replace(
+        pair,
+        chosen=tuple(map(by.message, pair.chosen)),
+        rejected=tuple(map(by.message, pair.rejected)),
+        project=trace.project,
+        repository=trace.repository,
+        instance_id=trace.instance_id,
+    )
+
+
+def find_siblings(work: Workspace, renewer: Renewer | None = None) -> tuple[list[DPOPair], Counter[str]]:
+    """The sibling pairs of the workspace, without what was shown, and why there are no more. They look across
+    traces, so they are made of what is there today and never stored. Read are only traces of tasks with
+    runs of both outcomes, one at a time."""
+
+    def read(trace_ids: frozenset[str]) -> Iterator[Trace]:
+        for stored in read_traces(work, trace_ids):
+            trace = stored if renewer is None else renewer.renew(stored).trace
+            if may_have_siblings(trace):
+                yield trace
+
+    wanted = _with_both_outcomes(work)
+    return sibling_pairs(wanted, read, without_digits)
+
+
+def _with_both_outcomes(work: Workspace) -> frozenset[str]:
+    runs: dict[tuple[str, str], dict[str, str]] = {}
+    for table in work.current("traces", columns=_RUN_COLUMNS):
+        for row in table.to_pylist():
+            if row["kind"] == "main" and row["instance_id"] and row["outcome"] != "unknown":
+                runs.setdefault((row["harness"], row["instance_id"]), {})[row["trace_id"]] = row["outcome"]
+    return frozenset(name for run in runs.values() if len(set(run.values())) > 1 for name in run)
+
+
+def read_traces(work: Workspace, trace_ids: frozenset[str]) -> Iterator[Trace]:
+    """Stored traces by their ids, one in memory at a time."""
+    for table in work.current("traces", trace_ids):
+        for row in range(table.num_rows):
+            yield traces_from_table(table.slice(row, 1))[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What is left of the pairs of a workspace. `pairs` are all there were; every one is in `normalized`,
+    kept or dropped, and each part of the reduction has its count there. `no_sibling`: why there are no
+    more sibling pairs."""
+
+    pairs: list[DPOPair]
+    siblings: list[DPOPair]
+    normalized: Normalized
+    no_sibling: Counter[str]
+
+
+def _nobody(pair_id: str) -> bool:
+    return False
+
+
+def reduce_pairs(
+    work: Workspace,
+    settings: PairSettings,
+    normalizer: DJNormalizer,
+    renewer: Renewer,
+    is_in: Callable[[str], bool] = _nobody,
+) -> Reduced:
+    """All pairs of the workspace and those that look across traces through wording, recipe and caps.
+
+    `is_in` says of a pair's id whether it is in the dataset already: such pairs come first, so that no new
+    one takes their place as a duplicate or under a cap.
+    """
+    stored = load_pairs(work, renewer)
+    siblings, reasons = find_siblings(work, renewer) if settings.siblings else ([], Counter[str]())
+    pairs = sorted([*stored, *siblings], key=lambda pair: (not is_in(pair.pair_id), pair.pair_id))
+    said = [(pair, worded(pair, settings.wording)) for pair in pairs]
+    refused = [_refused(pair, reason, settings.wording) for pair, reason in said if isinstance(reason, str)]
+    normalized = normalizer.normalize([pair for _, pair in said if isinstance(pair, DPOPair)])
+    if settings.wording != "full":
+        count = OperatorCount(f"wording({settings.wording})", len(said), len(refused), 0)
+        normalized = replace(
+            normalized,
+            dropped=[*refused, *normalized.dropped],
+            counts=(count, *normalized.counts),
+        )
+    return Reduced(pairs, siblings, _capped(normalized, settings, is_in), reasons)
+
+
+def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
+    return DroppedPair(
+        pair, render_turn(pair.chosen), render_turn(pair.rejected), f"wording({wording})", reason, ""
+    )
+
+
+def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str], bool]) -> Normalized:
+    """What the caps leave. A row they take is dropped with its reason and its rank as the value."""
+    pinned = frozenset(row for row, item in enumerate(normalized.kept) if is_in(item.pair.pair_id))
+    gone, counts = cap([item.pair for item in normalized.kept], settings.caps(), pinned)
+    taken = {each.row: each for each in gone}
+    dropped = [
+        DroppedPair(item.pair, item.chosen_text, item.rejected_text, by.cap, by.reason, str(by.rank))
+        for row, item in enumerate(normalized.kept)
+        if (by := taken.get(row)) is not None
+    ]
+    return replace(
+        normalized,
+        kept=[item for row, item in enumerate(normalized.kept) if row not in taken],
+        dropped=[*normalized.dropped, *dropped],
+        counts=(*normalized.counts, *(OperatorCount(c.cap, c.rows_in, c.dropped, 0) for c in counts)),
+    )
+
+
+def votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[StepVotes]:
+    """The votes at steps that gave no teacher pair."""
+    paired = {pair.step_id for pair in pairs if pair.label_source == "teachers"}
+    for table in work.current("votes"):
+        yield from (step for step in votes_from_table(table) if step.step_id not in paired)
+
+
+def with_states(
+    work: Workspace, kept: Sequence[NormalizedDPOPair], renewer: Renewer
+) -> Iterator[NormalizedDPOPair]:
+    """The pairs with what is shown at their step, and what came back where that failed, one shard of traces
+    at a time."""
+    by_trace: dict[str, list[NormalizedDPOPair]] = {}
+    for item in kept:
+        by_trace.setdefault(StepId.parse(item.pair.step_id).trace_id, []).append(item)
+    for stored in read_traces(work, frozenset(by_trace)):
+        trace = renewer.renew(stored).trace
+        shown: dict[int, Presentation] = {}
+        for item in by_trace[trace.trace_id]:
+            state = trace.state(StepId.parse(item.pair.step_id))
+            if state.context.index not in shown:
+                shown[state.context.index] = present(trace, state.context)
+            yield _with_state(item, shown[state.context.index], state)
+
+
+def _with_state(item: NormalizedDPOPair, shown: Presentation, state: TraceState) -> NormalizedDPOPair:
+    view = MessageView(shown.messages, shown.cuts[state.step.index])
+    failed = [result.content for result in state.results if result.is_error or result.error_kind]
+    names = {tool.name for tool in shown.tools}
+    others = tuple(tool for tool in item.pair.tools if tool.name not in names)
+    pair = replace(item.pair, state_messages=view, tools=(*shown.tools, *others) if others else shown.tools)
+    return replace(item, pair=pair, error="\n".join(failed))

@@ -1,0 +1,198 @@
+"""All pairs of the workspace through the recipe, into a release."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
+
+from tracemill.data_cards.model.find_release import LocalRelease
+from tracemill.data_cards.model.manifest import read_manifest
+from tracemill.data_cards.model.release_spec import ReleaseSpec, TeacherEntry
+from tracemill.data_cards.writing.write_release import Gate, NoRelease, Release, write_release
+from tracemill.flows.admission.forgotten_list import Forgotten
+from tracemill.flows.admission.reredaction import Renewer
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.label_shard import pair_kind
+from tracemill.flows.labeling.vote_policy import policy_of
+from tracemill.flows.publish.publish_gate import judging, make_gate
+from tracemill.flows.release.assign_splits import Split
+from tracemill.flows.release.fit_context import Fitting, make_fitting
+from tracemill.flows.release.load_pairs import Reduced, votes_without_pair, with_states
+from tracemill.flows.release.released_pairs import Released
+from tracemill.flows.release.report_facts import run_figures
+from tracemill.flows.release.split_release import reduced_and_split
+from tracemill.flows.release.training_terms import terms_of
+from tracemill.flows.release.view_rows import judged_steps
+from tracemill.flows.run_state.code_version import code_version
+from tracemill.flows.run_state.run_records import write_manifest
+from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
+from tracemill.flows.run_state.stale_labels import newer_answers
+from tracemill.flows.runtime.interrupts import raise_if_interrupted
+from tracemill.normalize.normalizer import DJNormalizer
+from tracemill.records.storage.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """A release while it is made: what went through recipe, caps and sides, and what cuts it."""
+
+    work: Workspace
+    settings: RunSettings
+    renewer: Renewer
+    run_id: str
+    summary: Summary
+    reduced: Reduced
+    split: Split
+    fitting: Fitting
+
+    def spec(self) -> ReleaseSpec:
+        """What is known before the rows are read."""
+        release, grown = self.settings.release, self.split.grown
+        version = Forgotten.of(self.work).version_for(self.work.releases_dir, release.name, grown.major)
+        spec = _spec(self.settings, self.reduced, self.summary, version, self.renewer.redactor.rules.version)
+        run = run_figures(self.work, self.settings, self.run_id, self.summary, self.reduced.pairs)
+        more = {"run": run, "major": grown.major, "overlaps": dict(self.split.overlaps)}
+        return spec.model_copy(update=more)
+
+    def finished(self, spec: ReleaseSpec) -> ReleaseSpec:
+        """With what is known once the rows were read; the account of losses is written down."""
+        released = self.released()
+        write_manifest(self.work, self.run_id, "normalize", released.account())
+        return spec.model_copy(update={"losses": released.losses, "growth": released.growth(self.split)})
+
+    def released(self) -> Released:
+        """What is in the release, once the rows were read."""
+        return Released.of(self.reduced.normalized, self.fitting, self.split)
+
+    def write(self, gate: Gate) -> Release | NoRelease:
+        """The tables, read from the workspace a shard at a time, with card, report and manifest."""
+        normalized, pairs, release = self.reduced.normalized, self.settings.pairs, self.settings.release
+        steps = judged_steps(self.work, normalized.kept, self.renewer, pairs.wording, release.views)
+        return write_release(
+            self.spec(),
+            self.fitting.pairs(with_states(self.work, normalized.kept, self.renewer)),
+            chain(normalized.dropped, self.fitting.too_long),
+            self.work.releases_dir,
+            votes_without_pair(self.work, self.reduced.pairs),
+            gate,
+            self.fitting.steps(step for step in steps if self.split.of(step.origin.trace_id) is not None),
+            self.split.of,
+            self.finished,
+        )
+
+
+def release_pairs(
+    work: Workspace,
+    settings: RunSettings,
+    normalizer: DJNormalizer,
+    renewer: Renewer,
+    run_id: str,
+    summary: Summary,
+) -> ReleaseOutcome:
+    """Normalise and write. Content equal to the latest version's gives that version back; no pair left
+    gives no release, and says which operator took the last. Raises PrivacyError where the publish gate
+    finds anything private."""
+    gate, said = make_gate(settings, work), list[str]()
+    gate.check()
+    reduced, split = reduced_and_split(work, settings, normalizer, renewer)
+    raise_if_interrupted()
+    making = _Making(work, settings, renewer, run_id, summary, reduced, split, make_fitting(settings))
+    made = making.write(judging(gate, said))
+    released = making.released()
+    outcome = replace(_outcome(released, reduced), newer_answers=newer_answers(work))
+    if isinstance(made, NoRelease):
+        return replace(outcome, note=made.reason)
+    split.grown.released(made.version, (item.pair.pair_id for item in released.kept)).write()
+    outcome = replace(outcome, path=str(made.path), version=made.version, created=made.created)
+    pushed = _push(work, settings, made.path)
+    return replace(outcome, rows=made.rows, gate="\n".join(said), pushed=pushed)
+
+
+def _outcome(released: Released, reduced: Reduced) -> ReleaseOutcome:
+    """What the closing table says of the rows."""
+    siblings = Counter(pair_kind(pair) for pair in reduced.siblings)
+    return ReleaseOutcome(
+        path=None,
+        version=None,
+        rows=0,
+        created=False,
+        dropped=released.reasons(),
+        kept=released.kinds(),
+        siblings=dict(siblings),
+        no_sibling=dict(reduced.no_sibling),
+        splits=released.splits,
+    )
+
+
+def _push(work: Workspace, settings: RunSettings, folder: Path) -> str:
+    """The finished release to the Hub, where the configuration names a dataset; a line on it."""
+    if settings.release.hub is None:
+        return ""
+    from tracemill.flows.publish.publish_run import PublishOrder, publish_local
+
+    order = PublishOrder(settings.release.hub)
+    done = publish_local(work, settings, LocalRelease(folder, read_manifest(folder)), order, judged=True)
+    return "\n".join([done.line(), *done.said])
+
+
+def _spec(
+    settings: RunSettings, reduced: Reduced, summary: Summary, version: str | None, rules: str
+) -> ReleaseSpec:
+    code, normalized = code_version(), reduced.normalized
+    return ReleaseSpec(
+        name=settings.release.name,
+        version=version,
+        redaction=rules,
+        redaction_counts=dict(summary.redactions),
+        recipe=normalized.recipe,
+        recipe_fingerprint=normalized.fingerprint,
+        configuration_fingerprint=settings.fingerprint(),
+        policy=policy_of(settings).name,
+        wording=settings.pairs.wording,
+        views=settings.release.views,
+        teachers=teachers_of(settings, summary),
+        tokens_by="estimate" if settings.release.tokenizer is None else settings.release.tokenizer.name,
+        max_tokens=settings.release.max_tokens,
+        funnel=_funnel(summary, reduced),
+        gating=summary.gate,
+        spend_usd=summary.spent_usd,
+        cap_usd=settings.cap_usd(),
+        tracemill_version=code["tracemill"] or "",
+        git_commit=code["commit"],
+    )
+
+
+def _funnel(summary: Summary, reduced: Reduced) -> dict[str, int]:
+    """What there was before the recipe, and where it went."""
+    counted = {"traces": summary.traces, "states": summary.states, "questions asked": summary.asked}
+    parts = (
+        ("not asked", summary.not_asked),
+        ("failed call", summary.failures),
+        ("vote", summary.verdicts),
+        ("no hindsight pair", summary.hindsight_skips),
+        ("no sibling pair", reduced.no_sibling),
+    )
+    for name, counter in parts:
+        counted |= {f"{name}: {kind}": count for kind, count in counter.most_common()}
+    return counted
+
+
+def teachers_of(settings: RunSettings, summary: Summary) -> tuple[TeacherEntry, ...]:
+    """The teachers of a configuration as the card names them."""
+    return tuple(
+        TeacherEntry(
+            name=teacher.name,
+            model=teacher.model,
+            family=teacher.family,
+            simulated=teacher.type == "simulated",
+            distillation=terms_of(teacher)[0],
+            terms=terms_of(teacher)[1],
+            standing=_standing(summary, teacher.name),
+        )
+        for teacher in settings.asked()
+    )
+
+
+def _standing(summary: Summary, teacher: str) -> float | None:
+    found = summary.standing.get(teacher, {})
+    return found["standing"] if found.get("told") else None

@@ -1,0 +1,171 @@
+"""What a workspace says of its run for the report of a release: calls, faults, savings."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tracemill.data_cards.model.release_spec import RunFigures, Saving, TeacherRun
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.price_history import open_book
+from tracemill.flows.labeling.vote_policy import ASKED
+from tracemill.flows.run_state.run_summary import Summary
+from tracemill.records.pair import DPOPair
+from tracemill.records.reply import Decision, FailureKind
+from tracemill.records.storage.table_rows import decisions_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.build_teachers import build_teachers
+from tracemill.teachers.core.price import Price
+from tracemill.teachers.gate.gate_decisions import NOT_SAMPLED, PASSED_OVER
+from tracemill.teachers.planning.schedule import NOT_NEEDED
+
+_REPLY_COLUMNS = (
+    "step_id",
+    "teacher",
+    "failure",
+    "latency_s",
+    "prompt_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "completion_tokens",
+    "cost_usd",
+)
+
+
+@dataclass(slots=True)
+class _Calls:
+    """The replies of one teacher."""
+
+    failures: Counter[str] = field(default_factory=Counter)
+    latencies_s: list[float] = field(default_factory=list)
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    written_tokens: int = 0
+    completion_tokens: int = 0
+    paid_usd: float = 0.0
+    reading: int = 0
+    """Calls that read a prompt cache."""
+
+    def mean_usd(self) -> float:
+        """What an answer cost on average."""
+        return self.paid_usd / len(self.latencies_s) if self.latencies_s else 0.0
+
+    def cached_usd(self, price: Price) -> float:
+        """What the prompt caches saved by these prices, less what writing them cost."""
+        saved = self.cached_tokens * (price.prompt - price.cache_read)
+        if price.cache_write:
+            saved -= self.written_tokens * (price.cache_write - price.prompt)
+        return float(saved)
+
+    def figures(self, name: str, tries: Mapping[str, int]) -> TeacherRun:
+        """The figures of the teacher; `tries` are the calls of the ledger by how they ended."""
+        ordered = sorted(self.latencies_s)
+        faults = Counter({kind: n for kind, n in tries.items() if kind in set(FailureKind)})
+        return TeacherRun(
+            name=name,
+            calls=len(ordered) + self.failures.total(),
+            answered=len(ordered),
+            failures=dict(self.failures.most_common()),
+            again=dict((faults - self.failures).most_common()),
+            p10_s=quantile(ordered, 0.1),
+            p50_s=quantile(ordered, 0.5),
+            p90_s=quantile(ordered, 0.9),
+            slowest_s=ordered[-1] if ordered else 0.0,
+            prompt_tokens=self.prompt_tokens,
+            cached_tokens=self.cached_tokens,
+            completion_tokens=self.completion_tokens,
+            paid_usd=self.paid_usd,
+        )
+
+
+def quantile(ordered: list[float], share: float) -> float:
+    """The value at `share` of a sorted list, between two of them by a straight line; 0 of an empty one."""
+    if not ordered:
+        return 0.0
+    place = share * (len(ordered) - 1)
+    low = int(place)
+    above = ordered[min(low + 1, len(ordered) - 1)]
+    return ordered[low] + (above - ordered[low]) * (place - low)
+
+
+def run_figures(
+    work: Workspace, settings: RunSettings, run_id: str, summary: Summary, pairs: Iterable[DPOPair]
+) -> RunFigures:
+    """The figures of the workspace as it is, after the replay; `pairs` are those before the recipe."""
+    calls, answered = _calls(work)
+    decisions = [d for table in work.current("decisions") for d in decisions_from_table(table)]
+    prices = _prices(work, settings)
+    asked = {d.step_id for d in decisions if d.outcome == ASKED}
+    spared = [d for d in decisions if d.outcome.startswith(NOT_NEEDED) and d.step_id in asked]
+    left = [d for d in decisions if d.verdict == "ask" and not d.outcome.startswith((ASKED, NOT_NEEDED))]
+    means = {name: one.mean_usd() for name, one in calls.items()}
+    tries = _tries(work, settings) if calls else {}
+    return RunFigures(
+        run_id=run_id,
+        asked=len(asked),
+        answered=len(answered),
+        questions=summary.asked,
+        answers=sum(len(one.latencies_s) for one in calls.values()),
+        left_over=len(left),
+        projected_usd=summary.spent_usd + sum(means.get(d.teacher, 0.0) for d in left) if calls else None,
+        pairs_made=dict(sorted(Counter(pair.label_source for pair in pairs).items())),
+        caching=Saving(
+            usd=sum(one.cached_usd(prices[name]) for name, one in calls.items() if name in prices),
+            calls=sum(one.reading for one in calls.values()),
+        ),
+        stopping=_saved(spared, means),
+        gate=_saved((d for d in decisions if d.reason in PASSED_OVER | {NOT_SAMPLED}), means),
+        teachers=tuple(one.figures(name, tries.get(name, {})) for name, one in sorted(calls.items())),
+    )
+
+
+def _tries(work: Workspace, settings: RunSettings) -> dict[str, dict[str, int]]:
+    """How every call of the workspace's runs ended, by teacher; nothing where their ledger is not there."""
+    if settings.ledger_url is None and not work.ledger_path.exists():
+        return {}
+    from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
+
+    with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
+        return ledger.outcomes([path.parent.name for path in (work.root / "runs").glob("*/run.json")])
+
+
+def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:
+    """The replies by teacher, and the steps that have an answer."""
+    found: dict[str, _Calls] = {}
+    answered: set[str] = set()
+    for table in work.current("replies", columns=_REPLY_COLUMNS):
+        for row in table.to_pylist():
+            one = found.setdefault(row["teacher"], _Calls())
+            one.paid_usd += row["cost_usd"]
+            one.prompt_tokens += row["prompt_tokens"]
+            one.cached_tokens += row["cached_tokens"]
+            one.written_tokens += row["cache_write_tokens"]
+            one.completion_tokens += row["completion_tokens"]
+            one.reading += row["cached_tokens"] > 0
+            if row["failure"] is None:
+                one.latencies_s.append(row["latency_s"])
+                answered.add(row["step_id"])
+            else:
+                one.failures[row["failure"]] += 1
+    return found, answered
+
+
+def _prices(work: Workspace, settings: RunSettings) -> dict[str, Price]:
+    """The price of each teacher as it was last read; no server is asked."""
+    asked = settings.asked()
+    made = build_teachers(asked, os.environ, book=open_book(work), to_ask=False)
+    return {teacher.name: teacher.price for teacher in made}
+
+
+def _saved(spared: Iterable[Decision], means: Mapping[str, float]) -> Saving:
+    """What calls that were not made would have cost: of a step what the gate expected, else the mean of each
+    teacher."""
+    by_step: dict[str, list[Decision]] = {}
+    for decision in spared:
+        by_step.setdefault(decision.step_id, []).append(decision)
+    usd = 0.0
+    for decisions in by_step.values():
+        expected = decisions[0].expected_usd if decisions[0].verdict == "skip" else None
+        mean = sum(means.get(decision.teacher, 0.0) for decision in decisions)
+        usd += mean if expected is None else expected
+    return Saving(usd=usd, calls=sum(map(len, by_step.values())), steps=len(by_step))

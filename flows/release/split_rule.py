@@ -1,0 +1,131 @@
+"""Which side of a dataset a session is on: by repository, then instance, then session.
+
+Sides are remembered under keyed hashes and only ever added to, so a repository never changes side
+between versions. Tasks that are nearly the same stand on one side. What would belong to two sides belongs
+to none.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tracemill.data_cards.writing.split_writer import TRAIN
+
+OVERLAP = "eval_overlap"
+HELD_OUT = ("validation", "test")
+_ROOM = 1.5
+"""A held-out side may grow to so many times its share by the last group that joins it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A session as splitting sees it. `keys` are hashes that hold it together with others, the strongest
+    first: of its repository, its instance, itself. `near` are keys of sessions with nearly the same task.
+    `rows` is what it would bring, `overlap` whether it is made of a benchmark for evaluation."""
+
+    trace_id: str
+    keys: tuple[str, ...]
+    near: tuple[str, ...] = ()
+    rows: int = 0
+    overlap: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """The side of each session, None where it belongs to two, and what to remember by key."""
+
+    sides: dict[str, str | None]
+    by_key: dict[str, str]
+
+
+@dataclass(slots=True)
+class _Groups:
+    """Keys that were met together (union-find)."""
+
+    parent: dict[str, str] = field(default_factory=dict)
+
+    def find(self, key: str) -> str:
+        while (above := self.parent.setdefault(key, key)) != key:
+            self.parent[key] = self.parent[above]
+            key = above
+        return key
+
+    def join(self, keys: Iterable[str]) -> None:
+        first, *others = map(self.find, keys)
+        for other in others:
+            self.parent[other] = first
+
+
+def assign(units: Sequence[Unit], known: Mapping[str, str], shares: Mapping[str, float]) -> Assigned:
+    """A side for each unit. `known` are sides by key as they were remembered, `shares` (0 to 1) what each
+    held-out side should have of the rows.
+
+    A group none of whose keys is known goes to the held-out side that lacks most, where it fits, else to
+    `train`; groups come in the order of their hashes. The same units give the same sides in any order.
+    """
+    by_key = dict(known)
+    ordered = sorted(units, key=lambda unit: unit.keys)
+    sides: dict[str, str | None] = {}
+    for unit in _overlapping(ordered, by_key):
+        sides[unit.trace_id] = by_key[unit.keys[-1]] = OVERLAP
+    rest = [unit for unit in ordered if unit.trace_id not in sides]
+    held: Counter[str] = Counter()
+    fresh: list[list[Unit]] = []
+    for group in _grouped(rest):
+        if any(_known(unit, by_key) for unit in group):
+            _follow(group, by_key, sides)
+            for unit in group:
+                held[sides[unit.trace_id] or ""] += unit.rows
+        else:
+            fresh.append(group)
+    total = sum(unit.rows for unit in rest)
+    for group in fresh:
+        rows = sum(unit.rows for unit in group)
+        side = _side_for(rows, total, held, shares)
+        held[side] += rows
+        for unit in group:
+            sides[unit.trace_id] = side
+            by_key |= dict.fromkeys(unit.keys, side)
+    return Assigned(sides, by_key)
+
+
+def _overlapping(units: Sequence[Unit], by_key: Mapping[str, str]) -> Iterator[Unit]:
+    """Those made of a benchmark, and those with nearly the same task, unless they were admitted to another
+    side before that was known."""
+    free = [unit for unit in units if by_key.get(unit.keys[-1], OVERLAP) == OVERLAP]
+    there = [unit for unit in free if unit.overlap or unit.keys[-1] in by_key]
+    yield from there
+    named = {key for key, side in by_key.items() if side == OVERLAP} | {unit.keys[-1] for unit in there}
+    yield from (unit for unit in free if unit not in there and not named.isdisjoint(unit.near))
+
+
+def _grouped(units: Sequence[Unit]) -> list[list[Unit]]:
+    groups, found = _Groups(), dict[str, list[Unit]]()
+    for unit in units:
+        groups.join((*unit.keys, *unit.near))
+    for unit in units:
+        found.setdefault(groups.find(unit.keys[0]), []).append(unit)
+    return sorted(found.values(), key=lambda group: min(min(unit.keys) for unit in group))
+
+
+def _known(unit: Unit, by_key: Mapping[str, str]) -> list[str]:
+    sides = (by_key[key] for key in (*unit.keys, *unit.near) if key in by_key)
+    return [side for side in sides if side != OVERLAP]
+
+
+def _follow(group: Sequence[Unit], by_key: dict[str, str], sides: dict[str, str | None]) -> None:
+    """Units of a group of which some keys are known: to the side of their own keys; those without a known
+    key to the side of the group, where it has one."""
+    of_group = {side for unit in group for side in _known(unit, by_key)}
+    for unit in sorted(group, key=lambda unit: not _known(unit, by_key)):
+        mine = {by_key[unit.keys[-1]]} if unit.keys[-1] in by_key else set(_known(unit, by_key)) or of_group
+        sides[unit.trace_id] = side = mine.pop() if len(mine) == 1 else None
+        if side is not None:
+            by_key |= {key: side for key in unit.keys if key not in by_key}
+
+
+def _side_for(rows: int, total: int, held: Mapping[str, int], shares: Mapping[str, float]) -> str:
+    lacks = {side: shares.get(side, 0.0) * total - held.get(side, 0) for side in HELD_OUT}
+    side = max(HELD_OUT, key=lambda side: lacks[side])
+    room = lacks[side] + (_ROOM - 1) * shares.get(side, 0.0) * total
+    return side if 0 < rows <= room and lacks[side] > 0 else TRAIN

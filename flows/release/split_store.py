@@ -1,0 +1,118 @@
+"""What a workspace remembers of a dataset that grows: sides, tasks and rows, as keyed hashes alone.
+
+`splits/<name>.json` in the workspace. Without `redaction.key` its entries say nothing, so there is nothing
+in it to forget.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tracemill.data_cards.model.manifest import read_manifest
+from tracemill.data_cards.model.versions import version_key, versions_in
+from tracemill.normalize.operators.minhash import Signature
+from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.storage.atomic_files import read_json_file, write_json
+from tracemill.records.storage.workspace import Workspace
+
+_SCHEMA = 2
+_COLUMNS = ("pair_id", "repository", "instance_id", "trace_id")
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """The state of a dataset. `sides` by hashed key, `tasks` the signatures of tasks by the hashed key of
+    their session, `rows` the hashed ids of pairs that are in, as of `version`; `major` counts rebuilds."""
+
+    key: bytes
+    path: Path
+    major: int = 1
+    version: str | None = None
+    sides: dict[str, str] = field(default_factory=dict)
+    tasks: dict[str, Signature] = field(default_factory=dict)
+    rows: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, work: Workspace, name: str) -> "Grown":
+        """The state of the dataset of this name. Raises WorkspaceError where its file is broken: without it
+        repositories would change sides."""
+        key, path = workspace_key(work.root / "redaction.key"), work.root / "splits" / f"{name}.json"
+        if not path.exists():
+            return cls(key, path)._caught_up(work.releases_dir / name)
+        try:
+            value: Any = read_json_file(path)
+            if value["schema"] != _SCHEMA:
+                raise ValueError
+            tasks = {name: _signature(text) for name, text in value["tasks"].items()}
+            rows = frozenset(value["rows"])
+            found = cls(key, path, int(value["major"]), value["version"], dict(value["sides"]), tasks, rows)
+        except (WorkspaceError, KeyError, TypeError, ValueError, AttributeError):
+            raise WorkspaceError(
+                f"{path} does not say which side rows are on",
+                "a file of tracemill's",
+                "restore it, or remove it and make a new major version with --rebuild",
+            ) from None
+        return found._caught_up(work.releases_dir / name)
+
+    def _caught_up(self, folder: Path) -> "Grown":
+        """With the rows of a release that was finished just before a crash."""
+        versions = versions_in(folder)
+        if not versions or (self.version and version_key(versions[-1]) <= version_key(self.version)):
+            return self
+        rows, sides = set(self.rows), dict(self.sides)
+        for split, row in _rows(folder / versions[-1]):
+            rows.add(self.hashed("row", row["pair_id"]))
+            named = (("repository", (row["repository"] or "").lower()), ("instance", row["instance_id"]))
+            for kind, name in (*named, ("session", row["trace_id"])):
+                if name:
+                    sides.setdefault(self.hashed(kind, name), split)
+        major = version_key(versions[-1])[0]
+        return replace(self, major=major, version=versions[-1], rows=frozenset(rows), sides=sides)
+
+    def hashed(self, kind: str, name: str) -> str:
+        """The keyed hash of a repository, an instance, a session or a row."""
+        data = f"{kind} {name}".encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=self.key, digest_size=12).hexdigest()
+
+    def holds(self, pair_id: str) -> bool:
+        """Whether a pair is in."""
+        return bool(self.rows) and self.hashed("row", pair_id) in self.rows
+
+    def rebuilt(self) -> "Grown":
+        """Nothing in yet, as of the next major version; the first stays the first."""
+        return Grown(self.key, self.path, self.major + 1 if self.version else self.major)
+
+    def released(self, version: str, pair_ids: Iterable[str]) -> "Grown":
+        """With the rows of a version that was released."""
+        rows = frozenset(self.hashed("row", pair_id) for pair_id in pair_ids)
+        return replace(self, major=version_key(version)[0], version=version, rows=rows)
+
+    def write(self) -> None:
+        """Keep it, readable by its owner alone."""
+        value = {
+            "schema": _SCHEMA,
+            "major": self.major,
+            "version": self.version,
+            "sides": self.sides,
+            "tasks": {name: value.tobytes().hex() for name, value in self.tasks.items()},
+            "rows": sorted(self.rows),
+        }
+        write_json(self.path, value, private=True)
+
+
+def _signature(text: str) -> Signature:
+    return np.frombuffer(bytes.fromhex(text), dtype=np.uint32)
+
+
+def _rows(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The pairs of a release with their split, without what they say."""
+    import pyarrow.parquet as pq
+
+    for split, entry in read_manifest(folder).tables["dpo"].splits.items():
+        for row in pq.read_table(folder / entry.path, columns=list(_COLUMNS)).to_pylist():
+            yield split, row

@@ -1,0 +1,117 @@
+"""The steps of a workspace that the views hold beside pairs, one shard of traces at a time."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.release.load_pairs import read_traces
+from tracemill.harnesses.presentation import Presentation, present_all
+from tracemill.pairs.other_views import Judgement, soft_step, step_runs
+from tracemill.pairs.side_text import Wording
+from tracemill.records.identity import StepId
+from tracemill.records.pair import NormalizedDPOPair, StepVotes
+from tracemill.records.reply import TeacherReply
+from tracemill.records.storage.table_rows import replies_from_table, votes_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.views import SoftStep, StepRun
+
+CONFIRMED = "agrees_with_student"
+
+
+def judged_steps(
+    work: Workspace,
+    kept: Sequence[NormalizedDPOPair],
+    renewer: Renewer,
+    wording: Wording,
+    views: Sequence[str],
+) -> Iterator[StepRun | SoftStep]:
+    """Runs of judged steps for the view `prm` and votes as distributions for `soft`, as far as they are among
+    `views`. A step is wrong where a kept pair rejects it, and right where the vote was for it."""
+    rejected: dict[str, dict[str, Judgement]] = {}
+    for item in kept:
+        pair = item.pair
+        told = Judgement(False, pair.label_source, pair.simulated)
+        rejected.setdefault(StepId.parse(pair.step_id).trace_id, {})[pair.step_id] = told
+    if not {"prm", "soft"} & set(views):
+        return
+    for table in work.current("traces", columns=("trace_id",)):
+        trace_ids = frozenset(table["trace_id"].to_pylist())
+        votes = _votes(work, trace_ids)
+        replies = _replies(work, frozenset(votes)) if "soft" in views else {}
+        evidence = _evidence(work, frozenset(votes)) if "soft" in views else {}
+        wanted = trace_ids & (votes.keys() | rejected.keys())
+        for stored in read_traces(work, wanted):
+            by = renewer.renew(stored)
+            here = votes.get(by.trace.trace_id, {})
+            shown = present_all(by.trace)
+            if "prm" in views:
+                yield from _runs(by, shown, here, rejected.get(by.trace.trace_id, {}), wording)
+            if "soft" in views:
+                yield from _soft(by, shown, here, replies.get(by.trace.trace_id, []), evidence, wording)
+
+
+def _votes(work: Workspace, trace_ids: frozenset[str]) -> dict[str, dict[str, StepVotes]]:
+    found: dict[str, dict[str, StepVotes]] = {}
+    for table in work.current("votes", trace_ids):
+        for step in votes_from_table(table):
+            found.setdefault(StepId.parse(step.step_id).trace_id, {})[step.step_id] = step
+    return found
+
+
+def _replies(work: Workspace, trace_ids: frozenset[str]) -> dict[str, list[TeacherReply]]:
+    found: dict[str, list[TeacherReply]] = {}
+    for table in work.current("replies", trace_ids):
+        for reply in replies_from_table(table):
+            found.setdefault(StepId.parse(reply.step_id).trace_id, []).append(reply)
+    return found
+
+
+def _evidence(work: Workspace, trace_ids: frozenset[str]) -> dict[str, str]:
+    """By step what the teachers' pair there rests on, also of pairs that are not released."""
+    rows = (
+        row
+        for table in work.current("pairs", trace_ids, ("step_id", "label_source", "evidence"))
+        for row in table.to_pylist()
+    )
+    return {row["step_id"]: row["evidence"] for row in rows if row["label_source"] == "teachers"}
+
+
+def _runs(
+    by: Renewed,
+    shown: Mapping[int, Presentation],
+    votes: Mapping[str, StepVotes],
+    rejected: Mapping[str, Judgement],
+    wording: Wording,
+) -> Iterator[StepRun]:
+    """A step that a pair rejects and a vote confirms is not judged."""
+    right = {
+        step_id: Judgement(True, "teachers", step.simulated)
+        for step_id, step in votes.items()
+        if step.verdict == CONFIRMED
+    }
+    both = right.keys() & rejected.keys()
+    judged = {name: told for name, told in {**right, **rejected}.items() if name not in both}
+    if judged:
+        for context in by.trace.contexts:
+            if context.index in shown:
+                yield from step_runs(by.trace, context, shown[context.index], judged, wording)
+
+
+def _soft(
+    by: Renewed,
+    shown: Mapping[int, Presentation],
+    votes: Mapping[str, StepVotes],
+    replies: Sequence[TeacherReply],
+    evidence: Mapping[str, str],
+    wording: Wording,
+) -> Iterator[SoftStep]:
+    by_step: dict[str, list[TeacherReply]] = {}
+    for reply in replies:
+        by_step.setdefault(reply.step_id, []).append(by.reply(reply))
+    for state in by.trace.states():
+        step = votes.get(str(state.step_id))
+        if step is not None:
+            answers = by_step.get(step.step_id, [])
+            why = evidence.get(step.step_id, "")
+            made = soft_step(state, shown[state.context.index], step, answers, wording, why)
+            if made is not None:
+                yield made

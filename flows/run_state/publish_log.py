@@ -1,0 +1,37 @@
+"""Where the versions of a workspace's releases were pushed."""
+
+from pathlib import Path
+from typing import Any
+
+from tracemill.data_cards.hub.push import Pushed
+from tracemill.records.errors import ReleaseError, WorkspaceError
+from tracemill.records.storage.atomic_files import read_json_file, write_json
+
+PUBLISHED = "published.json"
+"""Beside the versions of a release: where each was pushed."""
+
+
+def note_pushed(versions: Path, pushed: Pushed, endpoint: str, audit: str) -> None:
+    """Remember where a version was pushed; `versions` is the folder of a release's versions, `audit` the
+    fingerprint of the audit that the card there tells of, empty where it tells of none."""
+    noted = pushed_of(versions)
+    places = [each for each in noted.get(pushed.version, []) if each["repo"] != pushed.repo_id]
+    place = {"repo": pushed.repo_id, "commit": pushed.commit, "endpoint": endpoint, "audit": audit}
+    write_json(versions / PUBLISHED, {**noted, pushed.version: [*places, place]})
+
+
+def pushed_of(versions: Path) -> dict[str, list[dict[str, str]]]:
+    """Where each version of a release was pushed: `repo`, `commit`, `endpoint` and `audit`. Raises
+    ReleaseError for a broken note."""
+    path = versions / PUBLISHED
+    if not path.exists():
+        return {}
+    try:
+        value: Any = read_json_file(path)
+        return {str(version): [dict(place) for place in places] for version, places in value.items()}
+    except (WorkspaceError, AttributeError, TypeError, ValueError):
+        raise ReleaseError(
+            f"{path} is no note of what was pushed",
+            "the note as tracemill wrote it",
+            "remove it: `tracemill publish` of a version that is on the Hub already just notes it again",
+        ) from None

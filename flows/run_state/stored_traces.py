@@ -1,0 +1,39 @@
+"""The traces a workspace holds, one at a time by id."""
+
+from contextlib import suppress
+
+import pyarrow as pa
+
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.storage.shard_file import Shard
+from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import Trace
+
+
+class StoredTraces:
+    """What the table of traces said when this was made. One shard is in memory at a time."""
+
+    def __init__(self, work: Workspace) -> None:
+        self._work = work
+        self._place: dict[str, Shard] = {}
+        for shard in work.live("traces"):
+            with suppress(WorkspaceError):
+                self._place |= dict.fromkeys(work.covers("traces", shard), shard)
+        self._open: tuple[Shard, pa.Table, dict[str, int]] | None = None
+
+    def get(self, trace_id: str) -> Trace | None:
+        """A trace as it is stored; None where there is none, or its shard cannot be read."""
+        shard = self._place.get(trace_id)
+        if shard is None:
+            return None
+        if self._open is None or self._open[0] != shard:
+            try:
+                table = self._work.read("traces", shard)
+            except (OSError, WorkspaceError, pa.ArrowException):
+                return None
+            rows = {name: row for row, name in enumerate(table["trace_id"].to_pylist())}
+            self._open = shard, table, rows
+        _, table, rows = self._open
+        row = rows.get(trace_id)
+        return None if row is None else traces_from_table(table.slice(row, 1))[0]

@@ -1,0 +1,1 @@
+"""This process: interrupts, worker pool, progress, terminal, masked errors."""

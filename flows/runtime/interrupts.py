@@ -1,0 +1,136 @@
+"""Ctrl-C that cannot be lost: the first press is remembered, a second one ends at once.
+
+A KeyboardInterrupt that rises in a finalizer (asyncio's transports have one) or in a library's own
+clean-up is swallowed there, and the work goes on. So a press is kept as well as raised; long work calls
+`raise_if_interrupted` between its parts, and what a finalizer swallowed is raised again a moment later.
+While teachers are asked nothing is raised: whoever waits with `on_press` is told, and what is in flight
+comes home.
+"""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from tracemill.records.errors import TracemillError
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+EXIT_CODE = 130
+_AGAIN_S = 0.05
+
+
+class _Presses:
+    """The presses of this process: signals are the process's own."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.taken = False
+        self.listener: Callable[[], None] | None = None
+        self.unraisable: Callable[[UnraisableHookArgs], object] = sys.__unraisablehook__
+
+    def press(self, _signal: int, _frame: FrameType | None) -> None:
+        """The signal handler."""
+        self.count += 1
+        if self.count > 1 or self.listener is None:
+            raise KeyboardInterrupt
+        self.taken = True
+        self.listener()
+
+    def terminate(self, number: int, frame: FrameType | None) -> None:
+        """The signal handler of SIGTERM, which whoever serves a run may send beside a terminal's SIGINT."""
+        if not self.count:
+            self.press(number, frame)
+
+    def swallowed(self, lost: "UnraisableHookArgs") -> None:
+        """What Python calls where an exception cannot be raised."""
+        if not issubclass(lost.exc_type, KeyboardInterrupt):
+            self.unraisable(lost)
+            return
+        timer = threading.Timer(_AGAIN_S, self._again)
+        timer.daemon = True
+        timer.start()
+
+    def _again(self) -> None:
+        if self.count and not self.taken:
+            self.count -= 1
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def raise_kept(self) -> None:
+        if self.count:
+            self.taken = True
+            raise KeyboardInterrupt
+
+
+_presses = _Presses()
+
+
+@contextmanager
+def remembered(terminated: bool = False) -> Iterator[None]:
+    """Presses of Ctrl-C are remembered while the block lasts; with `terminated` SIGTERM is a first press
+    too. An error that is none of ours and comes after a press ends as the press does. Outside the main
+    thread, where no signal arrives, nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _presses.count, _presses.taken, _presses.unraisable = 0, False, sys.unraisablehook
+    before = signal.signal(signal.SIGINT, _presses.press)
+    sys.unraisablehook = _presses.swallowed
+    try:
+        with terminable() if terminated else nullcontext():
+            yield
+    except Exception as error:
+        if _presses.count and not isinstance(error, TracemillError):  # what a library made of a press
+            raise SystemExit(EXIT_CODE) from error
+        raise
+    finally:
+        _presses.count = 0
+        sys.unraisablehook = _presses.unraisable
+        signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def terminable() -> Iterator[None]:
+    """SIGTERM is a first press too while the block lasts; nothing changes where presses are not
+    remembered."""
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) != _presses.press:
+        yield
+        return
+    ended = signal.signal(signal.SIGTERM, _presses.terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, ended)
+
+
+def raise_if_interrupted() -> None:
+    """Raises KeyboardInterrupt where Ctrl-C was pressed, also if what it raised then was lost."""
+    _presses.raise_kept()
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """A press of Ctrl-C waits for the end of the block, which is short: what begins processes and threads
+    is not to stop half-way. They never see one themselves."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def on_press(told: Callable[[], None]) -> Iterator[None]:
+    """`told` is called at the first press while the block lasts, in the signal handler, in place of a
+    KeyboardInterrupt. A press before the block raises at its beginning."""
+    raise_if_interrupted()
+    _presses.listener = told
+    try:
+        yield
+    finally:
+        _presses.listener = None

@@ -1,0 +1,1 @@
+"""Where sessions are: discovery, watermarks, sampling, shard plan."""

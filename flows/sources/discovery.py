@@ -1,0 +1,210 @@
+"""What there is to read: files, folders, URLs and datasets of the Hub → sources, each once."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from errno import ELOOP, ENOENT
+from pathlib import Path, PurePosixPath
+from stat import S_ISDIR, S_ISREG
+from typing import NamedTuple
+
+from tracemill.flows.sources.source_spec import SourceOrder
+from tracemill.flows.sources.watermark_records import address_of
+from tracemill.flows.sources.watermarks import Watermarks
+from tracemill.ingesters.format_by_keys import ARCHIVE, DIALECTS, EVALUATION
+from tracemill.ingesters.idle_sessions import still_written
+from tracemill.ingesters.reader_versions import source_of
+from tracemill.ingesters.reading.encoding_errors import encoding_fault
+from tracemill.ingesters.reading.source_file import SourceFile, Stamp
+from tracemill.ingesters.registry import (
+    FETCHED,
+    LINKED_FOLDER,
+    UNREADABLE,
+    WORKSPACE,
+    Reading,
+    discover,
+    ingest_source,
+)
+from tracemill.records.errors import SourceError
+
+
+class Unread(NamedTuple):
+    """A file that is not read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Found:
+    """The sources by their address.
+
+    `there` holds the addresses of all files that were come upon, sources or not; `alone` are those left
+    alone this time, because they are still being written or cannot be read now; `strangers` are files
+    that are no session; `datasets` names each dataset with its commit.
+    """
+
+    files: dict[str, SourceFile] = field(default_factory=dict)
+    there: set[str] = field(default_factory=set)
+    unread: list[Unread] = field(default_factory=list)
+    alone: list[SourceFile] = field(default_factory=list)
+    strangers: list[SourceFile] = field(default_factory=list)
+    still_written: int = 0
+    datasets: list[str] = field(default_factory=list)
+
+
+def find(order: SourceOrder, marks: Watermarks | None) -> Found:
+    """Find every source of an order. Files that `marks` knows to be unchanged are not opened.
+
+    Raises SourceError where a path is missing, where one named outright is no session, where a format
+    was asked for and the content is another, where a URL or dataset cannot be read, and where nothing
+    at all was found.
+    """
+    if not order:
+        raise SourceError(
+            "no sources are given", "at least one folder of sessions", "see tracemill run --help"
+        )
+    if order.format is not None and order.format not in DIALECTS:
+        raise SourceError(f"there is no format {order.format!r}", " | ".join(DIALECTS))
+    found = Found()
+    for path, wanted in order.given:
+        for address, file in _below(path, wanted, order, marks, found):
+            found.files.setdefault(address, file)
+    for file in (*_behind(order), *_of_hub(order, found)):
+        found.there.add(address_of(file))
+        found.files.setdefault(address_of(file), file)
+    if not found.files and not found.alone:
+        where = ", ".join(order.names())
+        raise SourceError(
+            f"no recorded session under {where}",
+            "files of Claude Code, OpenHands, SWE-Gym, SWE-agent or mini-swe-agent",
+        )
+    return found
+
+
+def _below(
+    path: Path, wanted: str | None, order: SourceOrder, marks: Watermarks | None, found: Found
+) -> Iterator[tuple[str, SourceFile]]:
+    """The sources of a path with their addresses; what lies in a folder and is none is told and left."""
+    path = path.expanduser()
+    forced = order.format if wanted is None else None
+    now, idle = datetime.now(UTC), timedelta(minutes=order.idle_minutes)
+    for file in discover([path], marks.recall) if marks else discover([path]):
+        address = address_of(file)
+        found.there.add(address)
+        outright = file.path == path
+        if forced and file.dialect not in (UNREADABLE, LINKED_FOLDER, WORKSPACE):
+            file = _forced(file, forced, outright)
+        source = source_of(file.dialect)
+        if source is None or wanted not in (None, source):
+            reason = f"{source}, not {wanted}" if source else _why_unread(file)
+            if outright:
+                raise _refused(file, reason, wanted)
+            found.unread.append(Unread(str(file.path), reason))
+            if file.dialect == UNREADABLE:
+                found.alone.append(file)
+            elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):
+                found.strangers.append(file)
+        elif marks and marks.current(file):
+            yield address, file  # unchanged: finished or not, all of it was read
+        elif not outright and idle and _being_written(file, now, idle):
+            found.alone.append(file)
+            found.still_written += 1
+        else:
+            yield address, file
+
+
+def _being_written(file: SourceFile, now: datetime, idle: timedelta) -> bool:
+    try:
+        return still_written(file, now, idle)
+    except OSError:
+        return False  # gone meanwhile: whoever reads it says so
+
+
+def _forced(file: SourceFile, dialect: str, outright: bool) -> SourceFile:
+    """The file as one of the dialect. Raises SourceError where it is named outright and holds no
+    session of it."""
+    forced = replace(file, dialect=dialect)
+    if outright and file.dialect != dialect:
+        require_sessions(forced)
+    return forced
+
+
+def require_sessions(forced: SourceFile) -> None:
+    """Raises SourceError where a source of a forced format holds no session of it."""
+    reading = Reading(forced)
+    if next(iter(reading), None) is None:
+        passed = ", ".join(f"{count} {why}" for why, count in reading.report.skipped.most_common(2))
+        reason = reading.report.error or f"{forced.name} holds no session of it ({passed or 'no record'})"
+        raise SourceError(f"--format {forced.dialect} was given: {reason}", "the format it is in")
+
+
+def _refused(file: SourceFile, reason: str, wanted: str | None) -> SourceError:
+    error = ingest_source(file)[1].error if file.dialect == UNREADABLE else None
+    return SourceError(
+        error or f"{file.path} is {reason}", "" if error else f"a {wanted or 'recorded'} session"
+    )
+
+
+def _why_unread(file: SourceFile) -> str:
+    if file.dialect == LINKED_FOLDER:
+        return "a linked folder, not followed"
+    if file.dialect == UNREADABLE:
+        return _why_unreadable(file.path)
+    if file.dialect == WORKSPACE:
+        return "a workspace of tracemill"
+    if file.dialect == ARCHIVE:
+        return "a zip archive, not unpacked"
+    if file.dialect == EVALUATION:
+        return "results of an evaluation, read with its runs"
+    if not file.bytes:
+        return "empty"
+    fault = "" if file.url else encoding_fault(file.path)
+    return f"of no known format: {fault}" if fault else "of no known format"
+
+
+def _why_unreadable(path: Path) -> str:
+    """Why a file or folder could not be looked at, without its name."""
+    try:
+        kind = path.stat().st_mode
+        if not S_ISREG(kind) and not S_ISDIR(kind):
+            return "no regular file"
+        os.close(os.open(path, os.O_RDONLY))
+    except OSError as error:
+        nowhere = path.is_symlink() and error.errno in (ENOENT, ELOOP)
+        return "a link that leads nowhere" if nowhere else f"unreadable: {error.strerror}"
+    return "damaged: nothing of it can be read"
+
+
+def _behind(order: SourceOrder) -> Iterator[SourceFile]:
+    """Files behind URLs; their dialect is told when their columns are looked at."""
+    from tracemill.ingesters.reading.remote_files import version_of
+
+    for url in order.urls:
+        size, tag = version_of(url)
+        yield SourceFile(_file_name(url), order.format or FETCHED, size, Stamp(size, tag), url)
+
+
+def _of_hub(order: SourceOrder, found: Found) -> Iterator[SourceFile]:
+    """The files of datasets of the Hub."""
+    if not order.hub:
+        return
+    from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve
+
+    for text in order.hub:
+        dataset = resolve(HubSpec.parse(text))
+        found.datasets.append(dataset.name)
+        for file in dataset.files:
+            yield SourceFile(
+                _file_name(file.url),
+                order.format or FETCHED,
+                file.bytes,
+                Stamp(file.bytes, file.tag),
+                file.url,
+                licence=dataset.licence,
+            )
+
+
+def _file_name(url: str) -> Path:
+    return Path(PurePosixPath(url.partition("?")[0]).name)

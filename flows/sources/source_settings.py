@@ -1,0 +1,100 @@
+"""The tables `[sources]` and `[sample]` of a configuration."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tracemill.flows.sources.sampling import SampleOrder
+from tracemill.flows.sources.source_spec import IDLE_MINUTES, SourceOrder, split_urls
+from tracemill.ingesters.format_by_keys import DIALECTS
+from tracemill.ingesters.reading.hub_datasets import HubSpec
+from tracemill.ingesters.reading.remote_files import is_remote
+from tracemill.records.errors import SourceError
+
+SampleBy = Literal["repository", "outcome", "model", "length"]
+SAMPLE_BY: tuple[SampleBy, ...] = ("repository", "outcome", "model", "length")
+
+
+class SourceSettings(BaseModel):
+    """What is read. Under `paths` the format of each file is found by its content."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    claude_code: tuple[Path, ...] = ()
+    """Claude Code session files or folders of them."""
+    openhands: tuple[Path, ...] = ()
+    """OpenHands evaluation outputs, event lists or conversation folders."""
+    swe_gym: tuple[Path, ...] = ()
+    """SWE-Gym style rows: Parquet, JSONL or JSON."""
+    paths: tuple[Path, ...] = ()
+    """Files or folders of any of these; an http(s) URL here is taken as one of `urls`."""
+    urls: tuple[str, ...] = ()
+    """Parquet files behind http(s) URLs, read by byte ranges."""
+    hub: tuple[str, ...] = ()
+    """Datasets of the Hub: `ID[@REVISION][:[CONFIG/]SPLIT]`."""
+    format: str | None = None
+    """The format of everything under `paths`, `urls` and `hub`, whatever its content looks like."""
+    idle_minutes: float = Field(IDLE_MINUTES, ge=0)
+    """A session in a folder that was added to within so many minutes is left alone; 0 leaves none."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apart(cls, value: Any) -> Any:
+        paths = value.get("paths") if isinstance(value, dict) else None
+        if not isinstance(paths, list | tuple):
+            return value
+        local, urls = split_urls([str(path) for path in paths])
+        return {**value, "paths": local, "urls": [*value.get("urls", ()), *urls]} if urls else value
+
+    @field_validator("urls")
+    @classmethod
+    def _remote(cls, urls: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(is_remote(url) for url in urls):
+            raise ValueError("http:// or https:// URLs only")
+        return urls
+
+    @field_validator("hub")
+    @classmethod
+    def _named(cls, hub: tuple[str, ...]) -> tuple[str, ...]:
+        try:
+            for text in hub:
+                HubSpec.parse(text)
+        except SourceError as error:
+            raise ValueError(str(error)) from None
+        return hub
+
+    @field_validator("format")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        if name is not None and name not in DIALECTS:
+            raise ValueError(f"no such format; there are {', '.join(DIALECTS)}")
+        return name
+
+    def every(self) -> list[tuple[Path, str | None]]:
+        """Each path with the source it must be of, None where any will do."""
+        given = [(p, "claude_code") for p in self.claude_code]
+        given += [(p, "openhands") for p in self.openhands]
+        given += [(p, "swe_gym") for p in self.swe_gym]
+        return [*given, *((p, None) for p in self.paths)]
+
+    def order(self) -> SourceOrder:
+        """The same in plain values."""
+        return SourceOrder(tuple(self.every()), self.urls, self.hub, self.format, self.idle_minutes)
+
+
+class SampleSettings(BaseModel):
+    """How many of the sessions are taken, drawn before any step is considered."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    max_traces: int | None = Field(None, ge=1)
+    """Sessions taken at most; none given: all."""
+    seed: int = 0
+    """Another seed draws another sample."""
+    by: tuple[SampleBy, ...] = SAMPLE_BY
+    """What the sample has in the same shares as the whole."""
+
+    def order(self) -> SampleOrder | None:
+        """The same in plain values; None where all are taken."""
+        return None if self.max_traces is None else SampleOrder(self.max_traces, self.seed, self.by)

@@ -1,0 +1,47 @@
+"""What is to be read, in plain values; the configuration and the command line both make one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracemill.ingesters.reading.remote_files import is_remote, shown
+
+IDLE_MINUTES = 15.0
+"""A session that was added to within so many minutes is left alone; an agent's command may run for ten."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOrder:
+    """Files and folders with the source each must be of (None for any), URLs of Parquet files, datasets
+    of the Hub, the dialect that is forced on those of any source, and minutes of silence after which a
+    session is finished."""
+
+    given: tuple[tuple[Path, str | None], ...] = ()
+    urls: tuple[str, ...] = ()
+    hub: tuple[str, ...] = ()
+    format: str | None = None
+    idle_minutes: float = IDLE_MINUTES
+
+    def names(self) -> list[str]:
+        """Each source as it was given, without anything secret."""
+        return [*(str(path) for path, _ in self.given), *map(shown, self.urls), *self.hub]
+
+    def __bool__(self) -> bool:
+        return bool(self.given or self.urls or self.hub)
+
+
+def order_of(
+    paths: Sequence[str] = (),
+    hub: Sequence[str] = (),
+    format: str | None = None,
+    idle_minutes: float = IDLE_MINUTES,
+) -> SourceOrder:
+    """An order of paths and URLs in one list, and of datasets."""
+    local, urls = split_urls(paths)
+    given = tuple((Path(path), None) for path in local)
+    return SourceOrder(given, tuple(urls), tuple(hub), format, idle_minutes)
+
+
+def split_urls(given: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Paths and URLs, apart."""
+    return [text for text in given if not is_remote(text)], [text for text in given if is_remote(text)]

@@ -1,0 +1,202 @@
+"""What is remembered of a source that was read: how it looked, and which traces it gave."""
+
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tracemill.flows.admission.list_scope import ListScope
+from tracemill.flows.admission.trace_inventory import TraceEntry
+from tracemill.ingesters.companion_files import beside
+from tracemill.ingesters.reading.parquet_rows import TableSlice
+from tracemill.ingesters.reading.remote_files import HUB
+from tracemill.ingesters.reading.row_files import Part
+from tracemill.ingesters.reading.source_file import SourceFile, Stamp
+from tracemill.ingesters.registry import resolved
+from tracemill.records.identity import digest
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.project import Project
+from tracemill.records.trace import Trace
+
+_END_BYTES = 1 << 13
+_PLAIN = ("key", "ends", "dialect", "reading", "beside", "rows", "whole")
+_COUNTED = tuple(item.name for item in fields(IngestReport) if item.name not in ("path", "error"))
+
+
+class Facts(NamedTuple):
+    """What a sample is drawn by; an empty text and None stand for what is not known."""
+
+    repository: str
+    outcome: str
+    model: str
+    steps: int | None
+
+    @classmethod
+    def of(cls, trace: Trace) -> "Facts":
+        """The facts of a trace; where it names no repository its project stands for it, and the model
+        is the one that acted most."""
+        models = Counter([s.model for c in trace.contexts for s in c.steps if s.model])
+        most = min(models, key=lambda model: (-models[model], model), default="")
+        return cls(trace.repository or trace.project or "", trace.outcome, most, trace.step_count)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One trace of a source; `entry` is None where this source's copy was not taken into the workspace."""
+
+    trace_id: str
+    parent: str | None
+    facts: Facts
+    entry: TraceEntry | None = None
+
+    def to_json(self) -> list[Any]:
+        """Plain values."""
+        e = self.entry
+        row = None
+        if e is not None:
+            projects = [list(project) for project in e.projects]
+            row = [
+                e.session,
+                projects,
+                e.contexts,
+                e.states,
+                e.text_bytes,
+                e.fullness,
+                dict(e.findings),
+                e.lists.to_json(),
+            ]
+        return [self.trace_id, self.parent, list(self.facts), row]
+
+    @classmethod
+    def from_json(cls, value: list[Any]) -> "Seen":
+        """The inverse of `to_json`."""
+        trace_id, parent, facts, row = value
+        entry = None
+        if row is not None:
+            session, projects, contexts, states, text_bytes, fullness, findings, lists = row
+            figures = contexts, states, text_bytes, fullness, findings
+            projects = tuple(Project(*each) for each in projects)
+            entry = TraceEntry(trace_id, session, projects, *figures, lists=ListScope.from_json(lists))
+        return cls(trace_id, parent, Facts(*facts), entry)
+
+
+class PartKey(NamedTuple):
+    """Which part of a file of rows: row groups or bytes from `first` on and before `last`, of `total`."""
+
+    kind: str
+    first: int
+    last: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A source, or a part of one, as it was when it was read the way `reading` names.
+
+    `key` and `roots` are keyed hashes of its address and of what that lies in: a mark holds no path.
+    `ends` is a digest of its first and last 8 KiB, empty for a folder or a remote file, `beside` one of
+    what lay beside it and was read with it. `rows` is a
+    digest of the rows that were wanted of it, empty for all; `whole` says whether all its other traces
+    were. `left_out` counts traces that the lists left out, by reason; `matched` are the places of those
+    entries of the lists that fit any.
+    """
+
+    key: str
+    stamp: Stamp
+    ends: str
+    dialect: str | None
+    reading: str
+    roots: tuple[str, ...] = ()
+    part: PartKey | None = None
+    beside: str = ""
+    rows: str = ""
+    whole: bool = True
+    seen: tuple[Seen, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    matched: tuple[int, ...] = ()
+    report: IngestReport = field(default_factory=lambda: IngestReport(""))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        value = {name: getattr(self, name) for name in _PLAIN}
+        return value | {
+            "stamp": list(self.stamp),
+            "roots": list(self.roots),
+            "part": list(self.part) if self.part else None,
+            "seen": [item.to_json() for item in self.seen],
+            "left_out": dict(self.left_out),
+            "matched": list(self.matched),
+            "report": {name: one for name in _COUNTED if (one := getattr(self.report, name))},
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Mark":
+        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+        report = value["report"]
+        counters = {name: Counter(report.get(name, {})) for name in ("records", "skipped", "flags")}
+        made = {
+            "stamp": Stamp(*value["stamp"]),
+            "part": PartKey(*value["part"]) if value["part"] else None,
+            "seen": tuple(Seen.from_json(item) for item in value["seen"]),
+            "report": IngestReport("", **(report | counters)),
+            "roots": tuple(value["roots"]),
+            "matched": tuple(value["matched"]),
+        }
+        return cls(**(value | made))
+
+
+def address_of(source: SourceFile) -> str:
+    """Where a source is: its resolved path, or its URL; a dataset's without the commit, since most files
+    of the next one are the same."""
+    if not source.url:
+        return resolved(source.path)
+    if not source.url.startswith(HUB):
+        return source.name
+    repo, _, rest = source.name.partition("@")
+    return f"{repo}/{rest.partition('/')[2]}"
+
+
+def roots_of(address: str) -> list[str]:
+    """The folders, or the dataset, that an address lies in."""
+    found = []
+    while (above := address.rpartition("/")[0]) and not above.endswith("/"):
+        found.append(above)
+        address = above
+    return found
+
+
+def part_key(source: SourceFile) -> PartKey | None:
+    """The name of the part a source is of its file; None for a whole one."""
+    part = source.part
+    if isinstance(part, TableSlice):
+        return PartKey("groups", part.first, part.last, part.groups)
+    return None if part is None else PartKey("bytes", part.first, part.last, source.stamp.bytes)
+
+
+def beside_of(source: SourceFile) -> str:
+    """A digest of what lies beside a source now and is read with it."""
+    return "" if source.url else beside(source.path, source.dialect)
+
+
+def rows_digest(part: Part | None) -> str:
+    """A digest of the rows wanted of a part, empty for all."""
+    if not isinstance(part, TableSlice) or part.rows is None:
+        return ""
+    return digest(",".join(map(str, part.rows)), size=8)
+
+
+def ends_of(path: Path, size: int) -> str:
+    """A digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
+    Raises OSError where it cannot be read."""
+    try:
+        stream = io.FileIO(path)
+    except IsADirectoryError:
+        return ""
+    with stream:
+        head = stream.read(min(size, _END_BYTES))
+        stream.seek(max(0, size - _END_BYTES))
+        tail = stream.read(min(size, _END_BYTES))
+    return hashlib.blake2b(head + b"\0" + tail, digest_size=16).hexdigest()

@@ -1,0 +1,224 @@
+"""The watermarks of a workspace: every source that was read, so that the next run reads only what is new.
+
+`sources.jsonl`: a JSON object a line, later lines replace earlier ones; a line that is cut or broken is
+a source that is read again. Only the run that holds the workspace writes it.
+"""
+
+import hashlib
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from tracemill.flows.admission.reading_version import ReadingVersion, RedactionVersion
+from tracemill.flows.run_state.jsonl_log import append_lines, objects_in, rewrite_lines
+from tracemill.flows.sources.watermark_records import Mark, address_of, beside_of, ends_of, roots_of
+from tracemill.ingesters.reading.source_file import SourceFile, Stamp
+from tracemill.ingesters.registry import Remembered, resolved
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.identity import canonical_json
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.storage.workspace_marker import Text
+
+FILE = "sources.jsonl"
+READ_OTHERWISE = "read anew: its way of reading changed"
+TAKEN_UP = "taken up where a run left it"
+MORE_WANTED = "read for more of its sessions"
+NOT_HELD = "read anew: its traces are not in the workspace"
+_SPARE_LINES = 1000
+
+
+class Watermarks:
+    """The marks of a workspace, held against the way of reading of today. Make it with `load`."""
+
+    def __init__(self, root: Path, today: ReadingVersion, secret: bytes = b"") -> None:
+        self.today = today
+        self.mixed = replace(today, redaction=RedactionVersion("mixed"), anew=False)
+        """The way of a source that was read as today, with text kept that was redacted otherwise."""
+        self.moved: dict[str, str] = {}
+        """Keys of files found elsewhere than they were read at, with the earlier key."""
+        self.path = root / FILE
+        self.versions: dict[str, ReadingVersion] = {}
+        self._secret = secret
+        self._marks: dict[str, list[Mark]] = {}
+        self._roots: dict[str, tuple[str, ...]] = {}
+        self._alike: dict[str, str] = {}
+        self._by_stamp: dict[Stamp, str] = {}
+        self._present: frozenset[str] = frozenset()
+        self.lines = 0
+
+    @classmethod
+    def load(
+        cls, root: Path, today: ReadingVersion, secret: bytes = b"", text: Text = "redacted"
+    ) -> "Watermarks":
+        """The marks of the workspace at `root`; none where there is no workspace yet. `secret` keys the
+        hashes of addresses, `text` is the kind of text the workspace holds."""
+        made = cls(root.expanduser(), today, secret)
+        for value in objects_in(made.path):
+            made.lines += 1
+            with suppress(KeyError, TypeError, ValueError, AttributeError):
+                made._apply(value)
+        if made._marks:
+            made._present = _traces_in(Workspace(root.expanduser(), text))
+        made._by_stamp = {m.stamp: key for key, marks in made._marks.items() for m in marks if m.ends}
+        return made
+
+    def _apply(self, value: dict[str, Any]) -> None:
+        if "reading" in value:
+            version = ReadingVersion.from_json(value["reading"])
+            self.versions[version.id] = version
+        elif "drop" in value:
+            self._marks.pop(value["drop"], None)
+        else:
+            self._put(Mark.from_json(value["mark"]))
+
+    def _put(self, mark: Mark) -> None:
+        others = [m for m in self._marks.get(mark.key, ()) if m.stamp == mark.stamp and m.part != mark.part]
+        self._marks[mark.key] = [m for m in others if m.part and mark.part] + [mark]
+
+    def __iter__(self) -> Iterator[Mark]:
+        for marks in self._marks.values():
+            yield from marks
+
+    def key_of(self, source: SourceFile) -> str:
+        """What a source is remembered by."""
+        return self.hash(address_of(source))
+
+    def roots_of(self, source: SourceFile) -> tuple[str, ...]:
+        """What the folders of a source are remembered by."""
+        address = address_of(source)
+        folder = address.rpartition("/")[0]
+        if folder not in self._roots:
+            self._roots[folder] = tuple(map(self.hash, roots_of(address)))
+        return self._roots[folder]
+
+    def hash(self, address: str) -> str:
+        """A keyed hash of an address."""
+        data = address.encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=self._secret[:64], digest_size=8).hexdigest()
+
+    def of(self, source: SourceFile) -> list[Mark]:
+        """What is remembered of a source, up to date or not."""
+        key = self.key_of(source)
+        return list(self._marks.get(self.moved.get(key, key), ()))
+
+    def current(self, source: SourceFile) -> list[Mark]:
+        """The marks of a source that need no second reading: it looks as it did, and so does what lies
+        beside it, it is read today as it was then, and its traces are in the workspace."""
+        alike = [mark for mark in self.of(source) if mark.stamp == source.stamp and self.holds(mark)]
+        if not alike:
+            return []
+        around = beside_of(source)
+        return [mark for mark in alike if mark.beside == around]
+
+    def holds(self, mark: Mark) -> bool:
+        """Whether what was read then is what would be read today, and is still in the workspace."""
+        here = (item.trace_id in self._present for item in mark.seen if item.entry is not None)
+        return self._is_todays(mark) and all(here)
+
+    def _is_todays(self, mark: Mark) -> bool:
+        version = self.versions.get(mark.reading)
+        return version is not None and version.covers(self.today, mark.dialect)
+
+    def recall(self, path: Path, stamp: Stamp) -> Remembered | None:
+        """The dialect of a file that looks as it did, also where it was moved meanwhile; None where it
+        has to be opened. Raises OSError where it is gone."""
+        key = self.hash(resolved(path))
+        for mark in self._marks.get(key) or self._like(key, path, stamp):
+            if mark.stamp == stamp and self.holds(mark):
+                return Remembered(mark.dialect)
+        return None
+
+    def _like(self, key: str, path: Path, stamp: Stamp) -> Sequence[Mark]:
+        """The marks of a source that looked and began and ended as this unknown file does."""
+        old = self._by_stamp.get(stamp) if stamp.bytes else None
+        if old is None or ends_of(path, stamp.bytes) != self._marks[old][0].ends:
+            return ()
+        self._alike[key] = old
+        return self._marks[old]
+
+    def find_moves(self, there: Collection[str]) -> None:
+        """Take unknown files for moved ones where what they look like is no longer there; `there` holds
+        the keys of everything that is."""
+        for key, old in self._alike.items():
+            if old not in there and old not in self.moved.values():
+                self.moved[key] = old
+        self._alike.clear()
+
+    def change(self, source: SourceFile) -> str:
+        """How a source that is read again differs from what was read of it."""
+        marks = self.of(source)
+        if not marks:
+            return "new"
+        if current := self.current(source):
+            return MORE_WANTED if any(mark.rows or not mark.whole for mark in current) else TAKEN_UP
+        before = marks[0].stamp
+        if before == source.stamp and marks[0].beside == beside_of(source):
+            return READ_OTHERWISE if not self._is_todays(marks[0]) else NOT_HELD
+        if before == source.stamp:
+            return "changed"
+        with suppress(OSError):
+            if source.stamp.bytes > before.bytes and not source.url:
+                grew = not marks[0].ends or ends_of(source.path, before.bytes) == marks[0].ends
+                return "grew" if grew else "changed"
+        return "changed"
+
+    def add(self, marks: Sequence[Mark]) -> None:
+        """Remember what was read, all of it on the disk when this returns."""
+        if not marks:
+            return
+        ids = {mark.reading for mark in marks}
+        new = [v for v in (self.today, self.mixed) if v.id in ids and v.id not in self.versions]
+        self.versions |= {version.id: version for version in new}
+        for mark in marks:
+            self._put(mark)
+        self._append({"reading": version.to_json()} for version in new)
+        self._append({"mark": mark.to_json()} for mark in marks)
+
+    def settle_moves(self, files: Iterable[SourceFile]) -> None:
+        """Remember moved files, which are among these, where they are now."""
+        for file in files:
+            old = self.moved.pop(self.key_of(file), None)
+            if old is not None:
+                marks = self._marks.pop(old, [])
+                self._append([{"drop": old}])
+                self.add([replace(m, key=self.key_of(file), roots=self.roots_of(file)) for m in marks])
+
+    def compact(self) -> None:
+        """Write the file anew where most of its lines are replaced ones."""
+        if self.lines > 2 * sum(map(len, self._marks.values())) + _SPARE_LINES:
+            _rewrite(self.path, self.versions.values(), self)
+
+    def _append(self, lines: Iterable[dict[str, Any]]) -> None:
+        self.lines += append_lines(self.path, lines)
+
+
+def forget_marks(root: Path, traces: frozenset[str], holds: Callable[[str], bool]) -> int:
+    """Drop every mark that names one of the traces or in whose text `holds` finds what must be gone;
+    its source is looked at again by the next run. Gives how many were dropped."""
+    marks = Watermarks.load(root, ReadingVersion("", RedactionVersion("")))
+    if not marks.lines:
+        return 0
+    kept = [mark for mark in marks if not _names(mark, traces) and not holds(canonical_json(mark.to_json()))]
+    _rewrite(marks.path, marks.versions.values(), kept)  # also where none is dropped: replaced lines go
+    return sum(1 for _ in marks) - len(kept)
+
+
+def _names(mark: Mark, traces: frozenset[str]) -> bool:
+    return any(item.trace_id in traces or item.parent in traces for item in mark.seen)
+
+
+def _rewrite(path: Path, versions: Iterable[ReadingVersion], marks: Iterable[Mark]) -> None:
+    read = ({"reading": version.to_json()} for version in versions)
+    rewrite_lines(path, chain(read, ({"mark": mark.to_json()} for mark in marks)))
+
+
+def _traces_in(work: Workspace) -> frozenset[str]:
+    """The traces the workspace holds; a shard that cannot be read holds none."""
+    found: set[str] = set()
+    for shard in work.live("traces"):
+        with suppress(WorkspaceError):
+            found |= work.covers("traces", shard)
+    return frozenset(found)

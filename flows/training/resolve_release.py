@@ -1,0 +1,49 @@
+"""The release a training is on: one of this machine, or a dataset of the Hub."""
+
+import re
+from pathlib import Path
+
+from tracemill.data_cards.model.find_release import look_up, not_found
+from tracemill.data_cards.model.manifest import check_files
+from tracemill.data_cards.model.versions import LATEST
+from tracemill.records.errors import ReleaseError
+from tracemill.train.training_job import TrainingRelease
+
+_HUB = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def training_release(asked: str, releases_dir: Path) -> TrainingRelease:
+    """The release `asked` means (`find_release`), with rows; where nothing here is called so,
+    `OWNER/NAME` or `OWNER/NAME@TAG` at the Hub.
+
+    Raises ReleaseError where it is not there, holds no row, or lacks a table as it was written, SourceError
+    where the Hub does not give it.
+    """
+    found = look_up(asked, releases_dir)
+    if found is None:
+        name, _, tag = asked.partition("@")
+        if _HUB.fullmatch(name) and not name.startswith("."):
+            return _at_the_hub(name, "" if tag == LATEST else tag)
+        raise not_found(asked, releases_dir)
+    if not found.manifest.rows:
+        raise ReleaseError(f"{found.folder} holds no pair", "a release with rows")
+    check_files(found.folder, found.manifest)
+    return TrainingRelease(
+        name=found.manifest.name,
+        version=found.manifest.version,
+        digest=found.manifest.content_fingerprint,
+        path=found.folder.resolve(),
+        simulated=found.manifest.simulated,
+    )
+
+
+def _at_the_hub(repository: str, tag: str) -> TrainingRelease:
+    from huggingface_hub import HfApi
+
+    from tracemill.ingesters.reading.remote_files import faults
+
+    with faults(f"{repository}@{tag}" if tag else repository):
+        commit = HfApi().dataset_info(repository, revision=tag or None).sha or ""
+    return TrainingRelease(
+        name=repository.replace("/", "--"), version=tag or commit[:12], digest=commit, repository=repository
+    )

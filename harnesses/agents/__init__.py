@@ -1,0 +1,1 @@
+"""One harness a file: its tools, prompts and versions."""

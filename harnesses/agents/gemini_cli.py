@@ -1,0 +1,108 @@
+"""Gemini CLI: a stand-in system prompt, tool schemas, and what each tool does.
+
+In our own words, after recorded sessions and the public documentation
+(https://google-gemini.github.io/gemini-cli/docs/tools/).
+"""
+
+from tracemill.harnesses.core.schema_builders import by_name, flag, integer, stand_in, text
+from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
+
+_SYSTEM = """\
+You are a coding agent that works in a terminal, inside Gemini CLI, on the project in the current folder.
+
+How you work:
+- Read the code that matters before you change it; give paths of files as the tools ask for them.
+- Change files with replace and write_file, run builds and tests with run_shell_command.
+- When the task is done, or you need an answer, reply with text and no tool call.
+
+(This prompt is a stand-in: what the session was really given was not recorded.)"""
+
+_FILE = {"file_path": text("Path of the file.")}
+_TOOLS = by_name(
+    stand_in(
+        "read_file",
+        "Gives the text of a file.",
+        {**_FILE, "offset": integer("First line, from 0."), "limit": integer("Number of lines.")},
+        ("file_path",),
+    ),
+    stand_in(
+        "write_file",
+        "Writes a whole file.",
+        {**_FILE, "content": text("Its text.")},
+        ("file_path", "content"),
+    ),
+    stand_in(
+        "replace",
+        "Replaces a text in a file.",
+        {
+            **_FILE,
+            "old_string": text("The text to replace."),
+            "new_string": text("The new text."),
+            "instruction": text("What the change is for."),
+            "expected_replacements": {
+                **integer("How often the text stands; all are replaced."),
+                "default": 1,
+            },
+            "allow_multiple": flag("Replace every occurrence."),
+        },
+        ("file_path", "old_string", "new_string"),
+    ),
+    stand_in(
+        "run_shell_command",
+        "Runs a command and gives its output.",
+        {"command": text("The command."), "description": text("What it is for.")},
+        ("command",),
+    ),
+    stand_in("list_directory", "Lists a folder.", {"dir_path": text("The folder.")}, ("dir_path",)),
+    stand_in("glob", "Finds files by name.", {"pattern": text("Pattern of names.")}, ("pattern",)),
+    stand_in(
+        "search_file_content",
+        "Finds text in files.",
+        {"pattern": text("Regular expression."), "dir_path": text("Where."), "include": text("Which files.")},
+        ("pattern",),
+    ),
+)
+
+
+def _rules() -> dict[str, ToolRule]:
+    op = Operation
+    file = ("file_path", "absolute_path")
+    place = ("dir_path", "path")
+    return {
+        "read_file": ToolRule(op.READ, file, paths=file),
+        "read_many_files": ToolRule(op.READ, ("include", "paths")),
+        "write_file": ToolRule(op.CREATE, file, paths=file),
+        "replace": ToolRule(op.EDIT, file, paths=file, ignored=("instruction",)),
+        "run_shell_command": ToolRule(
+            op.RUN, ("command",), "shell", ignored=("description",), folder="dir_path"
+        ),
+        "list_directory": ToolRule(op.LIST, place, paths=place),
+        "glob": ToolRule(op.SEARCH, ("pattern",), paths=place),
+        "search_file_content": ToolRule(op.SEARCH, ("pattern",), paths=place),
+        "grep_search": ToolRule(op.SEARCH, ("pattern",), paths=place),
+        "google_web_search": ToolRule(op.WEB, ("query",)),
+        "web_fetch": ToolRule(op.WEB, ("prompt", "url")),
+        "write_todos": ToolRule(op.PLAN),
+        "save_memory": ToolRule(op.OTHER, ("fact",)),
+        "ask_user": ToolRule(op.ASK),
+    }
+
+
+GEMINI_CLI = Harness(
+    "gemini_cli",
+    "0.x",
+    _SYSTEM,
+    _TOOLS,
+    (
+        "glob",
+        "list_directory",
+        "read_file",
+        "replace",
+        "run_shell_command",
+        "search_file_content",
+        "write_file",
+    ),
+    _rules(),
+    shell_stays=False,
+)
+"""Gemini CLI and its forks."""

@@ -1,0 +1,46 @@
+"""mini-swe-agent: a stand-in system prompt, its one tool, and what it does.
+
+Versions 1.x take one command in a fenced block of the answer, 2.x take calls of `bash`, several at a time,
+or such a block. In our own words, after recorded runs and the public documentation
+(https://mini-swe-agent.com/latest/advanced/control_flow/).
+"""
+
+from tracemill.harnesses.core.schema_builders import by_name, stand_in, text
+from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
+
+_SYSTEM = """\
+You are a programmer who works in a shell on a computer that holds a repository. You get a task, and you \
+change the code until it is done.
+
+How you work:
+- Say what you think, then act. {acting}
+- Every command runs in a new shell: a folder or a variable that you set is forgotten. Join with && what \
+belongs together.
+- There is no editor and nobody to ask: edit files with commands such as sed or cat with a here-document.
+- When the work is done, run echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT, which ends the run; what the \
+command prints after that line is handed in.
+
+(This prompt is a stand-in: what the run was really given was not recorded.)"""
+
+_BLOCK = "Give exactly one command, in a block that begins with a line ```bash and ends with a line ```."
+
+MINI_SWE_AGENT = Harness(
+    "mini_swe_agent",
+    "1.x and 2.x",
+    _SYSTEM.format(acting="Every answer calls bash at least once."),
+    by_name(
+        stand_in(
+            "bash",
+            "Runs a command in a shell of its own and gives its exit code and output.",
+            {"command": text("The command.")},
+            ("command",),
+        )
+    ),
+    ("bash",),
+    {"bash": ToolRule(Operation.RUN, ("command",), "shell")},
+    text_actions=True,
+    text_system=_SYSTEM.format(acting=_BLOCK),
+    text_ends=False,
+    shell_stays=False,
+)
+"""Both ways of acting; `text_system` is shown where a run holds no tool call."""

@@ -1,0 +1,102 @@
+"""Which harness a session ran in: name and version → its row."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+
+from tracemill.harnesses.agents.claude_code import NEW as CLAUDE_CODE_NEW
+from tracemill.harnesses.agents.claude_code import OLD as CLAUDE_CODE_OLD
+from tracemill.harnesses.agents.codex import CODEX
+from tracemill.harnesses.agents.common_tools import common_rule, widened
+from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
+from tracemill.harnesses.agents.mini_swe_agent import MINI_SWE_AGENT
+from tracemill.harnesses.agents.openhands import V0 as OPENHANDS_V0
+from tracemill.harnesses.agents.openhands import V1 as OPENHANDS_V1
+from tracemill.harnesses.agents.swe_agent import SWE_AGENT
+from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
+
+__all__ = ["GENERIC", "HARNESSES", "Harness", "harness_for", "rule_for", "rule_of", "unknown_harness"]
+
+_GENERIC_SYSTEM = """\
+You are a coding agent. You get a task about a code base and carry it out step by step with the tools you \
+are offered. When the task is done, or you need an answer from the user, reply with text and no tool call.
+
+(This prompt is a stand-in: what the session was really given was not recorded.)"""
+
+HARNESSES = (
+    CLAUDE_CODE_NEW,
+    CLAUDE_CODE_OLD,
+    OPENHANDS_V0,
+    OPENHANDS_V1,
+    SWE_AGENT,
+    MINI_SWE_AGENT,
+    CODEX,
+    GEMINI_CLI,
+)
+GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
+"""Stands in for a harness the table does not know; its tools are inferred."""
+GENERIC_ENDED = replace(GENERIC, name="generic_ended", text_ends=False)
+"""The same where a tool ends the work (`unknown_harness`), so that a text alone ends nothing."""
+
+_SQL = ToolRule(Operation.READ, ("command", "query", "sql", "statement"), "sql")
+_SQL_TOOLS = ("execute_sql", "run_sql", "sql", "query", "execute_query", "read_query")
+_OWN_RULES = {
+    (each.name, each.versions): {tool: widened(rule) for tool, rule in each.rules.items()}
+    for each in HARNESSES
+}
+_ALL_RULES: dict[str, ToolRule] = dict.fromkeys(_SQL_TOOLS, _SQL)
+for _harness in HARNESSES:
+    for _name, _rule in _harness.rules.items():
+        _wider = _rule.standing or _rule.reading == "shell" or _rule.operation == Operation.SEARCH
+        _common = common_rule(_name) if _wider else None
+        _ALL_RULES.setdefault(_name, _common or widened(_rule))
+
+
+@lru_cache(maxsize=1024)
+def harness_for(name: str, version: str | None = None) -> Harness:
+    """The harness of that name in that version; `GENERIC` for a name the table does not know.
+
+    Names are compared without case, `-` and `_` alike. Without a version: the oldest range.
+    """
+    key = re.sub(r"[-_\s]+", "_", name.strip().lower())
+    number = _version_tuple(version)
+    if key.startswith("claude_code"):
+        return CLAUDE_CODE_NEW if number >= (2, 1, 91) else CLAUDE_CODE_OLD
+    if key.startswith("openhands"):
+        later = number >= (1, 0, 0) or key.endswith(("v1", "sdk"))
+        return OPENHANDS_V1 if later else OPENHANDS_V0
+    if key.startswith(("swe_agent", "sweagent")):
+        return SWE_AGENT
+    if key.startswith("mini_swe_agent"):
+        return MINI_SWE_AGENT
+    if key.startswith("codex"):
+        return CODEX
+    if key.startswith("gemini"):
+        return GEMINI_CLI
+    return GENERIC_ENDED if key == GENERIC_ENDED.name else GENERIC
+
+
+def unknown_harness(tools: Iterable[str]) -> Harness:
+    """What stands in for a harness that the table does not know, by the names of its tools."""
+    rules = (rule_for(GENERIC, tool) for tool in tools)
+    ends = any(rule is not None and rule.operation == Operation.FINISH for rule in rules)
+    return GENERIC_ENDED if ends else GENERIC
+
+
+def rule_for(harness: Harness, tool: str) -> ToolRule | None:
+    """What a tool does: the harness's own rule, else that of any harness with a tool of that name, else what
+    tools of such a name do. Files and commands may be named by any of the usual arguments."""
+    own = _OWN_RULES.get((harness.name, harness.versions))
+    return (own.get(tool) if own else None) or _ALL_RULES.get(tool) or common_rule(tool)
+
+
+@lru_cache(maxsize=2048)
+def rule_of(harness: str, tool: str) -> ToolRule | None:
+    """What a tool does in the harness of that name, of any version (`rule_for`)."""
+    return rule_for(harness_for(harness), tool)
+
+
+def _version_tuple(version: str | None) -> tuple[int, ...]:
+    numbers = re.findall(r"\d+", version or "")[:3]
+    return tuple(int(number) for number in numbers) + (0,) * (3 - len(numbers))

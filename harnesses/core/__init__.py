@@ -1,0 +1,1 @@
+"""The vocabulary of harnesses and tools."""

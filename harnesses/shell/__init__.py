@@ -1,0 +1,1 @@
+"""Command lines, patches and SQL: parsed, and what they do."""

@@ -1,0 +1,241 @@
+"""Attachment records of Claude Code (2.1.91 and later) as the text the model was shown.
+
+The record holds the facts of an attachment and not its wording, so the wording here is ours. Kinds
+that are drawn for the user alone give nothing; kinds unknown to this table give nothing and are
+counted by the caller. A `queued_command` is the user's own text, and no reminder.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+
+from tracemill.ingesters.claude_code.content_blocks import flat_text
+from tracemill.ingesters.claude_code.record_fields import objects, text_at
+
+_CONTEXT_EVENTS = frozenset(("SessionStart", "UserPromptSubmit"))
+NOT_SHOWN = frozenset(
+    (
+        "hook_system_message",
+        "hook_cancelled",
+        "hook_non_blocking_error",
+        "hook_error_during_execution",
+        "command_permissions",
+        "structured_output",
+    )
+)
+
+
+def reminder(attachment: dict[str, Any]) -> str | None:
+    """The user text an attachment became; "" for one the model was not shown, None for an unknown kind."""
+    kind = text_at(attachment, "type")
+    if kind == "queued_command":
+        return flat_text(attachment.get("prompt"))
+    if kind in NOT_SHOWN:
+        return ""
+    render = _RENDER.get(kind) or next((r for end, r in _BY_END if kind.endswith(end)), None)
+    if render is None:
+        return None
+    text = render(attachment)
+    return f"<system-reminder>\n{text}\n</system-reminder>" if text else ""
+
+
+def added_context(attachment: dict[str, Any]) -> str:
+    """The context a hook's JSON output asked to add; "" where it asked for none, or at another event
+    than those that may.
+
+    Later versions repeat it in a `hook_additional_context` attachment of its own.
+    """
+    stdout = attachment.get("stdout")
+    if text_at(attachment, "hookEvent") not in _CONTEXT_EVENTS:
+        return ""
+    if not isinstance(stdout, str) or '"additionalContext"' not in stdout:
+        return ""
+    try:
+        value = orjson.loads(stdout)
+    except orjson.JSONDecodeError:
+        return ""
+    specific = value.get("hookSpecificOutput") if isinstance(value, dict) else None
+    text = specific.get("additionalContext") if isinstance(specific, dict) else None
+    return text if isinstance(text, str) else ""
+
+
+def hook_context_text(attachment: dict[str, Any], text: str) -> str:
+    """Context a hook added, as a reminder."""
+    name = text_at(attachment, "hookName")
+    return f"<system-reminder>\n{name} hook additional context: {text}\n</system-reminder>"
+
+
+def _hook_additional_context(a: dict[str, Any]) -> str:
+    content = flat_text(a.get("content"))
+    return f"{text_at(a, 'hookName')} hook additional context: {content}" if content else ""
+
+
+def _hook_success(a: dict[str, Any]) -> str:
+    content = text_at(a, "content")
+    if text_at(a, "hookEvent") not in _CONTEXT_EVENTS or not content:
+        return ""
+    return f"{text_at(a, 'hookName')} hook success: {content}"
+
+
+def _hook_blocking_error(a: dict[str, Any]) -> str:
+    error = a.get("blockingError")
+    text = text_at(error, "blockingError") if isinstance(error, dict) else text_at(a, "content")
+    return f"{text_at(a, 'hookName')} hook blocking error: {text}"
+
+
+def _async_hook_response(a: dict[str, Any]) -> str:
+    response = a.get("response")
+    if not isinstance(response, dict):
+        return ""
+    specific = response.get("hookSpecificOutput")
+    parts = [text_at(response, "systemMessage")]
+    if isinstance(specific, dict):
+        parts.append(text_at(specific, "additionalContext"))
+    return "\n".join(filter(None, parts))
+
+
+def _task_reminder(a: dict[str, Any]) -> str:
+    content = a.get("content")
+    items = content if isinstance(content, list) else []
+    lines = ["The task list has not been used for a while; use it where it helps the work at hand."]
+    for item in items:
+        if isinstance(item, dict):
+            subject = text_at(item, "subject") or text_at(item, "content")
+            lines.append(f"- [{text_at(item, 'status')}] {subject}")
+    return "\n".join(lines)
+
+
+def _edited_text_file(a: dict[str, Any]) -> str:
+    head = f"{text_at(a, 'filename')} was changed since it was last read. Around the change:"
+    return f"{head}\n{text_at(a, 'snippet')}"
+
+
+def _file(a: dict[str, Any]) -> str:
+    content = a.get("content")
+    inner = content.get("file") if isinstance(content, dict) else None
+    text = text_at(inner, "content") if isinstance(inner, dict) else flat_text(content)
+    return f"Content of {text_at(a, 'filename') or text_at(a, 'displayPath')}:\n{text}"
+
+
+def _directory(a: dict[str, Any]) -> str:
+    path = text_at(a, "path") or text_at(a, "displayPath")
+    return f"Content of the directory {path}:\n{text_at(a, 'content')}"
+
+
+def _diagnostics(a: dict[str, Any]) -> str:
+    lines = ["New diagnostics:"]
+    for file in objects(a.get("files")):
+        lines.append(f"{text_at(file, 'uri')}:")
+        for item in objects(file.get("diagnostics")):
+            lines.append(f"  {_place(item)}{text_at(item, 'severity')}: {text_at(item, 'message')}")
+    return "\n".join(lines)
+
+
+def _place(item: dict[str, Any]) -> str:
+    start = item.get("range")
+    start = start.get("start") if isinstance(start, dict) else None
+    if not isinstance(start, dict):
+        return ""
+    line, character = start.get("line"), start.get("character")
+    if not isinstance(line, int) or not isinstance(character, int):
+        return ""
+    return f"[Line {line + 1}:{character + 1}] "
+
+
+def _named(head: str, *keys: str) -> Callable[[dict[str, Any]], str]:
+    """Head, then the values of the keys that hold text or lists of text, one below another."""
+
+    def render(a: dict[str, Any]) -> str:
+        values = [flat_text(a[key]) for key in keys if isinstance(a.get(key), (str, list))]
+        body = "\n".join(filter(None, values))
+        return f"{head}\n{body}" if body else ""
+
+    return render
+
+
+def _delta(head: str, added: str, removed: str = "removedNames") -> Callable[[dict[str, Any]], str]:
+    """What came under the head, and the names of what went."""
+    came, gone = _named(head, added), _named("No longer there:", removed)
+    return lambda a: "\n".join(filter(None, (came(a), gone(a))))
+
+
+def _fixed(text: str) -> Callable[[dict[str, Any]], str]:
+    def render(a: dict[str, Any]) -> str:
+        return text
+
+    return render
+
+
+def _plan_mode(a: dict[str, Any]) -> str:
+    path = text_at(a, "planFilePath")
+    where = f" The plan is kept in {path}." if path else ""
+    return f"Plan mode is on: change nothing until the user accepts the plan.{where}"
+
+
+def _tokens(a: dict[str, Any]) -> str:
+    if text := text_at(a, "text"):
+        return text
+    numbers = [f"{key} {value}" for key, value in a.items() if isinstance(value, int)]
+    return f"Tokens: {', '.join(numbers)}" if numbers else ""
+
+
+def _budget_usd(a: dict[str, Any]) -> str:
+    return f"Budget: {a.get('used')} of {a.get('total')} US dollars used, {a.get('remaining')} left."
+
+
+def _selected_lines(a: dict[str, Any]) -> str:
+    where = f"lines {a.get('lineStart')} to {a.get('lineEnd')} of {text_at(a, 'filename')}"
+    return f"The user selected {where}:\n{text_at(a, 'content')}"
+
+
+def _invoked_skills(a: dict[str, Any]) -> str:
+    skills = [f"{text_at(s, 'name')}:\n{text_at(s, 'content')}" for s in objects(a.get("skills"))]
+    return "Skills in use in this session:\n" + "\n".join(skills) if skills else ""
+
+
+_RENDER: dict[str, Callable[[dict[str, Any]], str]] = {
+    "hook_additional_context": _hook_additional_context,
+    "hook_success": _hook_success,
+    "hook_blocking_error": _hook_blocking_error,
+    "async_hook_response": _async_hook_response,
+    "task_reminder": _task_reminder,
+    "todo_reminder": _task_reminder,
+    "edited_text_file": _edited_text_file,
+    "file": _file,
+    "already_read_file": _file,
+    "nested_memory": _file,
+    "compact_file_reference": _named(
+        "Read before the conversation was compacted:", "filename", "displayPath"
+    ),
+    "directory": _directory,
+    "diagnostics": _diagnostics,
+    "skill_listing": _named("Skills that can be used:", "content"),
+    "invoked_skills": _invoked_skills,
+    "deferred_tools_delta": _delta("Tools that can be loaded by name:", "addedLines"),
+    "agent_listing_delta": _delta("Agent types that can be started:", "addedLines", "removedTypes"),
+    "mcp_instructions_delta": _delta("Instructions of MCP servers:", "addedBlocks"),
+    "date_change": _named("The date has changed. Today is:", "newDate"),
+    "opened_file_in_ide": _named("The user has opened in the editor:", "filename"),
+    "selected_lines_in_ide": _selected_lines,
+    "plan_mode": _plan_mode,
+    "plan_mode_reentry": _plan_mode,
+    "plan_mode_exit": _fixed("Plan mode is off."),
+    "plan_file_reference": _named("The plan so far:", "planFilePath", "planContent"),
+    "auto_mode": _fixed("Auto mode is on: carry on without asking where no decision of the user is needed."),
+    "auto_mode_exit": _fixed("Auto mode is off."),
+    "total_tokens_reminder": _tokens,
+    "goal_status": _named("The goal of this session:", "condition"),
+    "ultra_effort_enter": _fixed("The user asks for the greatest effort."),
+    "ultra_effort_exit": _fixed("The user no longer asks for the greatest effort."),
+    "budget_usd": _budget_usd,
+    "task_status": _named(
+        "A task in the background:", "description", "status", "deltaSummary", "outputFilePath"
+    ),
+    "silent_turn_reminder": _named("", "text"),
+    "critical_system_reminder": _named("", "content"),
+    "read_truncation_notice": _named("Of the file that was read, only a part was shown:", "banner"),
+}
+_BY_END: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("_delta", _named("News:", "addedLines", "addedBlocks", "addedNames")),
+)

@@ -1,0 +1,139 @@
+"""Claude Code session JSONL → Traces.
+
+One file gives one main trace, where it holds a main chain, and one side trace for each subagent in it.
+What the format never records stays absent: system prompt, tool schemas, the user's memory files. The
+way of a file: records → entries (`_entries`), chains (`_chains`), steps with their results (`_steps`),
+drafts of contexts (`_contexts`), contexts (`_build`), each step held against its reported tokens (`_check`).
+"""
+
+from collections import Counter
+from pathlib import Path, PureWindowsPath
+from time import perf_counter
+
+from tracemill.ingesters.claude_code.agent_chains import (
+    Chain,
+    Parent,
+    chain_trace_id,
+    parents_inside,
+    split_chains,
+)
+from tracemill.ingesters.claude_code.build_contexts import build_context
+from tracemill.ingesters.claude_code.draft_contexts import Draft, draft_contexts, live_draft
+from tracemill.ingesters.claude_code.entries import read_session
+from tracemill.ingesters.claude_code.session import Session
+from tracemill.ingesters.claude_code.steps import assemble
+from tracemill.ingesters.claude_code.subagent_parents import SUMMARISER, parent_outside
+from tracemill.ingesters.claude_code.token_check import MIN_CORRELATION, PromptCheck
+from tracemill.ingesters.reading.json_reading import new_report
+from tracemill.records.errors import SourceError
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Context, Trace
+
+DIALECT = "claude_code"
+
+
+def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
+    """The traces of one file, the main one first, and the report on it.
+
+    Raises SourceError where the file cannot be read or holds no record of Claude Code.
+    """
+    began = perf_counter()
+    report = new_report(path, DIALECT)
+    session = read_session(path, report)
+    if not session.native:
+        raise SourceError(
+            f"{path} holds no Claude Code record ({report.records.total()} JSON objects)",
+            "a session file of Claude Code",
+            "give the format it has, or leave it out",
+        )
+    traces = _traces(path, session, report)
+    report.traces = len(traces)
+    report.contexts = sum(len(trace.contexts) for trace in traces)
+    report.states = sum(trace.step_count for trace in traces)
+    report.seconds = perf_counter() - began
+    return traces, report
+
+
+def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:
+    chains = split_chains(session)
+    assembled = assemble(session.entries, report)
+    inside = parents_inside(session, chains, assembled)
+    traces: list[Trace] = []
+    for chain in chains:
+        drafts = draft_contexts(chain.entries, session, assembled, report)
+        check = PromptCheck()
+        contexts, live = _contexts(drafts, check, session, report)
+        if not contexts:
+            report.flags["chain without steps"] += 1
+            continue
+        parent = inside.get(chain.key) or Parent()
+        if chain.key and parent.trace_id is None and session.first_uuid is None:
+            parent = parent_outside(path, session, chain)
+        notes = _notes(contexts, live, check, chain, report)
+        traces.append(_trace(path, session, chain, contexts, parent, notes))
+    return traces
+
+
+def _trace(
+    path: Path,
+    session: Session,
+    chain: Chain,
+    contexts: tuple[Context, ...],
+    parent: Parent,
+    notes: dict[str, int],
+) -> Trace:
+    called = {c.name for context in contexts for message in context.messages for c in message.tool_calls}
+    return Trace(
+        chain_trace_id(session, chain),
+        "claude_code",
+        DIALECT,
+        "claude_code",
+        contexts,
+        harness_version=session.version,
+        kind="side" if chain.key else "main",
+        parent_trace_id=parent.trace_id,
+        parent_call_id=parent.call_id,
+        project=PureWindowsPath(session.cwd).name or None if session.cwd else None,
+        started_at=chain.entries[0].timestamp or session.started_at,
+        origin=path.name,
+        seen_tools=tuple(name for name in session.seen_tools if name and name not in called),
+        notes=notes,
+    )
+
+
+def _notes(
+    contexts: tuple[Context, ...], live: int | None, check: PromptCheck, chain: Chain, report: IngestReport
+) -> dict[str, int]:
+    """Counts worth keeping on the trace; flags a session whose prefixes and tokens part.
+
+    `live_context` is the context the session ended in, where there are several: the steps of the others
+    that are not before it were abandoned or summarised.
+    """
+    notes = Counter(f"contexts_{context.start}" for context in contexts)
+    r = check.correlation()
+    if r is not None:
+        notes["prefix_tokens_r_permille"] = round(1000 * r)
+        if r < MIN_CORRELATION:
+            report.flags["prefix_tokens_mismatch"] += 1
+    if live is not None and len(contexts) > 1:
+        notes["live_context"] = live
+    if chain.agent.startswith(SUMMARISER):
+        notes["summariser"] = 1
+    return dict(sorted(notes.items()))
+
+
+def _contexts(
+    drafts: list[Draft], check: PromptCheck, session: Session, report: IngestReport
+) -> tuple[tuple[Context, ...], int | None]:
+    """Drafts that hold steps of their own, as contexts numbered from 0, and the number of the live one."""
+    contexts: list[Context] = []
+    ended = live_draft(drafts, session)
+    live: int | None = None
+    for draft in drafts:
+        context = build_context(draft, len(contexts), check, report)
+        if context.steps:
+            live = context.index if draft is ended else live
+            contexts.append(context)
+        elif context.messages:
+            report.flags["context without steps"] += 1
+    return tuple(contexts), live

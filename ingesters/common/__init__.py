@@ -1,0 +1,1 @@
+"""What several readers share: messages, contexts, verdicts, counts."""

@@ -1,0 +1,144 @@
+"""Contexts from the prompts of a run, one recorded prompt a step.
+
+A prompt that begins with all that the context holds continues it. Any other starts a new context: the
+harness shortened older messages (`microcompaction`), or an answer was discarded (`rewind`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemill.ingesters.common.chat_messages import PairedMessages
+from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.records.families import family_of
+from tracemill.records.message import Message
+from tracemill.records.trace import Context, ContextStart, Fidelity, Step
+
+Read = Callable[[Mapping[str, Any]], Message | None]
+
+
+@dataclass(slots=True)
+class Turn:
+    """One step of a run, messages as the source holds them.
+
+    `prompt` is what was shown, `action` the answer, `results` what came back for it; `exact` is False
+    where the prompt is rebuilt and may have been shown shortened.
+    """
+
+    prompt: list[Any]
+    action: Mapping[str, Any]
+    results: Sequence[Any]
+    exact: bool
+    facts: StepFacts
+
+
+class PromptContexts:
+    """Turns in, contexts out. `read` makes a message of what the source holds, None of what is none."""
+
+    def __init__(self, read: Read) -> None:
+        self._read = read
+        self._contexts: list[Context] = []
+        self._dropped: Counter[str] = Counter()
+        self._loose: Counter[str] = Counter()
+        self._begin("start")
+
+    def _begin(self, start: ContextStart) -> None:
+        self._start: ContextStart = start
+        self._raw: list[Any] = []
+        self._plain: list[Message | None] = []
+        self._paired = PairedMessages()
+        self._steps: list[Step] = []
+        self._results: Sequence[Any] = ()
+        self._exact = True
+
+    def add(self, turn: Turn) -> None:
+        """Takes the next turn."""
+        prompt, known = turn.prompt, len(self._raw)
+        if prompt[:known] != self._raw:
+            plain = self._plain_of(prompt)
+            if len(plain) < known or plain[:known] != self._plain:
+                start = self._why_new(plain)
+                self._close()
+                self._begin(start)
+                known = 0
+            for item, message in zip(prompt[known:], plain[known:], strict=True):
+                self._append(item, message)
+        else:
+            for item in prompt[known:]:
+                self._append(item, self._message(item))
+        self._exact = self._exact and turn.exact
+        facts = turn.facts
+        self._steps.append(
+            Step(
+                len(self._steps),
+                len(self._paired.messages),
+                facts.model,
+                family_of(facts.model),
+                facts.native_id,
+                facts.usage,
+                facts.cwd,
+                facts.timestamp,
+            )
+        )
+        self._append(turn.action, self._message(turn.action) or Message("assistant"))
+        self._results = turn.results
+
+    def finish(self) -> tuple[Context, ...]:
+        """The contexts, each with a step. Tools are none: no run of this kind records them."""
+        self._close()
+        return tuple(self._contexts)
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """Messages left out, by reason; one that several contexts hold is counted once."""
+        return self._dropped
+
+    @property
+    def loose(self) -> Counter[str]:
+        """Messages kept though nothing asked for them, by reason."""
+        return self._loose
+
+    def _plain_of(self, prompt: Sequence[Any]) -> list[Message | None]:
+        """The prompt's messages; those the context holds already are not read again."""
+        raw, plain = self._raw, self._plain
+        known = len(raw)
+        return [
+            plain[place]
+            if place < known and (item is raw[place] or item == raw[place])
+            else self._message(item)
+            for place, item in enumerate(prompt)
+        ]
+
+    def _message(self, item: Any) -> Message | None:
+        return self._read(item) if isinstance(item, dict) else None
+
+    def _append(self, item: Any, message: Message | None) -> None:
+        self._raw.append(item)
+        self._plain.append(message)
+        if message is not None:
+            self._paired.add(message)
+
+    def _why_new(self, plain: Sequence[Message | None]) -> ContextStart:
+        """A prompt that holds the last answer at its place shows older messages another way."""
+        place = len(self._plain) - 1
+        if place < 0:
+            return "start"
+        kept = len(plain) > place and plain[place] == self._plain[place]
+        return "microcompaction" if kept else "rewind"
+
+    def _close(self) -> None:
+        if not self._steps:
+            return
+        for item in self._results:
+            self._append(item, self._message(item))
+        messages = tuple(self._paired.messages)
+        asked = any(message.role == "user" for message in messages[: self._steps[0].cut])
+        fidelity = Fidelity(
+            system="recorded" if messages[0].role == "system" and messages[0].content else "absent",
+            context="lost" if not asked else "complete" if self._exact else "approximate",
+        )
+        index = len(self._contexts)
+        self._contexts.append(Context(index, messages, tuple(self._steps), self._start, (), fidelity))
+        self._dropped |= self._paired.dropped
+        self._loose |= self._paired.loose

@@ -1,0 +1,22 @@
+"""What tells two runs of one instance apart: what the agent said, and the shape of all else.
+
+Sets reuse instance and run ids for several samples, so these alone name no run.
+"""
+
+from collections.abc import Iterable
+
+from tracemill.records.identity import digest
+from tracemill.records.message import Message
+
+
+def said_digest(messages: Iterable[Message]) -> str:
+    """Digest of a run: all that the agent wrote and called, and of every other text its role and length.
+    Two runs of one instance that agree in all that are one run."""
+    parts: list[str] = []
+    for message in messages:
+        if message.role == "assistant":
+            parts.append(message.content)
+            parts += [f"{call.name}\x1e{call.arguments}" for call in message.tool_calls]
+        else:
+            parts.append(f"{message.role[0]}{len(message.content)}")
+    return digest("\x1f".join(parts))

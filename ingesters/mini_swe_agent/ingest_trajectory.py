@@ -1,0 +1,184 @@
+"""mini-swe-agent trajectories: `.traj.json` of versions 1.x and 2.x, and bare lists of their messages.
+
+mini-swe-agent sends its messages as they are and shortens none, so the prompt of an answer is what stands
+before it. Not part of any prompt: the exit message at the end, and an answer that version 2 could not
+parse, which it keeps beside the complaint (`extra`) and never shows again.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tracemill.ingesters.common.benchmark_ids import base_instance, repository_of
+from tracemill.ingesters.common.chat_messages import PairedMessages
+from tracemill.ingesters.common.eval_verdicts import Verdicts
+from tracemill.ingesters.common.openai_messages import usage_of
+from tracemill.ingesters.common.report_counts import all_at_once, counted, traces_of_each
+from tracemill.ingesters.common.run_identity import said_digest
+from tracemill.ingesters.mini_swe_agent.messages import is_exit, plain_message, returned
+from tracemill.ingesters.reading.row_files import row_file
+from tracemill.ingesters.swe_agent.metadata import file_instance, mapping
+from tracemill.records.families import family_of
+from tracemill.records.identity import make_trace_id
+from tracemill.records.ingest_report import IngestReport, record_type
+from tracemill.records.message import Message
+from tracemill.records.trace import Context, Fidelity, Outcome, Step, Trace
+
+DIALECT = "mini_swe_agent"
+EXIT_MESSAGE = "exit message, shown to no model"
+LOST_ANSWER = "answer that could not be parsed, in no later prompt"
+NO_MESSAGES = "messages are no list of messages"
+NO_STEP = "run without a step"
+UNKNOWN_ROLE = "message of no known role"
+_ROLE_OF = {"function_call_output": "tool", "response": "assistant"}
+
+
+def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
+    """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
+    return all_at_once(path, DIALECT, iter_traces)
+
+
+def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
+    """The traces of one file; `report` is filled meanwhile. Raises SourceError."""
+    if not report.bytes:
+        report.skipped["empty file"] += 1
+        return
+    verdicts = Verdicts()
+    runs = ((run, path if alone else None) for run, alone in _runs(path, report))
+    traces = traces_of_each(runs, lambda run: (trace_of_run(*run, path.name, report, verdicts),), report)
+    yield from counted(traces, report)
+
+
+def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
+    """The runs of a file, each with whether the file is its own: one object, a bare list, or many."""
+    file = row_file(path)
+    if file.layout != "value":
+        for run in file.rows(report):
+            yield run, False
+        return
+    value = file.value(report)
+    if isinstance(value, list) and any(isinstance(item, dict) and "messages" in item for item in value):
+        for run in value:
+            yield run, False
+    else:
+        yield value, True
+
+
+def trace_of_run(
+    run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
+) -> Trace | None:
+    """The trace of one run; None, and counted by reason, where it holds no step. `path` is the file of
+    the run, None for a row of a table."""
+    body = run if isinstance(run, dict) else {"messages": run}
+    listed, info = body.get("messages"), mapping(body.get("info"))
+    if not isinstance(listed, list) or not listed:
+        report.skipped[NO_MESSAGES] += 1
+        return None
+    config = mapping(info.get("config"))
+    context = _context(_without_exit(listed, info, report), config, report)
+    if context is None:
+        report.skipped[NO_STEP] += 1
+        return None
+    named = body.get("instance_id")
+    named = named if isinstance(named, str) and named else None
+    instance = base_instance(named or file_instance(path))
+    version = info.get("mini_version")
+    outcome: Outcome = "unknown"
+    if verdicts is not None and path is not None:
+        outcome = verdicts.outcome(path, (named, instance), report)
+    return Trace(
+        trace_id=make_trace_id(DIALECT, named or "", said_digest(context.messages)),
+        source=DIALECT,
+        dialect=DIALECT,
+        harness=DIALECT,
+        contexts=(context,),
+        harness_version=version if isinstance(version, str) else None,
+        repository=repository_of(instance),
+        instance_id=instance,
+        outcome=outcome,
+        started_at=next((step.timestamp for step in context.steps), None),
+        origin=origin,
+    )
+
+
+def _without_exit(listed: list[Any], info: Mapping[str, Any], report: IngestReport) -> list[Any]:
+    """The messages without the one that says how the run ended."""
+    for item in listed:
+        report.records[record_type(_kind(item))] += 1
+    kept = list(listed)
+    while kept and is_exit(kept[-1], kept[-2] if len(kept) > 1 else None, info):
+        kept.pop()
+        report.flags[EXIT_MESSAGE] += 1
+    return kept
+
+
+def _kind(item: Any) -> str:
+    """The role of a message, whatever the API it came over."""
+    if not isinstance(item, dict):
+        return "untyped"
+    role = item.get("role") or _ROLE_OF.get(str(item.get("type") or item.get("object")))
+    return role if isinstance(role, str) else "untyped"
+
+
+def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestReport) -> Context | None:
+    """The one context of a run, each answer a step; None where there is none."""
+    paired, steps = PairedMessages(), list[Step]()
+    before: Message | None = None
+    for place, item in enumerate(listed):
+        message = plain_message(item, f"call-{place}")
+        if message is None:
+            report.skipped[UNKNOWN_ROLE] += 1
+            continue
+        extra = mapping(item.get("extra"))
+        if message.role == "assistant":
+            steps.append(_step(len(steps), len(paired.messages), item, extra, config))
+        elif (
+            extra.get("interrupt_type") == "FormatError" and before is not None and before.role != "assistant"
+        ):
+            report.flags[LOST_ANSWER] += 1
+        else:
+            message = returned(message, extra, before)
+        paired.add(message)
+        before = message
+    report.skipped += paired.dropped
+    report.flags += paired.loose
+    messages = tuple(paired.messages)
+    report.tool_errors += sum(message.is_error is True for message in messages)
+    if not steps:
+        return None
+    asked = any(message.role == "user" for message in messages[: steps[0].cut])
+    system = "recorded" if messages[0].role == "system" and messages[0].content else "absent"
+    fidelity = Fidelity(system=system, context="complete" if asked else "lost")
+    return Context(0, messages, tuple(steps), fidelity=fidelity)
+
+
+def _step(
+    index: int, cut: int, item: Mapping[str, Any], extra: Mapping[str, Any], config: Mapping[str, Any]
+) -> Step:
+    """A step with what its response tells; the model of the configuration where it names none."""
+    response = mapping(extra.get("response"))
+    body = response or (item if item.get("object") == "response" else {})
+    configured = mapping(config.get("model")).get("model_name")
+    model = next((m for m in (body.get("model"), configured) if isinstance(m, str) and m), None)
+    native, folder = body.get("id"), mapping(config.get("environment")).get("cwd")
+    return Step(
+        index=index,
+        cut=cut,
+        model=model,
+        family=family_of(model),
+        native_id=native if isinstance(native, str) else None,
+        usage=usage_of(body.get("usage")),
+        cwd=folder if isinstance(folder, str) and folder else None,
+        timestamp=_time(extra.get("timestamp", item.get("timestamp"))),
+    )
+
+
+def _time(value: Any) -> str | None:
+    """A POSIX time in seconds as ISO 8601 in UTC."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        return datetime.fromtimestamp(value, UTC).isoformat().replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return None

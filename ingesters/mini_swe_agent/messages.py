@@ -1,0 +1,98 @@
+"""One message of a mini-swe-agent run, of whatever model class wrote it, made ours."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.harnesses.operations import operation_of
+from tracemill.harnesses.text_calls import calls_in_text
+from tracemill.ingesters.common.chat_messages import message_of, text_error
+from tracemill.ingesters.common.openai_messages import call_of, text_of
+from tracemill.ingesters.swe_agent.metadata import mapping
+from tracemill.records.message import Action, ErrorKind, Message
+
+_HARNESS = "mini_swe_agent"
+_NOT_RUN = "action was not executed"
+
+
+def plain_message(item: Any, fallback: str) -> Message | None:
+    """A message in the chat shape, or an item of the Responses API; None for what is neither."""
+    if not isinstance(item, dict):
+        return None
+    if item.get("object") == "response" or isinstance(item.get("output"), list):
+        return _of_response(item, fallback)
+    if item.get("type") == "function_call_output":
+        call_id = item.get("call_id")
+        return Message("tool", text_of(item.get("output")), (), call_id if isinstance(call_id, str) else "")
+    return message_of(item, fallback)
+
+
+def _of_response(item: Mapping[str, Any], fallback: str) -> Message:
+    """The answer in a response: its texts, its calls, the summaries of its reasoning."""
+    output = item.get("output")
+    parts = [part for part in (output if isinstance(output, list) else []) if isinstance(part, dict)]
+    texts = [text_of(part.get("content")) for part in parts if part.get("type") == "message"]
+    thought = [text_of(part.get("summary")) for part in parts if part.get("type") == "reasoning"]
+    listed = [part for part in parts if part.get("type") == "function_call"]
+    calls = (
+        call_of({**part, "id": part.get("call_id") or part.get("id")}, f"{fallback}-{place}")
+        for place, part in enumerate(listed)
+    )
+    return Message(
+        "assistant",
+        "\n".join(text for text in texts if text),
+        tuple(call for call in calls if call is not None),
+        reasoning="\n".join(text for text in thought if text) or None,
+    )
+
+
+def returned(message: Message, extra: Mapping[str, Any], before: Message | None) -> Message:
+    """A message that is no answer, with whether what it tells of failed.
+
+    By its exit code where that is recorded, else by its text; an answer without exactly one command is
+    always refused.
+    """
+    if before is None or message.role == "system":
+        return message
+    if "returncode" in extra:
+        is_error, kind = _by_code(extra)
+        return replace(message, is_error=is_error, error_kind=kind)
+    by_text = before.role == "assistant" and not before.tool_calls and message.role == "user"
+    if by_text and not calls_in_text(before.content, _HARNESS):
+        return replace(message, is_error=True, error_kind=ErrorKind.TOOL_ERROR)
+    if message.is_error is None and message.role == "tool":
+        is_error, kind = text_error(message.content)
+        return replace(message, is_error=is_error, error_kind=kind)
+    return message
+
+
+def _by_code(extra: Mapping[str, Any]) -> tuple[bool | None, ErrorKind | None]:
+    code, fault = extra.get("returncode"), extra.get("exception_info")
+    if fault == _NOT_RUN:
+        return True, ErrorKind.USER_REJECTION
+    if isinstance(fault, str) and fault:
+        is_late = "timed out" in fault or "Timeout" in str(extra.get("exception_type"))
+        return True, ErrorKind.TIMEOUT if is_late else ErrorKind.TOOL_ERROR
+    if not isinstance(code, int):
+        return None, None
+    return (False, None) if code == 0 else (True, ErrorKind.EXIT_CODE)
+
+
+def is_exit(item: Any, before: Any, info: Mapping[str, Any]) -> bool:
+    """Whether the last message says how the run ended: `exit` in role or `extra` (2.x); in 1.x a user's,
+    behind the command that hands in, or that repeats what was handed in."""
+    if not isinstance(item, dict):
+        return False
+    if item.get("role") == "exit" or "exit_status" in mapping(item.get("extra")):
+        return True
+    if item.get("role") != "user" or not isinstance(before, dict):
+        return False
+    text, submitted = text_of(item.get("content")), info.get("submission")
+    if info.get("exit_status") and (not text or text == submitted):
+        return True
+    answer = plain_message(before, "call")
+    if answer is None or answer.role != "assistant":
+        return False
+    handed_in = operation_of(Action.of(answer), _HARNESS) == Operation.FINISH
+    return handed_in and not text.startswith("<returncode>")

@@ -1,0 +1,1 @@
+"""OpenHands sessions, rows, events and completion logs."""

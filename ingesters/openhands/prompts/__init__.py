@@ -1,0 +1,1 @@
+"""Completion logs of OpenHands: the prompts as they were sent."""

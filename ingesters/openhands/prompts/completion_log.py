@@ -1,0 +1,213 @@
+"""OpenHands completion logs: the exact prompt of one call, and its response.
+
+V0 (`llm_completions/<instance>/<model>-<time>.json`) and V1 (`<model>-<time>-<hex>.json`) hold
+`{messages, response, ...}`; calls over the Responses API hold `{instructions, input, response, ...}`.
+Models without native tool calls were sent text and answered in text: that is taken, not the structured
+form logged beside it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from tracemill.harnesses.agents.registry import harness_for
+from tracemill.ingesters.common.benchmark_ids import base_instance, repository_of
+from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
+from tracemill.ingesters.common.openai_messages import (
+    all_calls,
+    call_of,
+    calls_of,
+    reasoning_of,
+    specs_of,
+    text_of,
+    usage_of,
+)
+from tracemill.ingesters.reading.result_text import error_kind_of
+from tracemill.records.identity import make_trace_id
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.message import Message, ToolCall
+from tracemill.records.trace import Trace, Usage
+
+NO_CALL = "completion without a prompt or a response"
+_TEXT_RESULT = "EXECUTION RESULT of ["
+_OPEN, _CLOSE = "<function=", "</function>"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedCall:
+    """One call of a model. `offered` are the tools as sent, None where they stood in the text."""
+
+    prompt: tuple[Message, ...]
+    answer: Message
+    response_id: str | None = None
+    model: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    offered: Any = None
+    cost_usd: float = 0.0
+    in_text: bool = False
+
+
+def logged_call(log: Any) -> LoggedCall | None:
+    """The call a log records; None where it lacks prompt or response."""
+    body = _mapping(log)
+    prompt = tuple(_prompt(body))
+    response = _mapping(body.get("response"))
+    in_text = any(body.get(name) for name in ("raw_messages", "raw_response", "fncall_response"))
+    answer = _text_answer(body) if in_text else _answer(response)
+    if not prompt or answer is None:
+        return None
+    native, model, cost = response.get("id"), response.get("model"), body.get("cost")
+    return LoggedCall(
+        prompt=prompt,
+        answer=answer,
+        response_id=native if isinstance(native, str) and native else None,
+        model=model if isinstance(model, str) and model else None,
+        usage=usage_of(response.get("usage") or body.get("usage_summary")),
+        offered=None if in_text else body.get("tools") or _mapping(body.get("kwargs")).get("tools"),
+        cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
+        in_text=in_text,
+    )
+
+
+def trace_of_completion(
+    log: Any, dialect: str, origin: str, report: IngestReport, instance: str | None = None
+) -> Trace | None:
+    """The trace of one completion log: one step, of the instance whose folder it lies in. None, and
+    counted, where prompt or response lack."""
+    call = logged_call(log)
+    report.records["completion"] += 1
+    if call is None:
+        report.skipped[NO_CALL] += 1
+        return None
+    if call.in_text:
+        report.flags["tools and calls are text in the prompt"] += 1
+    growing = GrowingContext(messages=call.prompt)
+    growing.act(call.answer, StepFacts(call.model, call.response_id, call.usage))
+    version = "1" if dialect.endswith("v1") else None
+    tools = specs_of(call.offered, all_calls(growing.messages), harness_for("openhands", version))
+    return Trace(
+        trace_id=make_trace_id("openhands", "completion", call.response_id or origin),
+        source="openhands",
+        dialect=dialect,
+        harness="openhands",
+        contexts=(growing.finish(0, tools),),
+        harness_version=version,
+        repository=repository_of(instance),
+        instance_id=base_instance(instance),
+        started_at=_time(log),
+        origin=origin,
+    )
+
+
+def _time(log: Any) -> str | None:
+    """When the call was logged: seconds since 1970, as ISO 8601."""
+    stamp = _mapping(log).get("timestamp")
+    try:
+        return datetime.fromtimestamp(stamp, UTC).isoformat() if isinstance(stamp, int | float) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def text_result(message: Message) -> Message:
+    """A tool result as models without native calls are shown it; any other message as it is."""
+    if message.role != "tool":
+        return message
+    text = f"{_TEXT_RESULT}{message.name or ''}]:\n{message.content}"
+    return Message("user", text, is_error=message.is_error, error_kind=message.error_kind)
+
+
+def _prompt(body: Mapping[str, Any]) -> Iterator[Message]:
+    """The messages of the prompt, as sent. What the Responses API lists item by item is one turn."""
+    instructions = text_of(body.get("instructions"))
+    if instructions:
+        yield Message("system", instructions)
+    listed = body.get("messages") or body.get("input")
+    turn: Message | None = None
+    for place, item in enumerate(listed if isinstance(listed, list) else ()):
+        message = _message(_mapping(item), place)
+        if message is None:
+            continue
+        if turn is not None and _mapping(item).get("type") == "function_call":
+            turn = replace(turn, tool_calls=(*turn.tool_calls, *message.tool_calls))
+            continue
+        if turn is not None:
+            yield turn
+        turn = message if message.role == "assistant" else None
+        if turn is None:
+            yield message
+    if turn is not None:
+        yield turn
+
+
+def _message(item: Mapping[str, Any], place: int) -> Message | None:
+    """One item of a prompt: a chat message, or an item of the Responses API."""
+    kind, role = item.get("type"), item.get("role")
+    if kind == "function_call":
+        call = call_of({**item, "id": item.get("call_id") or item.get("id")}, f"call-{place}")
+        return Message("assistant", "", (call,)) if call else None
+    if kind == "function_call_output":
+        return _result(text_of(item.get("output")), item.get("call_id"), None)
+    text = text_of(item.get("content"))
+    if role == "tool":
+        return _result(text, item.get("tool_call_id"), item.get("name"))
+    if role == "assistant":
+        return Message("assistant", text, calls_of(item, f"call-{place}"), reasoning=reasoning_of(item))
+    if role in ("system", "developer"):
+        return Message("system", text)
+    return _user(text) if role == "user" else None
+
+
+def _user(text: str) -> Message:
+    """A user text; where it is the result of a call in text, with what that says of failure."""
+    kind = error_kind_of(text.partition("\n")[2], None) if text.startswith(_TEXT_RESULT) else None
+    return Message("user", text, is_error=True if kind else None, error_kind=kind)
+
+
+def _result(text: str, call_id: Any, name: Any) -> Message:
+    kind = error_kind_of(text, None)
+    named = name if isinstance(name, str) else None
+    return Message("tool", text, (), str(call_id or ""), named, True if kind else None, kind)
+
+
+def _answer(response: Mapping[str, Any]) -> Message | None:
+    """The assistant message of a response, of either interface."""
+    choices = response.get("choices")
+    if isinstance(choices, list) and choices:
+        message = _mapping(_mapping(choices[0]).get("message"))
+        calls = calls_of(message, "call-answer")
+        return Message("assistant", text_of(message.get("content")), calls, reasoning=reasoning_of(message))
+    output = response.get("output")
+    if not isinstance(output, list):
+        return None
+    items = [_mapping(item) for item in output]
+    texts = [text_of(item.get("content")) for item in items if item.get("type") == "message"]
+    found = (_message(item, place) for place, item in enumerate(items) if item.get("type") == "function_call")
+    calls = tuple(call for message in found if message is not None for call in message.tool_calls)
+    return Message("assistant", "\n".join(filter(None, texts)), calls)
+
+
+def _text_answer(body: Mapping[str, Any]) -> Message | None:
+    """What a model without native calls wrote, its call closed where a stop word cut it off."""
+    of_v1 = "raw_response" in body or "raw_messages" in body
+    written = _answer(_mapping(body.get("raw_response" if of_v1 else "response")))
+    parsed = _answer(_mapping(body.get("response" if of_v1 else "fncall_response")))
+    if written is None or parsed is None:
+        return written or parsed
+    text = written.content
+    if text.rfind(_OPEN) > text.rfind(_CLOSE):
+        text = text.rstrip().removesuffix("</function").rstrip() + "\n" + _CLOSE
+    elif _OPEN not in text:
+        text = "\n\n".join(filter(None, (text.rstrip(), *map(_call_text, parsed.tool_calls))))
+    return Message("assistant", text, reasoning=written.reasoning or parsed.reasoning)
+
+
+def _call_text(call: ToolCall) -> str:
+    """A call in the notation that models without native calls write."""
+    given = (call.parsed() or {}).items()
+    lines = [f"<parameter={key}>{value}</parameter>" for key, value in given]
+    return "\n".join((f"{_OPEN}{call.name}>", *lines, _CLOSE))
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,232 @@
+"""Where the completion logs of a session lie, and which logs are read with a session.
+
+- below a conversation folder, in any folder but those of its events and subagents;
+- beside it: in folders next to it, or next to the `conversations` folder it lies in;
+- for a row of an evaluation: `llm_completions/<instance>/` (or `completions/`) next to the file of rows.
+"""
+
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import orjson
+
+from tracemill.ingesters.reading.json_reading import open_bytes, read_json
+from tracemill.records.errors import SourceError
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.message import Message
+
+if TYPE_CHECKING:
+    from tracemill.ingesters.openhands.prompts.completion_log import LoggedCall
+
+LOG_FOLDERS = ("llm_completions", "completions")
+CLOSED = "folder of completion logs cannot be listed"
+_TELLING_ID = 8  # characters; shorter ids of responses may be another session's
+_LOG_NAME = re.compile(r"-(\d{9,11}\.\d+)(?:-[0-9a-f]{4})?\.json$")
+_LOG_HEAD = re.compile(rb'\s*\{\s*"(?:messages|context_window|llm_path|instructions|input)"')
+_CONVERSATION = re.compile(r"[0-9a-f]{32}$|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_NOT_LOGS = frozenset({"events", "event_cache", "subagents"})
+_RESPONSE_ID = re.compile(rb'"(?:llm_response_id|id)"\s*:\s*"([^"\\]+)"')
+_INSTANCE_ID = re.compile(rb'"instance_id"\s*:\s*"([^"\\]+)"')
+
+
+class _Source(Protocol):
+    """What `sources.SourceFile` has of use here."""
+
+    @property
+    def path(self) -> Path: ...
+    @property
+    def dialect(self) -> str | None: ...
+
+
+_S = TypeVar("_S", bound=_Source)
+
+
+def read_logs(paths: Iterable[Path], report: IngestReport) -> "list[LoggedCall]":
+    """The calls logged in files, in order of time; messages that repeat are held once."""
+    calls: list[LoggedCall] = []
+    held: dict[Message, Message] = {}
+    if not (logs := sorted(paths, key=_time_of)):
+        return calls
+    from tracemill.ingesters.openhands.prompts.completion_log import logged_call
+
+    for path in logs:
+        try:
+            call = logged_call(read_json(path))
+        except SourceError:
+            report.skipped["completion log does not parse"] += 1
+            continue
+        add_call(calls, call, held, report)
+    return calls
+
+
+def add_call(
+    calls: "list[LoggedCall]",
+    call: "LoggedCall | None",
+    held: dict[Message, Message],
+    report: IngestReport,
+) -> None:
+    """One more call; None is counted."""
+    if call is None:
+        from tracemill.ingesters.openhands.prompts.completion_log import NO_CALL
+
+        report.skipped[NO_CALL] += 1
+        return
+    prompt = tuple(held.setdefault(message, message) for message in call.prompt)
+    offered = calls[-1].offered if calls and calls[-1].offered == call.offered else call.offered
+    calls.append(replace(call, prompt=prompt, offered=offered))
+
+
+def calls_in_events(events: Iterable[Mapping[str, Any]], report: IngestReport) -> "list[LoggedCall]":
+    """The calls that a remote agent logged as events."""
+    calls: list[LoggedCall] = []
+    held: dict[Message, Message] = {}
+    for event in events:
+        if event.get("kind") == "LLMCompletionLogEvent":
+            from tracemill.ingesters.openhands.prompts.completion_log import logged_call
+
+            try:
+                log = orjson.loads(str(event.get("log_data")))
+            except orjson.JSONDecodeError:
+                log = None
+            add_call(calls, logged_call(log), held, report)
+    return calls
+
+
+def logs_below(conversation: Path, report: IngestReport) -> list[Path]:
+    """The completion logs in folders below a conversation; one that cannot be listed is flagged."""
+    found: list[Path] = []
+    closed: list[OSError] = []
+    for folder, folders, names in os.walk(conversation, onerror=closed.append):
+        folders[:] = sorted(name for name in folders if name not in _NOT_LOGS and name[0] != ".")
+        named = (f"{folder}/{name}" for name in names if name.endswith(".json"))
+        found.extend(Path(path) for path in named if _looks_like_log(path))
+    if closed:
+        report.flags[CLOSED] += len(closed)
+    return found
+
+
+def logs_beside(conversation: Path, responses: set[str | None]) -> list[Path]:
+    """The completion logs of these responses in folders next to a conversation."""
+    around = [conversation.parent]
+    if conversation.parent.name == "conversations":
+        around.append(conversation.parent.parent)
+    found: list[Path] = []
+    for folder in (Path(f) for place in around for f in _log_folders(str(place))):
+        try:
+            known = _responses_in(folder, folder.stat().st_mtime_ns)
+        except OSError:
+            continue
+        found.extend(known[response] for response in responses if response in known)
+    return found
+
+
+def logs_of_row(rows: Path, instance: Any, report: IngestReport) -> list[Path]:
+    """The completion logs of the instance of a row, next to the file of rows; a folder of them that cannot
+    be listed is flagged."""
+    found: list[Path] = []
+    if not isinstance(instance, str) or not instance or Path(instance).name != instance:
+        return found
+    for name in LOG_FOLDERS:
+        try:
+            found.extend(p for p in (rows.parent / name / instance).iterdir() if p.suffix == ".json")
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:
+            report.flags[CLOSED] += 1
+    return found
+
+
+def without_read_logs(sources: list[_S]) -> list[_S]:
+    """The sources without the completion logs that are read with another source among them."""
+    logs = [s for s in sources if (s.dialect or "").startswith("openhands_completion")]
+    if not logs:
+        return sources
+    taken: set[Path] = set()
+    for source in sources:
+        if source.dialect == "openhands_eval_v0":
+            taken |= _taken_by_rows(source.path, logs)
+        elif source.dialect in ("openhands_sdk_v1", "openhands_events_v0") and not source.path.is_file():
+            responses: set[str | None] = set(_ids_in(source.path))
+            taken |= {path.resolve() for path in logs_beside(source.path, responses)}
+    read = {id(log) for log in logs if log.path.resolve() in taken}
+    return [source for source in sources if id(source) not in read]
+
+
+def _taken_by_rows(rows: Path, logs: Iterable[_Source]) -> set[Path]:
+    """The logs in the folder of an instance that the file has a row of."""
+    near = [log.path for log in logs if log.path.parent.parent.parent == rows.parent]
+    near = [path for path in near if path.parent.parent.name in LOG_FOLDERS]
+    if not near:
+        return set()
+    named: set[str] = set()
+    with suppress(OSError, EOFError), open_bytes(rows) as stream:
+        for line in stream:
+            named.update(found.decode("utf-8", "replace") for found in _INSTANCE_ID.findall(line))
+    return {path.resolve() for path in near if path.parent.name in named}
+
+
+def _ids_in(conversation: Path) -> Iterator[str]:
+    """Every id in the event files of a conversation, those of responses among them."""
+    for path in (*conversation.glob("events/*.json"), *conversation.glob("*.json")):
+        try:
+            yield from (found.decode("utf-8", "replace") for found in _RESPONSE_ID.findall(path.read_bytes()))
+        except OSError:
+            continue
+
+
+def _log_folders(place: str) -> Iterator[str]:
+    """Folders next to conversations that hold completion logs by name, and `place` itself."""
+    yield place
+    for name in _folders_in(place):
+        entry = f"{place}/{name}"
+        if not _CONVERSATION.fullmatch(name) and not os.path.lexists(f"{entry}/base_state.json"):
+            yield entry
+            yield from (f"{entry}/{below}" for below in _folders_in(entry))
+
+
+def _folders_in(folder: str) -> list[str]:
+    """The names of the folders in a folder."""
+    try:
+        with os.scandir(folder) as entries:
+            named = [e.name for e in entries if e.is_dir(follow_symlinks=False) and e.name[0] != "."]
+    except OSError:
+        return []
+    return [name for name in sorted(named) if name not in _NOT_LOGS]
+
+
+@lru_cache(maxsize=64)
+def _responses_in(folder: Path, modified_ns: int) -> dict[str | None, Path]:
+    """Response id → log, of the logs in a folder; read anew when the folder has changed."""
+    found: dict[str | None, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if _LOG_NAME.search(path.name):
+            try:
+                log = read_json(path)
+            except SourceError:
+                continue
+            response = log.get("response") if isinstance(log, dict) else None
+            native = response.get("id") if isinstance(response, dict) else None
+            if isinstance(native, str) and len(native) >= _TELLING_ID:
+                found[native] = path
+    return found
+
+
+def _looks_like_log(path: str) -> bool:
+    try:
+        with io.FileIO(path) as stream:
+            return _LOG_HEAD.match(stream.read(200)) is not None
+    except OSError:
+        return False
+
+
+def _time_of(path: Path) -> tuple[float, str]:
+    """When a log was written, by its name."""
+    found = _LOG_NAME.search(path.name)
+    return float(found.group(1)) if found else 0.0, path.name

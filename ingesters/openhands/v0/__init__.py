@@ -1,0 +1,1 @@
+"""OpenHands 0.x events."""

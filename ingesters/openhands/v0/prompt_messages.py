@@ -1,0 +1,163 @@
+"""What the events of OpenHands V0 put into a prompt.
+
+Follows `ConversationMemory.process_events`: a response of the model is shown when all its calls are
+answered, then the results in call order; a finish of the past is plain text; what never got its result
+is left out.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracemill.ingesters.common.openai_messages import image_part_text
+from tracemill.ingesters.openhands.v0.actions import call_id_of, rebuilt_call_id, response_key, response_of
+from tracemill.ingesters.openhands.v0.events import V0Event
+from tracemill.ingesters.openhands.v0.observation_text import (
+    MAX_MESSAGE_CHARS,
+    cut_middle,
+    observation_error,
+    observation_text,
+    recall_text,
+)
+from tracemill.records.identity import canonical_json
+from tracemill.records.message import Message
+
+SUMMARY = "condensation summary"
+"""Name of the event that stands for what a condensation forgot."""
+
+
+@dataclass(slots=True)
+class V0Settings:
+    """What the surroundings of a history say: the model configured, usage and model by response id, the
+    cut of long texts, whether recalled context was shown, and whether events could not be read (`lost`)."""
+
+    model: str | None = None
+    usages: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, str] = field(default_factory=dict)
+    max_message_chars: int = MAX_MESSAGE_CHARS
+    shows_recall: bool = True
+    lost: bool = False
+
+
+@dataclass(slots=True)
+class Shown:
+    """A prompt: its messages, the responses in it, and the knowledge told in it by name."""
+
+    messages: list[Message] = field(default_factory=list)
+    responses: set[str] = field(default_factory=set)
+    knowledge: set[str] = field(default_factory=set)
+
+
+def is_agents(event: V0Event) -> bool:
+    """Whether an event is an action of the model (of those that are shown at all)."""
+    return event.is_action and event.source != "user" and event.name not in ("system", "recall")
+
+
+def is_text(event: V0Event) -> bool:
+    """Whether an action of the model is a message without any call."""
+    return event.name == "message" and event.call is None
+
+
+class V0Words:
+    """The message each event of one session is."""
+
+    def __init__(self, settings: V0Settings) -> None:
+        self._settings = settings
+        self._calls: dict[int, str] = {}
+        self._names: dict[str, str] = {}
+
+    def learn(self, event: V0Event, message: Message | None) -> None:
+        """Take down the call of an action and those of its response, so that observations find them."""
+        self._calls[event.id] = call_id_of(event) or rebuilt_call_id(event.id)
+        for call in message.tool_calls if message else ():
+            self._names[call.id] = call.name
+
+    def answered(self, event: V0Event) -> str | None:
+        """The call an observation answers: by its metadata, or by the action that caused it."""
+        call_id = call_id_of(event)
+        if call_id is not None or event.cause is None:
+            return call_id
+        return self._calls.get(event.cause)
+
+    def is_known(self, call_id: str) -> bool:
+        """Whether a call was made in this session."""
+        return call_id in self._names
+
+    def result(self, event: V0Event, call_id: str) -> Message:
+        """The tool result an observation is."""
+        named = event.call.get("function_name") if event.call else None
+        name = named if isinstance(named, str) else self._names.get(call_id)
+        text = observation_text(event, self._settings.max_message_chars)
+        is_error, kind = observation_error(event, text)
+        return Message("tool", text, (), call_id, name, is_error, kind)
+
+    def said(self, event: V0Event, knowledge: set[str]) -> Message | None:
+        """The text an event is that is neither an action of the model nor a result; None for nothing."""
+        if event.is_action:
+            return _said_by_action(event)
+        limit = self._settings.max_message_chars
+        if event.name == SUMMARY:
+            return Message("user", cut_middle(event.content, limit))
+        if event.name == "recall":
+            text = recall_text(event, knowledge)
+            return Message("user", text) if text and self._settings.shows_recall else None
+        text = observation_text(event, limit, by_user=True)
+        is_error, kind = observation_error(event, text)
+        return Message("user", text, is_error=is_error, error_kind=kind)
+
+
+def shown(events: Iterable[V0Event], words: V0Words) -> Shown:
+    """The prompt that events make, all of them in the past."""
+    prompt = Shown()
+    waiting: dict[str, Message] = {}
+    results: dict[str, Message] = {}
+    for event in events:
+        if is_agents(event):
+            message = _past_text(event)
+            if message is None:
+                said = response_of(event).message
+                waiting[response_key(event)] = said
+                words.learn(event, said)
+        else:
+            call_id = None if event.is_action or event.name == "recall" else words.answered(event)
+            if call_id is not None:
+                results.setdefault(call_id, words.result(event, call_id))
+            message = None if call_id is not None else words.said(event, prompt.knowledge)
+        if message is not None:
+            prompt.messages.append(message)
+        _show_complete(waiting, results, prompt)
+    return prompt
+
+
+def _show_complete(waiting: dict[str, Message], results: dict[str, Message], prompt: Shown) -> None:
+    """Move responses whose calls are all answered into the prompt, their results behind them."""
+    for key in [k for k, m in waiting.items() if all(c.id in results for c in m.tool_calls)]:
+        message = waiting.pop(key)
+        prompt.responses.add(key)
+        prompt.messages.append(message)
+        prompt.messages.extend(results.pop(call.id) for call in message.tool_calls)
+
+
+def _past_text(event: V0Event) -> Message | None:
+    """An action of the past that is shown as text: what the agent said, or how it finished."""
+    if is_text(event):
+        return Message("assistant", event.content)
+    if event.name != "finish":
+        return None
+    said, thought = response_of(event).message.content, event.field("thought")
+    return Message("assistant", thought if said in ("", thought) else f"{thought}\n{said}".strip())
+
+
+def _said_by_action(event: V0Event) -> Message | None:
+    """What the model is shown of a system prompt, or of an action of the user's."""
+    if event.name == "system":
+        return Message("system", event.content)
+    if event.name == "recall":
+        return None
+    if event.name == "message":
+        urls = event.fields.get("image_urls") or event.fields.get("images_urls")
+        images = [image_part_text(url) for url in urls] if isinstance(urls, list) else []
+        return Message("user", "\n".join(filter(None, (event.content, *images))))
+    if event.name == "run":
+        return Message("user", f"User executed the command:\n{event.field('command')}")
+    return Message("user", f"User requested: {event.name} {canonical_json(dict(event.fields))}")

@@ -1,0 +1,1 @@
+"""OpenHands SDK 1.x events."""

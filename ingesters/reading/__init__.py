@@ -1,0 +1,1 @@
+"""Files, rows, datasets and remote files, before any format is known."""

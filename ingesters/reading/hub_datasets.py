@@ -1,0 +1,131 @@
+"""Datasets of the Hugging Face Hub by id, revision and split, as files that are read one by one.
+
+`datasets` tells which files make a split, as for streaming: by the card's configs, else by their names.
+The revision is resolved to a commit first, so that all files are of one state. Nothing is downloaded
+here.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracemill.ingesters.reading.remote_files import HUB, faults
+from tracemill.records.errors import SourceError
+
+_SPEC = re.compile(
+    r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[^:@\s]+))?(?::(?:(?P<config>[^/:\s]+)/)?(?P<split>\w+(?:\.\w+)*))?"
+)
+_PARQUET = (".parquet", ".pq")
+
+
+@dataclass(frozen=True, slots=True)
+class HubSpec:
+    """A dataset as it is asked for: `ID[@REVISION][:[CONFIG/]SPLIT]`."""
+
+    repo: str
+    revision: str | None = None
+    config: str | None = None
+    split: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> "HubSpec":
+        """The inverse of `str`. Raises SourceError where the text is no such name."""
+        found = _SPEC.fullmatch(text.strip())
+        if found is None:
+            raise SourceError(f"{text!r} names no dataset", "OWNER/NAME[@REVISION][:[CONFIG/]SPLIT]")
+        return cls(**found.groupdict())
+
+    def __str__(self) -> str:
+        revision = f"@{self.revision}" if self.revision else ""
+        config = f"{self.config}/" if self.config else ""
+        return f"{self.repo}{revision}" + (f":{config}{self.split}" if self.split else "")
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """One file of a dataset; `tag` names its content: equal in another commit, the file is the same."""
+
+    url: str
+    bytes: int
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class HubDataset:
+    """A split of a dataset at one commit."""
+
+    repo: str
+    commit: str
+    split: str
+    licence: str | None
+    files: tuple[HubFile, ...]
+
+    @property
+    def name(self) -> str:
+        """`hf://datasets/ID@COMMIT:SPLIT`."""
+        return f"{HUB}{self.repo}@{self.commit}:{self.split}"
+
+
+def resolve(spec: HubSpec) -> HubDataset:
+    """The commit, split and files a name stands for.
+
+    Raises SourceError for a dataset, revision, configuration or split there is not, for one that is
+    gated, and where the Hub cannot be reached.
+    """
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+    api = HfApi()
+    where = f"{spec.repo}@{spec.revision}" if spec.revision else spec.repo
+    with faults(where):
+        info = api.dataset_info(spec.repo, revision=spec.revision)
+        if info.gated:
+            api.auth_check(spec.repo, repo_type="dataset")
+        commit = info.sha or ""
+        split, urls = _split_files(spec, commit)
+        paths = [url.split(f"@{commit}/", 1)[-1] for url in urls]
+        found = api.get_paths_info(spec.repo, paths, revision=commit, repo_type="dataset")
+    known = {item.path: item for item in found if isinstance(item, RepoFile)}
+    files = tuple(
+        HubFile(url, known[path].size, _tag(known[path]))
+        for url, path in zip(urls, paths, strict=True)
+        if path in known
+    )
+    return HubDataset(spec.repo, commit, split, _licence(info.card_data), files)
+
+
+def _split_files(spec: HubSpec, commit: str) -> tuple[str, list[str]]:
+    """The split and the URLs of its files. Raises SourceError where there is no such split, or several
+    and none is named."""
+    from datasets import load_dataset_builder
+    from datasets.exceptions import DatasetsError
+
+    try:
+        builder = load_dataset_builder(spec.repo, spec.config, revision=commit)
+    except (DatasetsError, ValueError, FileNotFoundError) as error:
+        raise SourceError(f"{spec} cannot be opened: {_first_line(error)}", "a dataset of files") from None
+    found = builder.config.data_files or {}
+    files = {str(split): [str(url) for url in urls] for split, urls in found.items()}
+    split = spec.split or (next(iter(files)) if len(files) == 1 else None)
+    if split is None or split not in files:
+        what = f"has no split {split!r}" if split else "has several splits"
+        wanted = " | ".join(files) or "one with data files"
+        raise SourceError(f"{spec} {what}", wanted, f"name it as {spec.repo}:SPLIT")
+    return split, files[split]
+
+
+def _tag(item: object) -> str:
+    lfs = getattr(item, "lfs", None)
+    return str(getattr(lfs, "sha256", None) or getattr(item, "blob_id", ""))
+
+
+def _licence(card: object) -> str | None:
+    said = getattr(card, "license", None)
+    if isinstance(said, Sequence) and not isinstance(said, str):
+        said = said[0] if len(said) == 1 else None
+    name = getattr(card, "license_name", None) if said == "other" else said
+    return name if isinstance(name, str) and name else None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n")[0].rstrip(".")

@@ -1,0 +1,215 @@
+"""Files elsewhere, read by byte ranges and never stored whole: of a Hub dataset (`hf://datasets/...`),
+or behind an http(s) URL.
+
+The Hub's own library finds the token and retries; neither the token nor the query of a URL, which may
+hold one, is ever part of a name or message.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit, urlunsplit
+
+from tracemill.records.errors import SourceError
+
+HUB = "hf://datasets/"
+_RETRIED = (408, 429, 500, 502, 503, 504)
+_ATTEMPTS = 4
+_FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
+
+
+class Version(NamedTuple):
+    """Size of a remote file in bytes, and what changes when its content does."""
+
+    bytes: int
+    tag: str
+
+
+def is_remote(text: str) -> bool:
+    """Whether a source is named by a URL."""
+    return text.startswith(("http://", "https://"))
+
+
+def shown(url: str) -> str:
+    """A URL as it may be shown and kept: without user, password, query and fragment."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2] if parts.scheme != "hf" else parts.netloc
+    return urlunsplit((parts.scheme, host, parts.path, "", ""))
+
+
+@contextmanager
+def open_remote(url: str) -> Iterator[Any]:
+    """A remote file as a seekable one; each read is one request for these bytes.
+
+    Raises SourceError where it cannot be reached or read, also while it is being read.
+    """
+    with faults(shown(url)):
+        if url.startswith(HUB):
+            from huggingface_hub import HfFileSystem
+
+            opened = HfFileSystem().open(url.removeprefix("hf://"), "rb", cache_type="none")
+        else:
+            opened = _PatientFile(_patiently(lambda: _web().open(url, "rb", cache_type="none")))
+        with opened as file:
+            yield file
+
+
+def version_of(url: str) -> Version:
+    """Size and version of a file behind an http(s) URL. Raises SourceError where it cannot be read by
+    ranges."""
+    with faults(shown(url)):
+        info = _patiently(lambda: _web().info(url))
+    if not info.get("size") or info.get("partial") is False:
+        raise _no_ranges(shown(url))
+    return Version(info["size"], str(info.get("ETag") or info.get("Last-Modified") or ""))
+
+
+def fetch(url: str) -> Path:
+    """A file of a Hub dataset in the Hub's own cache, fetched where it is not there yet. Raises
+    SourceError."""
+    from huggingface_hub import hf_hub_download
+
+    repo, _, rest = url.removeprefix(HUB).partition("@")
+    revision, _, name = rest.partition("/")
+    with faults(url):
+        return Path(hf_hub_download(repo, name, repo_type="dataset", revision=revision))
+
+
+def _web() -> Any:
+    import fsspec
+
+    return fsspec.filesystem("http", client_kwargs={"trust_env": True})
+
+
+class _PatientFile:
+    """A remote file whose reads are tried again where the fault may pass."""
+
+    def __init__(self, file: Any) -> None:
+        from fsspec.implementations.http import HTTPFile
+
+        if not isinstance(file, HTTPFile):
+            file.close()
+            raise ValueError("no ranges")
+        self._file = file
+        self.closed = False
+
+    def read(self, size: int = -1) -> bytes:
+        at = self._file.tell()
+
+        def attempt() -> bytes:
+            self._file.seek(at)
+            return self._file.read(size)
+
+        return _patiently(attempt)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def flush(self) -> None:
+        """Nothing is written."""
+
+    def close(self) -> None:
+        self.closed = True
+        self._file.close()
+
+    def __enter__(self) -> "_PatientFile":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _patiently(attempt: Callable[[], Any]) -> Any:
+    from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+    policy = Retrying(
+        stop=stop_after_attempt(_ATTEMPTS),
+        wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
+        retry=retry_if_exception(_may_pass),
+        reraise=True,
+    )
+    return policy(attempt)
+
+
+def _may_pass(error: BaseException) -> bool:
+    from aiohttp import ClientConnectorDNSError, ClientError, ClientResponseError
+
+    error = _cause(error)
+    if isinstance(error, ClientResponseError):
+        return error.status in _RETRIED
+    if isinstance(error, ClientConnectorDNSError):
+        return False
+    return isinstance(error, ClientError | ConnectionError | TimeoutError)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """What lies behind an error: `fsspec` calls whatever hinders it from looking a file that is not
+    there."""
+    behind = error.__cause__
+    return behind if isinstance(error, FileNotFoundError) and isinstance(behind, Exception) else error
+
+
+@contextmanager
+def faults(name: str) -> Iterator[None]:
+    """What the network and the Hub raise as SourceError with one line."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except Exception as error:
+        raise _said(name, _cause(error)) from None
+
+
+def _said(name: str, error: BaseException) -> BaseException:
+    """The error as a SourceError; one that is none of the network's as it is."""
+    from aiohttp import ClientError
+    from huggingface_hub import errors
+    from huggingface_hub.utils import httpx
+
+    if isinstance(error, errors.GatedRepoError):
+        return SourceError(
+            f"{name} is gated",
+            "a token whose account was given access",
+            "ask for access on its page, then `hf auth login` or set HF_TOKEN",
+        )
+    if isinstance(error, errors.RevisionNotFoundError):
+        return SourceError(f"{name} has no such revision", "a branch, tag or commit of it")
+    if isinstance(error, errors.RepositoryNotFoundError):
+        return SourceError(
+            f"there is no dataset {name} on the Hub, or it is private",
+            "owner/name of one that this account may read",
+            "check the name, or `hf auth login`",
+        )
+    if isinstance(error, errors.OfflineModeIsEnabled):
+        return SourceError(f"{name} is on the Hub, and HF_HUB_OFFLINE is set", "the network", "unset it")
+    status = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
+    if isinstance(error, FileNotFoundError | errors.EntryNotFoundError) or status == 404:
+        return SourceError(f"{name} is not there", "a file that exists", "check the address")
+    if isinstance(error, ValueError) and "range" in str(error):
+        return _no_ranges(name)
+    if isinstance(status, int):
+        return SourceError(
+            f"{name} answers {status}", "a file that can be read", "check access, or try later"
+        )
+    if isinstance(error, ClientError | httpx.HTTPError | OSError | TimeoutError):
+        return SourceError(f"{name} cannot be reached: {type(error).__name__}", "the network", "try later")
+    return error
+
+
+def _no_ranges(name: str) -> SourceError:
+    return SourceError(
+        f"the server of {name} gives no parts of a file", "one that honours byte ranges", "download the file"
+    )

@@ -1,0 +1,253 @@
+"""The turns of a SWE-agent run: what each step of `trajectory` was shown, by what the file holds.
+
+| file holds | prompt of step t |
+|---|---|
+| `query` (1.1 and later) | `query` of step t, exactly |
+| `messages` (1.0) | `messages` of step t - 1: they end with that step's action and result |
+| `history` alone (0.x) | `history` up to the action: older observations may have been shown shortened |
+
+`trajectory` and `history` differ: an answer that was refused, or cut out by hand, stands in `trajectory`
+alone, and so may the last step. Such a step was shown what the next one was shown.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.ingesters.common.chat_messages import cwd_in
+from tracemill.ingesters.common.growing_context import StepFacts
+from tracemill.ingesters.common.openai_messages import text_of
+from tracemill.ingesters.common.prompt_contexts import Turn
+
+REBUILT_CALL = "call rebuilt from the recorded command"
+EXIT_STEP = "step made by the harness at its exit"
+NO_ANSWER = "step without a recorded answer"
+OTHER_AGENT = "message of another agent"
+
+_EXIT = re.compile(r"Exit(?:ing)? due to ")
+_EXIT_ACTION = re.compile(r"exit_(?!forfeit\b)\w+")
+
+
+@dataclass(slots=True)
+class RunTurns:
+    """The turns of a run; `flags` counts what is worth knowing of them. `steps` are those recorded, the
+    harness's own (`synthetic`) included."""
+
+    turns: list[Turn] = field(default_factory=list)
+    flags: Counter[str] = field(default_factory=Counter)
+    steps: int = 0
+    synthetic: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A run as recorded: what the main agent was told and said, its steps, and where each step's action
+    stands in `said` (`places`; None: nowhere) or would (`bounds`)."""
+
+    said: list[dict[str, Any]]
+    steps: list[dict[str, Any]]
+    places: list[int | None]
+    bounds: list[int]
+    by_calls: bool
+    model: str | None
+
+
+def turns_of(history: Sequence[Any], trajectory: Sequence[Any], model: str | None) -> RunTurns:
+    """The turns of a run, one for each step that is an answer of the agent.
+
+    A run without a trajectory (a demonstration) has one for each action in its history.
+    """
+    run = RunTurns()
+    said = _own(history, run.flags)
+    steps = [step for step in trajectory if isinstance(step, dict)]
+    run.steps = len(steps)
+    if not steps:
+        run.turns = _from_history(said, model)
+        return run
+    places = _places(said, steps)
+    by_calls = any(item.get("tool_calls") for item in said if item.get("role") == "assistant")
+    record = _Record(said, steps, places, _bounds(places, len(said)), by_calls, model)
+    for index, step in enumerate(steps):
+        if _is_exit(step):
+            run.synthetic += 1
+            run.flags[EXIT_STEP] += 1
+        elif (turn := _turn(record, index, run.flags)) is not None:
+            run.turns.append(turn)
+    return run
+
+
+def _bounds(places: Sequence[int | None], end: int) -> list[int]:
+    """For each step the place of its action, or of the next one that has a place, or the end."""
+    bounds = [end] * len(places)
+    for index in range(len(places) - 1, -1, -1):
+        place = places[index]
+        end = bounds[index] = end if place is None else place
+    return bounds
+
+
+def _own(history: Sequence[Any], flags: Counter[str]) -> list[dict[str, Any]]:
+    """The messages the main agent is shown: those of its own, and those of nobody by name."""
+    items = [item for item in history if isinstance(item, dict)]
+    main = next((item["agent"] for item in items if item.get("agent") and not item.get("is_demo")), None)
+    own = [item for item in items if item.get("agent") in (None, main)]
+    if len(own) < len(items):
+        flags[OTHER_AGENT] += len(items) - len(own)
+    return own
+
+
+def _is_action(item: Mapping[str, Any]) -> bool:
+    return item.get("role") == "assistant" and not item.get("is_demo")
+
+
+def _from_history(said: list[dict[str, Any]], model: str | None) -> list[Turn]:
+    return [
+        Turn(said[:place], item, _results(said, place), False, StepFacts(model, cwd=_cwd_before(said, place)))
+        for place, item in enumerate(said)
+        if _is_action(item)
+    ]
+
+
+def _places(said: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -> list[int | None]:
+    """Where in the history each step's action stands; None for a step that is not in it."""
+    actions = [place for place, item in enumerate(said) if _is_action(item)]
+    if len(actions) == len(steps):
+        return list(actions)
+    ahead = Counter(_signature(step, "response") for step in steps)
+    found: list[int | None] = []
+    waiting = iter(actions)
+    place = next(waiting, None)
+    for step in steps:
+        mark = _signature(step, "response")
+        while place is not None and not ahead[_signature(said[place], "content")]:
+            place = next(waiting, None)
+        if place is not None and _signature(said[place], "content") == mark:
+            found.append(place)
+            place = next(waiting, None)
+        else:
+            found.append(None)
+        ahead[mark] -= 1
+    return found
+
+
+def _signature(item: Mapping[str, Any], key: str) -> tuple[str, str]:
+    return text_of(item.get(key)).strip(), text_of(item.get("action")).strip()
+
+
+def _is_exit(step: Mapping[str, Any]) -> bool:
+    """Whether a step is the harness's word on why it stopped."""
+    thought, action = text_of(step.get("thought")), text_of(step.get("action")).strip()
+    if not _EXIT.match(thought):
+        return False
+    return not action or bool(_EXIT_ACTION.fullmatch(action))
+
+
+def _turn(record: _Record, index: int, flags: Counter[str]) -> Turn | None:
+    """The turn of a step; None, and flagged, where nothing of its answer is recorded."""
+    step, place = record.steps[index], record.places[index]
+    prompt, exact = _prompt(record.steps, index)
+    if prompt is None:
+        prompt, exact = record.said[: record.bounds[index]], exact or index == 0
+    facts = StepFacts(record.model, cwd=_cwd(record.steps, index, prompt))
+    if place is not None:
+        return Turn(prompt, record.said[place], _results(record.said, place), exact, facts)
+    action = _answer(step, record.by_calls, flags)
+    if action is None:
+        flags[NO_ANSWER] += 1
+        return None
+    return Turn(prompt, action, _observation(step, action), exact, facts)
+
+
+def _prompt(steps: Sequence[Mapping[str, Any]], index: int) -> tuple[list[Any] | None, bool]:
+    """The recorded prompt of a step and whether it is exact; None where only the history can say.
+
+    A step whose `messages` lack its own action was refused: they are its prompt. The step after it was
+    also shown the refusal, which is recorded nowhere.
+    """
+    query = _messages(steps[index], "query")
+    if query is not None:
+        return query, True
+    messages = _messages(steps[index], "messages")
+    if messages is None:
+        return None, False
+    before = _messages(steps[index - 1], "messages") if index else None
+    after_refusal = before is not None and not _holds_action(before, steps[index - 1])
+    if not _holds_action(messages, steps[index]):
+        return messages, not after_refusal
+    if before is None:
+        return None, index == 0
+    return before, not after_refusal
+
+
+def _messages(step: Mapping[str, Any], key: str) -> list[Any] | None:
+    """A recorded list of messages; None for none, and for the empty one of a step that asked nobody."""
+    value = step.get(key)
+    if not isinstance(value, list) or not value:
+        return None
+    return value if any(isinstance(item, dict) and item.get("role") for item in value) else None
+
+
+def _holds_action(messages: Sequence[Any], step: Mapping[str, Any]) -> bool:
+    """Whether the last answer among the messages is the step's own."""
+    for item in reversed(messages):
+        if isinstance(item, dict) and item.get("role") == "assistant":
+            return _signature(item, "content") == _signature(step, "response")
+    return False
+
+
+def _results(said: Sequence[Mapping[str, Any]], place: int) -> list[Any]:
+    """What came back for an action: the messages behind it, up to the next action."""
+    end = place + 1
+    while end < len(said) and said[end].get("role") in ("user", "tool"):
+        end += 1
+    return list(said[place + 1 : end])
+
+
+def _answer(step: Mapping[str, Any], by_calls: bool, flags: Counter[str]) -> dict[str, Any] | None:
+    """The answer of a step that is not in the history. Of a run that acts by calls only the command is
+    recorded then; the call is made of it."""
+    text, command = text_of(step.get("response")), text_of(step.get("action")).strip()
+    if not text.strip() and not command:
+        return None
+    answer: dict[str, Any] = {"role": "assistant", "content": text}
+    if by_calls and command:
+        call = call_of_command(command)
+        flags[REBUILT_CALL] += 1
+        function = {"name": call.name, "arguments": call.arguments}
+        answer["tool_calls"] = [{"id": "", "type": "function", "function": function}]
+    return answer
+
+
+def _observation(step: Mapping[str, Any], action: Mapping[str, Any]) -> list[Any]:
+    """What a step that is not in the history gave, without the template it was shown in."""
+    text = text_of(step.get("observation"))
+    role = "tool" if action.get("tool_calls") else "user"
+    return [{"role": role, "content": text}] if text.strip() else []
+
+
+def _cwd(steps: Sequence[Mapping[str, Any]], index: int, prompt: Sequence[Any]) -> str | None:
+    """The folder a step ran in. 0.x records the state before a step, as text; 1.x that after it."""
+    own = steps[index].get("state")
+    if isinstance(own, str):
+        return _folder(own)
+    before = _folder(steps[index - 1].get("state")) if index else None
+    return before or _cwd_before(prompt, len(prompt))
+
+
+def _folder(state: Any) -> str | None:
+    if isinstance(state, str):
+        try:
+            state = orjson.loads(state)
+        except ValueError:
+            return None
+    folder = state.get("working_dir") if isinstance(state, dict) else None
+    return folder if isinstance(folder, str) and folder and folder != "n/a" else None
+
+
+def _cwd_before(messages: Sequence[Any], place: int) -> str | None:
+    last = messages[place - 1] if place else None
+    return cwd_in(text_of(last.get("content"))) if isinstance(last, dict) else None

@@ -1,0 +1,172 @@
+"""SWE-agent trajectories: `.traj` files of versions 0.x and 1.x, and tables of such runs.
+
+A file holds one run, or the attempts of one (`attempts`), each a session of its own.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.ingesters.common.chat_messages import message_of, observed
+from tracemill.ingesters.common.eval_verdicts import Verdicts
+from tracemill.ingesters.common.prompt_contexts import PromptContexts
+from tracemill.ingesters.common.report_counts import all_at_once, counted, traces_of_each
+from tracemill.ingesters.common.run_identity import said_digest
+from tracemill.ingesters.reading.row_files import row_file
+from tracemill.ingesters.swe_agent.history import REBUILT_CALL, RunTurns, turns_of
+from tracemill.ingesters.swe_agent.metadata import RunFacts, facts_of, mapping
+from tracemill.ingesters.swe_gym.rows import decoded
+from tracemill.records.identity import make_trace_id
+from tracemill.records.ingest_report import IngestReport, record_type
+from tracemill.records.message import Message
+from tracemill.records.trace import Context, Outcome, Trace
+
+DIALECT = "swe_agent"
+NO_RUN = "neither trajectory nor history"
+NO_STEP = "run without a step"
+NO_OBJECT = "message or step is no object"
+UNREADABLE_PART = "part of a run that is no list"
+
+
+def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
+    """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
+    return all_at_once(path, DIALECT, iter_traces)
+
+
+def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
+    """The traces of one file; `report` is filled meanwhile. Raises SourceError."""
+    if not report.bytes:
+        report.skipped["empty file"] += 1
+        return
+    verdicts = Verdicts()
+    traces = traces_of_each(
+        _runs(path, report), lambda run: traces_of_run(*run, path.name, report, verdicts), report
+    )
+    yield from counted(traces, report)
+
+
+def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]:
+    """The runs of a file, each with the path where the file is its own."""
+    file = row_file(path)
+    if file.layout != "value":
+        for run in file.rows(report):
+            yield run, None
+        return
+    value = file.value(report)
+    if isinstance(value, list):
+        yield from ((run, None) for run in value)
+    else:
+        yield value, path
+
+
+def traces_of_run(
+    run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
+) -> Iterator[Trace]:
+    """The traces of one run: one, or one an attempt. `path` is the file of the run, None for a row.
+
+    `report.steps_main` comes to count the steps recorded, `steps_synthetic` those of them that are the
+    harness's own; what is passed over is counted by reason.
+    """
+    if not isinstance(run, dict):
+        report.skipped["run is no object"] += 1
+        return
+    facts = facts_of(run, path)
+    outcome: Outcome = "unknown"
+    if path is not None and verdicts is not None:
+        outcome = verdicts.outcome(path, (facts.named, facts.instance_id), report)
+    attempts = run.get("attempts")
+    if not isinstance(attempts, list) or not attempts:
+        trace = _trace(run, facts, outcome, origin, report)
+        if trace is not None:
+            yield trace
+        return
+    best = mapping(run.get("info")).get("best_attempt_idx")
+    for place, attempt in enumerate(attempts):
+        if not isinstance(attempt, dict):
+            report.skipped["run is no object"] += 1
+            continue
+        trace = _trace(attempt, facts, outcome if place == best else "unknown", origin, report)
+        if trace is not None:
+            yield trace
+
+
+def _trace(
+    run: Mapping[str, Any], facts: RunFacts, outcome: Outcome, origin: str, report: IngestReport
+) -> Trace | None:
+    """The trace of one attempt; None, and counted, where it holds no step."""
+    history, trajectory = (_listed(run, key, report) for key in ("history", "trajectory"))
+    if not history and not trajectory:
+        report.skipped[NO_RUN] += 1
+        return None
+    _count_records(history, trajectory, report)
+    turns = turns_of(history, trajectory, facts.model)
+    report.flags += turns.flags
+    report.steps_synthetic += turns.synthetic
+    contexts = _contexts(turns, report)
+    messages = _distinct(contexts)
+    report.tool_errors += sum(message.is_error is True for message in messages)
+    report.steps_main += turns.steps - sum(len(context.steps) for context in contexts)
+    report.tool_calls -= turns.flags[REBUILT_CALL]
+    if not contexts:
+        report.skipped[NO_STEP] += 1
+        return None
+    return Trace(
+        trace_id=make_trace_id(DIALECT, facts.named or "", said_digest(messages)),
+        source=DIALECT,
+        dialect=DIALECT,
+        harness=DIALECT,
+        contexts=contexts,
+        harness_version=facts.version,
+        repository=facts.repository,
+        instance_id=facts.instance_id,
+        outcome=outcome,
+        origin=origin,
+        seen_tools=tuple(dict.fromkeys(wire_name(name) for name in facts.offered)),
+    )
+
+
+def _contexts(turns: RunTurns, report: IngestReport) -> tuple[Context, ...]:
+    growing = PromptContexts(_read)
+    for turn in turns.turns:
+        growing.add(turn)
+    contexts = growing.finish()
+    report.skipped += growing.dropped
+    report.flags += growing.loose
+    report.compactions += sum(context.start == "microcompaction" for context in contexts)
+    report.branches_real += sum(context.start == "rewind" for context in contexts)
+    return contexts
+
+
+def _distinct(contexts: tuple[Context, ...]) -> list[Message]:
+    """The messages of all contexts, one that several share once."""
+    shared = {id(message): message for context in contexts for message in context.messages}
+    return list(shared.values())
+
+
+def _read(item: Mapping[str, Any]) -> Message | None:
+    """A message of a history. A text behind an action is what it gave, in whatever template."""
+    message = message_of(item, "call")
+    silent = message is not None and message.role == "user" and message.is_error is None
+    if message is not None and silent and item.get("message_type") == "observation":
+        return observed("user", message.content)
+    return message
+
+
+def _listed(run: Mapping[str, Any], key: str, report: IngestReport) -> list[Any]:
+    value = decoded(run.get(key))
+    if isinstance(value, list):
+        return value
+    if run.get(key) is not None:
+        report.skipped[UNREADABLE_PART] += 1
+    return []
+
+
+def _count_records(history: list[Any], trajectory: list[Any], report: IngestReport) -> None:
+    roles = [item.get("role") if isinstance(item, dict) else None for item in history or trajectory]
+    for role, count in Counter(role if isinstance(role, str) else bool(role) for role in roles).items():
+        report.records[record_type(role) if role or history else "step"] += count
+    odd = sum(not isinstance(item, dict) for item in (*history, *trajectory))
+    if odd:
+        report.skipped[NO_OBJECT] += odd

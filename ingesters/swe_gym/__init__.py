@@ -1,0 +1,1 @@
+"""Rows of chat messages, as SWE-Gym has them."""

@@ -1,0 +1,200 @@
+"""One row of SWE-Gym and its relatives, made a Trace.
+
+Shapes told apart by their fields:
+- SWE-Gym sampled and SFT rows, SWE-smith, SWE-Play: `messages` (a list, or JSON text of one), each a chat
+  message;
+- nebius SWE-rebench-openhands: `trajectory` of chat messages;
+- nebius SWE-agent: `trajectory` of {role: system | user | ai, text, system_prompt}.
+A row is the last prompt and its response, so the prompt of the message at k is the messages before it.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tracemill.harnesses.agents.registry import harness_for
+from tracemill.ingesters.common.benchmark_ids import (
+    base_instance,
+    outcome_of,
+    reported_outcome,
+    repository_of,
+)
+from tracemill.ingesters.common.chat_messages import PairedMessages, message_of
+from tracemill.ingesters.common.openai_messages import all_calls, specs_of
+from tracemill.ingesters.common.run_identity import said_digest
+from tracemill.records.families import family_of
+from tracemill.records.identity import make_trace_id
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.message import Message, ToolSpec
+from tracemill.records.trace import Context, Fidelity, Outcome, Step, Trace
+
+NO_MESSAGES = "row without messages or trajectory"
+NO_LIST = "messages are no list of messages"
+NO_ROLE = "messages have no role"
+NO_STEP = "row without a step"
+UNKNOWN_ROLE = "message of no known role"
+JUDGE = "a judge's verdict on a run, no run"
+
+_RUN_MODEL = re.compile(r"^(?P<model>.+?)_maxiter_\d+")
+_JUDGEMENT = re.compile(r"\s*<judgement>\s*(?:YES|NO)\s*</judgement>\s*")
+_SWE_AGENT_KEYS = frozenset({"agent", "message_type"})  # of its messages, in any table
+_MODEL_KEYS = ("model", "model_name", "model_name_or_path", "llm")
+_NESTED = ("metadata", "info", "llm_config", "model_config")
+_ID_KEYS = ("instance_id", "run_id", "trajectory_id", "traj_id", "model_name", "id")
+_HEAD = 8
+
+# A set whose rows name no model; its card does. Told by the columns no other set has.
+# https://huggingface.co/datasets/nebius/SWE-rebench-openhands-trajectories
+_REBENCH_COLUMNS = frozenset({"gen_tests_correct", "pred_passes_gen_tests"})
+_REBENCH_MODEL, _REBENCH_VERSION = "Qwen/Qwen3-Coder-480B-A35B-Instruct", "0.54.0"
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The raw messages of a row, the harness they come from, and whether they are what was sent."""
+
+    messages: list[Any]
+    harness: str
+    exact: bool
+
+
+def trace_of_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
+    """The trace of a row; None, and counted by reason in `report.skipped`, where it is of no known shape."""
+    if not isinstance(row, dict):
+        report.skipped["row is no object"] += 1
+        return None
+    raw = _raw_messages(row, report)
+    if raw is None:
+        return None
+    messages, cuts = _messages(raw, report)
+    is_rebench = row.keys() >= _REBENCH_COLUMNS
+    steps = _steps(cuts, model_of(row) or (_REBENCH_MODEL if is_rebench else None))
+    if not steps:
+        report.skipped[NO_STEP] += 1
+        return None
+    if all(_JUDGEMENT.fullmatch(messages[step.cut].content) for step in steps):
+        report.skipped[JUDGE] += 1
+        return None
+    tools = specs_of(decoded(row.get("tools")), all_calls(messages), harness_for(raw.harness))
+    fidelity = _fidelity(messages, tools, steps, raw.exact)
+    instance = _text(row.get("instance_id"))
+    return Trace(
+        trace_id=make_trace_id(
+            "swe_gym", *(_text(row.get(key)) or "" for key in _ID_KEYS), said_digest(messages)
+        ),
+        source="swe_gym",
+        dialect="swe_gym",
+        harness=raw.harness,
+        contexts=(Context(0, messages, steps, "start", tools, fidelity),),
+        harness_version=_REBENCH_VERSION if is_rebench else None,
+        repository=_text(row.get("repo")) or repository_of(instance),
+        instance_id=base_instance(instance),
+        outcome=_outcome(row),
+        origin=origin,
+    )
+
+
+def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _Rows | None:
+    """The messages of a row by its shape; None, and counted, where it has none."""
+    key = next((k for k in ("messages", "trajectory") if row.get(k) is not None), None)
+    if key is None:
+        report.skipped[NO_MESSAGES] += 1
+        return None
+    listed = decoded(row[key])
+    if not isinstance(listed, list) or not listed:
+        report.skipped[NO_LIST] += 1
+        return None
+    known = [m for m in listed[:_HEAD] if isinstance(m, dict)]
+    if not known or "role" not in known[0]:
+        report.skipped[NO_ROLE] += 1
+        return None
+    if any(_starts(m.get("content"), "<returncode>") for m in known):
+        return _Rows(listed, "mini_swe_agent", True)
+    if any(m.get("role") == "ai" for m in known):
+        return _Rows(listed, "swe_agent", False)
+    if "traj_id" in row or _SWE_AGENT_KEYS & known[0].keys():
+        return _Rows(listed, "swe_agent", "message_type" in known[0])
+    return _Rows(listed, "openhands", True)
+
+
+def _messages(raw: _Rows, report: IngestReport) -> tuple[tuple[Message, ...], list[int]]:
+    """The messages in order, and where those stand that the agent said: not those of a demonstration. One
+    of no known role is counted and left out."""
+    paired, cuts = PairedMessages(), list[int]()
+    roles = report.records
+    for place, item in enumerate(raw.messages):
+        message = message_of(item, f"call-{place}") if isinstance(item, dict) else None
+        if message is None:
+            report.skipped[UNKNOWN_ROLE] += 1
+            continue
+        roles[message.role] += 1
+        if message.role == "assistant" and not item.get("is_demo"):
+            cuts.append(len(paired.messages))
+        paired.add(message)
+    report.tool_errors += sum(message.is_error is True for message in paired.messages)
+    report.skipped += paired.dropped
+    report.flags += paired.loose
+    return tuple(paired.messages), cuts
+
+
+def _steps(cuts: Sequence[int], model: str | None) -> tuple[Step, ...]:
+    family = family_of(model)
+    return tuple(Step(index, cut, model, family) for index, cut in enumerate(cuts))
+
+
+def _fidelity(
+    messages: Sequence[Message], tools: tuple[ToolSpec, ...], steps: tuple[Step, ...], exact: bool
+) -> Fidelity:
+    asked = any(message.role == "user" for message in messages[: steps[0].cut])
+    return Fidelity(
+        system="recorded" if messages[0].role == "system" and messages[0].content else "absent",
+        tools="recorded" if any(tool.origin == "recorded" for tool in tools) else "absent",
+        context="lost" if not asked else "complete" if exact else "approximate",
+    )
+
+
+def model_of(row: Mapping[str, Any]) -> str | None:
+    """The model a row names: a column of its own, the start of the run id, or one in its metadata."""
+    named = next((text for key in _MODEL_KEYS if (text := _text(row.get(key)))), None)
+    if named:
+        return named
+    found = _RUN_MODEL.match(_text(row.get("run_id")) or "")
+    if found:
+        return found.group("model")
+    inner = (decoded(row.get(key)) for key in _NESTED)
+    return next((model for value in inner if isinstance(value, dict) and (model := model_of(value))), None)
+
+
+def _outcome(row: Mapping[str, Any]) -> Outcome:
+    """The verdict: `resolved`, `target` (nebius), or the report of the test run."""
+    for key in ("resolved", "target"):
+        outcome = outcome_of(row.get(key))
+        if outcome != "unknown":
+            return outcome
+    return reported_outcome(decoded(row.get("test_result")))
+
+
+def decoded(value: Any) -> Any:
+    """A value that some sets store as JSON text; None where the text is none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        pass
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _starts(value: Any, start: str) -> bool:
+    return isinstance(value, str) and value.startswith(start)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -1,0 +1,1 @@
+"""Token counts, and contexts cut to a length."""

@@ -1,0 +1,1 @@
+"""data-juicer recipes, and the process that runs them."""

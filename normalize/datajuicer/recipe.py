@@ -1,0 +1,162 @@
+"""A data-juicer recipe, read and checked as far as that goes without data-juicer."""
+
+import importlib.util
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tracemill.normalize.operators.operator_rows import ROW_FIELDS
+from tracemill.records.errors import NormalizeError
+from tracemill.records.identity import canonical_json, digest
+
+OPERATORS_VERSION = "n3"  # goes up whenever an operator of ours judges a row otherwise than before
+_KEY = 60
+_MOST_CHARACTERS = 200_000  # a recipe has some thousand, and reading YAML takes seconds a MB
+INSTALL = "run `pip install 'py-data-juicer>=1.6.1' aiohttp`"
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """The `process` list of a recipe: operators and their arguments, in order.
+
+    `labels` names each operator by name and field, `side_length_filter(chosen)`. `fingerprint` changes
+    with the operators, their arguments, their code and the version of data-juicer.
+    """
+
+    path: Path
+    process: tuple[tuple[str, Mapping[str, Any]], ...]
+    labels: tuple[str, ...]
+    custom_operators: tuple[Path, ...]
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        """File name and fingerprint: what a normalized pair says it passed."""
+        return f"{self.path.stem}-{self.fingerprint[:12]}"
+
+
+def default_recipe() -> Path:
+    """The recipe that ships with tracemill, in a checkout or installed."""
+    return Path(str(files("tracemill"))) / "configs" / "normalize" / "default.yaml"
+
+
+def check_available() -> None:
+    """Raises NormalizeError where data-juicer, or what it needs and does not declare, is missing.
+
+    Imports nothing and takes a few milliseconds, so that a run can call it before it spends money.
+    """
+    for module, package in (("data_juicer", "py-data-juicer"), ("aiohttp", "aiohttp")):
+        if not _importable(module):
+            raise NormalizeError(f"{package} is not installed", "what tracemill is installed with", INSTALL)
+    version = metadata.version("py-data-juicer")
+    if tuple(int(part) for part in version.split(".")[:2]) < (1, 6):
+        raise NormalizeError(f"py-data-juicer {version} is installed", "1.6.1 or later", INSTALL)
+
+
+def _importable(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # a module marked as missing
+        return False
+
+
+def load_recipe(path: Path | None = None) -> Recipe:
+    """The recipe in a YAML file, the default one where no path is given.
+
+    Raises NormalizeError for a file that cannot be read, that has no `process` list, or whose operators
+    name a field the rows do not have. Names and arguments of operators are checked by data-juicer.
+    """
+    path = path or default_recipe()
+    value = _read_yaml(path)
+    process = tuple(_operator(path, item) for item in value["process"])
+    custom = tuple((path.parent / item).resolve() for item in value.get("custom_operator_paths") or ())
+    for name, arguments in process:
+        _check_fields(path, name, arguments)
+    return Recipe(path, process, _labels(process), custom, _fingerprint(process, custom))
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    wanted = "a data-juicer recipe: a YAML mapping with a `process` list"
+    try:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(_MOST_CHARACTERS + 1)
+        if len(text) > _MOST_CHARACTERS:
+            raise NormalizeError(f"recipe {path} has more than {_MOST_CHARACTERS:,} characters", wanted)
+        value = yaml.load(text, _Loader)
+    except OSError as error:
+        raise NormalizeError(f"recipe {path} cannot be read ({error.strerror})", wanted) from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise NormalizeError(f"recipe {path} is no YAML{_where(error)}", wanted) from error
+    if not isinstance(value, dict) or not isinstance(value.get("process"), list) or not value["process"]:
+        raise NormalizeError(f"recipe {path} has no operators", wanted)
+    return value
+
+
+class _Loader(yaml.SafeLoader):
+    """Takes no key twice in one mapping, which YAML 1.2 (3.2.1.1) forbids: one of the two would hold and
+    nothing tell of the other."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[tuple[str, str]] = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if (key.tag, key.value) in seen:
+                said = f"the key {key.value[:_KEY]!r} a second time"
+                raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+            seen.add((key.tag, key.value))
+        return super().construct_mapping(node, deep)
+
+
+def _where(error: Exception) -> str:
+    """Line and trouble in parentheses, as far as the parser tells them."""
+    mark = getattr(error, "problem_mark", None)
+    said = getattr(error, "problem", None) or "nothing that can be read"
+    return f" (line {mark.line + 1}: {said})" if mark is not None else ""
+
+
+def _operator(path: Path, item: object) -> tuple[str, Mapping[str, Any]]:
+    if isinstance(item, str):
+        return item, {}
+    if isinstance(item, dict) and len(item) == 1:
+        [(name, arguments)] = item.items()
+        if isinstance(name, str) and isinstance(arguments, dict | None):
+            return name, arguments or {}
+    raise NormalizeError(f"recipe {path} has an entry that is no operator", "`- name: {argument: value}`")
+
+
+def _check_fields(path: Path, name: str, arguments: Mapping[str, Any]) -> None:
+    for key, value in arguments.items():
+        if not key.endswith(("_key", "_keys")):
+            continue
+        for field in value if isinstance(value, list) else [value]:
+            if field not in ROW_FIELDS:
+                raise NormalizeError(
+                    f"{name} in recipe {path} reads the field {field!r}", f"one of {', '.join(ROW_FIELDS)}"
+                )
+
+
+def _labels(process: tuple[tuple[str, Mapping[str, Any]], ...]) -> tuple[str, ...]:
+    labels: list[str] = []
+    for name, arguments in process:
+        fields = arguments.get("text_keys") or arguments.get("text_key") or arguments.get("field_key") or []
+        inner = ", ".join(fields if isinstance(fields, list) else [fields])
+        label = f"{name}({inner})" if inner else name
+        same = sum(1 for other in labels if other.split("#")[0] == label)
+        labels.append(f"{label}#{same + 1}" if same else label)
+    return tuple(labels)
+
+
+def _fingerprint(process: tuple[tuple[str, Mapping[str, Any]], ...], custom: tuple[Path, ...]) -> str:
+    try:
+        version = metadata.version("py-data-juicer")
+    except metadata.PackageNotFoundError:
+        version = "none"
+    code = [path.read_text(encoding="utf-8") for path in custom if path.is_file()]
+    listed = [[name, dict(arguments)] for name, arguments in process]
+    return digest(OPERATORS_VERSION, version, canonical_json(listed), *code)

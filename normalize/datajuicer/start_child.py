@@ -1,0 +1,101 @@
+"""The parent's side of the child process: its environment, its start, and what it says when it fails."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tracemill.records.errors import NormalizeError
+from tracemill.records.storage.atomic_files import last_words
+
+TIMEOUT_S = 3600.0
+_PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
+_OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "PIP_NO_INDEX": "1",  # data-juicer installs what it misses while running
+    "UV_OFFLINE": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "PYTHONUTF8": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """A file of rows, their number, and how many processes share them; None is one for each core."""
+
+    path: Path
+    count: int
+    processes: int | None = None
+
+
+def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeout_s: float) -> dict[str, Any]:
+    """Runs the worker over the rows, or only checks the recipe where there are none; gives its outcome.
+
+    `folder` takes the job, the outcome and what the process writes; `home` is its home and its caches.
+    Raises NormalizeError where it fails, dies or takes longer than `timeout_s`.
+    """
+    job = {
+        "recipe": str(recipe.resolve()),
+        "rows": str(rows.path) if rows else None,
+        "count": rows.count if rows else 0,
+        "processes": rows.processes if rows else None,
+        "outcome": str(folder / "outcome.json"),
+    }
+    (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    code = _run(folder, home, timeout_s)
+    outcome_file = folder / "outcome.json"
+    if not outcome_file.exists():
+        last = last_words(folder / "stderr.txt")
+        raise NormalizeError(f"the data-juicer process {_ending(code)}{last}", "an outcome", "run it again")
+    outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
+    if "failure" in outcome:
+        raise NormalizeError(outcome["failure"])
+    return outcome
+
+
+def _run(folder: Path, home: Path, timeout_s: float) -> int:
+    command = [sys.executable, "-P", "-m", "tracemill.normalize.datajuicer.worker", str(folder / "job.json")]
+    environment = _environment(home)
+    with (folder / "stderr.txt").open("wb") as stderr:
+        try:
+            return subprocess.run(
+                command,
+                cwd=folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=stderr,
+                timeout=timeout_s,
+                check=False,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            raise NormalizeError(f"the data-juicer process took longer than {timeout_s:g} s") from None
+
+
+def _environment(home: Path) -> dict[str, str]:
+    """What the child sees: no keys, no proxies, no home of the user's, no network."""
+    caches = {
+        "HOME": home,
+        "XDG_CACHE_HOME": home / ".cache",
+        "HF_HOME": home / ".cache" / "huggingface",
+        "DATA_JUICER_CACHE_HOME": home / ".cache" / "data_juicer",
+        "TMPDIR": home / "tmp",
+    }
+    for path in caches.values():
+        path.mkdir(parents=True, exist_ok=True)
+    passed = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    return {**passed, **_OFFLINE, **{k: str(v) for k, v in caches.items()}}
+
+
+def _ending(code: int) -> str:
+    if code < 0:
+        return f"was ended by {signal.Signals(-code).name}"
+    return f"ended with code {code} and no outcome"

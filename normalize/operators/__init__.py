@@ -1,0 +1,1 @@
+"""data-juicer operators for preference pairs."""

@@ -1,0 +1,109 @@
+"""Why a call failed, as far as the call itself is to blame.
+
+Read from what tools and shells write. A failing test, a compiler error or a search without a hit says
+something about the code and nothing about the call; such failures have no kind and make no pair.
+"""
+
+import re
+from enum import StrEnum
+
+from tracemill.harnesses.agents.registry import Harness, rule_for
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.records.message import ErrorKind, Message, ToolCall
+
+
+class Fault(StrEnum):
+    """What was wrong with a call."""
+
+    UNREAD = "the file had not been read"
+    TEXT_ABSENT = "the text to replace is not in the file once"
+    PATH = "the path does not exist"
+    DIRECTORY = "the path is a folder"
+    TOO_LARGE = "the file is too large to read at once"
+    ARGUMENTS = "the arguments are not valid"
+    COMMAND = "the command is not valid here"
+    PATTERN = "the pattern found nothing"
+    SYNTAX = "the edit would break the syntax"
+
+
+NOT_TO_BLAME: dict[str | None, str] = {
+    ErrorKind.USER_REJECTION: "rejected by the user",
+    ErrorKind.HOOK: "stopped by a hook",
+    ErrorKind.TIMEOUT: "timed out",
+    ErrorKind.API_ERROR: "failed at the model's API",
+}
+"""Failures that say nothing about the call, with the reason under which they are counted."""
+
+_TOOL_FAULTS = (
+    (Fault.UNREAD, r"has not been read yet"),
+    (Fault.SYNTAX, r"proposed edit has introduced new syntax error"),
+    (
+        Fault.TEXT_ABSENT,
+        r"String to replace not found|did not appear verbatim|Multiple occurrences of old_str",
+    ),
+    (Fault.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
+    (Fault.DIRECTORY, r"EISDIR|view_range` parameter is not allowed when `path` points to a directory"),
+    (Fault.TOO_LARGE, r"exceeds maximum allowed (?:tokens|size)"),
+    (
+        Fault.ARGUMENTS,
+        r"InputValidationError|Invalid `\w+`|Parameter `\w+` is required|is not an absolute path",
+    ),
+    (
+        Fault.PATH,
+        r"(?:File|Path|Directory) does not exist|The path \S+ does not exist|No such file or directory",
+    ),
+)
+_TOOL_PATTERNS = tuple((fault, re.compile(pattern)) for fault, pattern in _TOOL_FAULTS)
+
+_SHELL_MISTAKE = re.compile(
+    r"""^(?:[^\n]*:\ )?(?:
+        command\ not\ found | no\ such\ file\ or\ directory | not\ a\ directory | parse\ error\ near |
+        no\ matches\ found | syntax\ error\ near |
+        (?:illegal|invalid|unknown|unrecognized)\ (?:option|argument|flag) |
+        is\ a\ directory | cannot\ access | can't\ read | No\ version\ is\ set | unknown\ (?:sub)?command |
+        ambiguous\ argument | permission\ denied | pathspec\ .*\ did\ not\ match | Missing\ script |
+        The\ current\ branch\ \S+\ has\ no\ upstream
+    )""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_IS_FOLDER = re.compile(r": Is a directory\s*(?:$|\n\[)", re.MULTILINE)
+_NOTHING_FOUND = re.compile(r"\s*(?:No matches found|No files found|Exit code 1)\s*(?:$|\n\n?\[)")
+_SHORT = 600
+_HEADER = re.compile(r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit code \d+\n")
+_FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</output>\s*)?)?$", re.DOTALL)
+
+
+def fault_of(call: ToolCall, result: Message, operation: Operation, harness: Harness) -> Fault | None:
+    """What was wrong with a call that came back with this result; None where nothing can be said."""
+    rule = rule_for(harness, call.name)
+    text = _output_of(result.content[:4000])
+    failed = bool(result.is_error or result.error_kind)
+    if operation == Operation.SEARCH and _NOTHING_FOUND.match(_HEADER.sub("", text) or text):
+        return Fault.PATTERN
+    if rule is not None and rule.reading == "shell":
+        return _shell_fault(_HEADER.sub("", text), failed, operation)
+    if not failed:
+        return None
+    return next((fault for fault, pattern in _TOOL_PATTERNS if pattern.search(text)), None)
+
+
+def _output_of(text: str) -> str:
+    """A result as shells and tools write it, without the frame of mini-swe-agent around it."""
+    found = _FRAME.match(text)
+    if found is None:
+        return text
+    code, output = found.group(1), found.group(2) or ""
+    return output if code == "0" else f"Exit code {code}\n{output}"
+
+
+def _shell_fault(text: str, failed: bool, operation: Operation) -> Fault | None:
+    """A mistake in a command line. One that was not flagged counts where the output is little else."""
+    if not failed and len(text) > _SHORT:
+        return None
+    lines = text.strip().splitlines()
+    head = "\n".join(lines[:3] if failed else lines[:1])
+    if not _SHELL_MISTAKE.search(head):
+        return None
+    if operation == Operation.READ and _IS_FOLDER.search(text):
+        return Fault.DIRECTORY
+    return Fault.COMMAND

@@ -1,0 +1,1 @@
+"""Rules, lists, known values and placeholders."""

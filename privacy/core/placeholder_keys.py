@@ -1,0 +1,113 @@
+"""What stands where something private stood: `<GITHUB_TOKEN_3f2ac91d>`, `user_3f2ac91d`.
+
+The eight hex digits are a keyed hash of the value and of the trace it stands in: the same value gives
+the same placeholder throughout a trace, whatever comes first, and another one in another trace. Under
+a secret key they neither reveal a value nor let a guess be confirmed; a pair of values shares them
+once in four thousand million.
+"""
+
+import hashlib
+import os
+import re
+from functools import lru_cache
+from pathlib import Path
+
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.placeholders import HEX, IN_ANGLES, KIND
+
+KEY_BYTES = 32
+_GLUED = re.compile(rf"(?<=[A-Za-z0-9])(?=<{KIND}{HEX}>)|(?<=>)(?<=[0-9a-f]{{4}}>)(?=[A-Za-z0-9<])")
+_NO_IDENTIFIER = re.compile(r"[^A-Za-z0-9_-]")
+# The spellings of a placeholder, each with a literal it holds.
+_SPELLINGS = (
+    ("<", re.compile(rf"<{KIND}{HEX}>")),
+    ("REDACTED_", re.compile(rf"REDACTED_(?<![A-Za-z0-9]REDACTED_){KIND}{HEX}(?![A-Za-z0-9])")),
+    ("user_", re.compile(rf"user_(?<![A-Za-z0-9]user_){HEX}(?![A-Za-z0-9])")),
+)
+_DIGITS = re.compile(rf"_(?:\d{{1,9}}_)?{HEX}(?=>?$)")
+
+
+def placeholders_in(text: str) -> list[tuple[int, int]]:
+    """Where placeholders stand in a text; what stands there is never redacted again."""
+    return [
+        match.span() for literal, pattern in _SPELLINGS if literal in text for match in pattern.finditer(text)
+    ]
+
+
+def without_digits(text: str) -> str:
+    """The text with what is particular to a trace left out of its placeholders: `<EMAIL>`, `user`."""
+    for literal, pattern in _SPELLINGS:
+        if literal in text:
+            text = pattern.sub(lambda found: _DIGITS.sub("", found[0]), text)
+    return text
+
+
+def keyed_digest(key: bytes, *parts: str) -> str:
+    """32 hex digits for some texts together; without the key they can be neither computed nor confirmed."""
+    state = hashlib.blake2b(key=key[:64], digest_size=16)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        state.update(len(data).to_bytes(8, "big") + data)
+    return state.hexdigest()
+
+
+def keyed_hash(key: bytes, scope: str, value: str) -> str:
+    """Eight hex digits for a value inside a scope (a trace id); needs the key to be computed."""
+    data = value.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, key=_key_of(key, scope), digest_size=4).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _key_of(key: bytes, scope: str) -> bytes:
+    return hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=32).digest()
+
+
+def user_placeholder(key: bytes, scope: str, name: str) -> str:
+    """The stand-in of a user name; a plain word, so that paths and identifiers stay readable."""
+    return f"user_{keyed_hash(key, scope, name.casefold())}"
+
+
+def placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
+    """`<KIND_3f2ac91d>`, or with `bare` an identifier, `REDACTED_KIND_3f2ac91d`, for code outside strings."""
+    return f"REDACTED_{kind}_{digits}" if bare else f"<{kind}_{digits}>"
+
+
+def as_identifier(text: str, digits: str, longest: int) -> str:
+    """A redacted name as letters, digits, `_` and `-`, placeholders kept; `REDACTED_NAME_<digits>` where
+    that takes more than `longest` characters."""
+    name = IN_ANGLES.sub(r"REDACTED_\1", _GLUED.sub("_", text))
+    name = _NO_IDENTIFIER.sub("_", name)
+    return name if 0 < len(name) <= longest else placeholder("NAME", digits, bare=True)
+
+
+def workspace_key(path: Path) -> bytes:
+    """The key kept in the file at `path`; made there, readable by its owner alone, on first use.
+
+    Raises WorkspaceError where the file cannot be read or written, or holds no key.
+    """
+    try:
+        if not path.exists():
+            _create_key(path)
+        key = bytes.fromhex(path.read_text("ascii").strip())
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(
+            f"the redaction key {path} cannot be used ({type(error).__name__})",
+            f"a readable file of {2 * KEY_BYTES} hex digits",
+            "restore it, or remove it to start anew (placeholders then change)",
+        ) from None
+    if len(key) < KEY_BYTES:
+        raise WorkspaceError(f"the redaction key {path} is too short", f"{2 * KEY_BYTES} hex digits")
+    return key
+
+
+def _create_key(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.touch(mode=0o600)
+    draft.write_text(os.urandom(KEY_BYTES).hex(), "ascii")
+    try:
+        path.hardlink_to(draft)  # the first of several processes wins
+    except FileExistsError:
+        pass
+    finally:
+        draft.unlink()

@@ -1,0 +1,118 @@
+"""Names that say a value is secret, and whether a value under such a name is."""
+
+from functools import lru_cache
+
+from tracemill.privacy.core.entropy import (
+    has_all_kinds,
+    is_base64_login,
+    is_noise,
+    is_password,
+    is_plain_password,
+    is_stand_in,
+    is_token,
+)
+from tracemill.privacy.core.rule import compiled
+
+_PASSWORD_NAME = compiled(
+    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd)|psk)(?![a-z])|_pass$|pwd$|"
+    r"(?-i:[a-z]P(?:ass|wd)$)"
+)
+KEY_ADJECTIVES = (
+    "api|access|private|signing|encryption|decryption|validation|auth|account|master|license|licence|service|"
+    "client|storage|admin|root|session|webhook|jwt|hmac|app|application|deploy|consumer|secret|subscription|"
+    "shared|machine|product|activation|integration|ingest|ingestion|write|functions?|recaptcha"
+)
+"""What makes the word `key` behind it a secret's name."""
+_TOKEN_NAME = compiled(
+    rf"(?i)secret|token|credential|(?:{KEY_ADJECTIVES})[_\-.]?key|apikey|"
+    r"authorization|(?<![a-z])auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
+)
+_OTHER_NAME = compiled(
+    r"(?i)public|(?:cache|idempotency|partition|sort|sorting|primary|foreign|lookup|dedup\w*|group|object|index|row|"
+    r"s3|translation|locale|i18n|host|known|ssh|range|shard|routing)[_-]?keys?$|(?:hash|count|type|name|length|len|size|limit|id|ids|url|uri|path|file|dir|expires?|expiry|ttl|"
+    r"field|label|regex|pattern|prefix|suffix|policy|index|idx|usage|kind|format|endpoint|header|version|"
+    r"tokens|encryption|algorithm|hasher|method|mode|class|error|message|text|prompt|hint|help|title|budget)$"
+)
+_NO_NAME = compiled(r"[\"\\\n]|::")
+# Names under which a word or a number is a secret too.
+_SETS = compiled(
+    r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
+)
+KEY_ADJECTIVE = compiled(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
+"""The same before the word, apart from it."""
+_SEALED_NAME = compiled(r"(?i)licen[sc]e|product|serial|activation")
+_SERIAL = compiled(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
+_HYPHENATED = compiled(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
+
+
+def is_secret_name(name: str) -> bool:
+    """The name of a variable, key or flag that says its value is secret."""
+    return bool(_kind_of(name))
+
+
+def may_be_secret(name: str) -> bool:
+    """Some value is secret under this name."""
+    return bool(_kind_of(name.lstrip("-"))) or name.lower().endswith("auth")
+
+
+@lru_cache(maxsize=4096)
+def secret_kind(name: str, value: str, plain: bool = False) -> str | None:
+    """PASSWORD or SECRET where a value under this name is one; None where it is ordinary text. `plain`:
+    the whole value is set here, so that it may also be a word, a number or a phrase."""
+    kind = _kind_of(name)
+    whole = plain and (kind == "PASSWORD" or value.isdigit()) and bool(_SETS.search(name))
+    if kind and whole and is_plain_password(value) and not _same_word(name, value):
+        return kind
+    if kind == "PASSWORD" and is_password(value):
+        return kind
+    if kind and plain and _is_set_whole(name, value):
+        return kind
+    if kind and _SEALED_NAME.search(name) and _SERIAL.fullmatch(value):
+        return kind
+    if kind and is_token(value):
+        return kind
+    if name.lower().endswith("auth") and len(value) >= 12 and not value.islower() and is_base64_login(value):
+        return "BASIC_AUTH"
+    return None
+
+
+def _is_set_whole(name: str, value: str) -> bool:
+    """All that is set under a secret's name: what somebody made up as a key, or what a machine drew from
+    letters, digits and any symbols."""
+    if _SETS.search(name) and len(value) >= 10 and is_password(value) and has_all_kinds(value):
+        return True
+    if name.isupper() and _SETS.search(name) and _HYPHENATED.fullmatch(value):
+        return not is_stand_in(value) and not _same_word(name, value)
+    return is_noise(value)
+
+
+@lru_cache(maxsize=8192)
+def _kind_of(name: str) -> str | None:
+    if _OTHER_NAME.search(name) or _NO_NAME.search(name):
+        return None
+    if _PASSWORD_NAME.search(name):
+        return "PASSWORD"
+    return "SECRET" if _TOKEN_NAME.search(name) else None
+
+
+def _same_word(name: str, value: str) -> bool:
+    return _letters(value) in _letters(name) or _letters(name) in _letters(value)
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.lower() if c.isalnum())
+
+
+# A name in JSON that says secret, to its end, and what such a name calls: the value of its key, the one it
+# announces (`"name": "password", "value": ...`), the one behind a flag.
+_REST = r"[^\"\\\n]"
+_SECRET_KEY = (
+    rf"(?:(?:pass|pwd|psk|kennwort|secret|credential|authorization|connection[_-]?string|[a-z_.-]key){_REST}*|"
+    rf"token(?:{_REST}{{2,}}|[^s\"\\\n])?|auth|_pat)\""
+)
+KEY_PROBES = (
+    rf"(?i){_SECRET_KEY}\s*:\s*[\"\[0-9]",
+    rf"\"(?:[nN]ame|[kK]ey)\"\s*:\s*\"{_REST}*(?i:{_SECRET_KEY})",
+    rf"(?i)\"--{_REST}*{_SECRET_KEY}",
+)
+"""What JSON holds where a string of it can be called a secret by its surroundings."""

@@ -1,0 +1,40 @@
+"""Which variables of an environment hold a secret, by their names."""
+
+import re
+from urllib.parse import unquote, urlsplit
+
+from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
+from tracemill.privacy.core.rule import compiled
+from tracemill.privacy.core.secret_names import is_secret_name
+
+_SECRET = compiled(
+    r"(?i)KEY|TOKEN|SECRET|PASSW|PASSPHRASE|PWD|CREDENTIAL|AUTH(?!OR)|_PAT$|_DSN$|KENNWORT|PAROLE?(?![A-Z])|"
+    r"GEHEIM|MOT_?DE_?PASSE|MDP$|CONTRASE|SENHA|SEGREDO|WEBHOOK|MNEMONIC|PEPPER|HMAC|JWT|BEARER|COOKIE|"
+    r"KUBECONFIG|(?:^|_)(?:HOOK|SEED|SALT|CREDS?|PW|SK|SESSION|PIN|CLAVE)(?:_|\d|$)"
+)
+_ORDINARY = compiled(
+    r"(?i)_(?:FILE|PATH|DIR|SOCK|HOST|PORT|ID|NAME|TYPE|TTL|TIMEOUT)$|^PWD$|^OLDPWD$|KEYBOARD|"
+    r"^(?:XDG|DBUS|GNOME|KDE|TERM)_|^(?:DESKTOP_SESSION|SESSION_MANAGER|SESSIONNAME)|(?<!HOOK)_URL$"
+)
+_PLACE = re.compile(r"(?:~?/|[A-Za-z]:\\|\./)[\w./\\ -]*$")
+_NUMBERED = compiled(r"(?i)PASSW|PWD|(?:^|_)(?:PIN|PW)(?:_|\d|$)|SECRET|KENNWORT|SENHA|CLAVE|CONTRASE")
+
+
+def is_secret_variable(name: str, value: str) -> bool:
+    """The variable's name says secret (also in German, French, Spanish, Portuguese and Italian), and its
+    value can be one: 8 characters or more, no path, no word of configuration, a number under a PIN's or
+    password's name alone."""
+    name = name.replace("-", "_")
+    if not (_SECRET.search(name) or is_secret_name(name)) or _ORDINARY.search(name):
+        return False
+    if len(value) < MIN_SECRET or _PLACE.match(value):
+        return False
+    return not is_ordinary(value) or (value.isdigit() and bool(_NUMBERED.search(name)))
+
+
+def url_password(value: str) -> str:
+    """The password inside an address, "" where there is none."""
+    try:
+        return unquote(urlsplit(value).password or "")
+    except ValueError:
+        return ""

@@ -1,0 +1,1 @@
+"""Personal data: names, addresses, accounts, numbers."""

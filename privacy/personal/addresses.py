@@ -1,0 +1,53 @@
+# ruff: noqa: E501 (patterns)
+"""Addresses written in other ways: `name [at] host [dot] de`, machine names made of an IP, bare hardware addresses."""
+
+from collections.abc import Iterator
+
+from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
+from tracemill.privacy.personal.emails_and_ips import is_hardware, is_person
+
+_AT_SAID = compiled(
+    r"(?P<local>(?<![\w.+-])[A-Za-z0-9][\w.+-]{1,63})[ ]?[\[(<{][ ]?(?:at|AT|\xe4t)[ ]?[\])>}][ ]?"
+    r"(?P<host>[A-Za-z0-9-]{2,63}(?:[ ]?(?:[\[(<{][ ]?(?:dot|DOT|punkt)[ ]?[\])>}]|\.)[ ]?[A-Za-z0-9-]{2,63}){0,3}?"
+    r"[ ]?(?:[\[(<{][ ]?(?:dot|DOT|punkt)[ ]?[\])>}]|\.)[ ]?(?P<tld>[A-Za-z]{2,18}))(?![\w-])"
+)
+_DASHED = compiled(
+    r"(?i)(?<![\w-])(?:(?:ec2|ip|host|static|dyn(?:amic)?|pool|client|cpe|dsl|node|vps|server)[-.])?"
+    r"(?P<v>\d{1,3}(?:-\d{1,3}){3})(?=\.[a-z][\w-]*\.[a-z])|(?<![\w-])(?:ec2|ip)-(?P<w>\d{1,3}(?:-\d{1,3}){3})(?![\w-])"
+)
+_BARE_MAC = compiled(
+    r"(?i)(?<!\w)(?:ether|hwaddr|mac(?:[ _-]?addr(?:ess)?)?)[\"']?[ \t:=]{1,4}[\"']?(?P<v>[0-9a-f]{12})(?![0-9a-z])"
+)
+
+
+def find_said_emails(view: View) -> Iterator[Span]:
+    """Addresses with words for their signs: `name [at] host [dot] de`."""
+    for match in _AT_SAID.finditer(view.text):
+        if is_person(match["local"], match):
+            yield Span(*match.span(), "EMAIL")
+
+
+def find_named_addresses(view: View) -> Iterator[Span]:
+    """The address in a machine's name that a provider made of it, as in `ec2-` and `ip-` names."""
+    for match in _DASHED.finditer(view.text):
+        group = "v" if match["v"] else "w"
+        numbers = [int(octet) for octet in match[group].split("-")]
+        if max(numbers) < 256 and numbers[0] not in (0, 127) and len(set(numbers)) > 1:
+            yield Span(*match.span(group), "IP")
+
+
+def find_bare_macs(view: View) -> Iterator[Span]:
+    """Hardware addresses without joints, behind a word that says what they are."""
+    for match in _BARE_MAC.finditer(view.text):
+        if is_hardware(match["v"]):
+            yield Span(*match.span("v"), "MAC")
+
+
+DETECTORS: tuple[Detector, ...] = (
+    on(find_said_emails, r"[\w.+-] ?[\[(<{] ?(?:at|AT|\xe4t) ?[\])>}] ?[A-Za-z0-9]"),
+    on(
+        find_named_addresses,
+        r"\d-\d{1,3}-\d{1,3}-\d{1,3}\.[A-Za-z][\w-]*\.[A-Za-z]|(?i:ec2|ip)-\d{1,3}-\d{1,3}-\d{1,3}-\d",
+    ),
+    on(find_bare_macs, r"(?i)(?:ether|hwaddr|mac|addr(?:ess)?)[\"']?[ \t:=]+[\"']?[0-9a-f]{12}"),
+)

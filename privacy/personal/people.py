@@ -1,0 +1,141 @@
+# ruff: noqa: E501 (patterns)
+"""Names of people and machines in the lines of systems: `sudo`, `ls -l`, logs, commits, remote commands."""
+
+import re
+from collections.abc import Iterator
+
+from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
+from tracemill.privacy.core.word_lists import COMMON_WORDS, MACHINE_WORDS, NO_PERSONS, SHARED_NAMES
+
+_USER = r"(?P<v>[A-Za-z_][\w.-]{2,31})"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_PROBE_USER = r"[A-Za-z_][\w.-]{2}"
+_MODE = r"[dlcbps-](?:[r-][w-][xsStT-]){3}[@+.]?[ \t]+\d+[ \t]+"
+# How a mode ends, one literal a probe, for which the prefilter is fast.
+_MODE_ENDS = ("rwx", "rw-", "r-x", "r--", "-wx", "-w-", "--x", "---", "[r-][w-][sStT]")
+_NOT_ROOT = r"(?:[A-Za-qt-z_]|r[^o]|ro[^o]|roo[^t]|s[^t]|st[^a])"
+# A line that names an account, and what in it tells the line.
+_ACCOUNTS = (
+    (rf"\[sudo\] \w[\w ]{{2,24}} (?:for|f\xfcr|de|di|per|voor) {_USER}(?=:)", r"\[sudo\] "),
+    (rf"sudo(?:\[\d+\])?: {{1,8}}{_USER} : (?:TTY|PWD|\d|command|user NOT|a password)", rf"sudo(?:\[\d+\])?: +{_PROBE_USER}[\w.-]* : "),
+    (rf"(?:Accepted|Failed) (?:publickey|password|keyboard-interactive\S*|none) for (?:invalid user )?{_USER} from", r"(?:Accepted|Failed) \S+ for "),
+    (rf"(?:session (?:opened|closed) for user|Invalid user(?= \S{{1,40}} from )|[Nn]ew session \S{{1,8}} of user|user unknown:|Disconnected from(?: authenticating| invalid)? user|authentication failure\b[^\n]{{0,120}}\suser=) ?{_USER}", r"session (?:opened|closed) for user|Invalid user |ew session \S{1,8} of user|user unknown:|Disconnected from(?: authenticating| invalid)? user|authentication failure"),
+    (rf"CROND?(?:\[\d+\])?: \({_USER}\) CMD|\({_USER.replace('<v>', '<w>')}\) CMD \(", r"\) CMD|CRON"),
+    (rf"{_MODE}[\w.-]{{1,32}}[ \t]+{_USER}[ \t]+\d+[ \t]", *(rf"{end}[@+.]?[ \t]+\d+[ \t]+[\w.-]+[ \t]+{_NOT_ROOT}" for end in _MODE_ENDS)),
+    (rf"/tmp/(?:pytest-of|claude|tmux|runtime|ssh|vscode|jetbrains|hsperfdata)[-_]{_USER}(?=[/\s\"'`:)]|$)", r"/tmp/(?:pytest-of|claude|tmux|runtime|ssh|vscode|jetbrains|hsperfdata)[-_][A-Za-z_]"),
+    (rf"(?i)Documents and Settings\\{{1,4}}{_USER}(?=[\\\s\"'])", r"(?i)Documents and Settings\\"),
+    (rf"(?i)OneDrive - [\w .-]{{2,40}}?[/\\]{{1,2}}{_USER}(?=[/\\])", r"(?i)OneDrive - "),
+    (rf"(?<![\w.-])/(?:(?:afs|nfs|net|mnt|export|data|cluster|scratch|work|u|fs\d?)/(?:[\w.-]+/)?)?(?:homes|user_homes|scratch/users|home\d|people|staff|students)/{_USER}(?=[/\s\"'`:]|$)", rf"/(?:homes|user_homes|scratch/users|home\d|people|staff|students)/{_PROBE_USER}"),
+    (rf"(?:hdfs|s3a?|gs|abfss?)://[\w.:@-]{{0,80}}/(?:user|users|home)/{_USER}(?=[/\s\"'`]|$)", r"(?:hdfs|s3a?|gs|abfss?)://[\w.:@-]*/(?:user|users|home)/"),
+    (rf"/Volumes/[\w .-]{{1,40}}/Users/{_USER}", r"/Volumes/[\w .-]+/Users/"),
+    (rf"(?m:^)[ \t]{{0,8}}Host(?:Name)? [^\n]{{1,80}}\n(?:[ \t]{{1,8}}(?!User )\w+ [^\n]{{1,200}}\n){{0,6}}[ \t]{{0,8}}User[ \t]{{1,4}}{_USER}(?=\s|$)", r"Host(?:Name)? [^\n]+\n(?:[^\n]*\n){0,6}\s*User[ \t]+[A-Za-z_]"),
+    (rf"(?<![^\n])[ \t]{{0,8}}User[ \t]{{1,4}}{_USER}(?=\n[ \t]*(?:Host|Port|Identity|Proxy|Forward)|(?![\s\S]))", rf"User[ \t]+{_PROBE_USER}[\w.-]*(?:\n[ \t]*(?:Host|Port|Identity|Proxy|Forward)|$)"),
+    (rf"(?<![\w\\/%:.-])(?!(?:HKEY_\w+|HKLM|HKCU|HKCR|NT|BUILTIN|IIS|SYSTEM|PHP|APP|WINDOWS|PROGRA~1)\\)[A-Z][A-Z0-9-]{{2,14}}\\{{1,2}}(?![A-Z_nrtbfvux0-9]){_USER}(?![\w\\(:;])", r"[A-Z][A-Z0-9-]{2,}\\{1,2}[ac-egh-mo-qswyz][\w.-]{2}"),
+    (rf"(?<![\w.-])(?:user|username|usr|owner|uname|login|actor|created_by|assignee|acct)={_USER}(?=[ \t]+\w+=)", rf"(?:user|username|usr|owner|uname|login|actor|created_by|assignee|acct)={_PROBE_USER}[\w.-]*[ \t]+\w+="),
+    (r"\"(?:username|user_?[nN]ame|login|userLogin|ownerLogin|samAccountName)\"\s?:\s?\"(?P<v>[A-Za-z_][\w.-]{3,31})\"", rf"\"(?:username|user_?[nN]ame|login|userLogin|ownerLogin|samAccountName)\"\s?:\s?\"{_PROBE_USER}"),
+    (rf"\((?:cron|CRON)\) {_USER}(?=[\s.,]|$)", r"\((?:cron|CRON)\) "),
+    (rf"(?<![^\n]){_USER} {{1,16}}\d{{1,7}} +\d{{1,3}}\.\d +\d{{1,3}}\.\d +\d+ +\d+ +(?:\?\?|\?|pts/\d+|tty\w*|s\d{{3}}) +[RSDTZIWU][sl+<NL]{{0,4}} ", r"\d +\d+\.\d +\d+\.\d +\d+ +\d+ +(?:\?|pts|tty|s\d)"),
+    (rf"(?<![^\n]){_USER} {{1,16}}(?:pts/\d+|ttys?\d+|console|:\d) +(?:\S+ +)?(?:\d{{4}}-\d\d-\d\d|[A-Z][a-z]{{2}} +\d{{1,2}}) +\d\d:\d\d", r"(?:pts/\d+|ttys?\d+|console|:\d) +(?:\S+ +)?(?:\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d{1,2}) +\d\d:\d\d"),
+)  # fmt: skip
+_PERSON = r"(?P<v>[^\W\d_][\w.'-]{1,30}(?: [^\W\d_][\w.'-]{0,30}){0,3})"
+_TRAILERS = "Author|Commit|Committer|Tagger|AuthorName|Signed-off-by|Co-authored-by|Co-Authored-By|Reviewed-by|Acked-by|Tested-by|Reported-by|Suggested-by|Helped-by|Maintainer|Packager|From|To|Cc"
+# A host that is not GitHub's for addresses of nobody.
+_REPLIED_TO = r"(?:[^u]|u[^s]|us[^e]|use[^r]|user[^s]|users[^.]|users\.[^n])"
+# What stands before a trailer is looked at behind it, so that the search is for first letters.
+_TRAILER_LINE = "|".join(rf"{trailer}(?<!\w{trailer}): " for trailer in _TRAILERS.split("|"))
+_PERSONS = (
+    (rf"(?:{_TRAILER_LINE}) {{0,4}}{_PERSON} <(?P<w>[^\s<>@]{{1,64}}@[^\s<>]{{3,80}})>", rf"(?:{_TRAILERS}): +[^\n<]+ <[^\s<>@]+@{_REPLIED_TO}"),
+    (rf"(?<!\w)\^?[0-9a-f]{{7,40}} (?:[\w./-]{{1,80}} {{1,4}})?\({_PERSON} {{1,30}}\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{{4}} {{1,8}}\d{{1,6}}\) ", r"\d:\d\d:\d\d [+-]\d{4} +\d+\) "),
+    (rf"(?:(?i:user\.name)(?:=\\*[\"']?|[ \t]{{1,4}}\\*[\"'])|git config [^\n]{{0,40}}user\.name ){_PERSON}(?=\\*[\"']|[\n;&|]|$)", r"(?i)user\.name(?:=|[ \t]+)\\*[\"']?[^\s=]"),
+    (rf"(?<![^\n])\[user\]\n(?:[ \t]+(?!name)\w+[^\n]*\n){{0,4}}[ \t]+name = {_PERSON}(?=\n|$)", r"\[user\]\n[^\[]*name = "),
+    (rf"(?:GIT_(?:AUTHOR|COMMITTER)_NAME)=\\*[\"']?{_PERSON}(?=\\*[\"']|[\n;&|]|$)", r"GIT_(?:AUTHOR|COMMITTER)_NAME="),
+    (r"(?i:\b(?:my name is|mein name ist|ich hei(?:\xdf|ss)e|je m'appelle|me llamo|mi chiamo|regards,|gr\xfc\xdfe,|gru\xdf,|cheers,))\s{1,4}(?P<v>[A-Z\xc0-\xde][\w.'-]{1,30}(?: [A-Z\xc0-\xde][\w.'-]{1,30}){0,2})(?!\w)", r"(?i)(?:my name is|mein name ist|ich hei(?:\xdf|ss)e|je m'appelle|me llamo|mi chiamo|regards,|gr\xfc\xdfe,|gru\xdf,|cheers,)\s"),
+    (r"(?:\b[Hh]i|[Hh]ello|[Hh]allo|[Hh]ey)?[,!.]? ?(?:(?<![\w'])I'm|(?<!\w)I am|(?<!\w)[Ii]ch bin) (?P<v>\w{2,30} [A-Z\xc0-\xde][\w'-]{1,30})(?=[,.!]| (?:and|from|at|und|von|here|working))", r"(?:I'm|I am|[Ii]ch bin) [^\s]+ [A-Z\xc0-\xde]"),
+    (r"(?<![^\n:])[\w.-]{1,40}:x:\d{1,6}:\d{1,6}:(?P<v>[^\W\d_][^:,\n]{2,60} [^:,\n]{2,60})[,:]", r":x:\d{4}:\d+:[^:,\n]+ "),
+)  # fmt: skip
+_HOSTS = (
+    (rf"(?<![\w]){_MONTH} {{1,2}}\d{{1,2}} \d\d:\d\d:\d\d (?P<v>[A-Za-z][\w-]{{2,62}}(?:\.[\w-]+)*) [\w./()@-]{{2,48}}(?:\[\d+\])?:", rf"{_MONTH} +\d+ \d\d:\d\d:\d\d [A-Za-z][\w.-]+ [\w./()@-]+(?:\[\d+\])?:"),
+    (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]*[+-]\d\d:\d\d (?P<v>[A-Za-z][\w-]{2,62}(?:\.[\w-]+)*) [\w./()@-]{2,48}\[\d+\]:", r"T\d\d:\d\d:\d\d[\d.]*[+-]\d\d:\d\d [A-Za-z][\w.-]+ [\w./()@-]+\[\d+\]:"),
+    (r"(?:(?<=[$#%>&;|] )|(?<![\s\S]))hostname(?: -[fs])?\n(?P<v>[A-Za-z][\w.-]{2,62})(?=[\n\"'`\\]|$)", r"hostname(?: -[fs])?\n[A-Za-z]"),
+    (r"(?<![\w./-])(?P<v>[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*-?(?i:macbook|imac|mbp|macmini|mac-mini|laptop|desktop|thinkpad|workstation|pc)(?:-[A-Za-z0-9]+)*)(?=(?:\.(?:local|lan|home|fritz\.box))\b)", r"(?i)(?:macbook|imac|mbp|macmini|mac-mini|laptop|desktop|thinkpad|workstation|pc)[\w-]*\.(?:local|lan|home|fritz)"),
+    (r"(?<![\w./-])(?P<v>(?=[A-Za-z0-9-]*[A-Z])[A-Za-z0-9]+(?:-[A-Za-z0-9]+){1,6})(?=\.local(?![\w.-]))", r"-[A-Za-z0-9]+\.local"),
+    (r"(?:(?<![\s\S])|(?<=[\n;&|])|(?<=[$#>`] )|(?<=&& ))(?:ssh|mosh)(?: -(?:[46AaCfGgKkMNnqsTtVvXxYy]+|[bcDEeFIiJLlmOopQRSWw] ?\S+))* (?P<v>(?=[\w.-]*[-\d])(?!\d+(?:\.\d+){3})[A-Za-z][\w-]{2,62}(?:\.[\w-]+)*)(?=[\s\"'`;|&]|$)", r"(?:ssh|mosh) (?:-\S+ +(?:\S+ +)?)*[A-Za-z][\w.-]*[-\d]"),
+    (r"(?i)://(?:[^\s/@\"'<>]{1,64}@)?(?P<v>(?!metadata\.|host\.docker)[a-z0-9][\w-]{0,62}(?:\.[\w-]{1,63}){0,3}\.(?:intra|intranet|internal|corp|lan|priv|int)(?:\.[a-z][\w-]{1,63}){1,3})(?=[:/\s\"'`)]|$)", r"(?i)://[^\s/\"'<>]*\.(?:intra|intranet|internal|corp|lan|priv|int)\.[a-z]"),
+    (r"(?<![\w.-])(?P<v>(?:DESKTOP|LAPTOP|WIN|PC)-(?=[A-Z0-9]*\d)[A-Z0-9]{6,11})(?![\w-])", r"(?:DESKTOP|LAPTOP|WIN|PC)-[A-Z0-9]{6}"),
+)  # fmt: skip
+
+
+_NOBODY = COMMON_WORDS | SHARED_NAMES | NO_PERSONS
+_NOWHERE = COMMON_WORDS | MACHINE_WORDS | SHARED_NAMES
+_NUMBER = compiled(r"[\d.]+|[0-9a-f]{12}")
+
+
+def _finding(kind: str, nobody: frozenset[str], pattern: str, *probes: str) -> Detector:
+    searched = re.compile(pattern) if kind == "PERSON" else compiled(pattern)  # persons have any alphabet
+
+    def find(view: View) -> Iterator[Span]:
+        for match in searched.finditer(view.text):
+            yield from _spans(match, kind, nobody)
+
+    return on(find, *probes)
+
+
+def _spans(match: re.Match[str], kind: str, nobody: frozenset[str]) -> Iterator[Span]:
+    names = match.groupdict()
+    for group, value in names.items():
+        if not value or (group == "w" and kind == "PERSON"):
+            continue
+        if value.lower() in nobody or _NUMBER.fullmatch(value):
+            continue
+        if kind == "PERSON" and (_is_nobody(value, nobody) or "noreply" in (names.get("w") or "")):
+            continue
+        start, end = match.span(group)
+        yield Span(start, end, kind)
+        if kind == "PERSON" and names.get("w"):
+            yield Span(*match.span("w"), "EMAIL")
+
+
+def _is_nobody(name: str, nobody: frozenset[str]) -> bool:
+    words = name.lower().split(" ")
+    return any(word in NO_PERSONS for word in words) or all(word in nobody for word in words)
+
+
+# Lines that only the account of somebody who works there gets into.
+_SURE = 3
+_TELLING = (
+    *(compiled(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
+    compiled(
+        rf"(?:\buid=\d{{3,7}}\(|(?<![A-Z_])(?:USER|LOGNAME)=|(?<![^\n])(?:[^\n]{{0,80}}[$#%>] )?whoami\n){_USER}(?=[)\s\"';]|$)"
+    ),
+)
+
+
+_PROCESS = compiled(
+    r"(?<![^\n])(?P<v>[a-z_][\w.-]{2,31})\+? {1,12}\d{1,7} {1,4}\d{1,3}\.\d {1,4}\d{1,3}\.\d {1,4}\d+ +\d+ +[?\w/]+ +[A-Za-z]"
+)
+_PROCESSES = compiled(r"PID +%CPU")
+
+
+def find_owners(view: View) -> Iterator[Span]:
+    """Owners of processes in a table of them, which its header begins."""
+    if header := _PROCESSES.search(view.text):
+        for match in _PROCESS.finditer(view.text, header.end()):
+            yield from _spans(match, "USER", _NOBODY)
+
+
+def names_told(text: str) -> Iterator[str]:
+    """Names of accounts in lines of a text that are surely about whoever works there."""
+    for pattern in _TELLING:
+        for match in pattern.finditer(text):
+            if match["v"].lower() not in _NOBODY:
+                yield match["v"]
+
+
+DETECTORS: tuple[Detector, ...] = (
+    *(_finding("USER", _NOBODY, *each) for each in _ACCOUNTS),
+    on(find_owners, r"PID +%CPU(?s:.*)\n(?:[a-qs-z_]|r[^o]|ro[^o]|roo[^t]|root[^ +])"),
+    *(_finding("PERSON", _NOBODY, *each) for each in _PERSONS),
+    *(_finding("HOST", _NOWHERE, *each) for each in _HOSTS),
+)
+TELLING: tuple[Detector, ...] = DETECTORS[:_SURE]
+"""The detectors of which one finds something wherever `names_told` does, beside `accounts.ACCOUNTS`."""

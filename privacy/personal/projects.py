@@ -1,0 +1,127 @@
+"""Where a session worked, for consent: found in the text as recorded, told as digests and redacted names.
+
+A folder below one the session worked in before is the same project. That does not hold below a folder
+that holds many (the root, a drive, a home folder, `/tmp`), nor below one that lies above another project.
+"""
+
+import posixpath
+import re
+import unicodedata
+from collections.abc import Callable, Iterable
+
+from tracemill.privacy.core.placeholder_keys import keyed_digest, without_digits
+from tracemill.records.project import Project
+from tracemill.records.trace import Trace
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+_WINDOWS = re.compile(r"[A-Za-z]:(?:[\\/]|$)|\\\\")
+_OF_MANY = re.compile(
+    r"/|[a-z]:|/root|/(?:var/|private/)?tmp|/mnt(?:/[a-z])?|/volumes"
+    r"|(?:[a-z]:|/mnt/[a-z])?/(?:home|users|documents and settings)(?:/[^/]+)?",
+    re.IGNORECASE,
+)
+
+
+def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple[Project, ...]:
+    """The projects of a trace, the first it worked in first; never none. Those that a trace brings along are
+    kept, as they may be shown: nobody knows who wrote them.
+
+    `redact` gives the text that may be shown, `key` is the workspace's. A trace that names a repository and
+    no project ran in some container: the repository stands for it.
+    """
+
+    def made(kind: str, identity: str, name: str, place: str = "") -> Project:
+        return Project(keyed_digest(key, kind, identity), shown(name), place)
+
+    def shown(text: str) -> str:
+        return without_digits(redact(text))
+
+    if trace.worked_in:
+        return tuple(_given(each, shown, key) for each in trace.worked_in)
+    if trace.repository and not trace.project:
+        return (made("repository", trace.repository.casefold(), trace.repository),)
+    steps = (step for context in trace.contexts for step in context.steps)
+    folders = [*dict.fromkeys(step.cwd for step in steps if step.cwd and step.cwd.strip())]
+    found = [
+        Project(
+            keyed_digest(key, "folder", identity),
+            _last(place := shown(folder.rstrip("\\/") or folder)),
+            place,
+        )
+        for identity, folder in roots_of(folders, trace.project).items()
+    ]
+    if trace.project and not any(_is_part(folder, trace.project) for folder in folders):
+        found.append(made("project", _spelt(trace.project), trace.project))
+    return tuple(found) or (made("source", trace.source, f"{trace.source}, no folder recorded"),)
+
+
+def _given(project: Project, shown: Callable[[str], str], key: bytes) -> Project:
+    digest = project.digest
+    if not _DIGEST.fullmatch(digest):
+        digest = keyed_digest(key, "given", digest)
+    return Project(digest, shown(project.name), shown(project.place))
+
+
+def roots_of(folders: Iterable[str], project: str | None = None) -> dict[str, str]:
+    """The folders of a session's projects by what identifies them, each as recorded, in the order given.
+
+    `project` is the name of the folder the session began in: where the first folder lies below one of that
+    name, that one comes before it.
+    """
+    given = list(folders)
+    if project and given:
+        given.insert(0, _up_to(given[0], project))
+    roots: dict[str, str] = {}
+    above: set[str] = set()
+    whole: set[str] = set()
+    for folder in given:
+        identity = normalised(folder)
+        parents = _parents(identity)
+        if identity in roots or not whole.isdisjoint(parents):
+            continue
+        if identity not in above and not _OF_MANY.fullmatch(identity):
+            whole.add(identity)
+        roots[identity] = folder
+        above.update(parents)
+    return roots
+
+
+def normalised(folder: str) -> str:
+    """A folder as it is told from others: one sign between names, none at the end, no `.` and `..`, one
+    form of Unicode, and on Windows, where nothing depends on them, no upper case."""
+    text = _spelt(folder)
+    if _WINDOWS.match(text):
+        return posixpath.normpath(text.replace("\\", "/").casefold())
+    return posixpath.normpath(re.sub(r"^//+", "/", text))
+
+
+def _spelt(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
+
+
+def _parents(folder: str) -> list[str]:
+    found: list[str] = []
+    while (parent := posixpath.dirname(folder)) not in ("", folder):
+        found.append(parent)
+        folder = parent
+    return found
+
+
+def _parts(folder: str) -> list[str]:
+    return re.split(r"[\\/]" if _WINDOWS.match(folder) else "/", _spelt(folder))
+
+
+def _is_part(folder: str, name: str) -> bool:
+    return _spelt(name) in _parts(folder)
+
+
+def _up_to(folder: str, name: str) -> str:
+    """The folder cut behind the last of its parts that bears the name; as it is where none does."""
+    signs = r"[\\/]" if _WINDOWS.match(folder) else "/"
+    match = re.match(rf"(?s)(.*{signs}{re.escape(name)})(?={signs}|$)", folder)
+    return match[1] if match else folder
+
+
+def _last(place: str) -> str:
+    """The name of a folder; the root is its own."""
+    return re.split(r"[\\/]", place)[-1] or place

@@ -1,0 +1,194 @@
+"""Files as texts: which kind a file is says its content, not its name."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import IO, Any
+
+from tracemill.privacy.publish_gate.decoded_texts import Place, Text, Trail, loads, strings_of
+from tracemill.privacy.publish_gate.documents import Document, Skipped, documents_of, is_text
+from tracemill.records.errors import SourceError
+
+_BATCH = 64  # rows of a Parquet file that are decoded at a time
+_PIECE = 4_000_000  # characters of a plain text that are judged at a time
+_WHOLE = 512_000_000  # bytes of a JSON document that is decoded whole
+_SKIPPED_NAMES = frozenset(("redaction.key", "scan.key", ".lock", ".run-lock"))
+_SKIPPED_FOLDERS = frozenset((".git",))
+_LINES = (".jsonl", ".ndjson")
+_NAME: Trail = (None, "(file name)")
+_LEAST_NAME = 8  # characters of a name that is judged, as of a JSON key
+_PARQUET, _SQLITE = b"PAR1", b"SQLite format 3\0"
+
+
+def files_under(path: Path, skipped: Skipped) -> Iterator[Path]:
+    """The files of a folder in the order of their names, hidden ones too; or the one file given.
+
+    Raises SourceError where there is none. A folder that cannot be read is named in `skipped`.
+    """
+    if not path.exists():
+        raise SourceError(f"{path} is not there", "a file or folder")
+    if not path.is_dir():
+        yield path
+        return
+    try:
+        entries = sorted(path.iterdir())
+    except OSError as error:
+        skipped.cannot(f"unreadable ({error.strerror})", str(path))
+        return
+    for entry in entries:
+        if entry.is_symlink():
+            skipped.passed_over["a link"] += 1
+        elif entry.is_dir():
+            if entry.name in _SKIPPED_FOLDERS:
+                skipped.passed_over["a git folder"] += 1
+            else:
+                yield from files_under(entry, skipped)
+        elif entry.name in _SKIPPED_NAMES:
+            skipped.passed_over["a key or lock of tracemill's own"] += 1
+        elif entry.is_file():
+            yield entry
+        else:
+            skipped.passed_over["a pipe, socket or device"] += 1
+
+
+def texts_of(path: Path, shown: str, skipped: Skipped) -> Iterator[Text]:
+    """Every string of a file and of the parts of an archive, their names too; `shown` is the file's name
+    in places. What cannot be read is named in `skipped`.
+
+    Raises SourceError for a socket, a device, and a pipe that nobody writes to.
+    """
+    for document in documents_of(path, shown, skipped):
+        if len(document.shown) >= _LEAST_NAME:
+            yield Text(document.shown, "", Place(document.shown), _NAME)
+        yield from _of_document(document, skipped)
+
+
+def _of_document(made: Document, skipped: Skipped) -> Iterator[Text]:
+    import pyarrow as pa
+
+    head = made.head()
+    try:
+        if head.startswith(_PARQUET) or made.suffix == ".parquet":
+            yield from _of_parquet(made.handle, made.shown)
+        elif head.startswith(_SQLITE):
+            yield from _of_sqlite(made, skipped)
+        elif not is_text(head):
+            skipped.cannot("binary", made.shown)
+        elif made.suffix in _LINES or head.lstrip()[:1] in (b"{", b"["):
+            yield from _of_json(made)
+        else:
+            yield from _of_text(made)
+    except pa.ArrowException:
+        skipped.cannot("broken Parquet", made.shown)
+    except sqlite3.Error:
+        skipped.cannot("broken SQLite", made.shown)
+    except OSError as error:
+        skipped.cannot(f"unreadable ({error.strerror or 'cut short'})", made.shown)
+
+
+def _of_parquet(handle: IO[bytes], shown: str) -> Iterator[Text]:
+    import pyarrow.parquet as pq
+
+    row, file = 0, pq.ParquetFile(handle)
+    yield from strings_of(_described(file.schema_arrow), Place(shown), "", (None, "(schema)"))
+    for batch in file.iter_batches(batch_size=_BATCH):
+        for value in batch.to_pylist():
+            yield from strings_of(value, Place(shown, row=row))
+            row += 1
+
+
+def _described(schema: Any) -> list[Any]:
+    """The names and the metadata of a schema and of all fields inside it."""
+    found: list[Any] = [_decoded(schema.metadata)]
+    fields = list(schema)
+    while fields:
+        each = fields.pop()
+        found.append(_decoded(each.metadata))
+        if len(each.name) >= _LEAST_NAME:
+            found.append(each.name)
+        fields += [each.type.field(index) for index in range(each.type.num_fields)]
+    return [each for each in found if each]
+
+
+def _decoded(metadata: dict[bytes, bytes] | None) -> dict[str, str]:
+    pairs = (metadata or {}).items()
+    return {key.decode("utf-8", "replace"): value.decode("utf-8", "replace") for key, value in pairs}
+
+
+def _of_sqlite(made: Document, skipped: Skipped) -> Iterator[Text]:
+    with closing(_base(made)) as base:
+        base.text_factory = lambda data: data.decode("utf-8", "replace")
+        query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
+        for table, made_by in sorted(base.execute(query).fetchall()):
+            yield from strings_of(made_by, Place(made.shown), "", (None, "(schema)"))
+            quoted = table.replace('"', '""')
+            rows = base.execute(f'SELECT * FROM "{quoted}"')
+            names = [column[0] for column in rows.description]
+            for number, row in enumerate(rows):
+                value = dict(zip(names, (_plain(cell) for cell in row), strict=True))
+                if any(isinstance(cell, bytes) for cell in value.values()):
+                    skipped.cannot("binary values of SQLite", made.shown)
+                yield from strings_of(value, Place(made.shown, row=number), "", (None, table))
+
+
+def _base(made: Document) -> sqlite3.Connection:
+    """Read-only; of a part of an archive in memory."""
+    if made.path is None:
+        base = sqlite3.connect(":memory:")
+        base.deserialize(made.handle.read())
+        return base
+    log = made.path.with_name(f"{made.path.name}-wal")
+    open_elsewhere = log.exists() and log.stat().st_size > 0
+    mode = "mode=ro" if open_elsewhere else "immutable=1"  # so that no file is made beside it
+    return sqlite3.connect(f"{made.path.resolve().as_uri()}?{mode}", uri=True)
+
+
+def _plain(cell: Any) -> Any:
+    """A value that is stored as bytes and is text, as text."""
+    try:
+        return cell.decode("utf-8") if isinstance(cell, bytes) else cell
+    except UnicodeDecodeError:
+        return cell
+
+
+def _of_json(made: Document) -> Iterator[Text]:
+    """A JSON document, or JSON Lines; a line that is none is text."""
+    handle, size = made.handle, made.handle.seek(0, 2)
+    handle.seek(0)
+    first = handle.readline()
+    lines = made.suffix in _LINES or handle.tell() == size
+    handle.seek(0)
+    if not lines and loads(first) is None and size <= _WHOLE:
+        value = loads(handle.read())
+        if value is None:
+            yield from _of_text(made)
+        else:
+            yield from strings_of(_joined(value), Place(made.shown))
+        return
+    for number, line in enumerate(handle, start=1):
+        value = loads(line)
+        plain = line.decode("utf-8", "replace").rstrip("\n")
+        yield from strings_of(plain if value is None else _joined(value), Place(made.shown, line=number))
+
+
+def _joined(value: Any) -> Any:
+    """A notebook with the texts that it stores as lists of lines in one piece; anything else as it is."""
+    return _whole(value) if isinstance(value, dict) and "nbformat" in value else value
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    if not isinstance(value, list):
+        return value
+    lines = all(isinstance(item, str) for item in value)
+    return "".join(value) if lines else [_whole(item) for item in value]
+
+
+def _of_text(made: Document) -> Iterator[Text]:
+    made.handle.seek(0)
+    line = 1
+    while lines := made.handle.readlines(_PIECE):
+        yield Text(b"".join(lines).decode("utf-8", "replace"), "", Place(made.shown, line=line), None)
+        line += len(lines)

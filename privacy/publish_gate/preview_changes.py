@@ -1,0 +1,141 @@
+"""What redaction would change in files, told without changing them."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any
+
+from tracemill.privacy.core.placeholder_keys import placeholders_in
+from tracemill.privacy.personal.known_identity import Known
+from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, column_of, opened
+from tracemill.privacy.publish_gate.documents import Skipped
+from tracemill.privacy.publish_gate.file_texts import texts_of
+from tracemill.privacy.redaction.detectors import Detectors
+from tracemill.privacy.redaction.redact_text import LeafRedactor
+
+_STARS = "********"
+_AROUND = 40  # characters shown on either side of what changes in a line
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A line that would change, before (values masked unless they were asked for) and after."""
+
+    where: str
+    before: str
+    after: str
+
+
+@dataclass(slots=True)
+class FileChanges:
+    """What redaction would change in a file: counts by type, and the lines, each different one once."""
+
+    file: str
+    counts: Counter[str] = field(default_factory=Counter)
+    excerpts: list[Excerpt] = field(default_factory=list)
+
+    def to_json(self, excerpts: int) -> dict[str, Any]:
+        """Plain values, with so many excerpts at most."""
+        shown = [asdict(each) for each in self.excerpts[:excerpts]]
+        return {
+            "file": self.file,
+            "counts": dict(self.counts),
+            "lines": len(self.excerpts),
+            "excerpts": shown,
+        }
+
+
+def changes_in(path: Path, shown: str, known: Known, key: bytes, skipped: Skipped) -> FileChanges:
+    """The changes of one file, as if it were one session: user names that its folders give away count.
+
+    With `values` of `Excerpt` masked. Raises SourceError for a socket, a device, and a pipe that
+    nobody writes to.
+    """
+    return _changes(path, shown, known, key, skipped, values=False)
+
+
+def changes_with_values(path: Path, shown: str, known: Known, key: bytes, skipped: Skipped) -> FileChanges:
+    """The same with the values as they stand in the file: for the eyes of their owner alone."""
+    return _changes(path, shown, known, key, skipped, values=True)
+
+
+def _changes(
+    path: Path, shown: str, known: Known, key: bytes, skipped: Skipped, *, values: bool
+) -> FileChanges:
+    found = FileChanges(shown)
+    stored = list(texts_of(path, shown, skipped))
+    detectors, _ = Detectors(known).with_names_of(list(dict.fromkeys(text.text for text in stored)), ())
+    rules = LeafRedactor(detectors, key, os.fspath(path), thorough=True)
+    seen: set[tuple[str, str]] = set()
+    for text in stored:
+        for leaf in opened(text):
+            if not leaf.opened:
+                _add_leaf(found, leaf, text.place, rules, seen, values)
+    found.counts = rules.findings
+    return found
+
+
+def _add_leaf(
+    found: FileChanges,
+    leaf: Leaf,
+    place: Place,
+    rules: LeafRedactor,
+    seen: set[tuple[str, str]],
+    values: bool,
+) -> None:
+    new = rules.redact_value(leaf.text, leaf.name)
+    if new == leaf.text or (leaf.text, new) in seen:
+        return
+    seen.add((leaf.text, new))
+    old = leaf.text if values else _masked(leaf.text, new)
+    for line, before, after in _lines(old, new):
+        where = _where(place, column_of(leaf.trail), line)
+        found.excerpts.append(Excerpt(where, *_cut(before, after)))
+
+
+def _masked(old: str, new: str) -> str:
+    """The redacted text with stars for the placeholders it got: what was there is never touched."""
+    before = {old[start:end] for start, end in placeholders_in(old)}
+    pieces, done = [], 0
+    for start, end in placeholders_in(new):
+        if new[start:end] not in before:
+            pieces += (new[done:start], _STARS)
+            done = end
+    return "".join((*pieces, new[done:]))
+
+
+def _lines(old: str, new: str) -> Iterator[tuple[int, str, str]]:
+    """The lines that differ; where their number differs too, blocks of them."""
+    before, after = old.split("\n"), new.split("\n")
+    if len(before) == len(after):
+        yield from ((n, a, b) for n, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
+        return
+    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            yield i, " ".join(before[i:j]), " ".join(after[k:m])
+
+
+def _cut(before: str, after: str) -> tuple[str, str]:
+    """Both lines without what they share beyond the next forty characters."""
+    head = _shared(before, after)
+    tail = _shared(before[head:][::-1], after[head:][::-1])
+    start, spare = max(0, head - _AROUND), max(0, tail - _AROUND)
+    left, right = "..." if start else "", "..." if spare else ""
+    first, second = (f"{left}{line[start : len(line) - spare]}{right}" for line in (before, after))
+    return first, second
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters both begin with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _where(place: Place, column: str, line: int) -> str:
+    parts = [f"row {place.row}"] if place.row is not None else []
+    if place.line is not None:
+        parts.append(f"line {place.line if column else place.line + line}")
+    return " ".join([*parts, column]).strip() or "the text"

@@ -1,0 +1,212 @@
+"""Two opinions on anything: our own rules at their strictest, and kingfisher where it is installed.
+
+Every string is decoded, and judged once however often it recurs: a release repeats the context of a
+session in every row of it.
+"""
+
+import hashlib
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tracemill.privacy.core.placeholder_keys import placeholders_in
+from tracemill.privacy.core.rule import Span
+from tracemill.privacy.core.secret_names import is_secret_name, secret_kind
+from tracemill.privacy.core.user_lists import Listed
+from tracemill.privacy.personal.known_identity import Known
+from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Text, opened
+from tracemill.privacy.publish_gate.documents import Skipped
+from tracemill.privacy.publish_gate.file_texts import files_under, texts_of
+from tracemill.privacy.publish_gate.findings import Finding, Found, is_same, spans_of_value
+from tracemill.privacy.publish_gate.kingfisher import (
+    Match,
+    find_kingfisher,
+    kingfisher_version,
+    require_kingfisher,
+    run_kingfisher,
+)
+from tracemill.privacy.publish_gate.private_folder import private_folder
+from tracemill.privacy.publish_gate.scan_texts import Written, WrittenTexts
+from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
+from tracemill.privacy.redaction.redact_text import resolve
+
+OWN, SECOND = "own rules", "kingfisher"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a scan found. `second` is kingfisher's version, None where it did not run; `texts` and
+    `characters` count what was judged, each text once; `passed_over` what holds no text;
+    `not_read` names, by reason, the files that may hold something and were not read to their end."""
+
+    findings: tuple[Finding, ...]
+    second: str | None
+    files: int
+    texts: int
+    characters: int
+    passed_over: dict[str, int]
+    not_read: dict[str, list[str]]
+    seconds: float
+
+
+@dataclass(slots=True)
+class _Hit:
+    span: Span
+    value: str = field(repr=False)
+    opinions: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class _Marked:
+    """A text with something in it, and where it stands."""
+
+    leaf: Leaf
+    place: Place
+    hits: list[_Hit]
+    raws: list[bytes]
+    """Digests of the stored strings that hold it."""
+
+
+class Scanner:
+    """Judges files. `known` are the exact values to look for, `key` that of the fingerprints. What the
+    user allows redaction to let stand is judged all the same.
+
+    `environ` says where kingfisher is (`TRACEMILL_KINGFISHER`, `PATH`) and where it may keep its
+    compiled rules. Raises ConfigError where it names a kingfisher that is not there.
+    """
+
+    def __init__(self, known: Known, key: bytes, environ: Mapping[str, str]) -> None:
+        self._known = replace(known, allow=Listed())  # what may be published is accepted find by find
+        self._key, self._environ = key, environ
+        self._binary = find_kingfisher(environ)
+
+    def require_second(self, required: bool) -> None:
+        """Raises PrivacyError where kingfisher is `required` and absent or of no use."""
+        require_kingfisher(self._environ, required)
+
+    def scan(self, path: Path) -> Verdict:
+        """Every text of a file or folder, judged twice.
+
+        Raises SourceError where the path is not there or is no file, folder or pipe, PrivacyError where
+        kingfisher fails.
+        """
+        began = time.monotonic()
+        second = kingfisher_version(self._binary) if self._binary else None
+        with private_folder() as private:
+            written = WrittenTexts(private / "texts") if self._binary else None
+            work = _Work(Detectors(self._known), written)
+            base = path if path.is_dir() else path.parent
+            for file in files_under(path, work.skipped):
+                work.files += 1
+                for text in texts_of(file, str(file.relative_to(base)), work.skipped):
+                    work.take(text)
+            if self._binary and written is not None:
+                written.close()
+                matches = run_kingfisher(self._binary, written.folder, self._environ)
+                work.add_second(written, matches)
+        return Verdict(
+            findings=tuple(work.findings(self._key)),
+            second=second,
+            files=work.files,
+            texts=len(work.times),
+            characters=work.characters,
+            passed_over=dict(work.skipped.passed_over),
+            not_read=work.not_read(),
+            seconds=time.monotonic() - began,
+        )
+
+
+class _Work:
+    """One scan under way."""
+
+    def __init__(self, rules: Detectors, written: WrittenTexts | None) -> None:
+        self.files = self.characters = 0
+        self.skipped = Skipped()
+        self.times: Counter[bytes] = Counter()
+        self._rules, self._written = rules, written
+        self._judged: set[bytes] = set()
+        self._marked: dict[bytes, _Marked] = {}
+
+    def take(self, text: Text) -> None:
+        """Judge a stored string, if it is new, by our own rules, and keep it for kingfisher."""
+        raw = _digest(text.text, text.name)
+        self.times[raw] += 1
+        if self.times[raw] > 1:
+            return
+        for leaf in opened(text):
+            mark = _digest(leaf.text, leaf.name)
+            if mark in self._judged:
+                if mark in self._marked:
+                    self._marked[mark].raws.append(raw)
+                continue
+            self._judged.add(mark)
+            self.characters += len(leaf.text)
+            if self._written is not None:
+                self._written.add(leaf, text.place, raw)
+            if not leaf.opened and (spans := own_spans(self._rules, leaf.text, leaf.name)):
+                hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
+                self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
+
+    def add_second(self, written: WrittenTexts, matches: list[Match]) -> None:
+        """Kingfisher's findings: joined to ours where they are the same, those in opened texts last."""
+        found = [(written.read(match), match) for match in matches]
+        for text, match in sorted(found, key=lambda pair: (pair[0].leaf.opened, pair[1].line)):
+            self._add_match(text, match)
+
+    def _add_match(self, text: Written, match: Match) -> None:
+        mark = _digest(text.leaf.text, text.leaf.name)
+        there = self._marked.get(mark)
+        # What stands in an opened text stands in a part of it too, which may have been judged elsewhere.
+        near = self._marked.values() if text.leaf.opened else [there] if there else []
+        for hit in (hit for each in near for hit in each.hits):
+            if is_same(hit.value, match.value):
+                hit.opinions = (*hit.opinions, SECOND) if SECOND not in hit.opinions else hit.opinions
+                return
+        spans = spans_of_value(text.leaf.text, match.rule, match.value)
+        if not spans and match.value not in text.leaf.text and not placeholders_in(match.value):
+            spans = [Span(0, len(text.leaf.text), match.rule)]  # inside encoded data
+        hits = [_Hit(span, match.value, (SECOND,)) for span in spans[:1]]
+        if hits:
+            self._marked.setdefault(mark, _Marked(text.leaf, text.place, [], [text.raw])).hits += hits
+
+    def findings(self, key: bytes) -> Iterator[Finding]:
+        """Everything found, in the order of the files; a value once in a text."""
+        for marked in self._marked.values():
+            spans = [hit.span for hit in marked.hits]
+            times = sum(self.times[raw] for raw in marked.raws)
+            told = {(hit.span.kind, hit.value): hit for hit in reversed(marked.hits)}
+            for hit in reversed(told.values()):
+                found = Found(marked.leaf, marked.place, hit.span, hit.value, hit.opinions)
+                yield found.told(key, spans, times, self._shown)
+
+    def not_read(self) -> dict[str, list[str]]:
+        """The files that were not read, by reason."""
+        return {why: [self._shown(file) for file in files] for why, files in self.skipped.not_read.items()}
+
+    def _shown(self, name: str) -> str:
+        """The name of a file or a column without what was found in it."""
+        marked = self._marked.get(_digest(name, ""))
+        for start, end, kind in sorted((hit.span for hit in marked.hits), reverse=True) if marked else ():
+            name = f"{name[:start]}[{kind}]{name[min(end, len(name)) :]}"
+        return "".join(each if each.isprintable() else "?" for each in name)
+
+
+def own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
+    """What all our own rules find in a decoded text that is called `name`, without the prefilter that
+    redaction relies on; placeholders are nothing."""
+    spans = resolve(text, rules.spans(text, EVERYTHING))
+    whole = any(span.end - span.start == len(text) for span in spans)
+    if name and not whole and not placeholders_in(text):
+        kind = secret_kind(name.lstrip("-"), text, True)
+        if kind:
+            return [Span(0, len(text), kind)]
+    return spans
+
+
+def _digest(text: str, name: str) -> bytes:
+    """The same for the same text, unless one is called a secret."""
+    called = name if name and is_secret_name(name) else ""
+    data = text.encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(data, digest_size=16, person=called.encode("utf-8", "replace")[:16]).digest()

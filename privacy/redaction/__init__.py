@@ -1,0 +1,1 @@
+"""The redactor: messages and traces without secrets and names."""

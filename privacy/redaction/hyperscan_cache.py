@@ -1,0 +1,90 @@
+"""The database that Hyperscan makes of expressions, kept from run to run: compiling takes half a second.
+
+Only what is the same on every machine is kept, never a value of the user's. It lies in
+`$XDG_CACHE_HOME/tracemill`, by default `~/.cache/tracemill`, under a name made of the expressions and of
+Hyperscan's version, and is read only where nobody else could have written it: a foreign one could find less.
+https://specifications.freedesktop.org/basedir-spec/latest/
+"""
+
+import hashlib
+import os
+import platform
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import hyperscan
+
+from tracemill.records.errors import TracemillError
+from tracemill.records.storage.atomic_files import make_private_folder, writing
+
+_NAME = "redaction-{}.hyperscan"
+_DIGEST_BYTES = 32
+_MODE = hyperscan.HS_MODE_BLOCK
+
+
+def cache_folder() -> Path:
+    """Where what can be made again is kept. Raises RuntimeError where the user has no home folder."""
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (given if given.is_absolute() else Path.home() / ".cache") / "tracemill"
+
+
+def compiled(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
+    """A database of the expressions, whose matches bear their places as ids."""
+    database = hyperscan.Database(mode=_MODE)
+    database.compile(expressions=list(expressions), ids=list(range(len(expressions))), flags=list(flags))
+    return database
+
+
+def kept(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
+    """The same database, out of the user's cache folder where it lies there whole, else compiled and put
+    there; a folder that cannot be written costs the compiling and nothing else."""
+    key = _key(expressions, flags)
+    try:
+        path = cache_folder() / _NAME.format(key.hex()[:32])
+    except RuntimeError:
+        return compiled(expressions, flags)
+    database = _read(path, key)
+    if database is None:
+        database = compiled(expressions, flags)
+        with suppress(TracemillError, OSError):
+            _write(path, key, hyperscan.dumpb(database))
+    return database
+
+
+def _key(expressions: Sequence[bytes], flags: Sequence[int]) -> bytes:
+    version = hyperscan.__version__  # pyright: ignore[reportAttributeAccessIssue]  (its stubs lack it)
+    said = (version, platform.machine(), list(expressions), list(flags))
+    return hashlib.blake2b(repr(said).encode(), digest_size=_DIGEST_BYTES).digest()
+
+
+def _read(path: Path, key: bytes) -> hyperscan.Database | None:
+    """The database in a file; None where there is none, or not this user's alone, or not this one."""
+    try:
+        with path.open("rb") as stream:
+            status = os.fstat(stream.fileno())
+            if status.st_uid != os.getuid() or status.st_mode & 0o077:
+                return None
+            data = stream.read()
+        told, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+        if told != _digest(key, data):
+            return None
+        database = hyperscan.loadb(data, _MODE)
+        database.scratch = hyperscan.Scratch(database)
+    except (OSError, hyperscan.error):
+        return None
+    return database
+
+
+def _write(path: Path, key: bytes, data: bytes) -> None:
+    """Put it there, in place of those of other versions."""
+    make_private_folder(path.parent)
+    with writing(path, private=True) as temporary:
+        temporary.write_bytes(_digest(key, data) + data)
+    for other in path.parent.glob(_NAME.format("*")):
+        if other.name != path.name:
+            other.unlink(missing_ok=True)
+
+
+def _digest(key: bytes, data: bytes) -> bytes:
+    return hashlib.blake2b(data, key=key, digest_size=_DIGEST_BYTES).digest()

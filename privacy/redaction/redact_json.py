@@ -1,0 +1,136 @@
+"""JSON text, redacted leaf by leaf: strings are decoded, judged, and put back in place.
+
+Only the string literals that change are rewritten; every other byte of the text stays, so key order,
+blanks, numbers and escapes are those of the source.
+"""
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import orjson
+
+from tracemill.privacy.core.rule import raw_of
+
+_LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_BLANKS = " \t\r\n"  # what JSON takes for blanks
+_COLON = re.compile(r"\s*:")
+_NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32})(?=[\s,}\]])")
+_NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
+_VALUE_KEYS = frozenset(("value", "Value"))
+_UNICODE = re.compile(rb"\\u([0-9a-fA-F]{4})")
+_ESCAPES = (
+    (rb"\n", b"\n"), (rb"\"", b'"'), (rb"\t", b"\t"), (rb"\r", b"\r"), (rb"\/", b"/"),
+    (rb"\b", b"\b"), (rb"\f", b"\f"),
+)  # fmt: skip
+Leaf = Callable[[str, str], str]
+
+
+class _Literal(NamedTuple):
+    start: int
+    end: int
+    value: str
+    name: str
+    """What the value is called, where its surroundings say: its key, the flag before it."""
+
+
+def looks_like_json(text: str) -> bool:
+    """The text begins as a JSON object or array does, or is in quotes."""
+    head = text[:1]
+    if head.isspace():
+        head = text.lstrip()[:1]
+    return head == "{" or head == "[" or (head == '"' and text.rstrip()[-1:] == '"')
+
+
+def unescaped(raw: bytes, whole: bool = False) -> bytes:
+    """JSON as bytes of Latin-1 with its escapes undone: every string stands in it as it is meant. `whole`:
+    it is surely valid."""
+    if whole and rb"\/" not in raw:  # its only escape that Python does not know
+        return raw_of(codecs.unicode_escape_decode(raw)[0])
+    raw = raw.replace(rb"\\", b"\0")  # which no JSON holds
+    if rb"\u" in raw:
+        raw = _UNICODE.sub(_character, raw)
+    for escape, character in _ESCAPES:
+        raw = raw.replace(escape, character)
+    return raw.replace(b"\0", b"\\")
+
+
+def _character(match: re.Match[bytes]) -> bytes:
+    code = int(match[1], 16)
+    return bytes((code or 1,)) if code < 256 else raw_of(chr(code))
+
+
+def is_json(text: str) -> bool:
+    """The text is a JSON object or array as a whole."""
+    head = text.lstrip()[:1]
+    if head not in ("{", "["):
+        return False
+    try:
+        orjson.loads(text)
+    except ValueError:
+        return _is_lenient_json(text)
+    return True
+
+
+def is_json_string(text: str) -> bool:
+    """The text is one JSON string as a whole, quotes and all."""
+    text = text.strip(_BLANKS)
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"' or _LITERAL.fullmatch(text) is None:
+        return False
+    return _CONTROL.search(text) is None and ("\\" not in text or _is_lenient_json(text))
+
+
+def _is_lenient_json(text: str) -> bool:
+    """What the standard reader takes besides: `NaN`, lone surrogates, control characters' escapes."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def redact_json(text: str, leaf: Leaf) -> str:
+    """Valid JSON with every string passed through `leaf(value, name)`; the same object if none changed."""
+    pieces: list[str] = []
+    done = 0
+    for literal in _literals(text):
+        new = leaf(literal.value, literal.name)
+        if new != literal.value:
+            pieces += (text[done : literal.start], _encode(new, text[literal.start : literal.end]))
+            done = literal.end
+    if not pieces:
+        return text
+    return "".join((*pieces, text[done:]))
+
+
+def _literals(text: str) -> Iterator[_Literal]:
+    key = previous = announced = ""
+    end = 0
+    for match in _LITERAL.finditer(text):
+        value = _decode(match[0])
+        if _COLON.match(text, match.end()):
+            key = value
+            yield _Literal(*match.span(), value, "")
+            if number := _NUMBER.match(text, match.end()):
+                yield _Literal(*number.span("v"), number["v"], key)
+        elif ":" in text[end : match.start()]:
+            if key in _NAME_KEYS:
+                announced = value
+            name = announced if key in _VALUE_KEYS else key
+            yield _Literal(*match.span(), value, name)
+        else:
+            yield _Literal(*match.span(), value, previous if previous.startswith("--") else "")
+        previous, end = value, match.end()
+
+
+def _decode(literal: str) -> str:
+    return json.loads(literal, strict=False) if "\\" in literal else literal[1:-1]
+
+
+def _encode(value: str, model: str) -> str:
+    """The value as a literal in the style of the one it replaces."""
+    encoded = json.dumps(value, ensure_ascii=model.isascii())
+    return encoded.replace("/", "\\/") if "\\/" in model else encoded

@@ -1,0 +1,186 @@
+"""One text: found spans made into placeholders, again until nothing more is found."""
+
+import json
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from tracemill.privacy.core.placeholder_keys import keyed_hash, placeholder, placeholders_in, user_placeholder
+from tracemill.privacy.core.rule import Span
+from tracemill.privacy.core.secret_names import secret_kind
+from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors, Needs
+from tracemill.privacy.redaction.python_safe import are_inert, is_python
+from tracemill.privacy.redaction.redact_json import is_json, is_json_string, looks_like_json, redact_json
+
+_MAX_PASSES = 5
+_MAX_DEPTH = 6
+_MAX_CACHED = 100_000  # characters of a text whose result is kept: keys, paths, commands, files recur
+_SHORT = 600  # characters of a text that is sooner asked than searched
+_MAX_PARSED = 300_000  # characters of a text that is tried as Python
+_PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
+_ESCAPES = re.compile(r"\\+[nrt]|\s|[\"'+,→]")
+
+
+@dataclass(slots=True)
+class LeafRedactor:
+    """Redacts texts of one scope (a trace): same key, same detectors, same placeholders.
+
+    `needs` holds what is known beforehand of some texts;
+    `thorough` puts every text to every detector, which gives the same result slowly.
+    """
+
+    detectors: Detectors
+    key: bytes = field(repr=False)
+    scope: str
+    needs: dict[str, Needs] = field(default_factory=dict, repr=False)
+    thorough: bool = False
+    taken: dict[str, str] | None = field(default=None, repr=False)
+    """Where it is given: what was replaced, with what stands there now."""
+    _log: list[str] = field(default_factory=list, repr=False)
+    _cache: dict[str, tuple[str, list[str]]] = field(default_factory=dict, repr=False)
+
+    @property
+    def findings(self) -> Counter[str]:
+        """What was replaced, by type."""
+        return Counter(self._log) if self._log else Counter()
+
+    def digits(self, value: str) -> str:
+        """The hash by which a value is told in this scope."""
+        return keyed_hash(self.key, self.scope, value)
+
+    def redact(self, text: str, depth: int = 0, within: Needs | None = None) -> str:
+        """The text without what is private; the same object where nothing was found. `within`: what a text
+        that it is part of needs, where that says enough."""
+        if len(text) > _MAX_CACHED:
+            return self._redact(text, depth, within)
+        if text not in self._cache:
+            before = len(self._log)
+            new = self._redact(text, depth, within)
+            self._cache[text] = new, self._log[before:]
+            return new
+        new, findings = self._cache[text]
+        self._log += findings
+        return new
+
+    def needs_of(self, text: str) -> Needs:
+        """The detectors that a text needs."""
+        if self.thorough:
+            return EVERYTHING
+        needs = self.needs.get(text)
+        return self.detectors.needs(text) if needs is None else needs
+
+    def _redact(self, text: str, depth: int, within: Needs | None) -> str:
+        needs = self.needs_of(text) if within is None or len(text) < _SHORT else within
+        if not needs.bits:
+            return text
+        if depth < _MAX_DEPTH and looks_like_json(text):
+            if is_json(text) or is_json_string(text):
+                return self.redact_strings(text, depth + 1, needs)
+            if text[:1] == "{" and "\n" in text and is_json(text[: text.index("\n")]):
+                return self._redact_lines(text, depth + 1)
+        return self._redact_plain(text, needs)
+
+    def redact_strings(self, text: str, depth: int, needs: Needs) -> str:
+        """Valid JSON, which needs these detectors, with its strings redacted."""
+        within = needs.of_part()
+        return redact_json(text, lambda value, name: self._redact_value(value, name, depth, within))
+
+    def redact_value(self, value: str, name: str) -> str:
+        """A decoded JSON string; `name` is what its surroundings call it, "" where they do not."""
+        return self._redact_value(value, name, 0, None)
+
+    def _redact_value(self, value: str, name: str, depth: int, within: Needs | None) -> str:
+        kind = secret_kind(name.lstrip("-"), value, True) if name else None
+        if kind and not placeholders_in(value) and not self.detectors.is_allowed(value):
+            formats = [s for s in self.detectors.spans(value, EVERYTHING) if s.end - s.start == len(value)]
+            kind = formats[0].kind if formats else kind
+            self._log.append(kind)
+            return self._stand_in(kind, value, bare=False)
+        return self.redact(value, depth, within)
+
+    def _redact_lines(self, text: str, depth: int) -> str:
+        lines = text.splitlines(keepends=True)
+        new = [self.redact(line, depth) for line in lines]
+        return text if new == lines else "".join(new)
+
+    def _redact_plain(self, text: str, needs: Needs) -> str:
+        for _ in range(_MAX_PASSES):
+            spans = resolve(text, self.detectors.spans(text, needs)) if needs.bits else []
+            if not spans:
+                return text
+            self._log += [span.kind for span in spans]
+            text = self._replace(text, spans)
+            if all(span.kind == "USER" for span in spans):
+                return text
+            needs = EVERYTHING if self.thorough else self.detectors.needs(text)
+        return text
+
+    def _replace(self, text: str, spans: list[Span]) -> str:
+        new = self._substitute(text, spans, bare=False)
+        private = [span for span in spans if span.kind != "USER"]
+        if not private or len(text) > _MAX_PARSED or are_inert(text, private):
+            return new
+        if not is_python(text) or is_python(new):
+            return new
+        named = self._substitute(text, spans, bare=True)
+        if is_python(named):
+            return named
+        sure = [span for span in spans if span.kind not in _PERSONAL]
+        kept = self._substitute(text, sure, bare=True)
+        return kept if sure and is_python(kept) else named
+
+    def _substitute(self, text: str, spans: list[Span], *, bare: bool) -> str:
+        pieces: list[str] = []
+        done = 0
+        for span in spans:
+            pieces += (
+                text[done : span.start],
+                self._stand_in(span.kind, text[span.start : span.end], bare=bare),
+            )
+            done = span.end
+        return "".join((*pieces, text[done:]))
+
+    def _stand_in(self, kind: str, value: str, *, bare: bool) -> str:
+        if kind == "USER":
+            return user_placeholder(self.key, self.scope, value)
+        plain = _ESCAPES.sub("", value) if kind == "PRIVATE_KEY" else value
+        digits = keyed_hash(self.key, self.scope, plain)
+        made = placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
+        if self.taken is not None and not bare:
+            self.taken[value] = made
+        return made
+
+
+def resolve(text: str, spans: list[Span]) -> list[Span]:
+    """Spans in order and apart: overlapping ones are joined and keep the type found first in the list;
+    those that touch a placeholder are dropped, unless a private key lies around it."""
+    fixed = placeholders_in(text) if spans else []
+    ranked = [
+        (span, rank)
+        for rank, span in enumerate(spans)
+        if span.end > span.start
+        and (span.kind == "PRIVATE_KEY" or not any(s < span.end and span.start < e for s, e in fixed))
+    ]
+    joined: list[tuple[Span, int]] = []
+    for span, rank in sorted(ranked):
+        if joined and span.start < joined[-1][0].end:
+            last, last_rank = joined[-1]
+            kind = last.kind if last_rank <= rank else span.kind
+            joined[-1] = (Span(last.start, max(last.end, span.end), kind), min(rank, last_rank))
+        else:
+            joined.append((span, rank))
+    return [span for span, _ in joined]
+
+
+def redact_arguments(redactor: LeafRedactor, arguments: str) -> str:
+    """Arguments of a tool call: leaf by leaf where they are JSON, as text where they are not."""
+    needs = redactor.needs_of(arguments)
+    if not needs.bits:
+        return arguments
+    if is_json(arguments):
+        return redactor.redact_strings(arguments, 1, needs)
+    try:
+        json.loads(arguments)
+    except (ValueError, RecursionError):
+        return redactor.redact(arguments)
+    return redactor.redact_strings(arguments, 1, needs) if is_json_string(arguments) else arguments

@@ -1,0 +1,217 @@
+"""The redactor: nothing reaches a teacher or a dataset but through here.
+
+Text is redacted message by message, before anything else is made of it. A trace that went through
+carries the version of the rules; one that did not is refused wherever text would leave the machine.
+Only types and counts are ever reported, never a value.
+"""
+
+import dataclasses
+import json
+import socket
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+
+from tracemill.privacy.core.env_files import EnvFile, read_env_file
+from tracemill.privacy.core.ordinary_values import MIN_SECRET
+from tracemill.privacy.core.rule import Detector
+from tracemill.privacy.core.user_lists import make_listed
+from tracemill.privacy.personal.known_identity import Known, known_from_environment, make_known
+from tracemill.privacy.personal.projects import projects_of
+from tracemill.privacy.redaction.detectors import Detectors
+from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id
+from tracemill.records.message import Message
+from tracemill.records.trace import Trace
+
+REDACTION_VERSION = 6
+"""Raise it when redaction gives another text for the same message."""
+RULES_VERSION = f"r{REDACTION_VERSION}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Rules:
+    """One version of the rules: what this program looks for, and `more`."""
+
+    version: str = RULES_VERSION
+    more: tuple[Detector, ...] = ()
+
+
+TODAYS_RULES = Rules()
+
+
+class Redactor:
+    """Replaces secrets and personal data by typed placeholders.
+
+    `secrets` are exact values (shorter than 8 characters: ignored), `home` and `user` the user's own,
+    `hosts` names of own machines. `key` is the workspace's redaction key
+    (`privacy.core.placeholder_keys.workspace_key`): with another key every placeholder is another one.
+    `rules` are today's unless others are given.
+    """
+
+    def __init__(
+        self,
+        *,
+        secrets: Iterable[str] = (),
+        home: str | None = None,
+        user: str | None = None,
+        hosts: Iterable[str] = (),
+        key: bytes = b"",
+        rules: Rules = TODAYS_RULES,
+    ) -> None:
+        self.rules = rules
+        self._know(make_known(secrets, [user or ""], [home or ""], hosts))
+        self._key = key
+        self._files: tuple[EnvFile, ...] = ()
+
+    def _know(self, known: Known) -> None:
+        self._known = known
+        self._detectors = Detectors(known, more=self.rules.more)
+
+    @classmethod
+    def from_environment(
+        cls,
+        environ: Mapping[str, str],
+        *,
+        secrets: Iterable[str] = (),
+        hostname: str | None = None,
+        key: bytes = b"",
+        redact: Iterable[str] = (),
+        allow: Iterable[str] = (),
+        env_files: Iterable[Path] = (),
+        rules: Rules = TODAYS_RULES,
+    ) -> "Redactor":
+        """A redactor that knows the values of `environ`'s secret-named variables (8 characters or
+        more), those of `env_files` that are not ordinary (`core.env_files`), its home folder and user,
+        and this machine's name; `secrets` come on top.
+
+        `redact` and `allow` list exact values and, behind `re:`, patterns. What is allowed stands
+        whatever rule finds it; only known secrets do not. Raises ConfigError for a pattern that is none
+        and for a file that cannot be read.
+        """
+        known = known_from_environment(environ, hostname or socket.gethostname())
+        files = tuple(map(read_env_file, env_files))
+        more = [make_known(secrets), *(make_known(file.values) for file in files)]
+        values = {value for each in (known, *more) for value in each.secrets}
+        redactor = cls(key=key, rules=rules)
+        redactor._files = files
+        redactor._know(
+            dataclasses.replace(
+                known,
+                secrets=tuple(sorted(values, key=lambda value: (-len(value), value))),
+                redact=make_listed(redact, "redact"),
+                allow=make_listed(allow, "allow"),
+            )
+        )
+        return redactor
+
+    @property
+    def known(self) -> Known:
+        """The exact values looked for. Never log it."""
+        return self._known
+
+    @property
+    def known_from_files(self) -> Counter[str]:
+        """How many values are known from each `.env` file, by the file's name."""
+        counts: Counter[str] = Counter()
+        for file in self._files:
+            counts[file.path.name] += file.known
+        return counts
+
+    def redact_text(self, text: str, scope: str = "") -> tuple[str, Counter[str]]:
+        """A text without what is private, and what was found by type. Placeholders agree inside one
+        `scope` (a trace id)."""
+        needs = self._detectors.needs(text)
+        if not needs.bits:
+            return text, Counter()
+        leaf = LeafRedactor(self._detectors, self._key, scope, {text: needs})
+        return leaf.redact(text), leaf.findings
+
+    def redact_message(self, message: Message, scope: str = "") -> tuple[Message, Counter[str]]:
+        """A message without what is private; the same object where nothing was found."""
+        leaf = LeafRedactor(self._detectors, self._key, scope)
+        ids = LeafRedactor(self._detectors, self._key, "")
+        return TraceParts(leaf, ids).message(message), leaf.findings + ids.findings
+
+    def redact_trace(self, trace: Trace) -> tuple[Trace, Counter[str]]:
+        """The trace with every string redacted, `redaction` and `worked_in` set, and what was found by
+        type.
+
+        User names that its paths give away are redacted throughout. A message that several contexts
+        share is redacted and counted once. A trace that carries this version already is returned as it is.
+        """
+        if trace.redaction == self.rules.version:
+            return trace, Counter()
+        redacted, found, _ = self._redact(trace)
+        return redacted, found
+
+    def redact_again(self, trace: Trace) -> "Renewed":
+        """A redacted trace with its text as these rules and values leave it. Its id and every placeholder
+        in it stay."""
+        redacted, found, leaf = self._redact(trace, taken={})
+        return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf)
+
+    def _redact(
+        self, trace: Trace, taken: dict[str, str] | None = None
+    ) -> tuple[Trace, Counter[str], LeafRedactor]:
+        places = [t for t in (trace.origin, trace.project) if t] + [
+            step.cwd for context in trace.contexts for step in context.steps if step.cwd
+        ]
+        texts = list(dict.fromkeys(_texts(trace)))
+        detectors, needs = self._detectors.with_names_of(texts, set(places))
+        ids = LeafRedactor(detectors, self._key, "")
+        trace_id = redact_id(ids, trace.trace_id)
+        leaf = LeafRedactor(detectors, self._key, trace_id, needs, taken=taken)
+        fields = TraceParts(leaf, ids).trace(trace)
+        shown = LeafRedactor(detectors, self._key, trace_id)
+        worked_in = projects_of(trace, shown.redact, self._key)
+        redacted = dataclasses.replace(
+            trace, trace_id=trace_id, redaction=self.rules.version, worked_in=worked_in, **fields
+        )
+        return redacted, leaf.findings + ids.findings, leaf
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Renewed:
+    """A trace that was redacted before, redacted again: what was found by type, and what takes the same out
+    of messages that were written in view of it."""
+
+    trace: Trace
+    found: Counter[str]
+    _leaf: LeafRedactor = dataclasses.field(repr=False)
+
+    def message(self, message: Message) -> Message:
+        """A message of somebody who was shown the trace as it was: also what its own surroundings do not
+        give away is taken out of it."""
+        echo = partial(_without, taken=self._leaf.taken or {})
+        calls = tuple(
+            dataclasses.replace(call, arguments=echo(call.arguments)) for call in message.tool_calls
+        )
+        reasoning = echo(message.reasoning) if message.reasoning else message.reasoning
+        told = dataclasses.replace(
+            message, content=echo(message.content), tool_calls=calls, reasoning=reasoning
+        )
+        ids = LeafRedactor(self._leaf.detectors, self._leaf.key, "")
+        leaf = LeafRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
+        return TraceParts(leaf, ids).message(told)
+
+
+def _without(text: str, taken: Mapping[str, str]) -> str:
+    """The text without these values, as they are and as a JSON string spells them."""
+    for value in sorted(taken, key=len, reverse=True):
+        if len(value) >= MIN_SECRET:
+            text = text.replace(value, taken[value]).replace(json.dumps(value)[1:-1], taken[value])
+    return text
+
+
+def _texts(trace: Trace) -> Iterator[str]:
+    seen: set[int] = set()
+    for context in trace.contexts:
+        for message in context.messages:
+            if id(message) not in seen:
+                seen.add(id(message))
+                yield message.content
+                if message.reasoning:
+                    yield message.reasoning
+                yield from (call.arguments for call in message.tool_calls)

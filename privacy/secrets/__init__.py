@@ -1,0 +1,1 @@
+"""Secrets: in assignments, commands, encodings and known formats."""

@@ -1,0 +1,106 @@
+"""Passwords and keys on command lines: `curl -u`, `mysql -p`, `wandb login`, `net use`, `chpasswd`, SQL."""
+
+from collections.abc import Iterator
+
+from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random
+from tracemill.privacy.core.rule import Detector, Span, View, compiled, near, on
+
+_REDIS = compiled(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
+_CLI_LOGIN = compiled(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
+_CLI_PASSWORD = compiled(
+    r"(?:sshpass|mysql\w*|mariadb\w*|docker|podman|helm|htpasswd|twine|az|mongo(?:sh|dump)?|zip|unzip|7z|ldap\w+)\b"
+    r"[^\n|;&]{0,120}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
+)
+_NETRC = compiled(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
+_NET_USE = compiled(
+    r"(?i)net use [^\n]{0,80}?\\\\\S+ (?:(?P<v>[^\s/\"'*][^\s\"']{3,64}) /user|"
+    r"/user:\S+ (?P<w>[^\s/\"'*][^\s\"']{3,64}))"
+)
+_PGPASS = compiled(
+    r"(?<![\w.])(?:[\w.-]{1,80}|\*):(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*-]{1,64}:(?P<v>[^\s:\"'\\]{6,128})(?=\\n|\s|$)"
+)
+_PASS_ARGUMENT = compiled(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
+_IDENTIFIED = compiled(r"(?i)identified (?:with \S{1,40} )?by (?:password )?\\*[\"'](?P<v>[^\s\"'\\]{4,128})")
+_CHPASSWD = compiled(r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd")
+_SUDO = compiled(r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S")
+_SMB_LINE = compiled(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
+_LOGIN_KEY = compiled(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
+
+
+_HTPASSWD = compiled(
+    r"htpasswd\s{1,4}-\w{0,4}b\w{0,4}\s{1,4}\S{1,80}\s{1,4}\S{1,80}\s{1,4}[\"']?(?P<v>[^\s\"'\\]{6,128})"
+)
+
+
+def _is_set(value: str) -> bool:
+    return is_password(value) or is_random(value) or is_plain_password(value)
+
+
+def _is_login(value: str) -> bool:
+    return is_password(value) or is_random(value)
+
+
+def find_shares(view: View) -> Iterator[Span]:
+    """The password of `net use`, before or after the user."""
+    for at in view.positions(b"net use"):
+        match = _NET_USE.match(view.text, at)
+        if match and (group := "v" if match["v"] else "w"):
+            yield Span(*match.span(group), "PASSWORD")
+
+
+_TOOLS = r"(?:sshpass|mysql|mariadb|docker|podman|helm|htpasswd|twine|az|mongo|zip|7z|ldap)"
+_CLI_PROBE = rf"{_TOOLS}[^\n|;&]*\s-[pPw]\s?\\*[\"']?[^\s\"'\\]{{6}}"
+DETECTORS: tuple[Detector, ...] = (
+    near(
+        b"htpasswd",
+        _HTPASSWD,
+        "PASSWORD",
+        _is_login,
+        probe=r"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+[\"']?[^\s\"'\\]{6}",
+    ),
+    near(b"redis-cli", _REDIS, "PASSWORD", _is_login, probe=r"redis-cli\b[^\n|;&]*\s-a\s"),
+    near(
+        b"-u",
+        _CLI_LOGIN,
+        "PASSWORD",
+        _is_login,
+        probe=r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}",
+    ),
+    near(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
+    near(b" -w", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
+    near(b"login", _NETRC, "PASSWORD", _is_set, probe=r"login\s+\S+\s+password\s+[^\s\"'\\]{4}"),
+    on(find_shares, r"(?i)net use [^\n]*/user"),
+    near(
+        b":0000:",
+        _PGPASS,
+        "PASSWORD",
+        _is_login,
+        back=80,
+        probe=r"[\w.*-]:(?:\d{4,5}|\*):[\w*-]+:[\w*-]+:[^\s:\"'\\]{6}",
+    ),
+    near(b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login, probe=r"pass:[^\s\"'\\,(){}\[\];]{4}"),
+    near(
+        b"identified",
+        _IDENTIFIED,
+        "PASSWORD",
+        _is_set,
+        probe=r"(?i)identified (?:with \S+ )?by (?:password )?\\*[\"'][^\s\"'\\]{4}",
+    ),
+    near(
+        b"chpasswd",
+        _CHPASSWD,
+        "PASSWORD",
+        _is_set,
+        back=170,
+        probe=r":[^\s\"'|:\\]{4,}[\"']?\s*\|?\s*(?:sudo )?chpasswd",
+    ),
+    near(b"sudo -s", _SUDO, "PASSWORD", _is_set, back=150, probe=r"[^\s\"'|$\\]{4}[\"']?\s*\|\s*sudo -S"),
+    near(
+        b"smbclient",
+        _SMB_LINE,
+        "PASSWORD",
+        _is_login,
+        probe=r"smbclient[^\n|;&]*-U[ =]?[\"']?[\w\\.-]+%[^\s\"']{4}",
+    ),
+    near(b"login", _LOGIN_KEY, "LOGIN_KEY", is_random, probe=r"login\b[^\n]{0,40}[0-9a-f]{40}"),
+)

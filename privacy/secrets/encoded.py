@@ -1,0 +1,120 @@
+# ruff: noqa: E501 (patterns)
+"""Text in Base64 or hex that holds a secret: `echo ... | base64 -d`, `powershell -enc`, dumped variables."""
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+
+from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
+from tracemill.privacy.core.secret_names import secret_kind
+from tracemill.privacy.core.spellings import in_base64
+from tracemill.privacy.secrets.token_scan import find_tokens
+
+# Groups of Base64 whose three bytes are printable ASCII: the bits that say so are those of these letters.
+_GROUP = r"[I-Za-fCD][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]"
+_BASE64 = compiled(
+    rf"(?<![A-Za-z0-9+/_-])(?:{_GROUP}){{6}}[A-Za-z0-9+/]{{0,4000}}={{0,2}}(?![A-Za-z0-9+/_-])"
+)
+_WIDE = compiled(
+    r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/][AQgw][AB][A-Za-z0-9+/]A[A-Za-z0-9+/]{2}A[A-Za-z0-9+/]{32,4000}={0,2}(?![A-Za-z0-9+/])"
+)
+_HEX = compiled(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){24,2000}(?![0-9A-Za-z])")
+_PAIR = compiled(
+    r"(?m)(?:^|[\s;,{])[\"']?(?P<name>[A-Za-z_][\w.-]{2,48})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<v>[^\s\"']{6,256})"
+)
+
+# One of these is in encoded text that holds a secret.
+_WORDS = (
+    *(
+        "ghp_",
+        "gho_",
+        "ghs_",
+        "github_pat_",
+        "glpat-",
+        "sk-ant",
+        "sk-proj",
+        "sk_live",
+        "AKIA",
+        "AIza",
+        "xoxb",
+        "xoxp",
+    ),
+    *(
+        "npm_",
+        "pypi-",
+        "PASS",
+        "pass",
+        "Pass",
+        "SECRET",
+        "secret",
+        "Secret",
+        "TOKEN",
+        "token",
+        "Token",
+        "_KEY",
+        "_key",
+    ),
+    *("apiKey", "sk-or-"),
+)
+_IN_BASE64 = sorted({piece for word in _WORDS for piece in in_base64(word.encode(), 4)})
+
+
+def find_encoded(view: View) -> Iterator[Span]:
+    """Encoded text that holds a token or a value under a secret's name; all of it."""
+    for pattern, read in ((_BASE64, _from_base64), (_WIDE, _from_wide), (_HEX, _from_hex)):
+        for match in pattern.finditer(view.text):
+            plain = read(match[0])
+            if any(word in plain for word in _WORDS) and (kind := _kind_in(plain)):
+                yield Span(*match.span(), kind)
+
+
+def _from_base64(value: str) -> str:
+    try:
+        data = base64.b64decode(value[: len(value) // 4 * 4] if not value.endswith("=") else value)
+    except (binascii.Error, ValueError):
+        return ""
+    return _printable(data)
+
+
+def _from_wide(value: str) -> str:
+    try:
+        plain = base64.b64decode(value[: len(value) // 4 * 4] if not value.endswith("=") else value).decode(
+            "utf-16-le"
+        )
+    except (binascii.Error, ValueError):
+        return ""
+    return plain if plain.isascii() else ""
+
+
+def _from_hex(value: str) -> str:
+    return _printable(bytes.fromhex(value)) if len(value) % 2 == 0 else ""
+
+
+def _printable(data: bytes) -> str:
+    text = data.decode("latin-1")
+    return (
+        text
+        if text.isascii() and text.replace("\n", "").replace("\r", "").replace("\t", "").isprintable()
+        else ""
+    )
+
+
+def _kind_in(plain: str) -> str | None:
+    token = next(find_tokens(View(plain)), None)
+    if token and token.kind != "JWT":
+        return token.kind
+    for pair in _PAIR.finditer(plain):
+        if kind := secret_kind(pair["name"], pair["v"], True):
+            return kind
+    return token.kind if token else None
+
+
+DETECTORS: tuple[Detector, ...] = (
+    on(
+        find_encoded,
+        "|".join(map(re.escape, _IN_BASE64)),
+        r"(?i:-e(?:nc(?:odedcommand)?|c)?)\s+[A-Za-z0-9+/]{40}",
+        "|".join(word.encode().hex() for word in _WORDS),
+    ),
+)

@@ -1,0 +1,1 @@
+"""Formats of keys and tokens by vendor."""

@@ -1,0 +1,173 @@
+# ruff: noqa: E501 (patterns)
+"""Values joined to a secret's name in other ways than by an assignment: coloured output, defaults, typed
+constants, cells of a table, sentences; and secrets of protocols, clients and manifests."""
+
+import re
+from collections.abc import Iterator
+
+from tracemill.privacy.core.entropy import is_base64_login, is_mixed_case, is_password, is_stand_in, is_token
+from tracemill.privacy.core.rule import Detector, Span, View, anywhere, compiled, on
+from tracemill.privacy.core.secret_names import secret_kind
+from tracemill.privacy.core.word_lists import COMMON_WORDS, SPEECH
+from tracemill.privacy.secrets.assignments import beginnings, name_around
+
+_COLOUR = r"(?:\x1b\[[\d;]{0,12}m)"
+_SOME = r"[^\s\"'`\x1b,;<>(){}]"
+_WRAPPERS = (
+    r"Some|Just|Optional\.of|ConvertTo-SecureString(?: -String)?|(?:pydantic\.)?Secret(?:Str|String|Text|Value|Key|Bytes)?|"
+    r"String::from|Buffer\.from|(?:base64\.)?b64decode|new \w{2,40}"
+)
+_JOINED = compiled(
+    r"(?P<tail>[\w\-]{0,40})(?:"
+    rf"[\"'`]?(?:{_COLOUR}{{1,4}}[\"'`]?\s{{0,3}}[=:]\s{{0,3}}{_COLOUR}{{0,4}}|\s{{0,3}}[=:]\s{{0,3}}{_COLOUR}{{1,4}})"
+    rf"[\"'`]?(?P<coloured>{_SOME}{{6,1024}})(?=\x1b|[\"'`\s]|$)"
+    r"|[\"'`]?\)?\]?\s{0,2}(?:\|\||\?\?|\?)=\s{0,2}[\"'`](?P<default>[^\"'`\n\\]{6,1024})[\"'`]"
+    r"|\s?:\s?&(?:'\w{1,20}\s)?(?:mut\s)?str\s?=\s?b?\"(?P<typed>[^\"\n\\]{6,1024})\""
+    r"|\s(?:lautet|ist|est|es|equals|becomes|auf)\s[\"'`\u201e\u00ab]?(?P<said>[^\s\"'`\u201c\u00bb,;<>(){}]{8,1024})"
+    r"|[\"']?[,\t][\"']?(?P<cell>[^\s\"',;<>(){}]{10,1024})(?=[\"']?(?:[,\t\r\n]|$))"
+    rf"|\s{{0,3}}\?=\s{{0,3}}(?P<made>{_SOME}{{6,1024}})(?=\s|$)"
+    r"|\}\s?=\s?[\"'](?P<hashed>[^\"'\n\\]{6,1024})[\"']"
+    rf"|(?:\s?:\s?[\w\[\]<>. ]{{1,40}}?)?\s?=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'](?P<wrapped>[^\"'\n\\]{{6,1024}})[\"']"
+    r"|[\"']?[)\]]?\s?(?:\|\||\?\?|or)\s?[\"'`](?P<else>[^\"'`\n\\]{6,1024})[\"'`]"
+    rf"|:-(?P<unset>{_SOME}{{6,1024}})(?=\}})"
+    rf"|[\"'`]?\s{{1,24}}[\u2502\u2503\u2551]\s{{1,24}}[\"'`]?(?P<box>{_SOME}{{6,1024}})[\"'`]?\s{{0,80}}[\u2502\u2503\u2551]"
+    r"|</key>\s{0,40}<string>(?P<plist>[^<>\n]{6,1024})</string>"
+    r"|\"\s?\{[^{}\"]{0,200}(?:\"[^\"\n{}]{0,200}\"[^{}\"]{0,100}){0,3}?default\s{0,20}=\s{0,4}\"(?P<variable>[^\"\n\\]{6,1024})\""
+    r"|[ \t]{1,8}\"(?P<defined>[^\"\n\\]{6,1024})\""
+    r"|\?\s?\r?\n[^\n]{0,40}?\s[\"'`]?(?P<answer>[^\s\"'`,;<>(){}]{12,1024})[\"'`]?\.?(?=\r?\n|$)"
+    r"|\s[^\n]{0,60}?\b(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`](?P<told>[^\s\"'`]{12,1024})[\"'`]"
+    r"|[\"']?\r?\n\"(?P<below>[^\"\n\\]{6,1024})\"(?=\r?\n|$)"
+    r")"
+)
+_CLIENT = compiled(r"(?i)(?:^|\n)[^\n>]{0,80}> ?(?:h?get|hget \S{1,80}) \S{0,80}$")
+_DEFINES = compiled(r"(?:\(def(?:once|parameter|var|constant)?|#define|\(setq|%define)\s{1,4}$")
+_MARK = compiled(r"(?:\d{1,3}(?:;\d{1,3})*)?m(?=[A-Z])")
+
+
+def find_joined(view: View) -> Iterator[Span]:
+    """Values behind a secret's name and a joint that no assignment has."""
+    text = view.text
+    for at, end in beginnings(view):
+        match = _JOINED.match(text, end)
+        if match is None:
+            continue
+        start, name = name_around(text, at, match.end("tail"))
+        how = match.lastgroup or ""
+        value = match[how].rstrip(".") if how == "said" else match[how]
+        if name and (kind := _kind(text, start, name, how, value)):
+            yield Span(match.start(how), match.start(how) + len(value), kind)
+
+
+def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
+    if how == "below" and not _CLIENT.search(text, max(0, start - 120), start):
+        return None
+    if how == "coloured" and text[max(0, start - 2) : start] == "\x1b[":
+        name = name[mark.end() :] if (mark := _MARK.match(name)) else name
+    if how == "defined" and not _DEFINES.search(text, max(0, start - 24), start):
+        return None
+    plain = how in ("default", "typed", "below", "made", "hashed", "else", "plist", "variable", "box") or (
+        how == "coloured" and name.isupper()
+    )
+    kind = secret_kind(name, value, plain)
+    if how not in ("cell", "said", "wrapped", "answer", "told", "unset", "defined") or kind is None:
+        return kind
+    if how == "cell" and text[start - 1 : start] not in ("", "\n", ",", "\t", '"', "'"):
+        return None
+    sure = is_token(value) and (how != "cell" or is_mixed_case(value) or len(value) >= 32)
+    spoken = how in ("answer", "told")
+    return kind if sure or (kind == "PASSWORD" and not spoken and _is_made_up(value)) else None
+
+
+def _is_made_up(value: str) -> bool:
+    """Letters, digits, and symbols or capitals among them: no name of a column."""
+    return (
+        is_password(value)
+        and bool(re.search(r"\d", value))
+        and bool(re.search(r"[A-Za-z]", value))
+        and bool(re.search(r"[A-Z!@#$%^&*+=?~]", value))
+        and not re.search(r"[/\[\]<>|]", value)
+    )
+
+
+def _is_given(value: str) -> bool:
+    return not is_stand_in(value) and len(set(value)) > 3
+
+
+def _is_set(value: str) -> bool:
+    return is_password(value) or is_token(value)
+
+
+def _is_no_sentence(value: str) -> bool:
+    words = value.split(" ")
+    return len(set(words)) == 4 and not (COMMON_WORDS | SPEECH).intersection(words)
+
+
+# The values under `data` of a Kubernetes secret: secret by definition, whatever their names.
+_MANIFEST = compiled(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
+_DATA = compiled(
+    r"(?<![^\n])(?P<in>[ \t]*)data:[ \t]*\r?\n(?P<items>(?:(?P=in)[ \t]+[\"']?[\w.-]{1,253}[\"']?:[ \t]*[\"']?[A-Za-z0-9+/]{4,}={0,2}[\"']?[ \t]*(?:\r?\n|$)){1,200})"
+)
+_ITEM = compiled(r":[ \t]*[\"']?(?P<v>[A-Za-z0-9+/]{4,}={0,2})")
+_DOCUMENT = 20_000  # characters around `kind: Secret` that are looked at
+
+
+def find_manifests(view: View) -> Iterator[Span]:
+    """Values of Kubernetes secrets in YAML."""
+    text = view.text
+    for kind in _MANIFEST.finditer(text):
+        start = max(text.rfind("\n---", 0, kind.start()), kind.start() - _DOCUMENT, 0)
+        stop = text.find("\n---", kind.end(), kind.end() + _DOCUMENT)
+        for data in _DATA.finditer(text, start, stop if stop >= 0 else kind.end() + _DOCUMENT):
+            if data["in"] == kind["in"]:
+                for item in _ITEM.finditer(text, *data.span("items")):
+                    yield Span(*item.span("v"), "SECRET")
+
+
+_NAME = r"(?:pass(?:word|wd|phrase|code)?|pwd|psk|kennwort|secret|token|credential|connection[_-]?string|(?:[a-z_.-]|[a-z] )key|auth|_pat)"
+_JOINTS = (
+    r"[\"'`]?(?:\x1b\[|\s*[=:]\s*\x1b\[)",
+    r"[\"'`]?[)\]]?\s*(?:(?:\|\||\?\?|\?)=|\|\||\?\?|or)\s*[\"'`]",
+    r"\s*\?=\s*\S",
+    r"\s?:\s?&(?:'\w+\s)?(?:mut\s)?str\s?=",
+    r"\s(?:lautet|ist|est|es|equals|becomes|auf)\s[^\s]{8}",
+    r"[\"']?[,\t][\"']?[^\s\"',;<>(){}]{10}",
+    r"\}\s?=\s?[\"']",
+    r":-[^\s}]{6}",
+    r"[\"'`]?\s+\?\s+[\"'`]?[^\s]{6}",
+    r"</key>\s*<string>",
+    r"\?\s?\r?\n",
+    r"[\"']?\r?\n\"[^\"\n]{6}",
+)
+DETECTORS: tuple[Detector, ...] = (
+    anywhere(
+        "SECRET",
+        r"(?i:\bset\s+[\w\"`]{1,40}\s?=\s?'(?P<v>[^'\n]{8,1024})'[^\n]{0,80}\bwhere\s[^\n]{0,60}'[^'\n]*(?:passw|secret|token|_key|credential)[^'\n]*')",
+        r"(?i)set\s[^\n]*=\s?'[^'\n]{8}[^\n]*where\s[^\n]*(?:passw|secret|token|_key|credential)",
+        _is_set,
+    ),
+    on(
+        find_joined,
+        rf"(?i){_NAME}[\w-]*(?:{'|'.join(_JOINTS)})",
+        rf"(?i){_NAME}[\w-]*\"\s?\{{[^{{}}]*default\s*=\s*\"",
+        rf"=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'][^\"'\n\\]{{6}}",
+        r"(?:new one|new value|now|it's|instead|here(?:'s| is)(?: it)?|use)[: ]{1,2}[\"'`][^\s\"'`]{12}",
+        rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+\"",
+        located=True,
+    ),
+    on(find_manifests, r"kind:[ \t]*[\"']?Secret"),
+    anywhere("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", _is_given),
+    anywhere("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", _is_given),
+    anywhere("PASSWORD", r"(?<![A-Za-z])machine[ \t]+\S{1,200}\s+(?:login\s+\S{1,100}\s+)?password\s+(?P<v>[^\s\"'<>$]{4,256})", r"machine[ \t]+\S+\s+(?:login\s+\S+\s+)?password\s+\S", _is_given),
+    anywhere("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", _is_given),
+    anywhere("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
+    anywhere("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", _is_given),
+    anywhere("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
+    anywhere("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
+    anywhere("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac(?:\.new|_sha\d{1,3}|\.hmac)?\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
+    anywhere("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
+    anywhere("TOTP_SECRET", r"otpauth://[^\s\"'<>]{1,200}?[?&;]secret=(?P<v>[A-Za-z2-7]{12,128})", r"otpauth://"),
+    anywhere("BITWARDEN_TOKEN", r"(?<![\w.])0\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?P<v>[A-Za-z0-9]{24,40}:[A-Za-z0-9+/]{20,48}={0,2})", r"0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\."),
+    anywhere("DJANGO_KEY", r"django-insecure-(?P<v>[a-z0-9!@#$%^&*(\-_=+)]{40,60})", r"django-insecure-"),
+    anywhere("API_KEY", r"(?<![A-Za-z0-9])(?P<v>jina_[A-Za-z0-9]{50,64}|rpa_[A-Z0-9]{30}[A-Za-z0-9]{8,20}|rpa_[A-Za-z0-9]{40,50})(?![A-Za-z0-9])", r"(?:jina|rpa)_[A-Za-z0-9]{38}", is_mixed_case),
+    anywhere("PASSWORD", r"(?i:pass(?:word|wd)?|smtp|gmail|app[ _-]?pw)[^\n=:]{0,24}[=:][ \t]{0,3}\\*[\"']?(?P<v>(?-i:[a-z]{4}(?: [a-z]{4}){3}))(?![ \t]?[a-z])", r"(?i:pass|smtp|gmail|app)[^\n=:]*[=:][ \t]*\\*[\"']?[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}", _is_no_sentence),
+)  # fmt: skip

@@ -1,0 +1,100 @@
+# ruff: noqa: E501 (patterns)
+"""Passwords on command lines of many programs, in connection strings and in sentences."""
+
+import re
+
+from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random, is_stand_in
+from tracemill.privacy.core.rule import Detector, anywhere
+
+_QUOTE = r"\\*[\"']?"
+_VALUE = r"(?P<v>(?!-)[^\s\"'\\|;&<>]{5,128})"
+
+
+def _is_set(value: str) -> bool:
+    return is_password(value) or is_random(value) or is_plain_password(value)
+
+
+def _is_strong(value: str) -> bool:
+    """Letters and digits, and nothing of a path, a call or a version."""
+    value = value.rstrip(".,;:!?)")
+    return (
+        is_password(value)
+        and bool(re.search(r"[A-Za-z]", value))
+        and bool(re.search(r"\d", value))
+        and not re.search(r"[/(){}\[\]<>=]|^v?\d+(?:\.\d+)+|^\d+[a-zA-Z]{1,3}$", value)
+    )
+
+
+def _is_given(value: str) -> bool:
+    """Whatever stands where only a password can, unless it stands in for one."""
+    return not is_stand_in(value) and len(set(value)) > 3
+
+
+_UNBOUND = re.compile(r"\{\d+,\d*\}\??")
+# A program, and how it is given a password.
+_COMMANDS = (
+    (r"echo|printf", r"\s(?:-[en]+\s|[\"']?%s[\"']?\s)?", r"[^\n|]{0,4}\|[^\n|]{0,160}(?:--?\w*-?(?:password|token|pass|passphrase|secret|key)[\w-]*-?stdin|--with-token|passwd --stdin|passphrase-fd 0|login[^\n|]{0,60}--?stdin)"),
+    (r"keytool|jarsigner|apksigner|openssl|signtool|x11vnc|vncpasswd|certutil|cosign|pkcs12|osslsigncode", r"[^\n|;&]{0,160}?\s--?(?:\w{0,4}(?:store|key)pass|passwd|pass(?:word|in|out|phrase)?|rfbauth|p)[ :=](?:(?:pass|password):)?", ""),
+    (r"useradd|usermod|adduser|ipmitool|sqlcmd|bcp|mosquitto_(?:pub|sub)|xfreerdp|rdesktop|smbmount|isql|osql|impacket-\w+|crackmapexec|evil-winrm|nxc|cntlm|influx|lftp|ncftp\w*|mount\.cifs", r"[^\n|;&]{0,160}?\s(?:-[pPw]\s?|/p:|--password[ =])", ""),
+    (r"nmcli|netsh|wpa_cli|iwctl", r"[^\n|;&]{0,120}?\s(?:password|psk|keyMaterial=|wifi-sec\.psk|--passphrase)[ =]?", ""),
+    (r"rabbitmqctl|rabbitmqadmin", r"\s{1,3}(?:add_user|change_password)\s{1,3}\S{1,64}\s{1,3}", ""),
+    (r"mc (?:alias set|config host add)", r"\s\S{1,64}\s\S{1,200}\s\S{3,128}\s{1,3}", ""),
+    (r"sqlplus|expdp|impdp|rman|tnsping", r"\s(?:-\w+\s)*\w{2,40}/", r"@"),
+    (r"gpg2?|age|borg|restic|duplicity|cryptsetup|veracrypt", r"[^\n|;&]{0,160}?\s--pass(?:phrase|word)[ =]", ""),
+    (r"aws configure set", r"\s(?:aws_)?\w{0,20}(?:secret|token|key)\w{0,20}\s", ""),
+    (r"(?:npm|pip|poetry|yarn|composer|cargo|git) config", r"[^\n|;&]{0,120}?(?:_authToken|_password|token|http-basic\.\S{1,60}\s\S{1,60}|pypi-token\.\S{1,40})[ =]", ""),
+    (r"vault login|cargo login|npm login|doctl auth init -t|flyctl auth token|snyk auth|huggingface-cli login --token|hf auth login --token", r"\s", ""),
+)  # fmt: skip
+_PASS_WORDS = (
+    r"(?:passwor[dt]|passwort|kennwort|passphrase|passcode|mot de passe|contrase[n\xf1]a|senha|wachtwoord|"
+    r"l[\xf6o]senord|adgangskode|salasana|has[\u0142l]o|parola|\u043f\u0430\u0440\u043e\u043b\u044c)"
+)
+_PASS_PROBE = (
+    r"(?:passwor[dt]|kennwort|passphrase|passcode|mot de passe|contrase[n\xf1]a|senha|wachtwoord|"
+    r"l[\xf6o]senord|adgangskode|salasana|has[?l]o|parola|\?{6})"
+)
+_COPULA = (
+    r"(?:is|was|are|lautet|lautete|ist|war|est|es|era|\xe9|\xe8|er|on|to|set to|changed to|auf|:|=|->|\u2192)"
+)
+DETECTORS: tuple[Detector, ...] = (
+    *(
+        anywhere(
+            "PASSWORD",
+            rf"(?<![\w.-])(?:{program}){how}{_QUOTE}{_VALUE}{_QUOTE}"
+            + (rf"\s{{0,3}}(?={after})" if after else ""),
+            rf"\b(?:{program})\b{_UNBOUND.sub('*', how)}{_QUOTE}[^\s\"'\\|;&<>]{{5}}"
+            + (r"[^\n|]*\|[^\n|]*(?:stdin|with-token|fd 0)" if "|" in after else after),
+            _is_set,
+        )
+        for program, how, after in _COMMANDS
+    ),
+    anywhere(
+        "PASSWORD",
+        r"(?i)(?:^|[;\"'`= ])(?:password|pwd)\s?=\s?(?P<v>[^;\"'`\n\\{<$]{4,128});(?=[^\n]{0,200}=)",
+        r"(?i)(?:password|pwd)\s?=[^;\"'`\n\\]{4,128};",
+        _is_given,
+    ),
+    anywhere(
+        "PASSWORD",
+        rf"(?i)(?<!\w){_PASS_WORDS}(?:\s[^\W\d_]{{1,12}}){{0,4}}?\s{{0,2}}{_COPULA}\s{{1,3}}[\"'`*\u201e\u201c\xab]{{0,3}}(?P<v>[^\s\"'`<>\u201c\u201d\xbb]{{6,64}}?)(?=[\"'`*\u201c\u201d\xbb]|[.,;:!?)]*(?:\s|$))",
+        rf"(?i){_PASS_PROBE}(?:\s[^\W\d_]+)*\s*(?:{_COPULA[3:-8]}|\?)\s+[^\n]{{0,3}}\S*[0-9]",
+        _is_strong,
+    ),
+    anywhere(
+        "PASSWORD",
+        r"(?i)\b(?:log ?-?in|logon|sign ?-?in|credentials?|creds|anmeld\w*|zugang\w*|account|identifiants?|default user)\b[^\n]{0,48}?[\s\"'`(][\w.@+-]{2,40}[\"'`]? ?/ [\"'`]?(?P<v>[^\s\"'`<>/]{6,64})",
+        r"(?i)(?:log ?-?in|logon|sign ?-?in|credential|creds|anmeld|zugang|account|identifiant|default user)[^\n]*[\w\"'`] ?/ [\"'`]?[^\s/]*[0-9]",
+        _is_strong,
+    ),
+    anywhere(
+        "PASSWORD",
+        r"(?<![\w.])send(?:line|_line)?(?:\s{1,3}--)?[ (]{1,3}[\"'](?P<v>[^\"'\\\n$\[{ ]{6,64})\\[rn]",
+        r"send(?:line|_line)?(?:\s+--)?[ (]{1,3}[\"'][^\"'\\\n ]{6,64}\\[rn]",
+        _is_strong,
+    ),
+    anywhere(
+        "PIN",
+        r"(?i:\b(?:bank|card|sim|phone|door|alarm|my|your|the|his|her)\b[^\n]{0,12}\s)PIN(?: code| number)?(?:\s(?:is|was)\s|\s?[:=]\s?)(?P<v>\d{4,8})(?!\w)",
+        r"PIN(?: code| number)?\s?(?:is|was|[:=])\s?\d{4}",
+    ),
+)

@@ -1,0 +1,56 @@
+"""Tokens of known formats, looked for around the long runs of a text."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from tracemill.privacy.core.rule import Rule, Span, View
+from tracemill.privacy.secrets.formats.all_formats import TOKENS
+from tracemill.privacy.secrets.glued_tokens import find_glued, glued_patterns
+
+
+def any_literal(rules: Iterable[Rule]) -> re.Pattern[bytes]:
+    """One pattern that matches where any literal of the rules occurs, the shortest where several begin
+    there: a tree by first characters, ten times as fast as one search a literal."""
+    tree: dict[str, dict] = {}
+    for literal in (literal for each in rules for literal in each.literals):
+        branch = tree
+        for character in literal:
+            branch = branch.setdefault(character, {})
+        branch[""] = {}
+    return re.compile(_branches(tree).encode("ascii"))
+
+
+def rules_by_literal(rules: Sequence[Rule]) -> dict[bytes, frozenset[int]]:
+    """For each literal that `any_literal` may match, the ranks of the rules it may stand for: those that
+    name it, and those that name a longer literal beginning with it."""
+    ranked = [(literal, rank) for rank, each in enumerate(rules) for literal in each.literals]
+    return {
+        short.encode("ascii"): frozenset(rank for literal, rank in ranked if literal.startswith(short))
+        for short, _ in ranked
+    }
+
+
+def _branches(tree: dict[str, dict]) -> str:
+    if "" in tree:
+        return ""
+    parts = [re.escape(character) + _branches(branch) for character, branch in sorted(tree.items())]
+    return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
+
+
+_ANY_TOKEN = any_literal(TOKENS)
+_RULES_OF = rules_by_literal(TOKENS)
+_GLUED = tuple(map(glued_patterns, TOKENS))
+
+
+def find_tokens(view: View, wanted: int = -1) -> Iterator[Span]:
+    """What the rules of `TOKENS` find; those of them whose bits are in `wanted`."""
+    for start, end in view.regions():
+        ranks: set[int] = set()
+        hit = _ANY_TOKEN.search(view.raw, start, end)
+        while hit:
+            ranks.update(_RULES_OF[hit[0]])
+            hit = _ANY_TOKEN.search(view.raw, hit.start() + 1, end)
+        for rank in sorted(ranks):
+            if wanted >> rank & 1:
+                yield from TOKENS[rank].find(view.text, start, end)
+                yield from find_glued(_GLUED[rank], TOKENS[rank].kind, view.text, start, end)

@@ -1,0 +1,1 @@
+"""The workspace on disk: Parquet shards, schemas, atomic files."""

@@ -1,0 +1,57 @@
+"""The marker of a workspace: which layout it has, and whether its text is redacted."""
+
+from pathlib import Path
+from typing import Literal
+
+from tracemill.records.errors import WorkspaceError
+from tracemill.records.storage.atomic_files import make_private_folder, read_json_file, write_json
+
+LAYOUT_VERSION = 1
+MARKER = "workspace.json"
+Text = Literal["redacted", "recorded"]
+
+
+def create_marker(marker: Path, text: Text) -> None:
+    """Make the folder, for its owner alone, and its marker; a folder that is there keeps its mode."""
+    make_private_folder(marker.parent)
+    write_json(marker, {"layout": LAYOUT_VERSION, "text": text})
+
+
+def check_marker(marker: Path, text: Text) -> None:
+    """Raises WorkspaceError where the marker names another layout or the other kind of text."""
+    value = read_json_file(marker)
+    version = value.get("layout") if isinstance(value, dict) else None
+    if version != LAYOUT_VERSION:
+        newer = isinstance(version, int) and version > LAYOUT_VERSION
+        raise WorkspaceError(
+            f"{marker} names layout {version!r}",
+            f"layout {LAYOUT_VERSION}",
+            "update tracemill" if newer else "restore the file, or start a new workspace",
+        )
+    if is_redacted(marker) == (text == "redacted"):
+        return
+    if text == "redacted":
+        raise WorkspaceError(
+            f"{marker.parent} holds recorded text (ingest --unredacted), which stays on this machine",
+            "a workspace of redacted text",
+            "ingest the sessions into another folder without --unredacted",
+        )
+    raise WorkspaceError(
+        f"{marker.parent} is a workspace of redacted text", "a folder of its own", "choose another with --out"
+    )
+
+
+def is_workspace(folder: Path) -> bool:
+    """Whether a folder bears the marker of a workspace, of any layout."""
+    marker = folder / MARKER
+    try:
+        value = read_json_file(marker) if marker.is_file() else None
+    except WorkspaceError:
+        return False
+    return isinstance(value, dict) and {"layout", "text"} <= value.keys()
+
+
+def is_redacted(marker: Path) -> bool:
+    """Whether the workspace holds redacted text alone, as far as its marker says so."""
+    value = read_json_file(marker)
+    return isinstance(value, dict) and value.get("text", "redacted") == "redacted"

@@ -1,0 +1,1 @@
+"""Calls to OpenRouter and other chat completions servers."""

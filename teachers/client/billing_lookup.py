@@ -1,0 +1,29 @@
+"""The price of an answer that did not say it: looked up once it is there, and settled on.
+
+OpenRouter's page on an answer (https://openrouter.ai/docs/api-reference/get-a-generation) is there some
+seconds after the answer itself. Until then it is HTTP 404.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+
+from tracemill.teachers.core.teacher_protocol import Asked, Teacher
+
+LOOKS = 5
+"""Looks at the page before the price is taken for unknown."""
+
+
+async def with_bill(
+    teacher: Teacher, asked: Asked, nap: Callable[[float], Awaitable[None]], first_wait_s: float
+) -> Asked:
+    """The attempt at the price that the server's page says, where the answer did not say its own and the
+    page does. Waits between looks double from `first_wait_s`."""
+    wait_s = first_wait_s
+    for look in range(LOOKS if asked.bill_id else 0):
+        if look:
+            await nap(wait_s)
+            wait_s *= 2
+        cost = await teacher.billed_nusd(asked.bill_id)
+        if cost is not None:
+            return replace(asked, cost_nusd=cost)
+    return asked

@@ -1,0 +1,69 @@
+"""Whether a model can be asked at all, by what its server says of it; found before anything is spent."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from tracemill.records.errors import TeacherError
+from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.pricing.model_info import ModelCard, card_of_endpoints
+
+
+def entry_of(models: Mapping[str, Mapping[str, Any]], model: str, server: str) -> Mapping[str, Any]:
+    """The entry of a model in a server's list. Raises TeacherError where it has none."""
+    entry = models.get(model)
+    if entry is None:
+        like = get_close_matches(model, models, 3)
+        raise TeacherError(
+            f"{server} has no model {model!r}",
+            f"a model id from its list{', such as ' + ' or '.join(like) if like else ''}",
+            "correct `model` of the teacher",
+        )
+    return entry
+
+
+def card_found(
+    entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], settings: OpenRouterSettings
+) -> ModelCard:
+    """The card of a teacher's model. Raises TeacherError where the pinned provider does not serve it, or
+    its prices cannot be read."""
+    model, provider = settings.model, settings.provider
+    try:
+        card = card_of_endpoints(entry, endpoints, provider)
+    except ValueError:
+        raise TeacherError(
+            f"the prices of {model!r} cannot be read", "a price per token", "set `prices`"
+        ) from None
+    if card is None:
+        tags = sorted({str(each.get("tag") or each.get("provider_name")) for each in endpoints})
+        raise TeacherError(
+            f"{provider!r} does not serve {model!r}", f"one of {', '.join(tags)}", "correct `provider`"
+        )
+    return card
+
+
+def require_usable(card: ModelCard, settings: OpenRouterSettings) -> None:
+    """Raises TeacherError where the model cannot call tools, where an answer of `max_tokens` does not fit
+    it, or where it does not reason the way the settings want."""
+    model, reasoning = settings.model, settings.reasoning
+    if not card.heeds("tools"):
+        raise TeacherError(f"{model!r} cannot call tools", "a model that can", "choose another teacher")
+    longest = min(n for n in (card.context_tokens, card.max_answer_tokens, settings.max_tokens) if n)
+    if longest < settings.max_tokens or longest == card.context_tokens:
+        raise TeacherError(
+            f"{model!r} answers at most {longest:,} tokens and `max_tokens` is {settings.max_tokens:,}",
+            "an answer that fits the model beside its prompt",
+            "lower `max_tokens` of the teacher",
+        )
+    if not reasoning.to_wire():
+        return
+    if not card.heeds("reasoning"):
+        raise TeacherError(f"{model!r} takes no `reasoning`", "none of it", "remove it from the teacher")
+    if card.reasoning_mandatory and (reasoning.enabled is False or reasoning.effort == "none"):
+        raise TeacherError(f"{model!r} always reasons", "`reasoning` that is on", "leave it out")
+    if card.efforts and reasoning.effort not in (None, *card.efforts):
+        raise TeacherError(
+            f"{model!r} knows no effort {reasoning.effort!r}",
+            f"one of {', '.join(card.efforts)}",
+            "correct `reasoning.effort`",
+        )

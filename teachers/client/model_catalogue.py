@@ -1,0 +1,134 @@
+"""What a server says before any money is spent: its models and their prices, and whose key this is."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from tracemill.records.errors import TeacherError
+from tracemill.teachers.client.parse_completion import parse_json
+from tracemill.teachers.client.transport import Received, Transport, TransportFault
+from tracemill.teachers.pricing.price_book import PriceBook
+
+_PAGE = 1000
+_MAX_PAGES = 50
+
+
+class Catalogue:
+    """The model list of one server; shared by the teachers that ask there."""
+
+    def __init__(self, transport: Transport, key_page: bool, book: PriceBook) -> None:
+        """`key_page` is True for servers that have `GET /key`; `book` remembers what was read lately."""
+        self._transport = transport
+        self._key_page = key_page
+        self._book = book
+        self._lock = asyncio.Lock()
+
+    async def models(self) -> Mapping[str, Mapping[str, Any]]:
+        """Entries by model id. Raises TeacherError where there is no network, the key is refused, or nothing
+        is left on it."""
+        async with self._lock:
+            place = (self._transport.account, "models")
+            found = self._book.recent(place)
+            if found is None:
+                if self._key_page:
+                    await self._check_key()
+                found = await self._read_models()
+                self._book.just_read(place, found)
+            return found
+
+    async def endpoints(self, model: str) -> list[Mapping[str, Any]]:
+        """The endpoints that serve a model; none where the server has no such page. Raises TeacherError
+        where there is no network."""
+        if not self._key_page:
+            return []
+        async with self._lock:
+            place = (self._transport.account, "endpoints", model)
+            found = self._book.recent(place)
+            if found is None:
+                found = await self._read_endpoints(model)
+                self._book.just_read(place, found)
+            return found
+
+    async def _read_endpoints(self, model: str) -> list[Mapping[str, Any]]:
+        try:
+            received = await self._transport.endpoints(model)
+        except TransportFault as fault:
+            raise self._no_network(fault) from None
+        data = _data(received) if received.status == 200 else None
+        found = data.get("endpoints") if isinstance(data, dict) else None
+        return [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
+
+    def _require_no_redirect(self, received: Received) -> None:
+        if received.redirected:
+            raise TeacherError(
+                f"{self._transport.base_url} answers with {received.redirected}",
+                "a server that answers itself",
+                "correct the base URL",
+            )
+
+    def _no_network(self, fault: TransportFault) -> TeacherError:
+        return TeacherError(
+            f"{self._transport.base_url} does not answer ({fault.kind})",
+            "a server that speaks the OpenAI wire format",
+            "check the network and the base URL",
+        )
+
+    def _refused(self) -> TeacherError:
+        return TeacherError(
+            f"{self._transport.base_url} refused the API key", "a valid key", "set it in the environment"
+        )
+
+    async def _check_key(self) -> None:
+        try:
+            received = await self._transport.key()
+        except TransportFault as fault:
+            raise self._no_network(fault) from None
+        self._require_no_redirect(received)
+        if received.status == 401:
+            raise self._refused()
+        data = _data(received)
+        left = data.get("limit_remaining") if isinstance(data, dict) else None
+        if isinstance(left, int | float) and left <= 0:
+            raise TeacherError(
+                "the API key has reached its spending limit", "credit on it", "raise the limit of the key"
+            )
+
+    async def _read_models(self) -> dict[str, Mapping[str, Any]]:
+        found: dict[str, Mapping[str, Any]] = {}
+        for _ in range(_MAX_PAGES):
+            received = await self._page(len(found))
+            data = _data(received)
+            entries = [e for e in data if isinstance(e, dict)] if isinstance(data, list) else []
+            fresh = {str(e["id"]): e for e in entries if "id" in e and e["id"] not in found}
+            found.update(fresh)
+            if not fresh or len(found) >= _total(received):
+                break
+        return found
+
+    async def _page(self, offset: int) -> Received:
+        query: dict[str, object] = {"limit": _PAGE, "offset": offset} if self._key_page else {}
+        try:
+            received = await self._transport.models(query)
+        except TransportFault as fault:
+            raise self._no_network(fault) from None
+        self._require_no_redirect(received)
+        if received.status in (401, 403):
+            raise self._refused()
+        if received.status != 200 or not isinstance(_data(received), list):
+            raise TeacherError(
+                f"{self._transport.base_url}/models gave no model list (HTTP {received.status})",
+                "a server that speaks the OpenAI wire format",
+                "check the base URL",
+            )
+        return received
+
+
+def _data(received: Received) -> object:
+    body = parse_json(received.text)
+    return body.get("data") if isinstance(body, dict) else None
+
+
+def _total(received: Received) -> int:
+    body = parse_json(received.text)
+    total = body.get("total_count") if isinstance(body, dict) else None
+    return total if isinstance(total, int) else 0

@@ -1,0 +1,1 @@
+"""What a teacher is: question, settings, price, protocol."""

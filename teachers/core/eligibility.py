@@ -1,0 +1,46 @@
+"""Whether the teachers of a run can make a vote at all, checked before anything is spent."""
+
+from collections.abc import Collection, Sequence
+
+from tracemill.records.errors import ConfigError
+from tracemill.records.families import UNKNOWN
+from tracemill.teachers.core.teacher_settings import TeacherSettings
+
+
+def eligible_families(
+    teachers: Sequence[TeacherSettings], student_family: str, exclude_student_family: bool = True
+) -> set[str]:
+    """The families that may vote on a step of a student of `student_family`."""
+    families = {teacher.family for teacher in teachers} - {UNKNOWN}
+    return families - {student_family} if exclude_student_family else families
+
+
+def require_eligible(
+    teachers: Sequence[TeacherSettings],
+    student_families: Collection[str],
+    *,
+    threshold: int = 2,
+    min_families: int = 2,
+    exclude_student_family: bool = True,
+) -> None:
+    """Raises ConfigError where names repeat, or where for some student too few may vote.
+
+    A vote needs `min_families`, and one more so that a single failed teacher does not end it; and at
+    least `threshold` teachers.
+    """
+    names = [teacher.name for teacher in teachers]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ConfigError(f"teachers share a name: {', '.join(repeated)}", "a name each", "set `name`")
+    for student in sorted(student_families) or [UNKNOWN]:
+        families = eligible_families(teachers, student, exclude_student_family)
+        voters = [teacher for teacher in teachers if teacher.family in families]
+        wanted = min_families + 1
+        if len(families) >= wanted and len(voters) >= threshold:
+            continue
+        raise ConfigError(
+            f"{len(families)} families ({', '.join(sorted(families)) or 'none'}) may vote on steps of the "
+            f"family {student!r}",
+            f"{wanted} families and {threshold} teachers",
+            "add teachers of other families, or set `family` on those the id does not tell",
+        )

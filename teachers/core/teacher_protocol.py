@@ -1,0 +1,120 @@
+"""What a teacher is, and what one attempt at an answer gives."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from tracemill.records.reply import FINAL_FAILURES, TeacherReply
+from tracemill.teachers.core.price import Price
+from tracemill.teachers.core.question import Question
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One attempt: the reply, and what it means for the money and for the next attempt.
+
+    `cost_nusd` is what it cost, 0 where nothing can have been billed, None where it may have been and
+    nobody says how much: then the whole reservation counts. `retry` is True for a fault that may pass;
+    `retry_after_s` is the server's own wish, `account` that it holds for every call of the run: the limit
+    met is that of the account. `halt` says that no further call of this teacher, or of the whole run, can
+    succeed. `why` is what the user is told of the fault: `answers 503`. `bill_id` names an answer that did
+    not say what it cost, where the server can be asked afterwards. `sent` is False where no request was
+    made: it would fail like one before.
+    """
+
+    reply: TeacherReply
+    cost_nusd: int | None
+    retry: bool = False
+    retry_after_s: float | None = None
+    halt: Literal["", "teacher", "run"] = ""
+    why: str = ""
+    account: bool = False
+    bill_id: str = ""
+    sent: bool = True
+
+    @property
+    def final(self) -> bool:
+        """Whether the reply is what this request will always give, and is kept in the ledger."""
+        return self.reply.failure is None or self.reply.failure in FINAL_FAILURES
+
+
+class Teacher(Protocol):
+    """Anything that answers questions.
+
+    `ask` makes exactly one attempt and raises nothing for a fault of the call: that is a reply with a
+    `failure`. Retries, reservations and the ledger belong to the replay.
+    """
+
+    @property
+    def name(self) -> str:
+        """Unique in a run."""
+        ...
+
+    @property
+    def family(self) -> str:
+        """Vendor family, the unit votes are counted in."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """Pinned model id."""
+        ...
+
+    @property
+    def simulated(self) -> bool:
+        """True where no model answers."""
+        ...
+
+    @property
+    def price(self) -> Price:
+        """What its tokens cost."""
+        ...
+
+    @property
+    def context_tokens(self) -> int | None:
+        """The longest prompt and answer together; None where nobody said."""
+        ...
+
+    def request_key(self, question: Question, sample: int) -> str:
+        """What the answer is bought under; needs no network."""
+        ...
+
+    async def check(self) -> None:
+        """Called once before the first call of a run. Raises TeacherError where no call can succeed."""
+        ...
+
+    def bound_nusd(self, question: Question) -> int:
+        """The most one attempt can cost, in nano-USD; `check` has been called."""
+        ...
+
+    def recall(self, question: Question, reply: TeacherReply) -> None:
+        """An answer of this teacher that was bought before: what it counted bounds the steps that follow."""
+        ...
+
+    async def ask(self, question: Question, sample: int) -> Asked:
+        """One attempt; `reply.order` is left 0."""
+        ...
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        """What the server says an answer cost that did not say so itself, in nano-USD; None where it does
+        not say, or not yet."""
+        ...
+
+    async def close(self) -> None:
+        """Gives connections back."""
+        ...
+
+
+def reply_to(teacher: Teacher, question: Question, sample: int, key: str) -> TeacherReply:
+    """The reply of a teacher to a question before anything is known of it: who was asked what, under which
+    request key."""
+    return TeacherReply(
+        step_id=question.step_id,
+        request_key=key,
+        teacher=teacher.name,
+        family=teacher.family,
+        sample=sample,
+        order=0,
+        presentation=question.presentation,
+        prompt_id=question.prompt_id,
+        simulated=teacher.simulated,
+    )

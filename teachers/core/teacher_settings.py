@@ -1,0 +1,227 @@
+"""Configuration of teachers, money and the replay; light to import, unknown keys refused."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.records.families import family_of
+
+OPENROUTER_URL = "https://openrouter.ai/api/v1"
+OPENROUTER_URL_VARIABLE = "TRACEMILL_OPENROUTER_URL"
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PriceTierSettings(_Settings):
+    """Prices in place of the base ones for every token of a prompt longer than `above_tokens`; what is not
+    given stays."""
+
+    above_tokens: int = Field(ge=0, description="prompts of more tokens than this")
+    prompt_usd: Decimal | None = Field(default=None, ge=0)
+    completion_usd: Decimal | None = Field(default=None, ge=0)
+    cache_read_usd: Decimal | None = Field(default=None, ge=0)
+    cache_write_usd: Decimal | None = Field(default=None, ge=0)
+
+
+class PriceSettings(_Settings):
+    """Prices of a model in USD per million tokens; cache prices default to the prompt price."""
+
+    prompt_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per million prompt tokens")
+    completion_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per million answer tokens")
+    cache_read_usd: Decimal | None = Field(default=None, ge=0, description="USD per million tokens read")
+    cache_write_usd: Decimal | None = Field(default=None, ge=0, description="USD per million tokens written")
+    request_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per call")
+    tiers: tuple[PriceTierSettings, ...] = Field(default=(), description="other prices of long prompts")
+
+
+class ReasoningSettings(_Settings):
+    """How much a teacher reasons before it answers; constant along a run. All unset: its default."""
+
+    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
+    max_tokens: int | None = Field(default=None, ge=0, description="reasoning tokens, part of max_tokens")
+    enabled: bool | None = None
+    exclude: bool | None = Field(default=None, description="reason, but do not return the reasoning")
+
+    def to_wire(self) -> dict[str, object]:
+        """The `reasoning` object of a request: what is set and nothing else."""
+        return self.model_dump(exclude_none=True)
+
+
+class _Teacher(_Settings):
+    """What every teacher has. `name` is unique in a run; `family` defaults to that of the model id."""
+
+    name: str = Field(default="", description="name in rows and tables; the model id where empty")
+    model: str = Field(min_length=1, description="model id, pinned: an alias that floats buys two things")
+    family: str = Field(default="", description="vendor family; read off the model id where empty")
+    max_tokens: int = Field(default=4096, ge=1, description="most tokens of an answer, reasoning included")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="unset: the model's default")
+    reasoning: ReasoningSettings = ReasoningSettings()
+    logprobs: int | None = Field(
+        default=None, ge=0, le=20, description="alternatives a token whose log probabilities are kept"
+    )
+    prices: PriceSettings | None = Field(default=None, description="in place of the provider's own list")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill(cls, data: object) -> object:
+        if isinstance(data, dict) and isinstance(data.get("model"), str):
+            data = dict(data)
+            data["name"] = data.get("name") or data["model"]
+            data["family"] = data.get("family") or family_of(data["model"])
+        return data
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.reasoning.max_tokens or 0) >= self.max_tokens:
+            raise ValueError("reasoning.max_tokens is part of max_tokens and must leave room for the answer")
+        if self.model.startswith("~"):
+            raise ValueError("model is an alias that floats: give the id it stands for")
+        return self
+
+
+class OpenRouterSettings(_Teacher):
+    """A model behind OpenRouter, or behind anything that speaks its wire format."""
+
+    type: Literal["openrouter"] = "openrouter"
+    provider: str | None = Field(default=None, description="the one provider asked (`provider.only`)")
+    api_key_env: str = Field(default="OPENROUTER_API_KEY", description="environment variable of the key")
+    base_url: str | None = Field(default=None, description=f"unset: {OPENROUTER_URL_VARIABLE}, then the API")
+    attribution_url: str | None = Field(default=None, description="HTTP-Referer: makes an app page there")
+    data_collection: Literal["deny", "allow"] = "deny"
+    enforce_distillable_text: bool = Field(default=False, description="only models that allow distillation")
+    require_parameters: bool = Field(default=True, description="only providers that know every parameter")
+
+
+class CompatibleSettings(_Teacher):
+    """A model behind any other OpenAI-compatible server (vLLM, llama.cpp, Ollama); free by default."""
+
+    type: Literal["openai_compatible"] = "openai_compatible"
+    base_url: str = Field(min_length=1, description="up to and with /v1")
+    api_key_env: str | None = Field(default=None, description="environment variable of the key, if any")
+
+
+class SimulatedSettings(_Teacher):
+    """A deterministic stand-in that ships with the product; its rows are marked as simulated."""
+
+    type: Literal["simulated"] = "simulated"
+    seed: int = 0
+    latency_s: float = Field(default=0.0, ge=0, description="seconds every answer takes")
+
+
+class RecordedSettings(_Teacher):
+    """A model of a table of recorded answers; sends nothing, and costs nothing unless `prices` are given."""
+
+    type: Literal["recorded"] = "recorded"
+    path: Path = Field(description="table of recorded answers (JSONL, also gzipped)")
+
+
+TeacherSettings = Annotated[
+    OpenRouterSettings | CompatibleSettings | SimulatedSettings | RecordedSettings,
+    Field(discriminator="type"),
+]
+
+
+class BudgetSettings(_Settings):
+    """Hard caps in USD on what is spent and reserved together; None is no cap of that kind."""
+
+    max_total_usd: Decimal = Field(ge=0, le=1_000_000, description="for the run, over all its restarts")
+    max_day_usd: Decimal | None = Field(
+        default=None, ge=0, le=1_000_000, description="a UTC day, over all runs of a ledger"
+    )
+    max_trace_usd: Decimal | None = Field(
+        default=None, ge=0, le=1_000_000, description="a trace, over all runs of a ledger"
+    )
+
+
+class ReplaySettings(_Settings):
+    """How questions go out."""
+
+    concurrency: int = Field(default=32, ge=1, le=1024, description="most calls in flight")
+    samples: int = Field(default=1, ge=1, le=16, description="answers asked of a teacher at a step")
+    attempt_timeout_s: float = Field(default=180.0, gt=0, description="seconds until an attempt is cut off")
+    max_attempts: int = Field(default=5, ge=1, le=20, description="attempts at one answer")
+    backoff_s: float = Field(default=0.5, ge=0, description="first wait; doubles, up to max_backoff_s")
+    max_backoff_s: float = Field(default=30.0, ge=0, description="longest wait where no Retry-After is given")
+    max_retry_after_s: float = Field(
+        default=300.0, ge=0, description="a longer Retry-After gives the call up"
+    )
+    write_off_after_s: float = Field(
+        default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
+    )
+    stop: Literal["off", "lossless", "tiered", "value"] = Field(
+        default="lossless", description="when nobody else is asked at a step: its label is certain"
+    )
+    keep: float = Field(
+        default=0.98, gt=0, le=1, description="share of the pairs that `value` keeps where money is not short"
+    )
+    deadline_minutes: float | None = Field(
+        default=None, gt=0, description="minutes after which nothing more goes out"
+    )
+    ask_again: bool = Field(
+        default=False, description="read and ask anew where the text was redacted otherwise than today"
+    )
+
+
+GatePolicy = Literal["all", "voi", "random", "first_k", "after_error", "entropy_only"]
+
+
+class UtilitySettings(_Settings):
+    """What a pair at a step is worth, before its probability is looked at."""
+
+    outcome: dict[str, float] = Field(
+        default={"resolved": 0.5, "not_resolved": 1.0, "unknown": 1.0},
+        description="weight by outcome of the session",
+    )
+    operation: dict[str, float] = Field(
+        default={"finish": 1.5, "edit": 1.5, "read": 0.5, "list": 0.5},
+        description="weight by operation of the recorded action, 1 where none is given",
+    )
+    after_error: float = Field(
+        default=1.5, ge=0, description="weight of a step after an error, where it is the greater one"
+    )
+    novelty: float = Field(
+        default=1.0, ge=0, description="how much less each further pair of one session and operation is worth"
+    )
+
+    @field_validator("outcome")
+    @classmethod
+    def _outcomes(cls, weights: dict[str, float]) -> dict[str, float]:
+        return _checked(weights, frozenset({"resolved", "not_resolved", "unknown"}))
+
+    @field_validator("operation")
+    @classmethod
+    def _operations(cls, weights: dict[str, float]) -> dict[str, float]:
+        return _checked(weights, frozenset(map(str, Operation)))
+
+
+def _checked(weights: dict[str, float], known: frozenset[str]) -> dict[str, float]:
+    if not all(0 <= weight < float("inf") for weight in weights.values()):
+        raise ValueError("weights of 0 or more")
+    if unknown := sorted(set(weights) - known):
+        raise ValueError(f"{unknown[0]!r} is none of {', '.join(sorted(known))}")
+    return weights
+
+
+class GateSettings(_Settings):
+    """Which steps are asked."""
+
+    policy: GatePolicy = Field(
+        default="all", description="all steps, or those worth most for what asking them costs"
+    )
+    fraction: float = Field(
+        default=1.0, ge=0, le=1, description="share of the steps asked, or of what asking all would cost"
+    )
+    seed: int = Field(default=0, description="seed of the coins")
+    explore: float = Field(
+        default=0.05, ge=0, le=1, description="share of the steps asked at random, by all teachers"
+    )
+    skip_student_family: bool = Field(default=True, description="do not pay teachers that may not vote")
+    second: str | None = Field(
+        default=None, description="teacher whose stored replies tell the gate about a step"
+    )
+    utility: UtilitySettings = UtilitySettings()

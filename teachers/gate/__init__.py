@@ -1,0 +1,1 @@
+"""The value-of-information gate: which steps are asked."""

@@ -1,0 +1,69 @@
+"""The explored steps go first where the money or the time may not last for all that is asked.
+
+In the order of the traces each of their questions reads a prompt cache, and that is how they go where all
+will be asked. First, they are paid in full, and are complete wherever a cap or a deadline ends the run.
+"""
+
+from collections.abc import Container, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tracemill.teachers.core.price import nusd_to_usd, usd_up
+from tracemill.teachers.planning.prompt_length import lengths_by_step
+from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, LATENCY_S, Item
+from tracemill.teachers.pricing.prompt_cache import TokenCosts
+
+SAFETY = 1.5
+"""How many times its expected cost, or time, a plan must fit into what there is to count as safe."""
+MOST_KEPT = 0.5
+"""The share of the money left that is kept at most for explored steps still to come."""
+
+
+class Room(NamedTuple):
+    """What there is for a plan: money, and seconds where there is a deadline, at `width` calls at once.
+    `later` is how many times as much as this plan is to come after it."""
+
+    nusd: int
+    time_s: float | None
+    width: int
+    later: float = 0.0
+
+
+def in_phases(items: Sequence[Item], explored: Container[str], room: Room) -> list[list[Item]]:
+    """The items in the phases they are asked in: all at once where they fit into the room, else those at
+    explored steps and then the others. The others leave what explored steps to come are expected to cost,
+    up to `MOST_KEPT` of the room."""
+    first = [item for item in items if item.question.step_id in explored]
+    if not first or _fits(items, room):
+        return [list(items)]
+    kept = min(room.later * expected_usd(first, cached=False), MOST_KEPT * nusd_to_usd(max(room.nusd, 0)))
+    rest = [item for item in items if item.question.step_id not in explored]
+    return [phase for phase in (first, [replace(item, leave_nusd=usd_up(kept)) for item in rest]) if phase]
+
+
+def _fits(items: Sequence[Item], room: Room) -> bool:
+    times = SAFETY * (1 + room.later)
+    if times * expected_usd(items, cached=True) > nusd_to_usd(max(room.nusd, 0)):
+        return False
+    return room.time_s is None or times * _expected_s(items, room.width) <= room.time_s
+
+
+def _expected_s(items: Sequence[Item], width: int) -> float:
+    """Seconds the items take: all of them at so many at once, or the longest trace step by step."""
+    steps: dict[str, set[str]] = {}
+    for item in items:
+        steps.setdefault(item.question.trace_id, set()).add(item.question.step_id)
+    return max(len(items) / width, *map(len, steps.values())) * LATENCY_S
+
+
+def expected_usd(items: Sequence[Item], cached: bool) -> float:
+    """What the items cost together, by the prices of their teachers and tokens of four bytes; `cached`
+    where each reads what the step before it left."""
+    costs = {id(item.teacher): TokenCosts.of(item.teacher.price) for item in items}
+    lengths = lengths_by_step(item.question for item in items)
+    total = 0.0
+    for item in items:
+        length = lengths[item.question.step_id]
+        read = length.shared if cached else 0
+        total += costs[id(item.teacher)].call_usd(length.tokens, read, ANSWER_TOKENS)
+    return total

@@ -1,0 +1,70 @@
+"""What came back for an action, and what the agent did next, as far as the session shows it.
+
+Sessions are recorded: what followed an action is known when a teacher is asked about it.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracemill.records.message import Message
+
+_ABSENT = re.compile(
+    r"doesn't exist|does not exist|no such (?:file|table|column|module)|not found|unknown column"
+    r"|not recognized",
+    re.IGNORECASE,
+)
+_SYNTAX = re.compile(
+    r"syntax error|error in your SQL syntax|SyntaxError|unexpected (?:EOF|end of file)", re.IGNORECASE
+)
+_FAILED = re.compile(
+    r"^(?:\s*(?:OBSERVATION:\s*)?)(?:error\b|fatal:|traceback|exception\b|usage:|\S*bash:|invalid\b)"
+    r"|^\S{1,40}: (?:error|cannot|invalid|missing|command)\b|Exit code [1-9]|<returncode>[1-9]",
+    re.IGNORECASE,
+)
+_TESTS_FAILED = re.compile(r"\b[1-9]\d* (?:failed|errors?)\b|FAILED|BUILD FAILURE|Failures: [1-9]")
+_NOTHING = frozenset({"", "[]", "()", "{}", "none", "null"})
+_LOOKED_AT = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Came:
+    """What came back for an action: `kind` is `nothing_yet` (no result follows), `empty`, `ok`, `absent`
+    (it names what is not there), `syntax`, `tests_failed` or `failed`; `length` in characters."""
+
+    kind: str
+    length: int = 0
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the action did not do what it was meant to."""
+        return self.kind in ("absent", "syntax", "failed", "tests_failed")
+
+
+NOTHING_YET = Came("nothing_yet")
+
+
+def came_back(results: Sequence[Message]) -> Came:
+    """What these results of one action come to: the first that failed, else the longest."""
+    if not results:
+        return NOTHING_YET
+    found = [_of(result) for result in results]
+    length = sum(each.length for each in found)
+    worst = next((each for each in found if each.is_error), None)
+    kind = worst.kind if worst else "ok" if any(each.kind == "ok" for each in found) else "empty"
+    return Came(kind, length)
+
+
+def _of(result: Message) -> Came:
+    text = result.content
+    head = text[:_LOOKED_AT]
+    flagged = bool(result.is_error or result.error_kind)
+    short = len(text) <= _LOOKED_AT // 4
+    if flagged or _FAILED.search(head) or (short and (_ABSENT.search(head) or _SYNTAX.search(head))):
+        for kind, pattern in (("syntax", _SYNTAX), ("absent", _ABSENT), ("tests_failed", _TESTS_FAILED)):
+            if pattern.search(head):
+                return Came(kind, len(text))
+        return Came("failed", len(text))
+    if _TESTS_FAILED.search(text[-_LOOKED_AT:]):
+        return Came("tests_failed", len(text))
+    return Came("empty" if head.strip().lower() in _NOTHING else "ok", len(text))

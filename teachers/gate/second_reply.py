@@ -1,0 +1,47 @@
+"""What a stored reply says of a step to the gate: what a second model would do, and how sure it was."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+
+from tracemill.records.reply import TeacherReply
+from tracemill.teachers.gate.features import Second
+
+
+def second_of(reply: TeacherReply) -> Second:
+    """The action of a reply, and the mean entropy of its tokens in nats where it came with log
+    probabilities."""
+    return Second(reply.action, mean_entropy(reply.raw))
+
+
+def mean_entropy(raw: str) -> float | None:
+    """The mean over tokens of the entropy of the alternatives given, what they leave taken as one more;
+    None where the answer has no log probabilities. Shape:
+    https://platform.openai.com/docs/api-reference/chat/object (`choices[].logprobs.content`)."""
+    try:
+        answer = orjson.loads(raw) if raw else {}
+    except ValueError:
+        return None
+    found = [_entropy(token) for token in _tokens(answer)]
+    return math.fsum(found) / len(found) if found else None
+
+
+def _tokens(answer: Any) -> Iterator[dict[str, Any]]:
+    choices = answer.get("choices") if isinstance(answer, dict) else None
+    first = choices[0] if isinstance(choices, list) and choices else None
+    logprobs = first.get("logprobs") if isinstance(first, dict) else None
+    content = logprobs.get("content") if isinstance(logprobs, dict) else None
+    for token in content if isinstance(content, list) else ():
+        if isinstance(token, dict) and isinstance(token.get("logprob"), int | float):
+            yield token
+
+
+def _entropy(token: dict[str, Any]) -> float:
+    given = token.get("top_logprobs")
+    alternatives = [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+    logs = [each["logprob"] for each in alternatives if isinstance(each.get("logprob"), int | float)]
+    shares = [math.exp(min(value, 0.0)) for value in logs or [token["logprob"]]]
+    rest = max(1.0 - sum(shares), 0.0)
+    return -sum(share * math.log(share) for share in [*shares, rest] if share > 1e-12)

@@ -1,0 +1,1 @@
+"""The ledger: what was bought, and the hard cap."""

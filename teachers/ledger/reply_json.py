@@ -1,0 +1,36 @@
+"""A reply as the JSON the ledger keeps, and back, exactly."""
+
+from dataclasses import replace
+from functools import cache
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from tracemill.records.errors import LedgerError
+from tracemill.records.reply import TeacherReply
+
+
+@cache
+def _adapter() -> TypeAdapter[TeacherReply]:
+    return TypeAdapter(TeacherReply)
+
+
+def dump_reply(reply: TeacherReply) -> str:
+    """The reply as JSON text."""
+    return orjson.dumps(reply).decode()
+
+
+def load_reply(text: str) -> TeacherReply:
+    """The reply of a JSON text. Raises LedgerError where it is none."""
+    try:
+        return _adapter().validate_json(text)
+    except ValidationError:
+        raise LedgerError("an answer in the ledger is no reply", "one written by this version") from None
+
+
+def reply_for(text: str, step_id: str, teacher: str) -> TeacherReply:
+    """A stored reply as the answer to one question. Where another step bought it, it costs nothing here."""
+    stored = load_reply(text)
+    if stored.step_id == step_id and stored.teacher == teacher:
+        return stored
+    return replace(stored, step_id=step_id, teacher=teacher, cost_usd=0.0)

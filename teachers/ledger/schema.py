@@ -1,0 +1,223 @@
+"""Tables of the ledger and how a database is opened; SQLite and PostgreSQL."""
+
+import secrets
+import sqlite3
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    Index,
+    Insert,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    event,
+    literal_column,
+    select,
+)
+from sqlalchemy import create_engine as sqlalchemy_engine
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
+
+from tracemill.records.errors import LedgerError
+from tracemill.records.storage.atomic_files import make_private_file
+from tracemill.teachers.ledger.database_errors import refusal_of
+from tracemill.teachers.ledger.postgres import PASSWORD_VARIABLE, is_postgres, open_engine, place_of
+
+SCHEMA_VERSION = 2
+IDENTITY = "ledger"
+BUSY_TIMEOUT_S = 60.0
+
+IS_OPEN = literal_column("state") == literal_column("'open'")
+"""Spelled out in the statement, without which neither database uses the indexes of open calls."""
+
+metadata = MetaData()
+meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text))
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("run_id", Text, primary_key=True),
+    Column("max_total_nusd", BigInteger, nullable=False),
+    Column("max_day_nusd", BigInteger),
+    Column("max_trace_nusd", BigInteger),
+    Column("opened_at", Float, nullable=False),
+)
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("settled_nusd", BigInteger, nullable=False, default=0),
+    Column("reserved_nusd", BigInteger, nullable=False, default=0),
+)
+
+buyers = Table(
+    "buyers",
+    metadata,
+    Column("buyer", Text, primary_key=True),
+    Column("host", Text, nullable=False),
+    Column("pid", BigInteger, nullable=False),
+    Column("started", Text, nullable=False),
+    Column("seen_at", Float, nullable=False),
+)
+
+calls = Table(
+    "calls",
+    metadata,
+    Column("id", Integer().with_variant(BigInteger, "postgresql"), primary_key=True, autoincrement=True),
+    Column("run_id", Text, nullable=False),
+    Column("trace_id", Text, nullable=False),
+    Column("step_id", Text, nullable=False),
+    Column("teacher", Text, nullable=False),
+    Column("request_key", Text, nullable=False),
+    Column("buyer", Text, nullable=False),
+    Column("day", Text, nullable=False),
+    Column("amount_nusd", BigInteger, nullable=False),
+    Column("cost_nusd", BigInteger),
+    Column("state", Text, nullable=False),
+    Column("outcome", Text),
+    Column("opened_at", Float, nullable=False),
+    Column("closed_at", Float),
+    Index("calls_by_run_state", "run_id", "state"),
+    Index("calls_open_by_key", "request_key", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
+    Index("calls_open_by_time", "opened_at", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("request_key", Text, primary_key=True),
+    Column("reply", Text, nullable=False),
+    Column("cost_nusd", BigInteger, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+
+@cache
+def _ignoring(dialect: str, table: Table) -> Insert:
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing()
+
+
+def insert_or_ignore(connection: Connection, table: Table, values: dict[str, Any]) -> None:
+    """Inserts a row unless its primary key is there."""
+    connection.execute(_ignoring(connection.dialect.name, table), values)
+
+
+def _is_busy(error: BaseException) -> bool:
+    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Switches to the write-ahead log. Where another process does the same just then SQLite does not wait,
+    whatever the busy timeout: it sees a deadlock (https://www.sqlite.org/c3ref/busy_handler.html)."""
+    pause = wait_random(0.01, 0.1)
+    for attempt in Retrying(
+        retry=retry_if_exception(_is_busy), stop=stop_after_delay(BUSY_TIMEOUT_S), wait=pause, reraise=True
+    ):
+        with attempt:
+            connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    """Writers queue at BEGIN IMMEDIATE, so that no transaction has to be given up half-way. A commit is on
+    the disk when it returns: an intent that a power cut takes back would be money nobody knows of."""
+
+    @event.listens_for(engine, "connect")
+    def _connect(connection: sqlite3.Connection, _record: object) -> None:
+        connection.isolation_level = None
+        connection.execute(f"PRAGMA busy_timeout = {int(BUSY_TIMEOUT_S * 1000)}")
+        _use_log(connection)
+        connection.execute("PRAGMA synchronous = FULL")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        options = connection.get_execution_options()
+        mode = "DEFERRED" if options.get("ledger_read") else "IMMEDIATE"
+        connection.exec_driver_sql(f"BEGIN {mode}")
+
+
+def _engine(url: URL) -> Engine:
+    if is_postgres(url):
+        return open_engine(url, BUSY_TIMEOUT_S)
+    if url.get_backend_name() == "sqlite":
+        if url.database and url.database != ":memory:":
+            _make_file(Path(url.database))
+        engine = sqlalchemy_engine(url, connect_args={"timeout": BUSY_TIMEOUT_S}, hide_parameters=True)
+        _prepare_sqlite(engine)
+        return engine
+    raise LedgerError(
+        f"a ledger of the kind {url.get_backend_name()!r}", "a sqlite or postgresql URL", "change the URL"
+    )
+
+
+def _make_file(path: Path) -> None:
+    """For its owner alone; SQLite gives its log and its index the mode of the database."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(OSError):  # SQLite says it better
+        make_private_file(path)
+
+
+def _create(engine: Engine) -> None:
+    with engine.begin() as connection:
+        metadata.create_all(connection)
+        insert_or_ignore(connection, meta, {"key": "schema", "value": str(SCHEMA_VERSION)})
+        insert_or_ignore(connection, meta, {"key": IDENTITY, "value": secrets.token_hex(8)})
+        version = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar_one()
+    if version != str(SCHEMA_VERSION):
+        raise LedgerError(
+            f"the ledger has schema version {version}",
+            f"version {SCHEMA_VERSION}",
+            "use the tracemill it belongs to",
+        )
+
+
+def open_database(url: str) -> Engine:
+    """Opens the database, makes its tables where they are not there.
+
+    Raises LedgerError where it cannot be opened or was written by another version; the message names
+    the place and never a password.
+    """
+    try:
+        place = make_url(url)
+        engine = _engine(place)
+    except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
+        raise LedgerError(
+            f"the ledger URL cannot be used ({type(error).__name__})", "for example sqlite:////data/ledger.db"
+        ) from None
+    except OSError as error:
+        raise LedgerError(
+            f"the folder of the ledger cannot be made ({error.strerror})", "a writable folder"
+        ) from None
+    try:
+        _create(engine)
+    except (SQLAlchemyError, OSError) as error:
+        engine.dispose()
+        raise _unopened(place, error) from None
+    except LedgerError:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _unopened(place: URL, error: SQLAlchemyError | OSError) -> LedgerError:
+    if is_postgres(place):
+        return LedgerError(
+            f"the ledger at {place_of(place)} cannot be opened: {refusal_of(error)}",
+            "a server that answers, a user that may make tables",
+            f"check the URL and {PASSWORD_VARIABLE}",
+        )
+    return LedgerError(
+        f"the ledger at {place.render_as_string()} cannot be opened: {refusal_of(error)}",
+        "a writable database",
+        "check the path and its permissions",
+    )

@@ -1,0 +1,197 @@
+"""Many calls closed and many intents granted in one transaction, each as if it stood alone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import bindparam, insert, select
+from sqlalchemy.engine import Connection, Row
+
+from tracemill.records.errors import LedgerError
+from tracemill.teachers.ledger.bulk_rows import BOOK, CLOSE, KEEP, OPEN_BUDGETS
+from tracemill.teachers.ledger.claims import Buyer, open_elsewhere
+from tracemill.teachers.ledger.entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
+from tracemill.teachers.ledger.schema import answers, budgets, calls, runs
+
+_NO_CAP = 2**62
+_IN = 500
+
+_ANSWERS = select(answers.c.request_key, answers.c.reply).where(
+    answers.c.request_key.in_(bindparam("keys", expanding=True))
+)
+_RUNS = select(runs).where(runs.c.run_id.in_(bindparam("keys", expanding=True)))
+_CALLS = select(calls).where(calls.c.id.in_(bindparam("keys", expanding=True)))
+_BUDGETS = select(budgets).where(budgets.c.scope.in_(bindparam("keys", expanding=True)))
+_ELSEWHERE = open_elsewhere(bindparam("keys", expanding=True), bindparam("me"))
+_OPEN = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
+
+
+def scopes_of(day: str, run_id: str, trace_id: str) -> dict[str, str]:
+    """Budget rows of a call by the kind of their cap."""
+    return {"day": f"day:{day}", "run": f"run:{run_id}", "trace": f"trace:{trace_id}"}
+
+
+@dataclass(slots=True)
+class _Scope:
+    """One budget row: what it holds, and what this transaction adds."""
+
+    settled: int = 0
+    reserved: int = 0
+    more_settled: int = 0
+    more_reserved: int = 0
+
+    def move(self, freed: int, spent: int) -> None:
+        """Takes `freed` from what is reserved and adds `spent` to what is settled."""
+        self.more_reserved -= freed
+        self.more_settled += spent
+
+    @property
+    def taken(self) -> tuple[int, int]:
+        """Settled and reserved, with what this transaction adds."""
+        return self.settled + self.more_settled, self.reserved + self.more_reserved
+
+
+@dataclass(slots=True)
+class Batch:
+    """The work of one transaction. `closed` holds for every close whether its cost kept to the
+    reservation, or the error it met; `grants` what became of every intent. Without a `buyer` the intents are
+    nobody's: they wait for no one, and no one for them."""
+
+    now: float
+    day: str
+    buyer: Buyer | None = None
+    closed: list[bool | LedgerError] = field(default_factory=list)
+    grants: list[Grant | BeingBought] = field(default_factory=list)
+    _held: set[str] = field(default_factory=set)
+    _scopes: dict[str, _Scope] = field(default_factory=dict)
+    _answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _full: set[tuple[str, str]] = field(default_factory=set)
+
+    def run(self, connection: Connection, closes: Sequence[Close], intents: Sequence[Intent]) -> None:
+        """Books the closes, then the intents in their order; writes everything that changed.
+
+        Raises LedgerError where an intent names a run that was never opened.
+        """
+        of_calls = {row.id: row for row in _rows(connection, _CALLS, [c.reservation.call_id for c in closes])}
+        opened = {row.run_id: row for row in _rows(connection, _RUNS, [i.run_id for i in intents])}
+        bought = _rows(connection, _ANSWERS, [intent.request_key for intent in intents])
+        replies = {row.request_key: row.reply for row in bought}
+        for intent in intents:
+            if intent.run_id not in opened:
+                raise LedgerError(f"the run {intent.run_id!r} was never opened in this ledger")
+        self._load(connection, of_calls.values(), intents)
+        self._look_elsewhere(connection, intents)
+        closing = [row for close in closes if (row := self._close(of_calls, close)) is not None]
+        here = {key: str(row["reply"]) for key, row in self._answers.items()}
+        replies = here | replies  # of two answers the one that was booked first stays
+        opening = [row for intent in intents if (row := self._grant(opened, replies, intent)) is not None]
+        self._write(connection, closing, opening)
+
+    def _look_elsewhere(self, connection: Connection, intents: Sequence[Intent]) -> None:
+        """Finds what others are asking, and says that this buyer is there."""
+        if self.buyer is not None:
+            keys = [intent.request_key for intent in intents]
+            self._held = self.buyer.held(_rows(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)
+            self.buyer.beat(connection, self.now)
+
+    def _load(self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[Intent]) -> None:
+        """Reads every budget row concerned; makes those that are missing."""
+        names = {name for c in of_calls for name in scopes_of(c.day, c.run_id, c.trace_id).values()}
+        names |= {name for i in intents for name in scopes_of(self.day, i.run_id, i.trace_id).values()}
+        for row in _rows(connection, _BUDGETS, sorted(names)):
+            self._scopes[row.scope] = _Scope(row.settled_nusd, row.reserved_nusd)
+        missing = sorted(names - self._scopes.keys())
+        OPEN_BUDGETS.run(connection, [{"scope": name} for name in missing])
+        self._scopes |= {name: _Scope() for name in missing}
+
+    def _close(self, of_calls: dict[int, Any], close: Close) -> dict[str, Any] | None:
+        """Moves a call's amount from reserved to settled; one that was written off is corrected."""
+        call = of_calls.pop(close.reservation.call_id, None)
+        if call is None or call.state in ("settled", "released"):
+            what = "unknown" if call is None else "closed already"
+            self.closed.append(LedgerError(f"call {close.reservation.call_id} is {what}"))
+            return None
+        cost = close.reservation.amount_nusd if close.cost_nusd is None else close.cost_nusd
+        was_open = call.state == "open"
+        freed, spent = (call.amount_nusd, cost) if was_open else (0, cost - call.amount_nusd)
+        for name in scopes_of(call.day, call.run_id, call.trace_id).values():
+            self._scopes[name].move(freed, spent)
+        if close.reply is not None:
+            row = {"reply": close.reply, "cost_nusd": cost, "created_at": self.now}
+            self._answers.setdefault(call.request_key, {"request_key": call.request_key, **row})
+        self.closed.append(cost <= close.reservation.amount_nusd)
+        return {
+            "of_id": call.id,
+            "state": close.state,
+            "cost_nusd": cost,
+            "outcome": close.outcome,
+            "closed_at": self.now,
+        }
+
+    def _grant(
+        self, opened: Mapping[str, Any], replies: Mapping[str, str], intent: Intent
+    ) -> dict[str, Any] | None:
+        """Reserves an intent in its scopes, or says why not; gives the row of the call to open. Behind a
+        denial by run or day nobody of that run is granted anything, so that no cheap call overtakes."""
+        if intent.request_key in replies:
+            self.grants.append(Bought(replies[intent.request_key]))
+            return None
+        if intent.request_key in self._held:
+            self.grants.append(BeingBought())
+            return None
+        run = opened[intent.run_id]
+        caps = {"day": run.max_day_nusd, "run": run.max_total_nusd, "trace": run.max_trace_nusd}
+        names = scopes_of(self.day, intent.run_id, intent.trace_id)
+        for kind, name in names.items():
+            cap = _NO_CAP if caps[kind] is None else caps[kind]
+            settled, reserved = self._scopes[name].taken
+            full = (kind, intent.run_id) in self._full
+            kept = 0 if kind == "trace" else intent.leave_nusd
+            wanted = intent.amount_nusd + kept
+            if full or settled + reserved + wanted > cap:
+                self.grants.append(Denied(kind, cap, settled, reserved, wanted, kept))
+                if kind != "trace":
+                    self._full.add((kind, intent.run_id))
+                return None
+        for name in names.values():
+            self._scopes[name].move(-intent.amount_nusd, 0)
+        self.grants.append(Reservation(0, intent.amount_nusd))
+        return {
+            "run_id": intent.run_id,
+            "trace_id": intent.trace_id,
+            "step_id": intent.step_id,
+            "teacher": intent.teacher,
+            "request_key": intent.request_key,
+            "buyer": "" if self.buyer is None else self.buyer.name,
+            "day": self.day,
+            "amount_nusd": intent.amount_nusd,
+            "state": "open",
+            "opened_at": self.now,
+        }
+
+    def _write(
+        self, connection: Connection, closing: Sequence[dict[str, Any]], opening: Sequence[dict[str, Any]]
+    ) -> None:
+        moves = [
+            {"of_scope": name, "settled": scope.more_settled, "reserved": scope.more_reserved}
+            for name, scope in sorted(self._scopes.items())
+            if scope.more_settled or scope.more_reserved
+        ]
+        BOOK.run(connection, moves)
+        CLOSE.run(connection, closing)
+        KEEP.run(connection, list(self._answers.values()))
+        if opening:
+            ids = iter(connection.execute(_OPEN, opening).scalars().all())
+            self.grants = [
+                Reservation(next(ids), grant.amount_nusd) if isinstance(grant, Reservation) else grant
+                for grant in self.grants
+            ]
+
+
+def _rows(connection: Connection, query: Any, keys: Sequence[Any], **given: str) -> list[Row[Any]]:
+    """The rows of an `IN` query, a bounded number of keys at a time, in the order of the keys' blocks."""
+    unique = list(dict.fromkeys(keys))
+    found: list[Row[Any]] = []
+    for start in range(0, len(unique), _IN):
+        found += connection.execute(query, {"keys": unique[start : start + _IN], **given}).all()
+    return found

@@ -1,0 +1,1 @@
+"""Teachers without a server: recorded and simulated."""

@@ -1,0 +1,279 @@
+"""Tables of what several real models did at the same state, as questions and their answers.
+
+One JSON object a line (also gzipped): `state_id`, `messages` in the OpenAI shape, `tools` (names, or objects
+with a `name`), and `actions`: by model the `tool_calls` (`name` and `arguments`), the `text`, `usage` (`in`
+and `out` tokens, `latency_s`) and `reward` (or `correct`) where they are known. `task_id`, `depth`, `source`,
+`harness` and `cwd` may be there. A `content_ref` of a message points into a JSON file beside the table whose
+name holds `prefix`: a key of an object, or `file[i]` of a list of messages; the message's own content comes
+behind it. Where one tool takes one text, a text of the assistant that a tool answers is a call of it.
+"""
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tracemill.harnesses.core.schema_builders import sendable
+from tracemill.harnesses.valid_messages import Builder
+from tracemill.records.errors import TeacherError
+from tracemill.records.identity import digest, extend_prompt, make_trace_id, prompt_root
+from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+from tracemill.records.storage.text_lines import lines_of
+from tracemill.teachers.core.question import Question
+from tracemill.teachers.offline.recorded_values import REWARDS, is_unrewarded, reward_of, usage_of
+
+PRESENTATION = "recorded-1"
+_NAMELESS = "a model without a name"
+_FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, ArithmeticError, RecursionError)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswer:
+    """What one model did at a state. Tokens and seconds are 0 where the table does not say. `reward` is
+    what the action was worth by the table's own judge (`correct` is 1 or 0), None where it has none."""
+
+    action: Action
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_s: float = 0.0
+    reward: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedState:
+    """A state with the answers of the models that were asked there; `task_id` groups states of one task,
+    `depth` is the number of actions before it. `broken` has the models whose answer cannot be read,
+    `unrewarded` those whose reward is no finite number and is left out, `unmeasured` those whose usage is."""
+
+    state_id: str
+    task_id: str
+    messages: tuple[Message, ...]
+    tools: tuple[ToolSpec, ...]
+    answers: Mapping[str, RecordedAnswer]
+    depth: int = 0
+    source: str = ""
+    harness: str = ""
+    cwd: str | None = None
+    broken: tuple[str, ...] = field(default=())
+    unrewarded: tuple[str, ...] = field(default=())
+    unmeasured: tuple[str, ...] = field(default=())
+
+    def question(self, redact: Callable[[Message], Message], redaction: str) -> Question:
+        """The state as a question, redacted by rules of this version."""
+        messages = tuple(map(redact, self.messages))
+        prompt_id = prompt_root(self.tools, PRESENTATION)
+        for message in messages:
+            prompt_id = extend_prompt(prompt_id, message)
+        trace_id = make_trace_id("recorded", self.state_id)
+        step_id = f"{trace_id}:0:0"
+        return Question(step_id, trace_id, messages, self.tools, prompt_id, PRESENTATION, redaction)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenRow:
+    """A line of a table that is no state, counted from 1, and what is wrong with it."""
+
+    line: int
+    why: str
+
+
+def state_key(messages: Sequence[Message]) -> str:
+    """What identifies a state whoever presents it: all that was said but for system prompts, which a
+    harness may put a stand-in for, and without ids of calls."""
+    parts = list[str]()
+    for message in messages:
+        if message.role != "system":
+            calls = [part for call in message.tool_calls for part in (call.name, call.arguments)]
+            parts += [message.role, message.content, str(len(calls)), *calls]
+    return digest("state", *parts)
+
+
+def read_recorded(path: Path) -> list[RecordedState]:
+    """The states of a table. Raises TeacherError where it cannot be read, or a row or an answer is broken."""
+    found: list[RecordedState] = []
+    for number, row in enumerate(recorded_rows(path), 1):
+        if isinstance(row, BrokenRow) or row.broken:
+            why = row.why if isinstance(row, BrokenRow) else f"answer of {row.broken[0]}"
+            raise TeacherError(
+                f"{path.name}, line {number} is no recorded state ({why})",
+                "state_id, messages and actions",
+                "see docs/configuration.md",
+            )
+        found.append(row)
+    return found
+
+
+def recorded_rows(path: Path) -> Iterator[RecordedState | BrokenRow]:
+    """The lines of a table one by one, those that are no state as what is wrong with them. Raises
+    TeacherError where the file cannot be read to its end."""
+    try:
+        prefixes = _prefixes(path.parent)
+        for number, line in enumerate(lines_of(path), 1):
+            yield _row(line, number, prefixes)
+    except (OSError, EOFError, zlib.error) as error:
+        raise TeacherError(
+            f"{path} cannot be read ({error})", "a table of recorded answers", "correct `path`"
+        ) from None
+
+
+def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState | BrokenRow:
+    try:
+        row = _json_of(line)
+    except UnicodeEncodeError:
+        return BrokenRow(number, "half a surrogate pair")
+    except (ValueError, RecursionError):
+        return BrokenRow(number, "no JSON")
+    if not isinstance(row, dict) or not row:
+        return BrokenRow(number, "no object")
+    missing = [name for name in ("state_id", "messages", "actions") if name not in row]
+    if missing:
+        return BrokenRow(number, f"no {missing[0]}")
+    try:
+        return _state(row, prefixes)
+    except _FAULTS as error:
+        return BrokenRow(number, f"{type(error).__name__}: {str(error)[:60]}")
+
+
+def _json_of(line: bytes) -> Any:
+    """The value of a line. Where it holds what JSON does not have (NaN, infinity, half a surrogate pair), an
+    action that does so beyond its reward and usage is None. Raises UnicodeEncodeError where other text does,
+    and ValueError for what is no JSON."""
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        row = json.loads(line.decode("utf-8", "surrogatepass"))
+    if not isinstance(row, dict) or not isinstance(row.get("actions"), dict):
+        return row
+    json.dumps(row | {"actions": list(row["actions"])}, ensure_ascii=False).encode()
+    return row | {"actions": {model: _plain(given) for model, given in row["actions"].items()}}
+
+
+def _plain(given: Any) -> Any:
+    """An action as it is, None where what is done is no JSON."""
+    beside = (*REWARDS, "usage")
+    done = {k: v for k, v in given.items() if k not in beside} if isinstance(given, dict) else given
+    try:
+        json.dumps(done, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:
+        return None
+    return given
+
+
+def _prefixes(folder: Path) -> dict[str, str]:
+    """Every text a `content_ref` may point to."""
+    found: dict[str, str] = {}
+    for path in sorted(folder.glob("*prefix*.json")):
+        try:
+            value = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError:
+            continue
+        if isinstance(value, dict):
+            found |= {str(key): str(text) for key, text in value.items()}
+        elif isinstance(value, list):
+            found |= {f"{path.stem}[{at}]": _text(each) for at, each in enumerate(value)}
+    return found
+
+
+def _text(value: object) -> str:
+    return str(value.get("content") or "") if isinstance(value, dict) else str(value)
+
+
+def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState:
+    answers, broken = dict[str, RecordedAnswer](), list[str]()
+    for model, given in row["actions"].items():
+        if not model.strip():
+            broken.append(_NAMELESS)
+            continue
+        try:
+            answers[model] = _answer(given)
+        except _FAULTS:
+            broken.append(model)
+    tools = tuple(_tool(tool) for tool in row.get("tools") or ())
+    builder = Builder()
+    for message in _messages(row["messages"], prefixes, _only_text(tools, answers)):
+        builder.add(message)
+    builder.ready()
+    spoken = sum(message.role == "assistant" for message in builder.out)
+    depth = row.get("depth")
+    return RecordedState(
+        str(row["state_id"]),
+        str(row.get("task_id") or ""),
+        tuple(builder.out),
+        tools,
+        answers,
+        depth if isinstance(depth, int) else spoken,
+        str(row.get("source") or ""),
+        str(row.get("harness") or ""),
+        row.get("cwd") if isinstance(row.get("cwd"), str) else None,
+        tuple(broken),
+        tuple(model for model in answers if is_unrewarded(row["actions"][model])),
+        tuple(model for model in answers if usage_of(row["actions"][model]) is None),
+    )
+
+
+def _only_text(tools: Sequence[ToolSpec], answers: Mapping[str, RecordedAnswer]) -> tuple[str, str] | None:
+    """The only tool and its only argument, a text; None where there is more to choose from."""
+    if len(tools) != 1:
+        return None
+    calls = [call.parsed() or {} for answer in answers.values() for call in answer.action.tool_calls]
+    names = {name for given in calls for name in given}
+    texts = all(isinstance(value, str) for given in calls for value in given.values())
+    return (tools[0].name, names.pop()) if len(names) == 1 and texts else None
+
+
+def _messages(
+    given: Sequence[Mapping[str, Any]], prefixes: Mapping[str, str], only: tuple[str, str] | None
+) -> Iterator[Message]:
+    made, waiting = 0, list[str]()
+    for at, each in enumerate(given):
+        reference = each.get("content_ref")
+        content = (prefixes[reference] if reference else "") + _content(each.get("content"))
+        calls = tuple(_call(call, made + number) for number, call in enumerate(each.get("tool_calls") or ()))
+        answered_next = at + 1 < len(given) and given[at + 1]["role"] == "tool"
+        if only and not calls and each["role"] == "assistant" and answered_next:
+            calls, content = (_call({"name": only[0], "arguments": {only[1]: content}}, made),), ""
+        made += len(calls)
+        waiting += [call.id for call in calls]
+        answered = None
+        if each["role"] == "tool":
+            answered = each.get("tool_call_id") or (waiting.pop(0) if waiting else None)
+        yield Message(each["role"], content, calls, answered)
+
+
+def _content(given: Any) -> str:
+    """A text, or the texts among the parts of a content."""
+    if isinstance(given, list):
+        return "\n".join(str(part.get("text") or "") for part in given)
+    return str(given or "")
+
+
+def _call(call: Mapping[str, Any], number: int) -> ToolCall:
+    given = call.get("function") or call
+    arguments = given.get("arguments")
+    text = arguments if isinstance(arguments, str) else orjson.dumps(arguments or {}).decode()
+    return ToolCall(str(call.get("id") or f"c{number}"), str(given["name"]), text)
+
+
+def _tool(tool: Any) -> ToolSpec:
+    if isinstance(tool, str):
+        return sendable(ToolSpec(tool, "", {"type": "object"}, "inferred"))
+    given = tool.get("function") or tool
+    schema = given.get("parameters")
+    spec = ToolSpec(
+        str(given["name"]),
+        str(given.get("description") or ""),
+        schema or {"type": "object"},
+        "recorded" if schema else "inferred",
+    )
+    return sendable(spec)
+
+
+def _answer(given: Mapping[str, Any]) -> RecordedAnswer:
+    calls = tuple(_call(call, at) for at, call in enumerate(given.get("tool_calls") or ()))
+    prompt, completion, latency_s = usage_of(given) or (0, 0, 0.0)
+    action = Action(str(given.get("text") or ""), calls)
+    return RecordedAnswer(action, prompt, completion, latency_s, reward_of(given))

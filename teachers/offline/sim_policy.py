@@ -1,0 +1,192 @@
+"""What a simulated teacher answers: a function of seed, model, sample and the request alone.
+
+Candidates come from the state and use tools that are offered. How much teachers agree is decided by
+the state (after a fault nearly all pick the mend, at an open moment they scatter), which candidate
+each picks by state and model. Now and then an answer is invalid, as real ones are.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemill.teachers.offline.sim_text import PLAIN, style_of, toolbox_for, written
+from tracemill.teachers.offline.sim_tools import Toolbox
+from tracemill.teachers.offline.sim_view import View, look_at, text_hash, text_of
+
+_INVALID_SHARE = 0.02
+_SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
+_OWN_SHARE = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One simulated answer with its token counts; `prompt_tokens` never exceeds the bytes of the text."""
+
+    text: str
+    calls: tuple[tuple[str, str], ...]
+    call_id: str
+    prompt_tokens: int
+    completion_tokens: int
+
+    def wire_message(self) -> dict[str, Any]:
+        """The assistant message in the OpenAI shape."""
+        message: dict[str, Any] = {"role": "assistant", "content": self.text, "refusal": None}
+        if self.calls:
+            message["tool_calls"] = [
+                {
+                    "index": index,
+                    "id": f"call_{self.call_id}{index}",
+                    "type": "function",
+                    "function": {"name": name, "arguments": arguments},
+                }
+                for index, (name, arguments) in enumerate(self.calls)
+            ]
+        return message
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """What to say and the call to make; `ends` is True where a text alone is a move: it finishes."""
+
+    text: str
+    call: tuple[str, str] | None = None
+    ends: bool = False
+
+
+def share(*parts: object) -> float:
+    """A number in [0, 1) that depends on the parts and nothing else."""
+    joined = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(joined, digest_size=7).digest(), "big") / 2**56
+
+
+def _shell_or(box: Toolbox, role: str, command: str, **hints: str) -> tuple[str, str] | None:
+    return box.call(role, **hints) or box.call("shell", command=command)
+
+
+def _read(box: Toolbox, path: str) -> _Move:
+    return _Move(f"I read {path} first.", _shell_or(box, "read", f"cat {path}", path=path))
+
+
+def _search(box: Toolbox, pattern: str) -> _Move:
+    call = _shell_or(box, "search", f"grep -rn {json.dumps(pattern)} .", pattern=pattern)
+    return _Move(f"I search for {pattern}.", call)
+
+
+def _run(box: Toolbox, command: str) -> _Move:
+    return _Move(f"I run `{command.splitlines()[0][:60]}`.", box.call("shell", command=command))
+
+
+def _mends(view: View, box: Toolbox) -> list[_Move]:
+    """What to do about the fault at the end of the conversation, the best first."""
+    target = (view.files or view.tests or ("README.md",))[0]
+    name = target.rsplit("/", 1)[-1]
+    if view.fault == "missing":
+        return [
+            _Move(f"The path is wrong, I look for {name}.", box.call("shell", command=f"find . -name {name}"))
+        ]
+    if view.fault == "edit":
+        return [_read(box, target)]
+    if view.fault == "test":
+        return [_read(box, target), _search(box, view.symbol or name)]
+    return [_read(box, target), _run(box, "git status --short")]
+
+
+def _open_moves(view: View, box: Toolbox) -> list[_Move]:
+    """What one could do next where nothing went wrong."""
+    moves = [_read(box, path) for path in view.files[:3]]
+    tests = view.tests[0] if view.tests else ""
+    moves.append(_run(box, f"python -m pytest {tests} -q".replace("  ", " ")))
+    if view.symbol:
+        moves.append(_search(box, view.symbol))
+    moves.append(_run(box, "git diff"))
+    moves.append(_run(box, "ls -la"))
+    if view.turns > 6:
+        moves.append(_Move("The change is in place and the tests pass.", box.call("finish"), ends=True))
+    return moves
+
+
+def _candidates(view: View, box: Toolbox) -> list[_Move]:
+    moves = (_mends(view, box) if view.fault else []) + _open_moves(view, box)
+    usable = [move for move in moves if move.call is not None or move.ends or not box.roles]
+    return usable or [_Move("I would look at the project before changing anything.")]
+
+
+def _pick(view: View, box: Toolbox, agreement: float, settled: bool, draw: Callable[[str], float]) -> _Move:
+    """The first candidate with probability `agreement`, else any of them, or something of one's own."""
+    moves = _candidates(view, box)
+    if draw("agree") < agreement:
+        return moves[0]
+    if not settled and draw("own") < _OWN_SHARE:
+        return _wander(view, box, draw) or moves[0]
+    return moves[int(draw("which") * len(moves))]
+
+
+def _wander(view: View, box: Toolbox, draw: Callable[[str], float]) -> _Move | None:
+    """A look at some place nobody else looks at, where there is a shell to look with."""
+    line = 1 + int(draw("line") * 400)
+    target = view.files[int(draw("file") * len(view.files))] if view.files else ""
+    move = _run(box, f"sed -n '{line},{line + 40}p' {target}" if target else f"git log --oneline -n {line}")
+    return move if move.call is not None else None
+
+
+def _spoil(move: _Move, draw: Callable[[str], float]) -> _Move:
+    """An answer no one could carry out: a tool that is not offered, or arguments that are no object."""
+    if draw("spoil") < 0.5 or move.call is None:
+        return _Move(move.text, ("open_editor_window", json.dumps({"where": "here"})))
+    return _Move(move.text, (move.call[0], move.call[1][:-1]))
+
+
+def estimate_tokens(text: str) -> int:
+    """A quarter of the bytes, rounded up: never more than there are bytes."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
+
+
+def tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
+    """Tokens of the tools offered."""
+    return sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
+
+
+def message_tokens(message: Mapping[str, Any]) -> int:
+    """Tokens of one message in the OpenAI shape."""
+    total = 4 + estimate_tokens(text_of(message))
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") or {}
+        total += estimate_tokens(f"{function.get('name')}{function.get('arguments')}")
+    return total
+
+
+def answer(
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    tools: Sequence[Mapping[str, Any]],
+    *,
+    seed: int = 0,
+    sample: int = 0,
+) -> Answer:
+    """The answer of one simulated model to one request in the OpenAI shape."""
+    state = text_hash(messages).hex()
+
+    def draw(what: str) -> float:
+        return share(seed, state, model, sample, what)
+
+    view = look_at(messages)
+    settled = bool(view.fault) or share(seed, state, "settled") < _SETTLED_SHARE
+    agreement = 0.95 if view.fault else 0.75 if settled else 0.1
+    style = PLAIN if tools else style_of(messages)
+    box = Toolbox.of(tools) if tools else toolbox_for(style)
+    move = _pick(view, box, agreement, settled, draw)
+    if style != PLAIN:
+        move = _Move(written(style, move.text, move.call))
+    if tools and draw("invalid") < _INVALID_SHARE:
+        move = _spoil(move, draw)
+    calls = (move.call,) if move.call else ()
+    said = move.text + "".join(name + arguments for name, arguments in calls)
+    return Answer(
+        text=move.text,
+        calls=calls,
+        call_id=hashlib.blake2b(f"{seed}{state}{model}{sample}".encode(), digest_size=6).hexdigest(),
+        prompt_tokens=tools_tokens(tools) + sum(map(message_tokens, messages)),
+        completion_tokens=estimate_tokens(said) + 8,
+    )

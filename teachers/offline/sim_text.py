@@ -1,0 +1,46 @@
+"""Calls written in the text, for harnesses that offer no tools and act by what they write."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracemill.teachers.offline.sim_tools import Toolbox
+from tracemill.teachers.offline.sim_view import text_of
+
+FUNCTION, FENCE, PLAIN = "function", "```", "plain"
+_FENCE = re.compile(r"^```(?:bash|mswea_bash_command)?[ \t]*$", re.MULTILINE)
+
+
+def style_of(messages: Sequence[Mapping[str, Any]]) -> str:
+    """How this conversation writes its calls: `<function=...>` tags, a block (its first line, as the
+    answers and then the system prompt open theirs), or not at all."""
+    shown = [text_of(m) for m in (*messages[:2], *messages[-6:]) if m.get("role") in ("system", "assistant")]
+    if any("<function=" in text for text in shown):
+        return FUNCTION
+    if not any("```" in text for text in shown):
+        return PLAIN
+    opened = (found.group().strip() for text in reversed(shown) if (found := _FENCE.search(text)))
+    return next(opened, FENCE)
+
+
+def toolbox_for(style: str) -> Toolbox:
+    """A shell where calls can be written, nothing where they cannot."""
+    if style == PLAIN:
+        return Toolbox({})
+    name = "execute_bash" if style == FUNCTION else "bash"
+    parameters = {"type": "object", "properties": {"command": {"type": "string"}}, "required": ["command"]}
+    return Toolbox({"shell": {"name": name, "parameters": parameters}})
+
+
+def written(style: str, text: str, call: tuple[str, str] | None) -> str:
+    """A text with its call written into it."""
+    if call is None:
+        return text
+    name, arguments = call
+    if style.startswith(FENCE):
+        return f"{text}\n\n{style}\n{json.loads(arguments)['command']}\n```"
+    parameters = "".join(
+        f"<parameter={key}>{value}</parameter>\n" for key, value in json.loads(arguments).items()
+    )
+    return f"{text}\n\n<function={name}>\n{parameters}</function>"

@@ -1,0 +1,1 @@
+"""A server that speaks as OpenRouter does, for tests and dry runs."""

@@ -1,0 +1,131 @@
+"""Bodies in OpenRouter's wire format (https://openrouter.ai/docs/api-reference)."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from tracemill.teachers.core.price import MILLION, nusd_to_usd
+from tracemill.teachers.core.teacher_settings import PriceSettings, PriceTierSettings
+from tracemill.teachers.offline.sim_policy import Answer
+from tracemill.teachers.openrouter_stub.prompt_cache import Found
+from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+
+PROVIDER = "simulated"
+"""Tag of the provider that serves a model where no other is configured."""
+
+CONTEXT_TOKENS = 1_000_000
+
+
+def completion_body(
+    model: str, given: Answer, found: Found, cost_nusd: int, provider: str, created: int
+) -> dict[str, Any]:
+    """A chat completion with its usage and what it cost."""
+    cost = nusd_to_usd(cost_nusd)
+    cached: dict[str, int] = {"cached_tokens": found.cached_tokens}
+    if found.written_tokens:
+        cached["cache_write_tokens"] = found.written_tokens
+    return {
+        "id": f"gen-{created}-{given.call_id}",
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "provider": provider,
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "tool_calls" if given.calls else "stop",
+                "native_finish_reason": "stop",
+                "logprobs": None,
+                "message": given.wire_message(),
+            }
+        ],
+        "usage": {
+            "prompt_tokens": given.prompt_tokens,
+            "completion_tokens": given.completion_tokens,
+            "total_tokens": given.prompt_tokens + given.completion_tokens,
+            "cost": cost,
+            "is_byok": False,
+            "cost_details": {"upstream_inference_cost": cost},
+            "prompt_tokens_details": cached,
+            "completion_tokens_details": {"reasoning_tokens": 0},
+        },
+    }
+
+
+def _per_token(usd_per_million: Decimal | None) -> str | None:
+    return None if usd_per_million is None else format(usd_per_million / MILLION, "f")
+
+
+def context_tokens(settings: WireSettings, model: str) -> int:
+    """The longest prompt and answer together of a model."""
+    return settings.contexts.get(model, CONTEXT_TOKENS)
+
+
+_HEEDED = ("max_tokens", "temperature", "reasoning", "logprobs", "top_logprobs", "tools", "tool_choice")
+
+
+def unheeded(settings: WireSettings, model: str) -> set[str]:
+    """The request fields a model does not heed."""
+    tools = ("tools", "tool_choice") if model in settings.without_tools else ()
+    return {*settings.unlisted.get(model, ()), *tools}
+
+
+def models_body(settings: WireSettings) -> dict[str, Any]:
+    """`GET /models`."""
+    data = [_model_entry(settings, model) for model in settings.models]
+    return {"data": data, "total_count": len(data), "links": {"next": None}}
+
+
+def _model_entry(settings: WireSettings, model: str) -> dict[str, Any]:
+    without = unheeded(settings, model)
+    return {
+        "id": model,
+        "canonical_slug": model,
+        "name": model,
+        "context_length": context_tokens(settings, model),
+        "pricing": _pricing(settings.models[model]),
+        "supported_parameters": [name for name in _HEEDED if name not in without],
+        "top_provider": {"max_completion_tokens": 64_000},
+    }
+
+
+def _pricing(price: PriceSettings) -> dict[str, Any]:
+    """Prices as the catalogue writes them: strings of USD a token; other prices of long prompts as
+    overrides."""
+    overrides = [_given(tier) | {"min_prompt_tokens": tier.above_tokens} for tier in price.tiers]
+    base = _given(price) | {"request": format(price.request_usd, "f")}
+    return base | ({"overrides": overrides} if overrides else {})
+
+
+def _given(price: PriceSettings | PriceTierSettings) -> dict[str, Any]:
+    found = {
+        "prompt": _per_token(price.prompt_usd),
+        "completion": _per_token(price.completion_usd),
+        "input_cache_read": _per_token(price.cache_read_usd),
+        "input_cache_write": _per_token(price.cache_write_usd),
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def endpoints_body(settings: WireSettings, model: str) -> dict[str, Any]:
+    """`GET /models/{author}/{slug}/endpoints`: the providers configured, else one that is as listed."""
+    entry = _model_entry(settings, model)
+    endpoints = [
+        {
+            "name": f"{tag} | {model}",
+            "tag": tag,
+            "provider_name": tag.partition("/")[0],
+            "context_length": entry["context_length"],
+            "max_completion_tokens": entry["top_provider"]["max_completion_tokens"],
+            "supported_parameters": entry["supported_parameters"],
+            "supports_implicit_caching": True,
+            "pricing": _pricing(prices),
+        }
+        for tag, prices in served(settings, model).items()
+    ]
+    return {"data": {"id": model, "name": model, "endpoints": endpoints}}
+
+
+def served(settings: WireSettings, model: str) -> Mapping[str, PriceSettings]:
+    """Who serves a model, by tag, and at which prices."""
+    return settings.endpoints.get(model) or {PROVIDER: settings.models[model]}

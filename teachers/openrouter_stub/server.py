@@ -1,0 +1,291 @@
+"""A server that speaks OpenRouter's wire format and answers with simulated teachers.
+
+It charges an account, counts what it was asked, and misbehaves as configured. Every answer carries the
+header `X-Tracemill-Simulated`, so that no row ever passes for a model's.
+
+    POST /api/v1/chat/completions    GET /api/v1/models    GET /api/v1/models/{id}/endpoints
+    GET /api/v1/key                  GET /api/v1/generation?id=        GET /__stats
+"""
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+from aiohttp.typedefs import Handler
+
+from tracemill.records.errors import ConfigError
+from tracemill.records.families import family_of
+from tracemill.teachers.core.price import Price, nusd_to_usd, price_of
+from tracemill.teachers.core.teacher_settings import PriceSettings
+from tracemill.teachers.offline.sim_policy import Answer, answer
+from tracemill.teachers.openrouter_stub.account import Account
+from tracemill.teachers.openrouter_stub.bodies import (
+    completion_body,
+    context_tokens,
+    endpoints_body,
+    models_body,
+    served,
+    unheeded,
+)
+from tracemill.teachers.openrouter_stub.family_quirks import complaint
+from tracemill.teachers.openrouter_stub.injected_faults import UNBILLED, refusal, spoiled
+from tracemill.teachers.openrouter_stub.prompt_cache import Found, Prompt, PromptCache, cut
+from tracemill.teachers.openrouter_stub.responses import MARK, as_error, as_json, cut_off, refused_as
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
+from tracemill.teachers.pricing.cache_rules import cache_rule
+
+_MAX_BODY_BYTES = 256 * 2**20
+_DEFAULT_MAX_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """One request that can be answered."""
+
+    key: str
+    attempt: int
+    model: str
+    wanted: dict[str, Any]
+    provider: str
+    price: Price
+    writes_priced: bool
+
+
+class WireServer:
+    """The application behind the socket."""
+
+    def __init__(self, settings: WireSettings) -> None:
+        self.account = Account(settings)
+        self.bodies: list[bytes] = []
+        self.headers: list[dict[str, str]] = []
+        self._settings = settings
+        self._cache = PromptCache()
+
+    def application(self) -> web.Application:
+        """The routes."""
+        app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._counted])
+        app.router.add_post("/api/v1/chat/completions", self._complete)
+        app.router.add_get("/api/v1/models", self._models)
+        app.router.add_get("/api/v1/models/{model:.+}/endpoints", self._endpoints)
+        app.router.add_get("/api/v1/key", self._key)
+        app.router.add_get("/api/v1/generation", self._generation)
+        app.router.add_get("/__stats", self._stats)
+        return app
+
+    @web.middleware
+    async def _counted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if request.path.startswith("/api/"):
+            self.account.requests += 1
+        return await handler(request)
+
+    def _authorized(self, request: web.Request) -> bool:
+        return request.headers.get("Authorization") == f"Bearer {self._settings.api_key}"
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return as_json(models_body(self._settings))
+
+    async def _endpoints(self, request: web.Request) -> web.Response:
+        model, settings = request.match_info["model"], self._settings
+        if model not in settings.models:
+            return as_error(404, "No such model")
+        return as_json(endpoints_body(settings, model))
+
+    async def _key(self, request: web.Request) -> web.Response:
+        if not self._authorized(request):
+            return as_error(401, "No auth credentials found")
+        return as_json(self.account.key_page())
+
+    async def _generation(self, request: web.Request) -> web.Response:
+        if not self._authorized(request):
+            return as_error(401, "No auth credentials found")
+        named = request.query.get("id", "")
+        nusd = self.account.billed(named)
+        if nusd is None:
+            return as_error(404, "Generation not found")
+        cost = nusd_to_usd(nusd)
+        return as_json({"data": {"id": named, "total_cost": cost, "usage": cost, "is_byok": False}})
+
+    async def _stats(self, request: web.Request) -> web.Response:
+        return as_json(self.account.stats())
+
+    async def _complete(self, request: web.Request) -> web.StreamResponse:
+        account = self.account
+        account.in_flight += 1
+        account.most_in_flight = max(account.most_in_flight, account.in_flight)
+        try:
+            return await self._answer(request, await request.read())
+        finally:
+            account.in_flight -= 1
+
+    async def _answer(self, request: web.Request, body: bytes) -> web.StreamResponse:
+        key, attempt = self.account.arrive(body)
+        if self._settings.keep_bodies:
+            self.bodies.append(body)
+            self.headers.append({name.lower(): value for name, value in request.headers.items()})
+        if not self._authorized(request):
+            return as_error(401, "No auth credentials found")
+        try:
+            wanted = json.loads(body)
+            model, wanted["messages"] = str(wanted["model"]), list(wanted["messages"])
+        except (ValueError, TypeError, KeyError):
+            return as_error(400, "model and messages are required")
+        offer = self._served(model, wanted)
+        if offer is None:
+            return as_error(404, f"No endpoints found for {model}")
+        if why := complaint(model, family_of(model), wanted):
+            return as_error(400, why)
+        fault = self.account.fault(key, attempt, model)
+        if fault is not None and (refused := refusal(fault)) is not None:
+            status, error, headers = refused
+            return as_json(error, status, headers)
+        provider, prices = offer
+        priced = prices.cache_write_usd is not None and cache_rule(family_of(model)).pays_writes
+        asked = _Request(key, attempt, model, wanted, provider, price_of(prices), priced)
+        return await self._serve(request, asked, fault)
+
+    def _served(self, model: str, wanted: dict[str, Any]) -> tuple[str, PriceSettings] | None:
+        """The provider that answers, and its prices; None where none may."""
+        routing = wanted.get("provider") or {}
+        if model not in self._settings.models:
+            return None
+        if routing.get("require_parameters") and unheeded(self._settings, model) & wanted.keys():
+            return None
+        only = set(map(str, routing.get("only") or ()))
+        offers = served(self._settings, model).items()
+        return next(((t, p) for t, p in offers if not only or only & {t, t.partition("/")[0]}), None)
+
+    async def _serve(
+        self, request: web.Request, asked: _Request, fault: FaultSettings | None
+    ) -> web.StreamResponse:
+        wanted = asked.wanted
+        given = answer(
+            asked.model,
+            wanted["messages"],
+            wanted.get("tools") or [],
+            seed=self._settings.seed,
+            sample=int((wanted.get("metadata") or {}).get("sample", 0)),
+        )
+        most = int(wanted.get("max_tokens") or _DEFAULT_MAX_TOKENS)
+        if given.prompt_tokens + most > context_tokens(self._settings, asked.model):
+            return refused_as(FaultKind.TOO_LONG)
+        with self.account.hold(asked.price.charge_nusd(given.prompt_tokens, most, 0, 0)) as fits:
+            if not fits:
+                return refused_as(FaultKind.IN_FLIGHT_HOLD)
+            await asyncio.sleep(self.account.latency_s(asked.key, asked.attempt))
+            return await self._bill(request, asked, given, fault)
+
+    def _cut(self, asked: _Request) -> Prompt:
+        settings, wanted = self._settings, asked.wanted
+        family, name = family_of(asked.model), f"{asked.model} {asked.provider}"
+        return cut(name, family, wanted["messages"], wanted.get("tools") or [], settings.cache_lifetime_s)
+
+    async def _bill(
+        self, request: web.Request, asked: _Request, given: Answer, fault: FaultSettings | None
+    ) -> web.StreamResponse:
+        found, now = Found(), time.monotonic()
+        if self._settings.prompt_cache:
+            prompt = self._cut(asked)
+            found = self._cache.look(prompt, now, asked.writes_priced)
+            self._cache.keep(prompt, now)
+        cost = asked.price.charge_nusd(
+            given.prompt_tokens, given.completion_tokens, found.cached_tokens, found.written_tokens
+        )
+        if not self.account.covers(cost):
+            return as_error(402, "Insufficient credits", limit_source="openrouter_credits")
+        if fault is None or fault.kind not in UNBILLED:
+            self.account.charge(asked.key, asked.model, cost, found)
+        body = completion_body(asked.model, given, found, cost, asked.provider, int(time.time()))
+        if fault is None or fault.kind is not FaultKind.NO_BILL:
+            self.account.bill(body["id"], 0 if fault is not None and fault.kind in UNBILLED else cost)
+        if fault is None:
+            return as_json(body, headers={"X-Generation-Id": body["id"]})
+        return await self._spoil(request, fault.kind, body)
+
+    async def _spoil(self, request: web.Request, kind: FaultKind, body: dict[str, Any]) -> web.StreamResponse:
+        if kind is FaultKind.HANG:
+            await asyncio.sleep(self._settings.hang_s)
+        if kind is FaultKind.RESET and request.transport is not None:
+            request.transport.abort()
+        if kind is FaultKind.CUT:
+            return await cut_off(request, json.dumps(body).encode(), {"X-Generation-Id": body["id"]})
+        if kind is FaultKind.PROXY_PAGE:
+            return web.Response(status=502, text="<html>Bad gateway</html>", content_type="text/html")
+        if kind is FaultKind.BAD_JSON:
+            text = json.dumps(body)
+            half, headers = text[: len(text) // 2], {**MARK, "X-Generation-Id": body["id"]}
+            return web.Response(text=half, content_type="application/json", headers=headers)
+        return as_json(spoiled(kind, body))
+
+
+async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunner, str]:
+    """Opens the socket; port 0 takes a free one. Raises ConfigError where it cannot be had."""
+    runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+    except OSError as error:
+        await runner.cleanup()
+        raise ConfigError(
+            f"{host}:{port} cannot be listened on ({error.strerror})", "a free port", "choose another port"
+        ) from None
+    bound = runner.addresses[0][1]
+    return runner, f"http://{host}:{bound}/api/v1"
+
+
+async def serve(
+    host: str = "127.0.0.1",
+    port: int = 8787,
+    settings: WireSettings | None = None,
+    on_ready: Callable[[str], None] | None = None,
+) -> None:
+    """Serves until cancelled; `on_ready` gets the base URL. Raises ConfigError where the port cannot be
+    had."""
+    runner, url = await _listen(WireServer(settings or WireSettings()), host, port)
+    try:
+        if on_ready is not None:
+            on_ready(url)
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server in a thread: `url` is what a teacher's `base_url` wants, `key` opens it."""
+
+    url: str
+    key: str
+    server: WireServer
+
+    def stats(self) -> dict[str, Any]:
+        """The counters of `GET /__stats`."""
+        return self.server.account.stats()
+
+
+@contextmanager
+def running(
+    settings: WireSettings | None = None, port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[Running]:
+    """A server on `host` in a thread of its own, stopped at the end of the block."""
+    settings = settings or WireSettings()
+    server = WireServer(settings)
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="wire-server", daemon=True)
+    thread.start()
+    runner: web.AppRunner | None = None
+    try:
+        listening = asyncio.run_coroutine_threadsafe(_listen(server, host, port), loop)
+        runner, url = listening.result(timeout=30)
+        yield Running(url, settings.api_key, server)
+    finally:
+        if runner is not None:
+            asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(timeout=30)
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(timeout=30)
+        loop.close()

@@ -1,0 +1,107 @@
+"""Configuration of the server that stands in for OpenRouter."""
+
+from decimal import Decimal
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+
+from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
+from tracemill.teachers.core.teacher_settings import PriceSettings
+
+
+class FaultKind(StrEnum):
+    """Ways to misbehave. Those up to `finish-error` bill nothing, the others bill what the answer costs."""
+
+    BAD_REQUEST = "400"
+    TOO_LONG = "400-context"  # the prompt is longer than the model's context
+    WRONG_KEY = "401"
+    NO_CREDIT = "402"  # the account is empty
+    KEY_LIMIT = "402-key"  # the key's own limit is reached
+    TOO_DEAR = "402-weight"  # the balance does not cover max_tokens
+    IN_FLIGHT_HOLD = "402-hold"  # passes, with Retry-After
+    FORBIDDEN = "403"  # the key's budget is spent
+    MODERATED = "403-moderation"
+    NO_ENDPOINT = "404"
+    FILTERED = "404-filtered"  # no provider meets what the request asks for
+    REQUEST_TIMEOUT = "408"
+    TOO_LARGE = "413"
+    UNPROCESSABLE = "422"
+    RATE_LIMIT = "429"  # with Retry-After
+    SERVER_ERROR = "500"
+    UNAVAILABLE = "502"
+    OVERLOADED = "503"  # with Retry-After
+    GATEWAY_TIMEOUT = "504"
+    EDGE_TIMEOUT = "524"
+    EDGE_OVERLOADED = "529"
+    REDIRECT = "307"
+    FINISH_ERROR = "finish-error"  # 200, finish_reason "error": insured, not billed
+    HANG = "hang"  # billed, never answered
+    RESET = "reset"  # billed, then the connection is cut
+    CUT = "cut"  # billed, the connection ends in the middle of the body
+    BAD_JSON = "bad-json"  # 200, the body cut in half
+    ERROR_IN_200 = "err200"  # 200, an error body without usage
+    LIMIT_IN_200 = "err200-429"  # 200, the error body of a rate limit
+    EMPTY_CHOICES = "empty"  # 200, no choices
+    EMPTY_MESSAGE = "empty-message"  # 200, neither text nor call
+    LENGTH = "length"  # 200, finish_reason "length"
+    CONTENT_FILTER = "content-filter"  # 200, finish_reason "content_filter"
+    REFUSAL = "refusal"  # 200, a refusal in place of a text
+    NO_USAGE = "no-usage"  # 200, the answer without its usage: GET /generation has the price
+    NO_BILL = "no-bill"  # the same, and GET /generation never has it
+    PROXY_PAGE = "proxy-page"  # 502 with a page of HTML after the answer was paid for
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class FaultSettings(_Settings):
+    """When to misbehave, and how. All conditions given must hold; with none it is always."""
+
+    kind: FaultKind
+    probability: float = Field(default=1.0, ge=0, le=1, description="share of attempts hit, drawn by hash")
+    first_attempts: int | None = Field(default=None, ge=0, description="hits so many attempts at a request")
+    first_requests: int | None = Field(default=None, ge=0, description="hits so many requests in all")
+    after_requests: int = Field(default=0, ge=0, description="leaves so many requests alone first")
+    model: str | None = Field(default=None, description="only this model")
+    retry_after_s: float = Field(default=1.0, ge=0, description="Retry-After, in seconds")
+    retry_after_as: Literal["seconds", "date", "milliseconds", "reset", "body"] = Field(
+        default="seconds", description="where it stands: a header in one of its forms, or the error's body"
+    )
+
+
+class WireSettings(_Settings):
+    """What the server knows and how it answers; every answer is that of a simulated teacher."""
+
+    api_key: Annotated[str, StringConstraints(min_length=1)] = "sk-or-simulated"
+    models: dict[str, PriceSettings] = Field(
+        default_factory=lambda: dict(OFFLINE_PRICES), description="prices by model id"
+    )
+    without_tools: tuple[str, ...] = Field(default=(), description="models listed as unable to call tools")
+    contexts: dict[str, int] = Field(
+        default_factory=dict, description="longest prompt and answer of a model, in tokens; else a million"
+    )
+    unlisted: dict[str, tuple[str, ...]] = Field(
+        default_factory=dict, description="request fields a model does not heed, by model"
+    )
+    credit_usd: Decimal | None = Field(default=None, ge=0, description="account balance; unset: no end")
+    endpoints: dict[str, dict[str, PriceSettings]] = Field(
+        default_factory=dict, description="providers that serve a model, by tag, where not one as listed"
+    )
+    in_flight_usd: Decimal | None = Field(
+        default=None, ge=0, description="most that calls in flight may come to; more is refused with 402"
+    )
+    prompt_cache: bool = Field(default=True, description="keep prompts and charge for what is read of them")
+    cache_lifetime_s: float | None = Field(
+        default=None, ge=0, description="seconds a prompt is kept, in place of its family's"
+    )
+    latency_s: float = Field(default=0.0, ge=0, description="median seconds until an answer")
+    latency_spread: float = Field(default=0.0, ge=0, le=3, description="sigma of a lognormal around it")
+    bill_delay_s: float = Field(
+        default=0.0, ge=0, description="seconds after an answer until GET /generation knows it"
+    )
+    hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
+    faults: tuple[FaultSettings, ...] = ()
+    keep_bodies: bool = Field(default=False, description="keep every request's body in memory")
+    seed: int = 0

@@ -1,0 +1,1 @@
+"""In which order and how fast questions are sent."""

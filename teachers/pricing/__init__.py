@@ -1,0 +1,1 @@
+"""Prices of models and of prompt caches."""

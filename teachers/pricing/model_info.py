@@ -1,0 +1,131 @@
+"""What a server's catalogue says of a model: what it costs, how long a prompt it takes, what it can do.
+
+The pages are `GET /models` and `GET /models/{author}/{slug}/endpoints` of
+https://openrouter.ai/docs/api-reference; other OpenAI-compatible servers give the id alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tracemill.teachers.core.price import Price, dearest, price_of_catalogue
+
+_PRICED = ("prompt", "completion", "request", "internal_reasoning", "input_cache_read", "input_cache_write")
+_KEPT = ("id", "canonical_slug", "context_length", "top_provider", "supported_parameters", "reasoning")
+_KEPT += ("expiration_date", "tag", "provider_name", "max_completion_tokens", "max_prompt_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """One model, at one provider or at any that serves it. None stands where nobody said.
+
+    `snapshot` is what the id stands for at the moment. `context_tokens` is the longest prompt and answer
+    together. `parameters` are the names of the request fields the model heeds.
+    """
+
+    price: Price
+    snapshot: str | None = None
+    context_tokens: int | None = None
+    max_answer_tokens: int | None = None
+    parameters: frozenset[str] | None = None
+    reasoning_mandatory: bool = False
+    efforts: tuple[str, ...] = ()
+
+    def heeds(self, parameter: str) -> bool:
+        """Whether the model does something with a request field; True where nobody said."""
+        return self.parameters is None or parameter in self.parameters
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def card_of(entry: Mapping[str, Any]) -> ModelCard:
+    """The card of an entry of `GET /models` or of one endpoint. Raises ValueError where its prices cannot
+    be read."""
+    parameters, reasoning = entry.get("supported_parameters"), _mapping(entry.get("reasoning"))
+    longest = entry.get("max_completion_tokens") or _mapping(entry.get("top_provider")).get(
+        "max_completion_tokens"
+    )
+    slug = entry.get("canonical_slug")
+    return ModelCard(
+        price=price_of_catalogue(entry),
+        snapshot=slug if isinstance(slug, str) else None,
+        context_tokens=_whole(entry.get("context_length")),
+        max_answer_tokens=_whole(longest),
+        parameters=frozenset(map(str, parameters)) if isinstance(parameters, list) else None,
+        reasoning_mandatory=reasoning.get("mandatory") is True,
+        efforts=tuple(map(str, reasoning.get("supported_efforts") or ())),
+    )
+
+
+def serves(endpoint: Mapping[str, Any], provider: str) -> bool:
+    """Whether an endpoint is one of a provider: by its tag (`deepinfra/fp4`, also without what stands
+    behind the stroke) or its name."""
+    tag, wanted = str(endpoint.get("tag") or "").lower(), provider.lower()
+    return wanted in (tag, tag.partition("/")[0], str(endpoint.get("provider_name") or "").lower())
+
+
+def card_of_endpoints(
+    entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], provider: str | None
+) -> ModelCard | None:
+    """The card of a model as these endpoints serve it: the dearest price among them, the longest context,
+    what any of them can do. None where `provider` is given and none of them is its. Raises ValueError
+    where prices cannot be read."""
+    listed = card_of(entry)
+    fitting = [e for e in endpoints if provider is None or serves(e, provider)]
+    if not fitting:
+        return None if provider is not None and endpoints else listed
+    cards = [card_of(e) for e in fitting]
+    able = [card for card in cards if card.heeds("tools")] or cards
+    named = [card.parameters for card in able if card.parameters is not None]
+    return ModelCard(
+        price=dearest([card.price for card in able]),
+        snapshot=listed.snapshot,
+        context_tokens=max((c.context_tokens or 0 for c in able), default=0) or listed.context_tokens,
+        max_answer_tokens=max((c.max_answer_tokens or 0 for c in able), default=0)
+        or listed.max_answer_tokens,
+        parameters=frozenset().union(*named) if len(named) == len(able) else listed.parameters,
+        reasoning_mandatory=listed.reasoning_mandatory,
+        efforts=listed.efforts,
+    )
+
+
+def kept(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Of an entry what a card is made of, for the disk."""
+    found = {key: entry[key] for key in _KEPT if entry.get(key) is not None}
+    pricing = _mapping(entry.get("pricing"))
+    priced = {key: pricing[key] for key in (*_PRICED, "overrides") if pricing.get(key)}
+    return found | {"pricing": priced}
+
+
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """What changed between two kept entries of one model, a few words each: its prices and its snapshot."""
+    found: list[str] = []
+    old, new = _mapping(before.get("pricing")), _mapping(now.get("pricing"))
+    for name in (*_PRICED, "overrides"):
+        if _amount(old.get(name)) != _amount(new.get(name)):
+            was, is_now = _said(name, old.get(name)), _said(name, new.get(name))
+            found.append(f"{name.replace('_', ' ')} price {was} -> {is_now}")
+    if before.get("canonical_slug") != now.get("canonical_slug"):
+        found.append(f"snapshot {before.get('canonical_slug')} -> {now.get('canonical_slug')}")
+    return found
+
+
+def _amount(value: object) -> object:
+    try:
+        return float(str(value))
+    except ValueError:
+        return value or 0.0
+
+
+def _said(name: str, value: object) -> str:
+    """A price per token as USD per million; one per request as it is."""
+    amount = _amount(value)
+    if not isinstance(amount, float):
+        return "other hours or lengths"
+    return f"${amount:g}" if name == "request" else f"${amount * 1e6:g} per million"

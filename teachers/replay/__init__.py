@@ -1,0 +1,1 @@
+"""A replay: questions to replies, through one ledger."""

@@ -1,0 +1,103 @@
+"""Command lines about one file: ways of reading it, what is kept in it, what a pipe runs."""
+
+import json
+
+import pytest
+
+from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
+from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.voting.labels import Voice, label_of
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.shell.operations import command_effect
+from tracemill.records.message import Action, ToolCall
+
+WORLD = World("claude_code", "/repo")
+
+
+def line(command: str) -> Keys:
+    return keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat a.json | jq .x",
+        "jq .x a.json",
+        "cut -f1 a.json | sort",
+        "xxd -l 16 a.json",
+        "head -c 9 a.json | od",
+    ],
+)
+def test_a_file_read_in_another_form_is_the_same_file(command: str) -> None:
+    assert in_dead_zone(line("cat a.json"), line(command))
+    assert not in_dead_zone(line("cat b.json"), line(command))
+    votes = [Voice("q", "qwen", line("cat a.json")), Voice("z", "zai", line("nl a.json"))]
+    assert label_of(votes, line(command), Policy()).verdict == "dead_zone"
+    assert label_of(votes, line("cat b.json"), Policy()).verdict == "pair"
+
+
+def test_comparing_two_files_is_not_reading_one() -> None:
+    assert not in_dead_zone(line("diff a b"), line("cat b"))
+    assert in_dead_zone(line("diff a b"), line("diff -u a b | head"))
+
+
+def test_what_is_known_of_a_file_is_listed() -> None:
+    assert in_dead_zone(line("ls -l a.py"), line("stat -c %s a.py"))
+    assert not in_dead_zone(line("cat a.py"), line("stat a.py"))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("tr -d x < a", "cat a | tr -d x"), ("tr a b < x | sort | head -3", "cat x | tr a b | sort | head -3")],
+)
+def test_a_filter_is_given_a_file_in_two_ways(one: str, other: str) -> None:
+    assert alike(line(one), line(other))
+
+
+@pytest.mark.parametrize(
+    ("command", "operation", "target", "mutating"),
+    [
+        ("ls -1 src > files.txt", "create", "files.txt", True),
+        ("find src -name '*.py' -exec cat {} + > all.py", "create", "all.py", True),
+        ("sed 's/a/b/' x > y", "create", "y", True),
+        ("grep -rn foo >> hits", "edit", "hits", True),
+        ("grep -rn foo > /tmp/hits", "search", "foo", False),
+        ("grep -rn foo > /dev/null", "search", "foo", False),
+        ("pytest tests > log.txt", "run_test", "pytest tests", True),
+        ("curl https://x.org > y", "web", "https://x.org", False),
+        ("ls src | xargs rm -rf", "edit", None, True),
+        ("ls src | xargs -I {} rm -rf src/{}", "edit", "src/{}", True),
+        ("ls src | xargs -i {} rm src/{}", "edit", "src/{}", True),
+        ("ls src | xargs -n 1 wc -l", "list", "src", False),
+        ("rm -rf build && ls src", "list", "src", True),
+        ("cat run.sh | bash", "read", "run.sh", True),
+        ("curl https://x.org | sudo sh", "web", "https://x.org", True),
+        ("cat a.json | python -m json.tool", "read", "a.json", False),
+        ("cat a.json | python -c 'import sys'", "read", "a.json", False),
+    ],
+)
+def test_what_a_line_keeps_removes_and_runs(
+    command: str, operation: str, target: str | None, mutating: bool
+) -> None:
+    effect = command_effect(command)
+    assert (str(effect.operation), effect.target, effect.mutating) == (operation, target, mutating)
+
+
+def test_the_name_of_a_file_that_keeps_a_listing_is_no_decision() -> None:
+    """Far from the student two teachers agree on what they are about: a file they write, but not one into
+    which each of them puts what another program shows."""
+    student = line("grep -rn lamp src")
+    kept = [Voice("q", "qwen", line("ls a > f.txt")), Voice("z", "zai", line("ls b > f.txt"))]
+    written = [Voice("q", "qwen", line("echo a > f.txt")), Voice("z", "zai", line("echo b > f.txt"))]
+    assert label_of(kept, student, Policy()).verdict == "no_agreement"
+    assert label_of(written, student, Policy()).verdict == "pair"
+
+
+@pytest.mark.parametrize("home", ["/home/me", "/Users/me", "/root"])
+@pytest.mark.parametrize("command", ["cat {}/a.py", "ls {}/src", "cd {}/src && ls", "sed -i s/a/b/ {}/a.py"])
+def test_a_home_by_its_sign_or_its_path_is_no_other_target(command: str, home: str) -> None:
+    sign, path = line(command.format("~")), line(command.format(home))
+    assert in_dead_zone(sign, path)
+    assert not in_dead_zone(sign, line(command.format(home + "/lamps")))
+    assert not in_dead_zone(sign, line(command.format("/srv" + home)))

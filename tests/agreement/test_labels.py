@@ -1,0 +1,273 @@
+"""What votes decide under each policy, and that their order does not matter."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracemill.agreement.equivalence.ladder import keys
+from tracemill.agreement.equivalence.validity import why_impossible
+from tracemill.agreement.voting.calibration import calibrated, chance_of, reliability_of, rising, trust_in
+from tracemill.agreement.voting.labels import Label, Voice, label_of
+from tracemill.agreement.voting.policy import (
+    DEFAULT,
+    LENIENT,
+    POLICIES,
+    STRICT,
+    WEIGHTED,
+    Policy,
+    policy_named,
+)
+from tracemill.agreement.voting.teacher_standing import Heard
+from tracemill.agreement.world.fold_context import record_of
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.agents.registry import harness_for, rule_for
+from tracemill.harnesses.operations import command_line
+from tracemill.records.errors import ConfigError
+from tracemill.records.families import family_of
+from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+from tracemill.records.trace import Context
+
+WORLD = World("claude_code", "/repo")
+
+
+def act(name: str, **arguments: Any) -> Action:
+    return Action("", (ToolCall("c", name, json.dumps(arguments)),))
+
+
+def bash(line: str) -> Action:
+    return act("Bash", command=line)
+
+
+READ = act("Read", file_path="/repo/a.py")
+PART = act("Read", file_path="/repo/a.py", offset=400, limit=9)
+OTHER = act("Read", file_path="/repo/b.py")
+EDIT = act("Edit", file_path="/repo/a.py", old_string="x", new_string="y")
+EDIT_2 = act("Edit", file_path="/repo/a.py", old_string="x", new_string="z")
+TEST = bash("pytest tests/a.py")
+DONE = Action("All done.")
+
+
+def vote(*actions: Action, student: Action, policy: Policy = DEFAULT, world: World = WORLD) -> Label:
+    voices = [
+        Voice(f"t{place}", f"family {place}", keys(action, world), len(str(action)))
+        for place, action in enumerate(actions)
+    ]
+    return label_of(voices, keys(student, world), policy)
+
+
+@pytest.mark.parametrize(
+    ("teachers", "student", "verdict"),
+    [
+        ((READ, READ, TEST), DONE, "pair"),
+        ((READ, bash("cat a.py"), TEST), OTHER, "pair"),  # near: the same effect by other means
+        ((READ, PART, TEST), OTHER, "no_agreement"),  # near: the intent is not enough
+        ((READ, PART, TEST), DONE, "pair"),  # far: it is
+        ((READ, PART, TEST, TEST), DONE, "pair"),  # the same effect goes first
+        ((READ, READ, DONE, DONE), DONE, "no_agreement"),  # as many do what the student did
+        ((EDIT, EDIT_2, DONE), READ, "pair"),
+        ((EDIT, EDIT, DONE), EDIT_2, "no_agreement"),  # two ways of writing, neither of known outcome
+        ((EDIT, EDIT, EDIT), EDIT_2, "dead_zone"),
+        ((READ, READ, TEST), PART, "dead_zone"),
+        ((READ, READ, TEST), READ, "agrees_with_student"),
+        ((READ, TEST, DONE), OTHER, "no_agreement"),
+        ((READ,), OTHER, "too_few_votes"),
+        ((Action("Finished!"), DONE, READ), TEST, "pair"),  # finishing agrees by class
+        ((bash("make a"), bash("make b"), DONE), READ, "no_agreement"),  # a program is no intent
+        ((READ, READ), Action(""), "student_did_nothing"),
+    ],
+)
+def test_the_default_policy(teachers: tuple[Action, ...], student: Action, verdict: str) -> None:
+    assert vote(*teachers, student=student).verdict == verdict
+
+
+def test_the_policies_differ_in_what_they_ask_for() -> None:
+    two_of_three = (READ, bash("cat a.py"), TEST)
+    assert vote(*two_of_three, student=OTHER, policy=STRICT).verdict == "no_agreement"
+    assert vote(READ, READ, READ, student=OTHER, policy=STRICT).verdict == "pair"
+    assert vote(READ, PART, TEST, student=OTHER, policy=LENIENT).verdict == "pair"
+
+
+def test_weighed_votes_want_a_chance_that_one_more_would_do_the_same() -> None:
+    two_of_three = (READ, bash("cat a.py"), TEST)
+    counts = {"t0": (9, 10), "t1": (5, 10), "t2": (1, 10)}
+    trusted, doubted = trust_in(("t0", "t1"), counts), trust_in(("t1", "t2"), counts)
+    told = replace(WEIGHTED, reliability=counts, chances=((doubted, 0.3), (trusted, 0.61)))
+    sure = vote(*two_of_three, student=OTHER, policy=told)
+    assert (sure.verdict, sure.chance) == ("pair", 0.61)
+    unsure = vote(TEST, READ, READ, student=OTHER, policy=told)
+    assert (unsure.verdict, unsure.chance) == ("no_agreement", 0.3)
+    assert vote(READ, READ, READ, student=OTHER, policy=told).chance == 1.0
+    assert vote(*two_of_three, student=OTHER, policy=WEIGHTED).chance == 0.5
+    assert (
+        vote(*two_of_three, student=OTHER, policy=replace(WEIGHTED, min_chance=0.6)).verdict == "no_agreement"
+    )
+    assert reliability_of("t0", counts) == pytest.approx(11 / 12.5)
+    assert reliability_of("new", counts) == pytest.approx(0.8)
+
+
+def test_chances_never_fall_and_are_counts() -> None:
+    assert rising([(2.0, True), (1.0, True), (2.0, False), (3.0, True)]) == ((1.0, 3 / 5), (3.0, 2 / 3))
+    assert rising([]) == ()
+    steps = [Heard({"a": "x", "b": "x", "c": key}) for key in ("x", "x", "x", "y")]
+    told = calibrated(WEIGHTED, steps)
+    assert told.reliability == {"a": (3, 3), "b": (3, 3), "c": (3, 4)}
+    assert told.chances == ((trust_in("ac", told.reliability), 10 / 12),)
+    assert chance_of(("a", "b"), told) == pytest.approx(10 / 12)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.booleans()), max_size=12))
+def test_pooled_counts_are_the_nearest_that_never_fall(trials: list[tuple[float, bool]]) -> None:
+    """The isotonic fit is the greatest of the least means over ranges (min-max formula)."""
+    places = sorted({trust for trust, _ in trials})
+
+    def mean(low: float, high: float) -> Fraction:
+        inside = [came for trust, came in trials if low <= trust <= high]
+        return Fraction(sum(inside), len(inside))
+
+    exact = {
+        at: max(min(mean(low, high) for high in places if high >= at) for low in places if low <= at)
+        for at in places
+    }
+    starts = [at for n, at in enumerate(places) if n == 0 or exact[at] != exact[places[n - 1]]]
+    sizes = [sum(exact[trust] == exact[at] for trust, _ in trials) for at in starts]
+    wanted = tuple(
+        (at, float((exact[at] * size + 1) / (size + 2))) for at, size in zip(starts, sizes, strict=True)
+    )
+    assert [at for at, _ in rising(trials)] == [at for at, _ in wanted]
+    assert [chance for _, chance in rising(trials)] == pytest.approx([chance for _, chance in wanted])
+
+
+def test_one_family_is_not_enough() -> None:
+    voices = [Voice(name, "openai", keys(READ, WORLD)) for name in ("a", "b")]
+    assert label_of(voices, keys(OTHER, WORLD), DEFAULT).verdict == "one_family"
+    assert label_of(voices, keys(OTHER, WORLD), replace(DEFAULT, min_families=1)).verdict == "pair"
+
+
+def test_chosen_is_the_medoid_and_of_equals_the_shortest() -> None:
+    label = vote(bash("cat a.py"), READ, READ, TEST, student=DONE)
+    assert (label.backers, label.chosen) == ((0, 1, 2), 1)
+    wordy = Action("I would now look at the file.", READ.tool_calls)
+    assert vote(wordy, READ, student=DONE).chosen == 1
+
+
+def test_a_guess_wants_one_vote_more() -> None:
+    messages = (Message("user", "How many singers are there?"),)
+    record = record_of(Context(0, messages, ()), "intercode")
+    world = World("intercode", None, (ToolSpec("execute_sql", "", {}, "inferred"),), record, 1)
+    known, guess = (
+        act("execute_sql", command=f"SELECT COUNT(*) FROM {name}") for name in ("singer", "artist")
+    )
+    look = act("execute_sql", command="SHOW TABLES")
+    assert (keys(known, world).guess, keys(guess, world).guess) == (False, True)
+    assert vote(known, known, student=look, world=world).verdict == "pair"
+    assert vote(guess, guess, student=look, world=world).verdict == "no_agreement"
+    assert vote(guess, guess, guess, student=look, world=world).verdict == "pair"
+
+
+def test_what_could_not_be_done_has_no_vote() -> None:
+    call = ToolCall("c1", "Read", json.dumps({"file_path": "/repo/a.py"}))
+    seen = (
+        Message("user", "mend a.py"),
+        Message("assistant", "", (call,)),
+        Message("tool", "1\tx = 1", (), "c1"),
+    )
+    record = record_of(Context(0, seen, ()), "claude_code")
+    world = World("claude_code", "/repo", (), record, 3)
+
+    def why(action: Action, at: World = world) -> str | None:
+        return why_impossible(action, keys(action, at), at)
+
+    edit = act("Edit", file_path="/repo/a.py", old_string="x = 1", new_string="x = 2")
+    absent = act("Edit", file_path="/repo/a.py", old_string="y = 1", new_string="y = 2")
+    assert why(edit) is None
+    assert why(absent) == "edit text absent"
+    assert why(act("Read", file_path="/repo/engine.py")) == "path never seen"
+    assert why(act("Read", file_path="/repo/pyproject.toml")) is None
+    assert why(absent, replace(world, complete=False)) is None
+    unseen = act("Edit", file_path="/repo/engine.py", old_string="x = 1", new_string="x = 2")
+    assert why(unseen) == "path never seen"
+    made = [{"old_string": "x = 1", "new_string": "z = 1"}, {"old_string": "z = 1", "new_string": "z = 2"}]
+    assert why(act("MultiEdit", file_path="/repo/a.py", edits=made)) is None
+    assert why(act("MultiEdit", file_path="/repo/a.py", edits=made[1:])) == "edit text absent"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "expected"),
+    [
+        ("a.py", "x = 1", None),
+        ("a.py", "    x = 1", None),
+        ("a.py", "y = 1", "edit text absent"),
+        ("engine.py", "x = 1", "path never seen"),
+    ],
+)
+def test_a_patch_of_what_is_not_there_has_no_vote(name: str, old: str, expected: str | None) -> None:
+    call = ToolCall("c1", "exec_command", json.dumps({"cmd": "cat a.py"}))
+    seen = (
+        Message("user", "mend a.py"),
+        Message("assistant", "", (call,)),
+        Message("tool", "x = 1", (), "c1"),
+    )
+    world = World("codex", "/repo", (), record_of(Context(0, seen, ()), "codex"), 3)
+    patch = f"*** Begin Patch\n*** Update File: {name}\n@@\n-{old}\n+x = 2\n*** End Patch"
+    action = act("apply_patch", input=patch)
+    assert why_impossible(action, keys(action, world), world) == expected
+
+
+def test_a_fine_tune_is_of_the_family_of_its_base() -> None:
+    names = (
+        "NousResearch/Hermes-2-Llama-3-70B",
+        "vicuna-13b",
+        "text-bison-001",
+        "swe-agent-lm-32b",
+        "who-knows",
+    )
+    assert [family_of(name) for name in names] == ["meta", "meta", "google", "qwen", "unknown"]
+
+
+def test_codex_and_gemini_speak_of_the_same_operations() -> None:
+    rule = rule_for(harness_for("codex"), "shell")
+    assert rule is not None
+    assert command_line({"command": ["bash", "-lc", "rg x | head"]}, rule) == "rg x | head"
+    assert command_line({"command": ["cat", "a b.py"]}, rule) == "cat 'a b.py'"
+    codex, gemini = World("codex", "/repo"), World("gemini_cli", "/repo")
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
+    freeform = Action("", (ToolCall("c", "apply_patch", patch),))
+    told = keys(act("exec_command", cmd="cat a.py", workdir="sub"), codex)
+    assert keys(freeform, codex).cls == "edit"
+    assert keys(freeform, codex).intent == keys(act("apply_patch", input=patch), codex).intent
+    assert told.effect == keys(act("read_file", file_path="sub/a.py"), gemini).effect
+    assert keys(act("replace", file_path="a.py", old_string="x", new_string="y"), gemini).cls == "edit"
+
+
+def test_a_policy_of_another_name_is_an_error() -> None:
+    assert policy_named("strict", threshold=None, min_families=3) == replace(STRICT, min_families=3)
+    with pytest.raises(ConfigError, match="policy 'lax' is not known"):
+        policy_named("lax")
+
+
+POOL = st.sampled_from(
+    [READ, PART, OTHER, EDIT, EDIT_2, TEST, DONE, bash("cat a.py"), bash("make a"), Action("Why?")]
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(POOL, max_size=4), POOL, st.sampled_from(list(POLICIES.values())))
+def test_the_order_of_votes_does_not_matter(
+    teachers: Sequence[Action], student: Action, policy: Policy
+) -> None:
+    voices = [Voice(f"t{n}", f"f{n % 3}", keys(a, WORLD), len(str(a))) for n, a in enumerate(teachers)]
+    own = keys(student, WORLD)
+    wanted = label_of(voices, own, policy)
+    for order in permutations(range(len(voices))):
+        label = label_of([voices[place] for place in order], own, policy)
+        assert label.verdict == wanted.verdict
+        assert {order[place] for place in label.backers} == set(wanted.backers)
+        assert (None if label.chosen is None else order[label.chosen]) == wanted.chosen

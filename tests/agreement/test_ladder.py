@@ -1,0 +1,383 @@
+"""Rungs of the ladder: what is the same on which, and that each rung implies the next."""
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracemill.agreement.calls.effect import Span
+from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
+from tracemill.agreement.equivalence.same_effect import alike, effects_alike, same_lines
+from tracemill.agreement.world.fold_context import record_of, world_of
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+from tracemill.records.trace import Context, Step, Trace, TraceState
+
+REAL = os.environ.get("TRACEMILL_REAL_TRACES")
+TABLES = os.environ.get("TRACEMILL_MULTITEACHER")
+NUMBERED = "\n".join(
+    f"     {n}\t{line}" for n, line in enumerate(["def f(x):", "    y = x", "    return y"], 1)
+)
+
+
+def act(name: str, **arguments: Any) -> Action:
+    return Action("", (ToolCall("c", name, json.dumps(arguments)),))
+
+
+def bash(line: str) -> Action:
+    return act("Bash", command=line)
+
+
+def sql(query: str) -> Action:
+    return act("sql", query=query)
+
+
+def both(*actions: Action) -> Action:
+    return Action("", tuple(call for action in actions for call in action.tool_calls))
+
+
+WORLD = World("claude_code", "/repo")
+
+
+def state_after(*seen: tuple[Action, str]) -> TraceState:
+    """A Claude Code state whose earlier calls came back with these texts."""
+    messages = [Message("user", "mend f in a.py")]
+    for number, (action, result) in enumerate(seen):
+        call = action.tool_calls[0]
+        messages.append(Message("assistant", "", (ToolCall(f"s{number}", call.name, call.arguments),)))
+        messages.append(Message("tool", result, tool_call_id=f"s{number}"))
+    cut = len(messages)
+    messages.append(Message("assistant", "Done."))
+    context = Context(0, tuple(messages), (Step(0, cut, cwd="/repo"),))
+    return TraceState(Trace("t", "claude_code", "d", "claude_code", (context,)), context, context.steps[0])
+
+
+def edit(old: str, new: str) -> Action:
+    return act("Edit", file_path="/repo/a.py", old_string=old, new_string=new)
+
+
+SAME_EFFECT = [
+    (act("Read", file_path="/repo/a.py"), bash("cat a.py")),
+    (act("Read", file_path="/repo/a.py", offset=10, limit=11), bash("sed -n '10,20p' a.py")),
+    (bash("nl -ba a.py | sed -n '3,9p'"), bash("cat /repo/a.py | sed -n 3,9p")),
+    (bash("head -n 20 a.py"), bash("head -20 ./a.py")),
+    (bash("rg -n 'foo|bar' src"), bash("grep -rnE 'foo|bar' src/")),
+    (bash("grep -rn 'a\\|b' src"), bash("grep -rnE 'a|b' src")),
+    (act("Grep", pattern="foo", output_mode="content"), bash("rg foo")),
+    (act("Glob", pattern="**/*.py"), bash("find . -name '*.py' -type f")),
+    (bash("pytest -q tests/test_a.py::test_x"), bash("python -m pytest -x tests/test_a.py::test_x -v")),
+    (bash("pytest tests/a.py tests/b.py"), bash("pytest tests/b.py tests/a.py 2>&1 | tail -5")),
+    (bash("cat a.py && cat b.py"), both(act("Read", file_path="b.py"), act("Read", file_path="a.py"))),
+    (bash("find . -exec wc -l {} + -o x"), bash("find .  -exec wc -l {} + -o x")),
+    (
+        bash("find . -type f -name '*.c' -exec wc -l {} +"),
+        bash("find . -name '*.c' -type f -exec wc -l {} ';'"),
+    ),
+    (bash("cut -d: -f1 x | sort | uniq"), bash("cut -d: -f1 x | sort -u")),
+    (bash("tail -1 x"), bash("tail -n1 x")),
+    (bash("cut -f1 -d: x | sort -rn -k2"), bash("cat x | cut -d ':' -f 1 | sort -nr -k 2")),
+    (bash("sort -k2 -k1 < x | grep a"), bash("sort -k 2 -k 1 x | grep a")),
+    (bash("tar -xzf a.tgz -C b"), bash("tar xvf a.tgz -C b")),
+    (bash("cp -R a b"), bash("cp -rv a b")),
+    (bash("find src -name '*.py' | xargs grep -n foo"), bash("grep -rn foo src --include='*.py'")),
+    (bash("find . -type f -name '*.o' -delete"), bash("find . -name '*.o' -type f -exec rm -f {} +")),
+    (bash("find . -name '*.c' -exec wc -l {} +"), bash("find . -type f -name '*.c' | xargs wc -l")),
+    (bash("python3 run.py"), bash("python run.py")),
+    (
+        sql("select a, b from t where x in (1, 2)"),
+        sql("SELECT b, a FROM t WHERE x=2 OR x=1"),
+    ),
+    (
+        sql("select a from t order by b desc limit 1"),
+        sql("select a from t where b = (select max(b) from t)"),
+    ),
+]
+
+OTHER_EFFECT = [
+    (
+        act("Read", file_path="/repo/a.py", limit=10),
+        act("Read", file_path="/repo/a.py", offset=500, limit=10),
+    ),
+    (bash("grep -rn foo src"), bash("grep -rni foo src")),
+    (bash("grep -rn foo src"), bash("grep -rn foo tests")),
+    (bash("pytest tests/a.py"), bash("pytest tests/a.py -k slow")),
+    (bash("cat a.py | wc -l"), bash("cat a.py")),
+    (bash("sort -k1 -k2 x | grep a"), bash("sort -k2 -k1 x | grep a")),
+    (bash("tar -tvf a.tar"), bash("tar -tf a.tar")),
+    (bash("tail -n 1 x"), bash("tail -n 2 x")),
+    (bash("tail -n 1 x"), bash("tail -n +1 x")),
+    (bash("find . -name '*.c' | wc -l"), bash("find . -type f -name '*.c' | wc -l")),
+    (bash("find . -name '*.o' -delete"), bash("find . -name '*.o' -exec rm {} +")),
+    (bash("find a | xargs rm"), bash("find b | xargs rm")),
+    (bash("python3 run.py 2>/dev/null"), bash("python3 run.py")),
+    (bash("cp -r a b"), bash("cp -rn a b")),
+    (
+        sql("select a from t union select a from u where x"),
+        sql("select a from t where x union select a from u"),
+    ),
+    (
+        sql("select a from t where x = 1 and y = 2"),
+        sql("select a from t where x = 1 or y = 2"),
+    ),
+    (
+        sql("select a from t order by b limit 1"),
+        sql("select a from t order by b desc limit 1"),
+    ),
+    (bash("rm -rf build"), bash("rm -rf dist")),
+    (bash("echo 'unclosed"), bash("echo 'unclosed too")),
+    (bash("(cd a && make)"), bash("(cd b && make)")),
+    (both(bash("make"), bash("make test")), both(bash("make test"), bash("make"))),
+    (act("Bash", command="make", run_in_background=True), bash("make")),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_EFFECT)
+def test_the_same_effect_in_other_words(one: Action, other: Action) -> None:
+    assert alike(keys(one, WORLD), keys(other, WORLD))
+    assert keys(one, WORLD).intent == keys(other, WORLD).intent
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_EFFECT)
+def test_another_effect(one: Action, other: Action) -> None:
+    assert not alike(keys(one, WORLD), keys(other, WORLD))
+
+
+def test_reads_overlap_after_clipping_to_the_length_of_the_file() -> None:
+    state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
+    world = world_of(state, ())
+    assert world.total_of("/repo/a.py") == 3
+    whole, beyond = act("Read", file_path="/repo/a.py"), act("Read", file_path="a.py", limit=900)
+    assert keys(whole, world).effect == keys(beyond, world).effect
+    assert same_lines(Span("a", 1, 100), Span("a", 5, 104))
+    assert not same_lines(Span("a", 1, 100), Span("a", 60, 160))
+    assert not same_lines(Span("a", 1, 100), Span("b", 1, 100))
+
+
+def test_edits_are_compared_by_the_text_they_leave() -> None:
+    world = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
+    short, long = (
+        edit("return y", "return y + 1"),
+        edit("    y = x\n    return y", "    y = x\n    return y + 1"),
+    )
+    other, layout = edit("return y", "return y - 1"), edit("return y", "return (y+1)  # one more")
+    one, same = keys(short, world), keys(long, world)
+    assert one.canonical != same.canonical
+    assert one.effect == same.effect
+    assert one.effect != keys(layout, world).effect
+    assert alike(one, keys(layout, world))
+    assert not alike(one, keys(other, world))
+    assert one.intent == keys(other, world).intent
+    unknown = World("claude_code", "/repo")
+    assert keys(short, unknown).effect != keys(long, unknown).effect
+
+
+def test_an_edit_moves_the_world_on_and_a_checkout_forgets_it() -> None:
+    read = (act("Read", file_path="/repo/a.py"), NUMBERED)
+    changed = (edit("return y", "return y + 1"), "The file has been updated.")
+    after = world_of(state_after(read, changed), ()).text_of("/repo/a.py")
+    assert after is not None
+    assert after.text == "def f(x):\n    y = x\n    return y + 1"
+    gone = state_after(read, changed, (bash("git checkout ."), ""))
+    assert world_of(gone, ()).text_of("/repo/a.py") is None
+    removed = state_after(read, changed, (bash("rm /repo/a.py"), ""))
+    assert world_of(removed, ()).text_of("/repo/a.py") is None
+
+
+def test_a_world_sees_no_later_message() -> None:
+    state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
+    record = record_of(state.context, "claude_code")
+    assert World("claude_code", "/repo", (), record, 2).text_of("/repo/a.py") is None
+    assert World("claude_code", "/repo", (), record, 3).total_of("/repo/a.py") == 3
+
+
+def test_sql_is_compared_by_its_normal_form() -> None:
+    tools = (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),)
+    world = World("intercode", None, tools)
+
+    def sql(text: str) -> Keys:
+        return keys(act("execute_sql", command=text), world)
+
+    assert sql("select NAME from t;").canonical == sql("SELECT t1.name AS n FROM t AS t1").canonical
+    assert sql("SELECT a FROM t").effect != sql("SELECT b FROM t").effect
+    assert sql("SELECT a FROM t").intent == sql("SELECT b FROM t").intent
+    assert (sql("SHOW TABLES").cls, sql("SELECT a FROM t").cls) == ("list", "read")
+    assert (sql("DELETE FROM t").cls, sql("### no statement").cls) == ("edit", "edit")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["n = {0}", "n != {0} AND m <> {0}", "n LIKE {0}", "n IN ({0}, {0})", "n NOT IN ( {0} ) OR m >= {0}"],
+)
+def test_double_quotes_hold_a_text_where_it_is_compared_and_may_hold_a_name_elsewhere(condition: str) -> None:
+    world = World("intercode", None, (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),))
+
+    def of(query: str) -> Keys:
+        return keys(act("execute_sql", command=query), world)
+
+    double, single = (f"SELECT a FROM t WHERE {condition.format(each)}" for each in ('"Oslo"', "'Oslo'"))
+    assert of(double).canonical == of(single).canonical
+    assert of(double).effect == of(single).effect
+    for named in (double.replace(" a ", ' "a" '), double.replace('"Oslo"', '"t"."Oslo"')):
+        plain = single if "." in named else named.replace('"', "'")
+        assert of(named).effect != of(plain).effect
+        assert of(named).intent == of(plain).intent
+
+
+def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> None:
+    one, two = act("Read", file_path="/repo/a.py"), act("Read", file_path="/repo/b.py")
+    assert in_dead_zone(keys(one, WORLD), keys(both(one, two), WORLD))
+    assert not in_dead_zone(keys(one, WORLD), keys(two, WORLD))
+    assert in_dead_zone(keys(edit("a", "b"), WORLD), keys(edit("a", "c"), WORLD))
+    scratch = (
+        act("Write", file_path=f"/repo/{name}", content="x") for name in ("reproduce.py", "debug_it.py")
+    )
+    first, second = (keys(each, WORLD) for each in scratch)
+    assert in_dead_zone(first, second)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "dead"),
+    [
+        ("find . -name '*.c' -exec cat {} + | wc -l", "find . -name '*.c' | xargs wc -l", True),
+        ("find . -name '*.c' -exec cat {} + | wc -l", "find . -name '*.c' -exec cat {} +", False),
+        ("find . -type f -exec ls -l {} +", "find . -type f -exec basename {} \\;", False),
+        ("find . -type f -exec ls -l {} +", "ls -la", True),
+        ("cal -3 12 2120", "cal 12 2120", False),
+        ("npm install left-pad", "npm install right-pad", True),
+        ("tar -cf a.tar src", "tar -cf b.tar docs", False),
+        ("python -c 'print(1)'", "python -c 'print(2)'", True),
+    ],
+)
+def test_command_lines_about_the_same_are_in_the_dead_zone(one: str, other: str, dead: bool) -> None:
+    assert in_dead_zone(keys(bash(one), WORLD), keys(bash(other), WORLD)) is dead
+
+
+def _patch_by_tool(body: str) -> Action:
+    return act("apply_patch", input=f"*** Begin Patch\n{body}")
+
+
+def _patch_by_shell(body: str) -> Action:
+    return bash(f"apply_patch <<'EOF'\n*** Begin Patch\n{body}\nEOF")
+
+
+VOCABULARY = """cat a.py src/ grep -rn 'x | && head -5 find . -name '*.py' ; pytest tests/a.py::t
+    sed -n '1,9p' cd sub > out ( ) $( if ls -la wc -l xargs 2>&1 || true sort uniq -exec {} + rm git diff
+    python3 python run.py tail -1 -n1 -k2 tar -xzf xf -v cp -R -r -delete 2>/dev/null <"""
+WHOLE = [
+    "find . -type f -name '*.o'",
+    "| xargs grep foo",
+    "-exec wc -l {} +",
+    "cat a.py |",
+    "-exec rm -f {} ;",
+]
+WORDS = st.sampled_from([*VOCABULARY.split(), *WHOLE, "\n", "'x y'"])
+QUERIES = st.builds(
+    "SELECT {}{} FROM {}{}{}".format,
+    st.sampled_from(["", "DISTINCT "]),
+    st.sampled_from(["a, b", "b, a", "*", "COUNT(a)", "a"]),
+    st.sampled_from(["t", "db.t", "t JOIN u ON t.a = u.a", "u"]),
+    st.sampled_from(["", " WHERE a IN (1, 2)", " WHERE a = 2 OR a = 1", " WHERE b = (SELECT MAX(b) FROM t)"]),
+    st.sampled_from(["", " ORDER BY b DESC LIMIT 1", " ORDER BY b", " UNION SELECT a FROM u WHERE b = 1"]),
+)
+LINES = st.lists(WORDS, max_size=9).map(" ".join)
+ACTIONS = st.lists(
+    st.one_of(
+        LINES.map(bash),
+        QUERIES.map(sql),
+        st.builds(lambda n: act("Read", file_path="a.py", limit=n), st.integers(1, 40)),
+        st.builds(edit, st.sampled_from(["y = x", "return y", "zz"]), st.sampled_from(["q", "return y", ""])),
+        st.builds(lambda n, v: act(n, pattern=v), st.sampled_from(["Grep", "Glob"]), st.text(max_size=4)),
+        st.builds(
+            lambda n, v: Action("", (ToolCall("c", n, v),)),
+            st.sampled_from(["Edit", "X"]),
+            st.text(max_size=5),
+        ),
+    ),
+    max_size=3,
+).map(lambda actions: both(*actions))
+SHOWN = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(ACTIONS, min_size=2, max_size=5))
+def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Action]) -> None:
+    known = [keys(action, SHOWN) for action in actions]
+    for one in known:
+        for other in known:
+            rungs = [
+                getattr(one, r) == getattr(other, r)
+                for r in ("exact", "canonical", "effect", "intent", "cls")
+            ]
+            assert rungs == sorted(rungs), (one, other)
+            assert alike(one, other) == alike(other, one)
+            assert in_dead_zone(one, other) == in_dead_zone(other, one)
+            assert not (one.effect == other.effect and not alike(one, other))
+    names = effects_alike(known)
+    backwards = effects_alike(known[::-1])[::-1]
+    assert names == backwards
+
+
+@settings(max_examples=200, deadline=None)
+@given(ACTIONS)
+def test_keys_are_the_same_again(action: Action) -> None:
+    assert keys(action, SHOWN) == keys(action, SHOWN)
+
+
+def _java(folder: Path) -> Iterator[tuple[Action, World]]:
+    with gzip.open(folder / "msb_swe_agent_full_trajs.jsonl.gz", "rt") as lines:
+        for line in lines:
+            row = json.loads(line)
+            messages = [Message("user", row["task"])]
+            for number, step in enumerate(row["steps"]):
+                command = (step["call"] or {}).get("arguments", {}).get("command")
+                made = call_of_command(str(command)) if command is not None else None
+                calls = (ToolCall(f"c{number}", made.name, made.arguments),) if made else ()
+                messages.append(Message("assistant", step["thought"] or "", calls))
+                messages.append(Message("tool", step["observation"] or "", tool_call_id=f"c{number}"))
+            record = record_of(Context(0, tuple(messages), ()), "swe_agent")
+            for cut in range(1, len(messages), 2):
+                yield Action.of(messages[cut]), World("swe_agent", "/repo", (), record, cut)
+
+
+def _sessions(folder: Path) -> Iterator[tuple[Action, World]]:
+    for source in discover([folder]):
+        if source.dialect is None:
+            continue
+        for trace in ingest_source(source)[0]:
+            records = {each.index: record_of(each, trace.harness) for each in trace.contexts}
+            for state in trace.states():
+                yield state.student_action, world_of(state, (), records[state.context.index])
+
+
+def _check_laws(found: Iterator[tuple[Action, World]]) -> int:
+    implied: dict[tuple[Any, ...], str] = {}
+    count = 0
+    for action, world in found:
+        keys(action, world)
+        known = keys(action, World(world.harness, "/repo"))
+        rungs = [known.exact, known.canonical, known.effect, known.intent, known.cls]
+        for place, key in enumerate(rungs[:-1]):
+            at = (world.harness, place, key)
+            assert implied.setdefault(at, rungs[place + 1]) == rungs[place + 1]
+        count += 1
+    return count
+
+
+if TABLES:
+
+    def test_no_action_of_the_java_runs_fails() -> None:
+        assert _check_laws(_java(Path(str(TABLES)))) == 9514
+
+
+if REAL:
+
+    def test_no_action_of_real_sessions_fails() -> None:
+        assert _check_laws(_sessions(Path(str(REAL)))) > 2500

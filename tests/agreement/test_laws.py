@@ -1,0 +1,256 @@
+"""Laws of canonical forms on lines of the shapes that agents write: a form is its own, and a rerun decides
+the same, with empty caches, other objects, other hashes and in another order."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracemill.agreement.equivalence.ladder import keys
+from tracemill.agreement.files.edits import folded_lines
+from tracemill.agreement.files.file_text import FileText, Piece
+from tracemill.agreement.shell.normal_form import Placed, placed_commands, shell_form
+from tracemill.agreement.shell.pipelines import normal_pipeline
+from tracemill.agreement.shell.program_options import options_in_order
+from tracemill.agreement.world.fold_context import record_of, world_of
+from tracemill.agreement.world.world_state import World
+from tracemill.harnesses.operations import call_effect
+from tracemill.harnesses.shell.bash_tree import bash_words
+from tracemill.harnesses.shell.operations import command_effect, simple_effect, unwrap
+from tracemill.harnesses.shell.parse_line import parse_command
+from tracemill.harnesses.shell.sql import sql_form
+from tracemill.records.message import Action, Message, ToolCall, read_arguments
+from tracemill.records.trace import Context, Step, Trace, TraceState
+
+PATHS = st.sampled_from(
+    ["a.py", "./src/b.py", "/repo/src/b.py", "/etc/hosts", "'my file.txt'", "src/", "*.c", "$F"]
+)
+PATTERNS = st.sampled_from(["foo", "'def f('", '"a b"', "'x\\|y'", "^import", "TODO"])
+NUMBERS = st.integers(0, 40).map(str)
+PARTS = st.one_of(
+    st.builds(
+        "{} {}".format,
+        st.sampled_from(["cat", "nl -ba", "rm -rf", "ls -la", "wc -l", "touch", "sort -k2 -rn"]),
+        PATHS,
+    ),
+    st.builds(
+        "grep {} {} {}".format,
+        st.sampled_from(["-rn", "-E", "-ic", "-A3", "--include='*.py' -r"]),
+        PATTERNS,
+        PATHS,
+    ),
+    st.builds("{} -n {} {}".format, st.sampled_from(["head", "tail"]), NUMBERS, PATHS),
+    st.builds("{} -{}".format, st.sampled_from(["head", "tail"]), NUMBERS),
+    st.builds("sed {} '{},{}p' {}".format, st.sampled_from(["-n", "-i"]), NUMBERS, NUMBERS, PATHS),
+    st.builds(
+        "find {} -name {} {}".format,
+        PATHS,
+        st.sampled_from(["'*.py'", "x"]),
+        st.sampled_from(["", "-type f", "-exec rm -f {} \\;", "-delete"]),
+    ),
+    st.builds("cd {}".format, PATHS),
+    st.builds("python3 -m pytest -q {} -k {}".format, PATHS, PATTERNS),
+    st.builds(
+        "git {}".format,
+        st.sampled_from(["diff HEAD~1 -- a.py", "status", "commit -m 'a; b'", "--no-pager log -3"]),
+    ),
+    st.builds("X={} tar {} a.tgz -C {}".format, NUMBERS, st.sampled_from(["-xzf", "xvf", "-tvf"]), PATHS),
+    st.builds("cp -Rv {} {}".format, PATHS, PATHS),
+    st.sampled_from(
+        [
+            "true",
+            "uniq",
+            "sort",
+            "xargs wc -l",
+            "awk '{print $1}'",
+            "for f in *; do",
+            "done",
+            'echo "$(date)"',
+        ]
+    ),
+)
+TAILS = st.sampled_from(["", " 2>&1", " > out.txt", " 2>/dev/null", " >> log", " || true"])
+LINES = st.lists(
+    st.tuples(st.sampled_from(["; ", " && ", " | ", " || ", "\n"]), PARTS, TAILS), min_size=1, max_size=5
+).map(
+    lambda parts: "".join(
+        f"{joiner if n else ''}{part}{tail}" for n, (joiner, part, tail) in enumerate(parts)
+    )
+)
+WORDS = st.lists(
+    st.sampled_from(
+        ["-l", "-rn", "-n5", "-5", "-n", "5", "-k2", "a", "b", "--", "-", "--verbose", "xzf", "-A", "3", "-q"]
+    ),
+    max_size=6,
+).map(tuple)
+CACHED = (
+    bash_words,
+    call_effect,
+    command_effect,
+    options_in_order,
+    parse_command,
+    placed_commands,
+    read_arguments,
+    shell_form,
+    simple_effect,
+    unwrap,
+)
+
+
+def written(placed: tuple[Placed, ...]) -> str:
+    """Commands in normal form as a line that goes to the folder of each."""
+    parts: list[str] = []
+    for each in placed:
+        command = each.command
+        words = [*command.keywords, *command.assignments, *map(quoted, command.argv)]
+        told = [f"{operator} {quoted(target)}" for operator, target in command.redirects]
+        parts.append(f"{command.joiner if parts else ''} {' '.join([*words, *told])}")
+    return " ".join(parts)
+
+
+def quoted(word: str) -> str:
+    """A word as it was, where the reader leaves quotes in place; else in quotes where it needs them."""
+    as_it_is = "$" in word or "`" in word or word in ("*.c", "{}")
+    return word if as_it_is else shlex.quote(word)
+
+
+@settings(max_examples=300, deadline=None)
+@given(LINES)
+def test_the_normal_form_of_a_line_is_its_own(line: str) -> None:
+    placed = placed_commands(line, "/repo")
+    if placed is None or len({each.folder for each in placed}) > 1 or any(each.doubt for each in placed):
+        return
+    left_in = (("cd",), ("true",), ("cat",))  # with redirects these are no idle commands
+    if any(each.command.argv[:1] in left_in for each in placed):
+        return
+    folder = placed[0].folder
+    assert placed_commands(written(placed), folder) == placed
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(["head", "tail", "grep", "sort", "tar", "awk", "cp", "rm", "ls", "git"]), WORDS)
+def test_options_in_order_are_in_order(name: str, words: tuple[str, ...]) -> None:
+    once = options_in_order(name, words)
+    if "--" not in words and "-" not in words:
+        assert options_in_order(name, once) == once
+
+
+def test_an_operand_of_tar_never_becomes_its_flags() -> None:
+    operand = options_in_order("tar", ("--verbose", "xzf"))
+    assert operand == options_in_order("tar", operand) == ("--", "xzf")
+    assert options_in_order("tar", ("xzf", "a.tgz")) == ("-x", "-f", "a.tgz")
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(["a  ", "", "b\t", " c", "\x00"]), min_size=1, max_size=6), max_size=3),
+    st.booleans(),
+)
+def test_a_file_is_folded_as_its_text_is(pieces: list[list[str]], code: bool) -> None:
+    first, known = 1, []
+    for lines in pieces:
+        known.append(Piece(first, tuple(lines)))
+        first += len(lines) + 5
+    text = FileText(tuple(known))
+    assert "\n".join(text.lines) == text.text
+    folded = folded_lines(text.lines, code)
+    assert folded_lines(folded.split("\n"), code) == folded
+
+
+def world_with(lines: list[str]) -> World:
+    """A world in which each line was run before."""
+    messages = [Message("user", "mend a.py")]
+    for number, line in enumerate(lines):
+        call = ToolCall(f"s{number}", "Bash", json.dumps({"command": line}))
+        messages += [Message("assistant", "", (call,)), Message("tool", "1\n2", tool_call_id=call.id)]
+    cut = len(messages)
+    context = Context(0, (*messages, Message("assistant", "Done.")), (Step(0, cut, cwd="/repo"),))
+    trace = Trace("t", "claude_code", "d", "claude_code", (context,))
+    return world_of(TraceState(trace, context, context.steps[0]), (), record_of(context, "claude_code"))
+
+
+def bash(line: str) -> Action:
+    return Action("", (ToolCall("c", "Bash", json.dumps({"command": line})),))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(LINES, min_size=2, max_size=4))
+def test_a_rerun_gives_the_same_keys(lines: list[str]) -> None:
+    world = world_with(lines)
+    once = [keys(bash(line), world) for line in lines]
+    for cached in CACHED:
+        getattr(cached, "cache_clear", lambda: None)()
+    again = world_with(json.loads(json.dumps(lines)))
+    assert [keys(bash(line), again) for line in reversed(lines)] == once[::-1]
+
+
+_CHILD = """
+import json, sys
+from tracemill.agreement.equivalence.ladder import keys
+from tracemill.agreement.world.world_state import World
+from tracemill.records.message import Action, ToolCall
+for name, arguments in json.load(sys.stdin):
+    print(keys(Action("", (ToolCall("c", name, json.dumps(arguments)),)), World("claude_code", "/repo")))
+"""
+
+
+def test_keys_do_not_depend_on_the_hashes_of_a_process() -> None:
+    calls = [
+        ("Bash", {"command": "grep -rniwl 'a|b' src tests --include='*.py' --exclude-dir=x | sort | uniq"}),
+        ("Bash", {"command": "find . -type f -size +1k -name '*.o' -mtime 2 -exec rm -f {} +"}),
+        ("Bash", {"command": "tar xvzf a.tgz; (cd x && ls -la); pytest b.py a.py -k 'c d' -q"}),
+        ("Grep", {"pattern": "x", "glob": "*.py", "-i": True, "multiline": True, "type": "py"}),
+        ("sql", {"query": "SELECT b, a FROM t JOIN u ON t.x = u.x WHERE c IN (3, 1, 2) OR d = 1 GROUP BY b"}),
+    ]
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", _CHILD],
+            input=json.dumps(calls),
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for seed in ("1", "2")
+    ]
+    lines = [each.replace("frozenset", "") for each in told]
+    rungs = [[line.partition(", deeds=")[0] for line in each.splitlines()] for each in lines]
+    assert len(rungs[0]) == len(calls)
+    assert rungs[0] == rungs[1]
+
+
+QUERIES = st.builds(
+    "SELECT {} FROM {} {} {}".format,
+    st.sampled_from(["a, b", "T1.b, T1.a", "COUNT(DISTINCT a)", "*", "max(a) AS m"]),
+    st.sampled_from(["t AS T1", "t T1 JOIN u AS T2 ON T1.x = T2.x", "db.t AS T1"]),
+    st.sampled_from(
+        ["", "WHERE T1.a IN (2, 1)", "where T1.a = 'X' or T1.a = 'y'", "WHERE b > (SELECT AVG(b) FROM t)"]
+    ),
+    st.sampled_from(
+        ["", "GROUP BY T1.a HAVING COUNT(*) > 1", "ORDER BY a DESC LIMIT 1;", "UNION SELECT c FROM v"]
+    ),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(QUERIES)
+def test_the_normal_form_of_a_statement_is_its_own(query: str) -> None:
+    once = sql_form(query)
+    assert once is not None
+    again = sql_form(once.text)
+    assert again is not None
+    assert (again.text, again.tables) == (once.text, once.tables)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LINES)
+def test_a_normal_pipeline_is_its_own(line: str) -> None:
+    placed = placed_commands(line, "/repo")
+    for each in placed or ():
+        part = (each.folder, each.command.argv, each.command.assignments, each.command.redirects, None)
+        once = normal_pipeline([part])
+        if "then" not in once[0][1]:
+            assert normal_pipeline(once) == once

@@ -1,0 +1,187 @@
+"""Files written whole, edited once or in steps: compared by what is left; comments, and layout of prose."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
+from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.files.edits import folded_lines, is_code
+from tracemill.agreement.files.python_layout import is_acted_on, python_tree
+from tracemill.agreement.voting.labels import Voice, label_of
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.world.fold_context import record_of, world_of
+from tracemill.agreement.world.world_state import World
+from tracemill.records.message import Action, Message, ToolCall
+from tracemill.records.trace import Context, Step, Trace, TraceState
+
+TEXT = ["def f(x):", "    y = x", "    return y"]
+NUMBERED = "\n".join(f"     {n}\t{line}" for n, line in enumerate(TEXT, 1))
+
+
+def act(name: str, **arguments: Any) -> Action:
+    return Action("", (ToolCall("c", name, json.dumps(arguments)),))
+
+
+def both(*actions: Action) -> Action:
+    return Action("", tuple(call for action in actions for call in action.tool_calls))
+
+
+def edit(old: str, new: str, path: str = "/repo/a.py") -> Action:
+    return act("Edit", file_path=path, old_string=old, new_string=new)
+
+
+def multi(*edits: tuple[str, str]) -> Action:
+    told = [{"old_string": old, "new_string": new} for old, new in edits]
+    return act("MultiEdit", file_path="/repo/a.py", edits=told)
+
+
+def write(text: str, path: str = "/repo/a.py") -> Action:
+    return act("Write", file_path=path, content=text)
+
+
+def bash(line: str) -> Action:
+    return act("Bash", command=line)
+
+
+def shown(**asked: Any) -> World:
+    """A world in which a.py and b.py were read."""
+    messages = [Message("user", "mend f in a.py and b.py")]
+    for number, path in enumerate(("/repo/a.py", "/repo/b.py")):
+        call = ToolCall(f"s{number}", "Read", json.dumps({"file_path": path, **asked}))
+        messages += [Message("assistant", "", (call,)), Message("tool", NUMBERED, tool_call_id=call.id)]
+    cut = len(messages)
+    context = Context(0, (*messages, Message("assistant", "Done.")), (Step(0, cut, cwd="/repo"),))
+    trace = Trace("t", "claude_code", "d", "claude_code", (context,))
+    return world_of(TraceState(trace, context, context.steps[0]), (), record_of(context, "claude_code"))
+
+
+BLIND, WHOLE, PART = World("claude_code", "/repo"), shown(), shown(limit=3)
+LEFT = "def f(x):\n    y = x\n    return y + 1\n"
+
+
+def test_writing_a_file_that_was_shown_is_an_edit_of_it() -> None:
+    changed, written = keys(edit("return y", "return y + 1"), WHOLE), keys(write(LEFT), WHOLE)
+    assert changed.effect == written.effect
+    assert (written.cls, written.intent) == ("edit", changed.intent)
+    assert keys(write(LEFT + "z = 1\n"), WHOLE).effect != written.effect
+    assert in_dead_zone(keys(edit("return y", "return y + 1"), PART), keys(write(LEFT), PART))
+    assert keys(write(LEFT), BLIND).cls == "create"
+    assert keys(write(LEFT, "/repo/debug_it.py"), WHOLE).cls == "create"
+
+
+def test_no_pair_is_made_of_two_ways_of_leaving_the_same_text() -> None:
+    one, other = keys(edit("return y", "return y + 1"), WHOLE), keys(write(LEFT), WHOLE)
+    votes = [Voice("q", "qwen", other), Voice("z", "zai", other), Voice("d", "deepseek", other)]
+    assert label_of(votes, one, Policy()).verdict == "agrees_with_student"
+
+
+@pytest.mark.parametrize("there", [WHOLE, PART, BLIND])
+def test_edits_in_one_call_or_in_several_are_the_same(there: World) -> None:
+    edits = (("y = x", "y = x * 2"), ("return y", "return y + 1"))
+    at_once, apart = keys(multi(*edits), there), keys(both(*(edit(*each) for each in edits)), there)
+    assert at_once.effect == apart.effect
+    assert at_once.intent == apart.intent == keys(edit(*edits[0]), there).intent
+    assert at_once.effect != keys(edit(*edits[0]), there).effect
+    assert not alike(at_once, keys(multi(edits[0], ("return y", "return y - 1")), there))
+
+
+def test_a_later_edit_sees_what_an_earlier_one_left() -> None:
+    steps = both(edit("y = x", "y = x * 2"), edit("x * 2", "x * 3"))
+    assert keys(steps, WHOLE).effect == keys(edit("y = x", "y = x * 3"), WHOLE).effect
+    made = both(write("a = 1\n", "/repo/n.py"), edit("a = 1", "a = 2", "/repo/n.py"))
+    assert keys(made, WHOLE).effect == keys(write("a = 2\n", "/repo/n.py"), WHOLE).effect
+    lost = both(edit("absent", "z"), edit("return y", "return y + 1"))
+    assert not all(deed.proven for deed in keys(lost, WHOLE).deeds)
+
+
+def test_edits_of_two_files_have_no_order_and_what_lies_between_has() -> None:
+    one, other = edit("y = x", "y = 1"), edit("y = x", "y = 2", "/repo/b.py")
+    assert keys(both(one, other), WHOLE).effect == keys(both(other, one), WHOLE).effect
+    run = bash("make")
+    assert keys(both(one, run, other), WHOLE).effect != keys(both(other, run, one), WHOLE).effect
+
+
+def test_a_command_line_that_writes_a_shown_file_is_about_that_file() -> None:
+    line = keys(bash("cat > a.py <<'EOF'\nz = 1\nEOF"), WHOLE)
+    assert in_dead_zone(line, keys(write("z = 1\n"), WHOLE))
+    assert line.cls == "edit"
+    assert in_dead_zone(keys(bash("echo z > n.py"), WHOLE), keys(write("z\n", "/repo/n.py"), WHOLE))
+
+
+def test_a_file_that_a_line_has_written_is_not_known_any_more() -> None:
+    messages = [Message("user", "go")]
+    for number, action in enumerate((write(LEFT, "/repo/src/n.py"), bash("echo z > /repo/src/n.py"))):
+        call = action.tool_calls[0]
+        messages.append(Message("assistant", "", (ToolCall(f"s{number}", call.name, call.arguments),)))
+        messages.append(Message("tool", "ok", tool_call_id=f"s{number}"))
+    record = record_of(Context(0, tuple(messages), ()), "claude_code")
+    assert World("claude_code", "/repo", (), record, 3).text_of("/repo/src/n.py") is not None
+    assert World("claude_code", "/repo", (), record, 5).text_of("/repo/src/n.py") is None
+
+
+def python(comment: str) -> Keys:
+    return keys(write(f"{comment}\nimport os\n\ndef f():\n    return os.sep  {comment}\n"), WHOLE)
+
+
+@pytest.mark.parametrize(
+    "comment",
+    [
+        "# type: ignore",
+        "# type: ignore[arg-type]",
+        "# noqa",
+        "# NOQA: E501",
+        "# so it is  # noqa",
+        "# fmt: off",
+        "#fmt:skip",
+        "# pragma: no cover",
+        "# pylint: disable=all",
+        "# -*- coding: latin-1 -*-",
+        "#!/usr/bin/env python",
+        "#: documented",
+        "# %% cell",
+        "# pyre-strict",
+        "# /// script",
+        "# [START lamp]",
+        "# @param",
+    ],
+)
+def test_a_comment_that_tools_act_on_is_another_effect(comment: str) -> None:
+    assert is_acted_on(comment)
+    assert not alike(python("# the separator"), python(comment))
+    assert in_dead_zone(python("# the separator"), python(comment))
+
+
+@pytest.mark.parametrize(
+    "comment", ["# the system's own", "# TODO: more", "# -----", "#", "# 2 of 3", "# (see above)", "# x = 1"]
+)
+def test_a_comment_that_a_person_reads_is_none(comment: str) -> None:
+    assert not is_acted_on(comment)
+    assert alike(python("# the separator"), python(comment))
+
+
+def test_where_a_mark_stands_counts_and_text_that_looks_like_one_does_not() -> None:
+    assert python_tree("a = 1  # noqa\nb = 2\n") != python_tree("a = 1\nb = 2  # noqa\n")
+    assert python_tree("a = 1  # noqa\nb = 2\n") != python_tree("a = 1\n# noqa\nb = 2\n")
+    assert python_tree("a = 1  # noqa\n\n\nb = 2\n") == python_tree("a = 1  # noqa\nb = 2  # two\n")
+    assert python_tree("a = '# noqa'  # so\n") == python_tree("a = '# noqa'\n")
+    needs = "# /// script\n# dependencies = [{}]\n# ///\nimport x\n"
+    assert python_tree(needs.format("'x'")) != python_tree(needs.format("'y'"))
+
+
+def test_empty_lines_are_layout_in_code_and_end_paragraphs_in_prose() -> None:
+    def effect(path: str, text: str) -> str:
+        return keys(write(text, path), BLIND).effect
+
+    assert effect("/repo/n.py", "a = 1\n\n\nb = 2\n") == effect("/repo/n.py", "a = 1\nb = 2")
+    for path in ("/repo/n.md", "/repo/n.yaml", "/repo/NOTES"):
+        assert effect(path, "a\n\nb\n") != effect(path, "a\nb\n")
+        assert effect(path, "a  \n\n\n\nb\n\n") == effect(path, "\na\n\nb")
+    assert (is_code("x/Makefile"), is_code("a.tsx"), is_code("README.md"), is_code("py")) == (
+        True,
+        True,
+        False,
+        False,
+    )
+    assert folded_lines(["", "a ", "", "", "b", ""], False) == "a\n\nb"

@@ -1,0 +1,202 @@
+"""What a replay would cost, said before it is made, and the very requests it would send."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemill.cli.estimate_output import estimate_rows
+from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.estimate.dry_run import write_requests
+from tracemill.flows.estimate.estimate_cost import Estimate, estimate
+from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
+from tracemill.flows.labeling.vote_policy import check_vote
+from tracemill.flows.sources.source_spec import order_of
+from tracemill.flows.stages import replay_workspace
+from tracemill.records.errors import ConfigError, TeacherError, WorkspaceError
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.openrouter_stub.server import Running, running
+from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.planning.early_stop_rates import asked_shares
+from tracemill.teachers.planning.measured_usage import ANSWER_TOKENS, BYTES_A_TOKEN
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "examples" / "sessions" / "claude_code"
+MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
+LOOPBACK = "http://127.0.0.1:9/api/v1"
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Claude Code examples, ingested."""
+    folder = tmp_path_factory.mktemp("estimate") / "w"
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    return folder
+
+
+def settings_of(workspace: Path, url: str = LOOPBACK, **more: Any) -> RunSettings:
+    teachers = [{"type": "openrouter", "model": m, "base_url": url, "max_tokens": 500} for m in MODELS]
+    given = {"workspace": str(workspace), "teachers": teachers, "budget": {"max_total_usd": 5}}
+    return load_settings(None, given | more)
+
+
+def of(found: Estimate, model: str) -> Any:
+    return next(figures for figures in found.teachers if figures.teacher == model)
+
+
+def test_an_estimate_needs_no_key_and_no_network_and_says_what_it_rests_on(workspace: Path) -> None:
+    found = estimate(settings_of(workspace))
+    a_call = [f.usd_cached / f.calls for f in found.teachers]
+    assert a_call == sorted(a_call)
+    for figures in found.teachers:
+        assert figures.calls == figures.states > 20
+        assert figures.price_from == "the table of 2026-11-21"
+        assert (figures.measured.replies, figures.measured.bytes_a_token) == (0, BYTES_A_TOKEN)
+        assert figures.answer_tokens == figures.calls * ANSWER_TOKENS
+        assert 0 < figures.usd_early <= figures.usd_cached < figures.usd_uncached
+    glm = of(found, "z-ai/glm-5.3")
+    by_hand = glm.prompt_tokens * 1.4e-6 + glm.answer_tokens * 4.4e-6
+    assert glm.usd_uncached == pytest.approx(by_hand, rel=1e-6)
+    assert found.total.usd_cached == pytest.approx(sum(f.usd_cached for f in found.teachers))
+    assert (found.total.calls, found.cap_usd) == (sum(f.calls for f in found.teachers), 5.0)
+    text = "\n".join(f"{name} {figures}" for name, figures in estimate_rows(found))
+    for said in ("the table of 2026-11-21", "assumed", "cheapest teacher first", "$5.00 covers all calls"):
+        assert said in text
+    assert not Workspace.open(workspace, create=False).ledger_path.exists()
+
+
+def by_key(bodies: list[dict[str, Any]]) -> list[str]:
+    return sorted(json.dumps(body, sort_keys=True) for body in bodies)
+
+
+@pytest.fixture(scope="module")
+def served() -> Any:
+    """A server with prompt caches."""
+    with running(WireSettings(api_key="k-estimate", keep_bodies=True)) as server:
+        yield server
+
+
+def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
+    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "off"})
+    record = write_requests(settings)  # without a key
+    lines = [json.loads(line) for line in Path(record["path"]).read_text().splitlines()]
+    assert served.stats()["requests"] == 0
+    assert record["requests"] == {m: sum(line["teacher"] == m for line in lines) for m in MODELS}
+    assert "k-estimate" not in Path(record["path"]).read_text()
+    assert Path(record["path"]).stat().st_mode & 0o077 == 0
+    assert {line["url"] for line in lines} == {f"{served.url}/chat/completions"}
+    assert lines[0]["headers"] == {"X-OpenRouter-Title": "tracemill"}
+
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
+    replay_workspace(settings)
+    sent = [json.loads(body) for body in served.server.bodies]
+    assert by_key(sent) == by_key([line["body"] for line in lines])
+    charged = served.stats()["charged_usd"]
+
+    # bought answers are neither written nor estimated again, and what they cost and took is measured
+    assert sum(write_requests(settings)["requests"].values()) == 0
+    after = estimate(settings)
+    assert after.total.calls == 0
+    assert after.total.bought == len(lines)
+    assert {f.measured.replies for f in after.teachers} == {len(lines) // 3}
+
+    # a teacher of an earlier run may tell the gate of a step
+    check_vote(settings_of(workspace, teachers=[], preset="simulated", gate={"second": MODELS[0]}))
+    assert {f.price_from[:14] for f in after.teachers} == {"the server on "}
+
+    # the same steps under another setting are asked anew: their estimate rests on what was measured
+    again = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "off"})
+    again = again.model_copy(
+        update={"teachers": tuple(t.model_copy(update={"temperature": 0.5}) for t in again.teachers)}
+    )
+    expected = estimate(again).total
+    assert expected.calls == len(lines)
+    assert expected.usd_cached == pytest.approx(charged, rel=0.1)
+    assert expected.usd_uncached > 1.3 * charged
+
+
+def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimated(
+    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
+    settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "lossless"})
+    settings = settings.model_copy(
+        update={"teachers": tuple(t.model_copy(update={"temperature": 0.25}) for t in settings.teachers)}
+    )
+    every = sum(write_requests(settings)["requests"].values())
+    before = served.stats()["received"]
+    replay_workspace(settings)
+    assert 0 < served.stats()["received"] - before < every  # some steps were settled early
+    assert sum(write_requests(settings)["requests"].values()) == 0
+    assert estimate(settings).total.calls == 0
+    asked_all = settings.model_copy(update={"replay": settings.replay.model_copy(update={"stop": "off"})})
+    spared = every - (served.stats()["received"] - before)
+    assert sum(write_requests(asked_all)["requests"].values()) == spared
+
+
+def test_prices_are_read_on_demand_and_teachers_that_cannot_be_asked_are_found(
+    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings_of(workspace, served.url)
+    with pytest.raises(ConfigError, match="no API key"):
+        estimate(settings, refresh=True)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "wrong")
+    with pytest.raises(TeacherError, match="refused the API key"):
+        estimate(settings, refresh=True)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
+    received = served.stats()["received"]
+    assert of(estimate(settings, refresh=True), MODELS[0]).price_from.startswith("the server on ")
+    assert served.stats()["received"] == received
+    with pytest.raises(TeacherError, match="does not answer"):
+        estimate(settings_of(workspace), refresh=True)
+
+
+def test_without_traces_or_teachers_it_is_one_line(workspace: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no teachers are given"):
+        estimate(load_settings(None, {"workspace": str(workspace)}))
+    Workspace.open(tmp_path / "empty")
+    with pytest.raises(WorkspaceError, match="holds no traces"):
+        estimate(settings_of(tmp_path / "empty"))
+    with pytest.raises(WorkspaceError, match="holds no traces"):
+        write_requests(settings_of(tmp_path / "empty"))
+
+
+@pytest.mark.parametrize(
+    ("teachers", "stop", "fewer"),
+    [
+        (3, "lossless", (0.145, 0.155)),
+        (4, "lossless", (0.07, 0.08)),
+        (2, "lossless", (0.02, 0.03)),
+        (3, "tiered", (0.175, 0.19)),
+        (3, "off", (0.0, 0.0)),
+    ],
+)
+def test_early_stopping_saves_what_recorded_answers_said(
+    teachers: int, stop: Any, fewer: tuple[float, float]
+) -> None:
+    shares = asked_shares(teachers, 2, stop, 0.0)
+    assert shares[0] == 1.0
+    assert list(shares) == sorted(shares, reverse=True)
+    assert fewer[0] <= 1 - sum(shares) / teachers <= fewer[1]
+    explored = asked_shares(teachers, 2, stop, 0.05)
+    assert sum(explored) == pytest.approx(0.05 * teachers + 0.95 * sum(shares))
+
+
+def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_write(workspace: Path) -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"agreement": {"threshold": 9}}, "wanted 3 families and 9 teachers"),
+        ({"agreement": {"min_families": 7}}, "wanted 8 families"),
+        ({"gate": {"second": "nosuch"}}, "gate.second = 'nosuch' is no teacher of this run"),
+        ({"gate": {"policy": "voi", "second": "nosuch"}}, "no reply of it is in the workspace"),
+    ]
+    requests = Workspace(workspace).dry_run_path
+    before = requests.read_bytes() if requests.exists() else None
+    for table, said in wrong:
+        for command in (estimate, write_requests, replay_workspace):
+            with pytest.raises(ConfigError, match=said):
+                command(settings_of(workspace, **table))
+    assert (requests.read_bytes() if requests.exists() else None) == before
+    assert of(estimate(settings_of(workspace, gate={"second": MODELS[0]})), MODELS[0]).states > 20

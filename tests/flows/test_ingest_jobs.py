@@ -1,0 +1,288 @@
+"""`tracemill ingest` in several processes: how they begin, and that no shard is made twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemill.flows.ingest.duplicate_board import ReadBefore, SharedFullness
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.ingest.ingest_shard import Intake
+from tracemill.flows.ingest.parallel_ingest import IngestOrder, intake_of
+from tracemill.flows.sources.shard_plan import plan_sources
+from tracemill.flows.sources.source_spec import order_of
+from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.records.storage.workspace import Workspace
+
+BEGINNING = """
+import os, sys, threading
+from pathlib import Path
+from tracemill.flows.ingest.parallel_ingest import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.sources.source_spec import order_of
+threads = []
+os.register_at_fork(before=lambda: threads.append(threading.active_count()))
+source, out = sys.argv[1:]
+order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=1e-6)
+print(ingest_everything(order)["totals"]["traces"], threads)
+"""
+
+STOPPED = """
+import os, signal, sys
+from pathlib import Path
+from tracemill.cli import main as cli
+from tracemill.flows.ingest import parallel_ingest
+
+source, place = sys.argv[1:]
+
+def stop(frame, event, _called):
+    if event == "call" and frame.f_code.co_name == "_taker":
+        (Path(place) / f"{os.getpid()}.pid").touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+os.register_at_fork(after_in_child=lambda: sys.setprofile(stop))
+sys.argv[1:] = ["ingest", source, "--out", place + "/w", "--jobs", "2"]
+cli.main()
+"""  # its processes stop as soon as they have work
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from tracemill.flows.ingest.parallel_ingest import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.sources.source_spec import order_of
+from tracemill.records.errors import WorkspaceError
+
+def end_at_an_answer(frame, event, _called):
+    if event == "c_call" and frame.f_code.co_name == "_send" and len(frame.f_locals["buf"]) > 1 << 17:
+        os.write(frame.f_locals["self"].fileno(), bytes(frame.f_locals["buf"])[: 1 << 12])
+        os.kill(os.getpid(), signal.SIGKILL)
+
+source, out, size = sys.argv[1:]
+os.register_at_fork(after_in_child=lambda: sys.setprofile(end_at_an_answer))
+order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=float(size))
+try:
+    ingest_everything(order)
+except WorkspaceError as error:
+    print(error)
+"""  # its processes are killed when a part of an answer is written
+
+
+def session(number: int, steps: int) -> bytes:
+    """A Claude Code session of `steps` questions and answers."""
+    lines: list[dict[str, Any]] = []
+    for step in range(steps):
+        for kind in ("user", "assistant"):
+            message = {
+                "role": kind,
+                "content": "hello",
+                "id": f"msg_{number}_{step}",
+                "model": "claude-opus-4-5",
+            }
+            line = {"type": kind, "uuid": f"{number}-{step}-{kind}", "sessionId": f"s{number}"}
+            line["parentUuid"] = str(lines[-1]["uuid"]) if lines else ""
+            lines.append(line | {"message": message})
+    return b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+
+
+def folder_of(folder: Path, *sessions: tuple[int, int]) -> Path:
+    """A folder with a file for each number and steps of a session."""
+    folder.mkdir()
+    for place, (number, steps) in enumerate(sessions):
+        (folder / f"{place}.jsonl").write_bytes(session(number, steps))
+    return folder
+
+
+def order(source: Path, out: Path, jobs: int, shard_mb: float = 1e-6) -> IngestOrder:
+    return IngestOrder(order_of([str(source)]), out, unredacted=True, jobs=jobs, shard_mb=shard_mb)
+
+
+def test_processes_begin_as_copies_before_there_is_another_thread(tmp_path: Path) -> None:
+    """Copying a process that has another thread may copy a lock that nobody will ever give back."""
+    folder = folder_of(tmp_path / "in", (1, 1), (2, 1), (3, 1))
+    command = [sys.executable, "-c", BEGINNING, str(folder), str(tmp_path / "w")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split(maxsplit=1) == ["3", "[1, 1]\n"]
+
+
+def test_who_asks_hears_what_others_read_of_earlier_shards(tmp_path: Path) -> None:
+    board = tmp_path / "steps"
+    with (
+        SharedFullness({"a": 3}, board, 0, True) as first,
+        SharedFullness({"a": 3}, board, 1, True) as second,
+        SharedFullness({"a": 3}, board, 2, True) as third,
+    ):
+        first["b"] = 5
+        assert second.get("b") == 5
+        second["b"], second["c"] = 9, 1
+        assert (first.get("b"), first.get("c")) == (5, None)
+        assert [third.get(name) for name in "abcd"] == [3, 9, 1, None]
+        assert third.known == {"a": 3, "b": 9, "c": 1, "d": None}
+        second["d"] = 2
+        with pytest.raises(ReadBefore):
+            third.get("e")
+    with SharedFullness({}, board, 2, False) as again:
+        assert [again.get(name) for name in "bcd"] == [9, 1, 2]
+
+
+def test_a_session_of_an_earlier_shard_makes_no_shard_twice(tmp_path: Path) -> None:
+    """The processes end one after the other here, so that the last of them knows all."""
+    folder = folder_of(tmp_path / "in", (1, 4), (2, 3), (1, 2), (1, 9))
+    asked = order(folder, tmp_path / "w", 2)
+    work = Workspace.open(asked.out, text="recorded")
+    shards = plan_sources(asked.sources, asked.shard_mb).shards
+    read: dict[str, int] = {}
+    known: list[bool] = []
+    for number, files in enumerate(shards):
+        with SharedFullness({}, tmp_path / "steps", number, True) as steps:
+            done = intake_of(asked, work).files(files, steps)
+        done.known = steps.known
+        known.append(done.knew(read))
+        read |= {entry.trace_id: entry.fullness for entry in done.entries.values()}
+    assert known == [True] * 4
+    assert sorted(full >> 32 for full in read.values()) == [3, 9]
+
+
+def test_a_shard_is_begun_again_where_a_session_turns_out_to_be_in_an_earlier_one(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "in", (1, 4), (1, 5), (2, 3), (3, 1))  # a copy ends a file of a shard
+    asked = order(folder, tmp_path / "w", 2)
+    (files,) = plan_sources(asked.sources, 1.0).shards
+    intake = intake_of(asked, Workspace.open(asked.out, text="recorded"))
+    intake = Intake(intake.work, None, None, shard_bytes=1.0)
+    board = tmp_path / "steps"
+    with SharedFullness({}, tmp_path / "other", 0, True) as told:
+        (one, _, two, _) = (account.seen[0].trace_id for account in intake.files(files, told).accounts)
+
+    class Late(SharedFullness):
+        """Told of the first trace once the second is asked for."""
+
+        def get(self, trace_id: str, default: int | None = None) -> int | None:  # type: ignore[override]
+            if trace_id == two:
+                with SharedFullness({}, board, 0, True) as earlier:
+                    earlier[one] = 7 << 32
+            return super().get(trace_id, default)
+
+    with Late({}, board, 1, True) as steps, pytest.raises(ReadBefore) as late:
+        intake.files(files, steps)
+    assert [shard.rows for shard in late.value.written] == [1]
+    with SharedFullness({}, board, 1, False) as steps:
+        done = intake.files(files, steps)
+    assert sorted(entry.states for entry in done.entries.values()) == [1, 3]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_of_two_copies_of_as_many_steps_the_one_that_has_the_last_result_stays(
+    tmp_path: Path, jobs: int
+) -> None:
+    """A copy made while a tool was at work, whatever its file is called."""
+    call = {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "true"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "done"}
+    shared = {"sessionId": "s1", "cwd": "/p", "version": "2.1.0"}
+    lines: list[dict[str, Any]] = [
+        {"type": "user", "uuid": "a", "parentUuid": None, "message": {"role": "user", "content": "go"}},
+        {
+            "type": "assistant",
+            "uuid": "b",
+            "parentUuid": "a",
+            "message": {"role": "assistant", "id": "msg_1", "model": "claude-opus-4-5", "content": [call]},
+        },
+        {"type": "user", "uuid": "c", "parentUuid": "b", "message": {"role": "user", "content": [result]}},
+    ]
+    written = [json.dumps(shared | line).encode() + b"\n" for line in lines]
+    for name, contents in {"early": (2, 3), "late": (3, 2)}.items():
+        source = tmp_path / name
+        source.mkdir()
+        for place, count in enumerate(contents):
+            (source / f"{place}.jsonl").write_bytes(b"".join(written[:count]))
+        work = tmp_path / f"{name}-work"
+        ingest_everything(order(source, work, jobs))
+        tables = Workspace.open(work, create=False, text="recorded").current("traces")
+        (trace,) = (trace for table in tables for trace in traces_from_table(table))
+        assert (trace.step_count, trace.contexts[0].messages[-1].content) == (1, "done")
+
+
+def test_a_shorter_copy_found_later_never_takes_the_place_of_a_longer_one(tmp_path: Path) -> None:
+    """The shortest is first by night and last by name: what is remembered of it is not what is there."""
+    source = folder_of(tmp_path / "in")
+    for place, steps in ((2, 3), (0, 9), (1, 5)):
+        (source / f"{place}.jsonl").write_bytes(session(1, steps))
+        ingest_everything(order(source, tmp_path / "w", 1))
+    tables = Workspace.open(tmp_path / "w", create=False, text="recorded").current("traces")
+    assert [trace.step_count for table in tables for trace in traces_from_table(table)] == [9]
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """`tracemill ingest` whose two processes have stopped, and their ids."""
+    source = folder_of(tmp_path / "in", (1, 1))
+    with (source / "0.jsonl").open("ab") as large:  # two shards of 16 MB
+        large.write((b"x" * 999 + b"\n") * 17_000)
+    (source / "1.jsonl").write_bytes(session(2, 1))
+    command = [sys.executable, "-c", STOPPED, str(source), str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        try:
+            _wait_for(lambda: len(list(tmp_path.glob("*.pid"))) == 2)
+            yield running, [int(path.stem) for path in tmp_path.glob("*.pid")]
+        finally:
+            running.kill()
+            for pid in (int(path.stem) for path in tmp_path.glob("*.pid")):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def test_a_second_press_ends_what_is_at_work(
+    tmp_path: Path, stopped: tuple[subprocess.Popen[str], list[int]]
+) -> None:
+    running, pids = stopped
+    running.send_signal(signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        running.wait(0.3)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=20)
+    assert (running.returncode, said.count("tracemill: interrupted")) == (130, 1)
+    assert not any(map(_lives, pids))
+    assert sorted(path.name for path in (tmp_path / "w").glob(".*")) == [".run-lock"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_process_outlives_the_one_that_was_killed(
+    stopped: tuple[subprocess.Popen[str], list[int]], number: signal.Signals
+) -> None:
+    running, pids = stopped
+    running.send_signal(number)
+    assert running.wait(20) == -number
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    _wait_for(lambda: not any(map(_lives, pids)))
+
+
+def test_a_process_killed_while_it_answers_ends_the_command(tmp_path: Path) -> None:
+    source = folder_of(tmp_path / "in", *((number, 1) for number in range(1200)))
+    size = sum(path.stat().st_size for path in source.iterdir()) / 2e6 + 1e-3
+    command = [sys.executable, "-c", KILLED, str(source), str(tmp_path / "w"), str(size)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("a process of this command was killed"), done.stderr
+    assert done.returncode == 0
+    assert list((tmp_path / "w").glob(".*.tmp")) == []
+
+
+def _wait_for(holds: Callable[[], bool], most_s: float = 20) -> None:
+    end = time.monotonic() + most_s
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False

@@ -1,0 +1,117 @@
+"""Ctrl-C: what is remembered, who is told, and what comes home."""
+
+import signal
+import sys
+import time
+
+import pytest
+
+from tracemill.flows.runtime.interrupts import (
+    EXIT_CODE,
+    on_press,
+    raise_if_interrupted,
+    remembered,
+    terminable,
+)
+from tracemill.records.errors import ConfigError
+
+
+def press() -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+class Swallows:
+    def __del__(self) -> None:
+        press()
+
+
+def test_a_press_that_a_finalizer_swallows_ends_the_work_at_the_next_part() -> None:
+    with remembered():
+        raise_if_interrupted()
+        item = Swallows()
+        del item  # the KeyboardInterrupt rises in there, and is ignored
+        with pytest.raises(KeyboardInterrupt):
+            raise_if_interrupted()
+        time.sleep(0.2)  # taken: it is not raised a second time
+
+
+def test_a_press_that_a_finalizer_swallows_ends_a_long_wait(capfd: pytest.CaptureFixture[str]) -> None:
+    with remembered():
+        item = Swallows()
+        del item
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(60)
+    assert capfd.readouterr().err == ""
+
+
+def test_an_error_that_a_library_makes_of_a_press_ends_as_the_press_does() -> None:
+    def fails(error: Exception, pressed: bool) -> None:
+        with remembered():
+            try:
+                if pressed:
+                    press()
+            finally:
+                raise error
+
+    with pytest.raises(SystemExit) as ended:
+        fails(RuntimeError("the context is not set"), pressed=True)
+    assert ended.value.code == EXIT_CODE
+    for error, pressed in ((RuntimeError("a fault"), False), (ConfigError("no such key", "one"), True)):
+        with pytest.raises(type(error)):
+            fails(error, pressed)
+
+
+def test_what_else_cannot_be_raised_is_told_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Breaks:
+        def __del__(self) -> None:
+            raise ValueError("in a finalizer")
+
+    told: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda lost: told.append(str(lost.exc_value)))
+    with remembered():
+        item = Breaks()
+        del item
+    assert told == ["in a finalizer"]
+
+
+def test_a_press_is_raised_where_nobody_is_told() -> None:
+    with remembered(), pytest.raises(KeyboardInterrupt):
+        press()
+    with remembered():
+        raise_if_interrupted()
+
+
+def test_who_waits_is_told_of_the_first_press_and_the_second_is_raised() -> None:
+    told: list[str] = []
+    with remembered():
+        with on_press(lambda: told.append("once")):
+            press()
+            with pytest.raises(KeyboardInterrupt):
+                press()
+        assert told == ["once"]
+        with pytest.raises(KeyboardInterrupt), on_press(lambda: told.append("again")):
+            pass
+    assert told == ["once"]
+
+
+def test_the_handler_of_before_is_back() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with remembered():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_sigterm_is_a_first_press_where_that_is_wanted() -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    with terminable():  # nobody remembers presses
+        assert signal.getsignal(signal.SIGTERM) == before
+    with remembered():
+        assert signal.getsignal(signal.SIGTERM) == before
+        with terminable(), pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) == before
+    with remembered(terminated=True):
+        with pytest.raises(KeyboardInterrupt):
+            press()
+        signal.raise_signal(signal.SIGTERM)  # beside a Ctrl-C it is none
+    raise_if_interrupted()  # behind the block nothing of it is left

@@ -1,0 +1,89 @@
+"""A Prefect server that a killed run leaves behind is ended by the next run, and no other process is."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tracemill.flows.runtime.orphan_servers import OWNER, end_leftover_servers, own_what_is_started
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
+SERVER = "prefect.server.api.server:create_app"
+Started = list[subprocess.Popen[bytes]]
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    found: Started = []
+    yield found
+    for process in found:
+        process.kill()
+        process.wait()
+
+
+def _stands_in(started: Started, owner: str | None, *words: str) -> subprocess.Popen[bytes]:
+    """A process that waits, with a server's name among its arguments."""
+    environ = {**os.environ, OWNER: owner} if owner else {k: v for k, v in os.environ.items() if k != OWNER}
+    code = "import sys, time; print(1, flush=True); time.sleep(300)"
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", code, *words], env=environ, stdout=subprocess.PIPE
+    )
+    started.append(process)
+    assert process.stdout is not None
+    process.stdout.readline()
+    process.stdout.close()
+    return process
+
+
+def test_only_servers_of_runs_that_are_gone_are_ended(
+    started: Started, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(OWNER, raising=False)
+    own_what_is_started()
+    alive = os.environ[OWNER]
+    pid, ticks = alive.split(":")
+    gone, reused = "4194305:77", f"{pid}:{int(ticks) - 1}"  # no process has that id; another had ours
+    left = [_stands_in(started, owner, SERVER) for owner in (gone, reused)]
+    others = [_stands_in(started, alive, SERVER), _stands_in(started, None, SERVER)]
+    others += [_stands_in(started, gone, "something.else"), _stands_in(started, "no:number", SERVER)]
+    assert {process.pid for process in left} <= set(end_leftover_servers())
+    assert [process.wait(10) for process in left] == [-15, -15]
+    assert [process.poll() for process in others] == [None] * 4
+
+
+def _servers_of(process: subprocess.Popen[bytes]) -> list[int]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            owned = f"{OWNER}={process.pid}:".encode() in (folder / "environ").read_bytes()
+            if owned and SERVER.encode() in (folder / "cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+@pytest.mark.slow
+def test_the_server_of_a_killed_run_is_ended_by_the_next_run(tmp_path: Path) -> None:
+    environ = {k: v for k, v in os.environ.items() if k != "PREFECT_API_URL"}
+    environ |= {"PREFECT_HOME": str(tmp_path / "prefect"), "TRACEMILL_KINGFISHER": "none"}
+    command = [
+        Path(sys.executable).parent / "tracemill",
+        "run",
+        "--path",
+        EXAMPLES,
+        "--workspace",
+        tmp_path / "w",
+    ]
+    killed = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not (servers := _servers_of(killed)):
+        assert killed.poll() is None
+        time.sleep(0.05)
+    killed.kill()
+    killed.wait()
+    assert _servers_of(killed) == servers
+    subprocess.run(command, env=environ, stdout=subprocess.DEVNULL, check=True)
+    assert _servers_of(killed) == []

@@ -1,0 +1,135 @@
+"""tracemill as a library: the public names, and the whole idea in a few calls."""
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import tracemill as tm
+from tracemill.teachers.core.presets import PRESETS
+from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+from tracemill.teachers.openrouter_stub.server import running
+from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
+SIMULATED = PRESETS["simulated"].teachers
+ALL = tm.ReplaySettings(stop="off")
+
+
+def _states() -> list[tm.TraceState]:
+    traces = tm.ClaudeCodeIngester().ingest(EXAMPLES / "claude_code")
+    return [state for trace in traces for state in trace.states()]
+
+
+def test_every_public_name_is_there_and_listed() -> None:
+    assert sorted(tm.__all__) == dir(tm)
+    for name in tm.__all__:
+        assert getattr(tm, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        tm.nothing  # noqa: B018
+
+
+def test_importing_it_loads_nothing() -> None:
+    code = "import sys, tracemill; print([m for m in sys.modules if m.split('.')[0] in ('flows', 'records')])"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == "[]"
+
+
+def test_states_to_replies_to_pairs_to_normalized_pairs(tmp_path: Path) -> None:
+    states = _states()
+    ledger = tmp_path / "ledger.sqlite"
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, ledger=ledger, settings=ALL)
+    assert len(replies) == 4 * len(states)
+    assert 0 < sum(reply.cost_usd for reply in replies) < 1.0
+    pairs = tm.extract_dpo_pairs(states, replies, agreement_threshold=2)
+    strict = tm.extract_dpo_pairs(states, replies, agreement_threshold=4)
+    assert len(states) > len(pairs) > len(strict)
+    assert all(pair.label_source == "teachers" and pair.n_teachers_agreeing >= 2 for pair in pairs)
+    by_step = {str(state.step_id): state for state in states}
+    for pair in pairs:
+        assert len(pair.state_messages) >= len(by_step[pair.step_id].messages)
+
+    again = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=0.0, ledger=ledger, settings=ALL)
+    assert again == replies
+    done = tm.replay_and_normalize_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0, ledger=ledger)
+    assert len(done.kept) + len(done.dropped) == len(pairs)
+
+
+def test_teachers_are_asked_no_further_than_the_labels_need() -> None:
+    states = _states()
+    for threshold in (2, 3):
+        given = {"teachers": SIMULATED, "max_total_usd": 1.0, "agreement_threshold": threshold}
+        every = tm.replay_trace_sync(states, **given, settings=ALL)
+        needed = tm.replay_trace_sync(states, **given)
+        assert 2 * len(states) < len(needed) < len(every)
+        labels = [tm.extract_dpo_pairs(states, replies, threshold) for replies in (every, needed)]
+        assert len(labels[0]) > 3
+        assert [pair.step_id for pair in labels[1]] == [pair.step_id for pair in labels[0]]
+
+
+def test_part_of_the_states_is_asked_alone() -> None:
+    some = _states()[3:5]
+    replies = asyncio.run(tm.replay_trace(some, teachers=SIMULATED, max_total_usd=1.0))
+    assert {reply.step_id for reply in replies} == {str(state.step_id) for state in some}
+    assert {pair.step_id for pair in tm.extract_dpo_pairs(some, replies)} <= {str(s.step_id) for s in some}
+
+
+def test_no_secret_of_a_state_is_in_a_pair() -> None:
+    states = _states()
+    recorded = "\n".join(m.content for s in states for m in s.context.messages)
+    assert "ghp_" in recorded
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0)
+    shown = [
+        m for p in tm.extract_dpo_pairs(states, replies) for m in (*p.state_messages, *p.chosen, *p.rejected)
+    ]
+    assert not any("ghp_" in message.content for message in shown)
+
+
+def test_what_is_sent_is_redacted_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the socket: no key of a session, no secret of the environment, no user name is in any request."""
+    own = "a-secret-of-the-environment-4711"
+    monkeypatch.setenv("MY_SERVICE_TOKEN", own)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-test-only-0123456789")
+    states = [_with_a_secret(state, f"token {own} in /home/carlotta/notes") for state in _states()]
+    recorded = "\n".join(m.content for s in states for m in s.context.messages)
+    for secret in ("ghp_", own, "carlotta"):
+        assert secret in recorded
+    with running(WireSettings(api_key="sk-or-test-only-0123456789", keep_bodies=True)) as server:
+        teachers = [
+            OpenRouterSettings(model=f"simulated/{name}", base_url=server.url, max_tokens=200)
+            for name in ("deepseek-a", "kimi-a", "glm-a")
+        ]
+        replies = tm.replay_trace_sync(states, teachers=teachers, max_total_usd=5.0, settings=ALL)
+        sent = b"\n".join(server.server.bodies)
+    assert len(replies) == server.stats()["received"] == 3 * len(states)
+    assert b"in /home/user_" in sent
+    for secret in (b"ghp_", own.encode(), b"carlotta"):
+        assert secret not in sent
+
+
+def test_a_trace_that_older_rules_redacted_is_redacted_again() -> None:
+    state = _with_a_secret(_states()[0], "in /home/carlotta/notes")
+    older = replace(state.trace, redaction="r0")
+    states = list(older.states())[:2]
+    replies = tm.replay_trace_sync(states, teachers=SIMULATED, max_total_usd=1.0)
+    today = [s for s in state.trace.states() if s.step_id in {each.step_id for each in states}]
+    assert replies == tm.replay_trace_sync(today, teachers=SIMULATED, max_total_usd=1.0)
+
+
+def _with_a_secret(state: tm.TraceState, text: str) -> tm.TraceState:
+    """The state in a trace whose first message holds this text."""
+    contexts = []
+    for context in state.trace.contexts:
+        first, *rest = context.messages
+        messages = (replace(first, content=f"{first.content}\n{text}"), *rest)
+        contexts.append(replace(context, messages=messages))
+    trace = replace(state.trace, contexts=tuple(contexts))
+    return next(s for s in trace.states() if s.step_id == state.step_id)
+
+
+def test_too_few_teachers_are_an_error_before_anything_is_asked() -> None:
+    with pytest.raises(tm.TracemillError, match="families"):
+        tm.replay_trace_sync(_states(), teachers=SIMULATED[:2], max_total_usd=1.0)

@@ -1,0 +1,193 @@
+"""The publish gate and `tracemill privacy` as a user meets them: exit codes, lines, files."""
+
+import json
+import random
+import shutil
+import string
+from collections.abc import Callable
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from tracemill.cli.main import app
+from tracemill.flows.config.run_settings import load_settings
+from tracemill.privacy.redaction.redactor import RULES_VERSION
+from tracemill.records.errors import ConfigError
+from tracemill.records.storage.workspace import Workspace
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples" / "sessions" / "claude_code"
+Run = Callable[..., CompletedProcess[str]]
+OWN = f"own rules {RULES_VERSION}"
+WITHOUT = {"TRACEMILL_KINGFISHER": "none"}
+
+
+def token(seed: int = 1) -> str:
+    """A token of GitHub's form that nobody was given."""
+    letters = string.ascii_letters + string.digits
+    return "gh" + "p_" + "".join(random.Random(seed).choices(letters, k=36))
+
+
+def plant(work: Path, value: str) -> None:
+    """Put a value into the stored pairs, where no redactor looks: the words are tracemill's own."""
+    workspace = Workspace.open(work, create=False)
+    shard = workspace.live("pairs")[-1]
+    table = workspace.read("pairs", shard)
+    rows = table.to_pylist()
+    rows[0]["evidence"] = f"The key is {value}."
+    changed = type(table).from_pylist(rows, schema=table.schema)
+    source, day = (part.split("=")[1] for part in Path(shard.path).parts[1:3])
+    workspace.write("pairs", changed, sorted(workspace.covers("pairs", shard)), source, day)
+
+
+def everything_below(folder: Path, pattern: str) -> bytes:
+    return b"".join(path.read_bytes() for path in sorted(folder.rglob(pattern)))
+
+
+def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
+    console: Run, alone: Any, tmp_path: Path
+) -> None:
+    work, planted = Path(shutil.copytree(alone.folder / "w", tmp_path / "w")), token()
+    flags = ("--workspace", work)
+    first = alone.record["release"]
+    assert f"no finding: {OWN} and kingfisher 2." in first["gate"]
+    plant(work, planted)
+
+    refused = console("release", *flags)
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+    head, *lines = refused.stderr.strip().splitlines()
+    assert head.startswith("tracemill: the release is refused: 1 private value in ")
+    assert "data/dpo/train-00000-of-00001.parquet row " in lines[0]
+    assert " evidence" in lines[0]
+    assert "GITHUB_TOKEN: " in lines[0]
+    assert "The key is [GITHUB_TOKEN, 40 characters]." in lines[0]
+    fingerprint = lines[0].split()[0]
+    versions = [path.name for path in (work / "releases" / "traces").iterdir() if path.name != ".lock"]
+    assert versions == [first["version"]]
+    assert not (work / "accepted.json").exists()
+
+    passed = console("release", *flags, "--accept", fingerprint, "--json")
+    assert passed.returncode == 0, passed.stderr
+    assert "1 accepted finding" in json.loads(passed.stdout)["gate"]
+    accepted = json.loads((work / "accepted.json").read_text())["accepted"]
+    assert [entry["fingerprint"] for entry in accepted] == [fingerprint]
+    told = refused.stdout + refused.stderr + passed.stdout + passed.stderr
+    written = everything_below(work, "*.json") + everything_below(work, "*.md")
+    assert planted not in told
+    assert planted[4:24] not in told
+    assert planted.encode() not in written
+
+
+@pytest.mark.slow
+def test_without_kingfisher_the_table_and_the_manifest_say_so(tracemill: Run, tmp_path: Path) -> None:
+    work = tmp_path / "w"
+    done = tracemill("run", "--claude-code", EXAMPLES, "--workspace", work, **WITHOUT)
+    assert done.returncode == 0, done.stderr
+    assert "no second opinion: kingfisher is absent (pip install kingfisher-bin)" in done.stdout
+    manifest = json.loads(everything_below(work / "releases", "manifest.json"))
+    assert manifest["gate"]["statement"] == f"own rules only ({OWN}); kingfisher was not installed"
+    assert b"own rules only" in everything_below(work / "releases", "README.md")
+
+
+def test_a_second_opinion_that_is_demanded_and_absent_stops_before_anything(
+    console: Run, tmp_path: Path
+) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text(f'[sources]\nclaude_code = ["{EXAMPLES}"]\n[release]\nrequire_second_opinion = true\n')
+    done = console("run", config, "--workspace", tmp_path / "w", **WITHOUT)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "kingfisher is not installed and release.require_second_opinion is set" in done.stderr
+    assert not (tmp_path / "w").exists()
+
+
+def test_accepted_fingerprints_of_file_and_flags_add_up_and_make_no_other_run(tmp_path: Path) -> None:
+    config = tmp_path / "run.toml"
+    config.write_text('[release]\naccept = ["0123456789ab"]\n')
+    settings = load_settings(config, {"release": {"accept": ["ba9876543210"]}})
+    assert settings.release.accept == ("0123456789ab", "ba9876543210")
+    assert settings.fingerprint() == load_settings(None, {}).fingerprint()
+    with pytest.raises(ConfigError, match="12 hex digits"):
+        load_settings(None, {"release": {"accept": ["everything"]}})
+
+
+def test_scan_says_what_is_where_and_exits_with_one(console: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    (folder / "a.log").write_text(f"one\nGITHUB_TOKEN={token()}\n")
+    (folder / "b.txt").write_text("nothing here\n")
+    state = {"XDG_STATE_HOME": str(tmp_path / "state")}
+    done = console("privacy", "scan", folder, **state)
+    assert done.returncode == 1
+    line, last = done.stdout.strip().splitlines()
+    fingerprint = line.split()[0]
+    assert (
+        line == f"{fingerprint}  a.log line 2: GITHUB_TOKEN: one GITHUB_TOKEN=[GITHUB_TOKEN, 40 characters]"
+    )
+    assert last.startswith(f"1 private value in 1 place: 2 files, 2 texts, {OWN} and kingfisher 2.")
+    assert token() not in done.stdout + done.stderr
+
+    record = console("privacy", "scan", folder, "--json", **state)
+    assert record.returncode == 1
+    finding = json.loads(record.stdout)["findings"][0]
+    assert (finding["file"], finding["line"], finding["rule"]) == ("a.log", 2, "GITHUB_TOKEN")
+    assert finding["opinions"] == ["own rules", "kingfisher"]
+    assert finding["fingerprint"] == fingerprint
+    assert token() not in record.stdout
+
+    accepted = console("privacy", "scan", folder, "--accept", fingerprint, **state)
+    assert accepted.returncode == 0
+    assert accepted.stdout.startswith("clean, 1 accepted: 2 files")
+
+
+def test_scan_of_what_is_clean_absent_or_wrong(console: Run, tmp_path: Path) -> None:
+    state = {"XDG_STATE_HOME": str(tmp_path / "state"), **WITHOUT}
+    (tmp_path / "b.txt").write_text("nothing here\n")
+    clean = console("privacy", "scan", tmp_path / "b.txt", **state)
+    assert (clean.returncode, clean.stdout) == (0, f"clean: 1 files, 1 texts, {OWN}\n")
+    assert clean.stderr == "no second opinion: kingfisher is absent (pip install kingfisher-bin)\n"
+    missing = console("privacy", "scan", tmp_path / "nowhere", **state)
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert missing.stderr.startswith("tracemill: ")
+    assert "is not there" in missing.stderr
+    wrong = console("privacy", "scan", tmp_path / "b.txt", "--accept", "all", **state)
+    assert wrong.returncode == 2
+    assert "no fingerprint" in wrong.stderr
+
+
+def test_diff_shows_stars_and_values_on_a_terminal_alone(console: Run, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl"
+    path.write_text(json.dumps({"content": f"export GITHUB_TOKEN={token()}\n"}) + "\n")
+    done = console("privacy", "diff", path)
+    assert done.returncode == 0
+    lines = done.stdout.splitlines()
+    assert lines[:4] == [
+        "--- s.jsonl",
+        "+++ s.jsonl redacted: 1 GITHUB_TOKEN",
+        "@@ line 1 content @@",
+        "-export GITHUB_TOKEN=********",
+    ]
+    assert lines[4].startswith("+export GITHUB_TOKEN=<GITHUB_TOKEN_")
+    assert lines[5] == "1 of 1 files would change: 1 GITHUB_TOKEN"
+    assert token() not in done.stdout
+    asked = console("privacy", "diff", path, "--show-values")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "no terminal" in asked.stderr
+    record = json.loads(console("privacy", "diff", path, "--json").stdout)
+    assert record["changed"][0]["counts"] == {"GITHUB_TOKEN": 1}
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_every_option_of_the_privacy_commands_is_documented() -> None:
+    text = (ROOT / "docs" / "commands.md").read_text()
+    commands = get_command(app).commands["privacy"].commands  # type: ignore[attr-defined]
+    assert sorted(commands) == ["diff", "scan"]
+    for name, command in commands.items():
+        assert f"`tracemill privacy {name} PATH`" in text
+        for parameter in command.params:
+            options = [o for o in parameter.opts if o.startswith("--") and o != "--help"]
+            assert all(f"`{option}`" in text for option in options), options

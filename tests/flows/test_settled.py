@@ -1,0 +1,112 @@
+"""A batch that is finished with is not gone through again, and one that is not is."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.ingest.parallel_ingest import IngestOrder
+from tracemill.flows.ingest.reuse_traces import batches_of
+from tracemill.flows.labeling.ask_shards import Shard, ask_shards
+from tracemill.flows.labeling.finished_batches import FILE, Settled
+from tracemill.flows.labeling.label_shard import Shown, load_traces, make_pairs, write_labels
+from tracemill.flows.labeling.vote_policy import policy_of, vote_version
+from tracemill.flows.run_state.run_summary import Summary
+from tracemill.flows.sources.source_spec import order_of
+from tracemill.flows.stages import pair_workspace
+from tracemill.records.storage.workspace import Workspace
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Workspace:
+    """The example sessions, read."""
+    ingest_everything(IngestOrder(order_of([str(EXAMPLES)]), tmp_path / "w"))
+    return Workspace.open(tmp_path / "w")
+
+
+def settings(work: Workspace, **fields: Any) -> RunSettings:
+    return load_settings(None, {"workspace": str(work.root), **fields})
+
+
+def ids(work: Workspace) -> frozenset[str]:
+    return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
+
+
+def settled_of(work: Workspace, how: RunSettings) -> Settled:
+    return Settled(work, how, make_renewer(work, how).version)
+
+
+def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
+    """What the flow does with a batch, without a teacher."""
+    shown = [Shown.of(trace) for trace in load_traces(work, batch)]
+    ((replies, summary),) = ask_shards(work, [Shard(shown[0].trace.source, shown)], None)
+    made = make_pairs(shown, replies, policy_of(how))
+    write_labels(work, shown[0].trace.source, batch, made, vote_version(how))
+    summary.add(made.summary)
+    return summary
+
+
+def test_what_was_counted_comes_back_as_long_as_nothing_changed(work: Workspace) -> None:
+    how = settings(work)
+    batches = batches_of(work, ids(work))
+    assert sorted(len(batch) for batch in batches) == [2, 2, 3]
+    settled, counted = settled_of(work, how), {}
+    for batch in batches:
+        assert settled.summary_of(batch) is None
+        counted[batch[0]] = go_through(work, batch, how)
+        settled.add(batch, counted[batch[0]])
+    again = settled_of(Workspace.open(work.root), how)
+    for batch in batches:
+        assert again.summary_of(batch) == counted[batch[0]]
+        assert again.summary_of(batch[:-1]) is None
+    assert sum(sum(summary.pairs.values()) for summary in counted.values()) > 5
+
+
+def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspace) -> None:
+    how = settings(work)
+    (batch,) = [b for b in batches_of(work, ids(work)) if b[0].startswith("claude")]
+    settled_of(work, how).add(batch, go_through(work, batch, how))
+    assert settled_of(work, how).summary_of(batch) is not None
+    assert settled_of(work, settings(work, agreement={"threshold": 3})).summary_of(batch) is None
+    assert settled_of(work, settings(work, preset="simulated")).summary_of(batch) is None
+    assert settled_of(work, settings(work, replay={"concurrency": 3})).summary_of(batch) is not None
+    assert settled_of(work, settings(work, privacy={"redact": ["seedling"]})).summary_of(batch) is None
+
+    path = work.root / FILE
+    line = json.loads(path.read_text())
+    path.write_text(json.dumps(line | {"version": "of another code"}) + "\n")
+    assert settled_of(work, how).summary_of(batch) is None
+    path.write_text(json.dumps(line) + "\nnot json\n")
+    assert settled_of(work, how).summary_of(batch) is not None
+
+    pair_workspace(settings(work))
+    assert settled_of(work, how).summary_of(batch) is not None  # the same pairs: the same shard
+    (shard,) = [s for s in work.live("pairs") if work.covers("pairs", s) >= set(batch)]
+    work.point("pairs", [s for s in work.live("pairs") if s != shard])
+    assert settled_of(work, how).summary_of(batch) is None
+
+
+@pytest.mark.parametrize("fields", [{"left_over": 1}, {"stopped": "the cap"}, {"failures": {"timeout": 2}}])
+def test_a_batch_with_an_open_question_is_not_finished_with(work: Workspace, fields: dict[str, Any]) -> None:
+    how = settings(work)
+    batch = batches_of(work, ids(work))[0]
+    settled = settled_of(work, how)
+    settled.add(batch, Summary.from_json({"asked": 9, **fields}))
+    assert settled.summary_of(batch) is None
+    assert not (work.root / FILE).exists()
+
+
+def test_what_was_bought_is_told_as_bought(work: Workspace) -> None:
+    how = settings(work)
+    batch = batches_of(work, ids(work))[0]
+    settled = settled_of(work, how)
+    settled.add(batch, Summary.from_json({"asked": 9, "calls": 11, "not_asked": {"student family": 3}}))
+    found = settled.summary_of(batch)
+    assert found is not None
+    assert (found.asked, found.calls, found.reused, found.not_asked.total()) == (9, 0, 9, 3)

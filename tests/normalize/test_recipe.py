@@ -1,0 +1,114 @@
+"""Recipes are read and checked before any process is started."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracemill.normalize.datajuicer.recipe import check_available, default_recipe, load_recipe
+from tracemill.records.errors import NormalizeError
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "recipe.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_default_recipe_has_each_side_operator_on_both_sides() -> None:
+    recipe = load_recipe()
+    assert recipe.path == default_recipe()
+    assert recipe.labels == (
+        "side_length_filter(chosen)",
+        "side_length_filter(rejected)",
+        "side_words_filter(chosen)",
+        "side_words_filter(rejected)",
+        "side_special_characters_filter(chosen)",
+        "side_special_characters_filter(rejected)",
+        "side_repetition_filter(chosen)",
+        "side_repetition_filter(rejected)",
+        "side_turns_filter(chosen_said)",
+        "side_turns_filter(rejected_said)",
+        "sides_differ_filter(chosen, rejected)",
+        "sides_similar_filter(chosen, rejected)",
+        "sides_ratio_filter(chosen, rejected)",
+        "pair_deduplicator(chosen, rejected)",
+        "pair_minhash_deduplicator(chosen, rejected)",
+    )
+    assert dict(recipe.process)["side_length_filter"] == {
+        "text_key": "rejected",
+        "min_len": 8,
+        "max_len": 32000,
+    }
+    assert recipe.name == f"default-{recipe.fingerprint[:12]}"
+
+
+def test_the_fingerprint_follows_arguments_and_code_but_not_comments(tmp_path: Path) -> None:
+    first = load_recipe(write(tmp_path, "process: [{side_length_filter: {text_key: chosen, min_len: 8}}]"))
+    comment = load_recipe(
+        write(tmp_path, "# x\nprocess:\n- side_length_filter: {min_len: 8, text_key: chosen}\n")
+    )
+    other = load_recipe(write(tmp_path, "process: [{side_length_filter: {text_key: chosen, min_len: 9}}]"))
+    assert first.fingerprint == comment.fingerprint
+    assert first.fingerprint != other.fingerprint
+    with_code = (
+        "custom_operator_paths: [mine.py]\nprocess: [{side_length_filter: {text_key: chosen, min_len: 8}}]"
+    )
+    fingerprints = set()
+    for code in ("a = 1\n", "a = 2\n"):
+        (tmp_path / "mine.py").write_text(code, encoding="utf-8")
+        fingerprints.add(load_recipe(write(tmp_path, with_code)).fingerprint)
+    assert len(fingerprints) == 2
+
+
+def test_the_same_operator_twice_on_one_field_keeps_two_labels(tmp_path: Path) -> None:
+    entry = "- side_length_filter: {text_key: chosen}\n"
+    assert load_recipe(write(tmp_path, f"process:\n{entry}{entry}")).labels == (
+        "side_length_filter(chosen)",
+        "side_length_filter(chosen)#2",
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: [", "is no YAML"),
+        ("process:\n- a: {min: 1\n  max: 2}", r"is no YAML \(line 3: expected ',' or '}', but got ':'\)"),
+        ("process:\n- a: {}\n\nprocess:\n- b: {}", r"is no YAML \(line 4: the key 'process' a second time\)"),
+        ("process:\n- a:\n    min: 1\n    min: 2", r"is no YAML \(line 4: the key 'min' a second time\)"),
+        ("process:\n- a: {min: 1, *b : 2}", r"is no YAML \(line 2: found undefined alias 'b'\)"),
+        pytest.param("process: " + "[" * 5000 + "]" * 5000, "is no YAML", id="nested too deep"),
+        pytest.param("process: [a]\n#" + "x" * 200_000, "more than 200,000 characters", id="too long"),
+        ("process: [{a: {min: 2026-13-45}}]", "is no YAML"),
+        ("- a", "has no operators"),
+        ("process: []", "has no operators"),
+        ("proces: [{a: {}}]", "has no operators"),
+        ("process: [{a: {}, b: {}}]", "an entry that is no operator"),
+        ("process: [{a: 3}]", "an entry that is no operator"),
+        (
+            "process: [{side_length_filter: {text_key: answer}}]",
+            "side_length_filter .* reads the field 'answer'",
+        ),
+        ("process: [{pair_deduplicator: {text_keys: [chosen, other]}}]", "reads the field 'other'"),
+        ("process: [{side_words_filter: {text_key: chosen, calls_key: calls}}]", "reads the field 'calls'"),
+    ],
+)
+def test_a_broken_recipe_is_one_line_that_says_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(NormalizeError, match=said) as caught:
+        load_recipe(write(tmp_path, text))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_recipe_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(NormalizeError, match=r"none\.yaml cannot be read \(No such file"):
+        load_recipe(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize(("module", "package"), [("data_juicer", "py-data-juicer"), ("aiohttp", "aiohttp")])
+def test_missing_data_juicer_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch, module: str, package: str
+) -> None:
+    check_available()
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(NormalizeError, match=rf"^{package} is not installed; .*pip install"):
+        check_available()

@@ -1,0 +1,346 @@
+"""The order of questions, on a clock that the test turns: laws over random replays, and named cases."""
+
+import heapq
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tracemill.agreement.equivalence.ladder import Keys
+from tracemill.agreement.voting.early_stop import Standing, Stop, settled, together
+from tracemill.agreement.voting.labels import Voice
+from tracemill.agreement.voting.policy import Policy
+from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
+from tracemill.teachers.planning.segments import SHORTEST, Length, Worth, cuts_of
+from tracemill.teachers.planning.strand_state import Call, StepWork
+from tracemill.teachers.planning.throughput import Pace
+from tracemill.teachers.pricing.cache_rules import CacheRule
+from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
+
+OWN, A, B = (Keys(name, name, name, name, name) for name in ("student", "a", "b"))
+TEACHERS = ("t0", "t1", "t2", "t3")
+
+
+@dataclass
+class Play:
+    """A replay in simulated time: `votes` has what each teacher would vote at each step (None: nothing),
+    `takes` the seconds of each question."""
+
+    votes: dict[tuple[str, str], Keys | None]
+    takes: Callable[[Call], float]
+    stop: Stop = "lossless"
+    policy: Policy = field(default_factory=Policy)
+    sent: list[tuple[float, Call]] = field(default_factory=list)
+    home: dict[Call, float] = field(default_factory=dict)
+    most_out: int = 0
+    heard: dict[str, dict[str, set[int]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(set))
+    )
+
+    def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
+        votes = [
+            Voice(teacher, teacher, vote)
+            for teacher in self.heard[step_id]
+            if teacher not in waiting and (vote := self.votes.get((step_id, teacher)))
+        ]
+        why = settled(votes, OWN, waiting, self.policy, self.stop)
+        return Standing(why, 0 if why else together(votes, OWN, waiting, self.policy, self.stop))
+
+    def run(
+        self,
+        works: Sequence[tuple[str, Sequence[StepWork]]],
+        rules: Rules,
+        lifetime_s: float = 300.0,
+        meanwhile: Callable[[Schedule, float], None] = lambda schedule, now: None,
+    ) -> Schedule:
+        """All of it; gives the schedule at the end."""
+        schedule = Schedule(works, TEACHERS, rules, self.stand, Pace(dict.fromkeys(TEACHERS, lifetime_s)))
+        flying: list[tuple[float, Call]] = []
+        now = 0.0
+        while True:
+            for call in schedule.next(now, rules.width - len(flying)):
+                self.sent.append((now, call))
+                heapq.heappush(flying, (now + self.takes(call), call))
+            self.most_out = max(self.most_out, len(flying))
+            assert schedule.out == len(flying)
+            if not flying:
+                return schedule
+            now, call = heapq.heappop(flying)
+            self.home[call] = now
+            self.heard[call.step_id][call.teacher].add(call.sample)
+            schedule.done(call, now)
+            meanwhile(schedule, now)
+
+
+def strands(lengths: Sequence[int], teachers: int = 3, samples: int = 1) -> list[tuple[str, list[StepWork]]]:
+    return [
+        (
+            f"s{number}",
+            [
+                StepWork(f"s{number}:{step}", dict.fromkeys(TEACHERS[:teachers], range(samples)))
+                for step in range(length)
+            ],
+        )
+        for number, length in enumerate(lengths)
+    ]
+
+
+def vote_at_random(works: list[tuple[str, list[StepWork]]], seed: int) -> dict[tuple[str, str], Keys | None]:
+    rng = random.Random(seed)
+    options = [None, OWN, OWN, OWN, A, A, B]
+    return {(s.step_id, t): rng.choice(options) for _, steps in works for s in steps for t in s.wanted}
+
+
+def lognormal(seed: int, median_s: float = 8.0, sigma: float = 0.6) -> Callable[[Call], float]:
+    return lambda call: median_s * random.Random(f"{seed}{call}").lognormvariate(0, sigma)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.integers(0, 7), min_size=1, max_size=4),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 9),
+    st.sampled_from(["off", "lossless", "tiered"]),
+    st.sampled_from([None, 1, 2, 8]),
+    st.sampled_from([None, 0.0, 20.0, 90.0]),
+    st.sampled_from([0.0, 12.0, 300.0]),
+    st.sampled_from(["", "chain", "teacher", "all"]),
+    st.integers(0, 10**6),
+)
+def test_laws(
+    lengths: list[int],
+    teachers: int,
+    samples: int,
+    width: int,
+    stop: Stop,
+    lead: int | None,
+    deadline: float | None,
+    lifetime_s: float,
+    ends: str,
+    seed: int,
+) -> None:
+    works = strands(lengths, teachers, samples)
+    rng = random.Random(seed)
+    for _, steps in works:  # some was answered before, and is not asked
+        for number, step in enumerate(steps):
+            kept = {t: [s for s in given if rng.random() < 0.9] for t, given in step.wanted.items()}
+            steps[number] = StepWork(step.step_id, kept)
+    play = Play(vote_at_random(works, seed), lognormal(seed), stop)
+    ending = rng.randrange(1, 12)
+
+    def meanwhile(schedule: Schedule, now: float) -> None:
+        if ends and len(play.home) == ending:
+            trace, teacher = ("s0" if ends == "chain" else None), (None if ends == "all" else "t0")
+            schedule.end("ended", now, trace, teacher)
+
+    schedule = play.run(works, Rules(lead, deadline, width), lifetime_s, meanwhile)
+    wanted = [
+        Call(s.step_id, t, n) for _, steps in works for s in steps for t in s.wanted for n in s.wanted[t]
+    ]
+    asked = [call for _, call in play.sent]
+    # every question goes out once, or is dropped with a reason, and nothing else does
+    assert sorted([*asked, *schedule.dropped]) == sorted(wanted)
+    assert all(
+        reason == "ended" or reason == DEADLINE or reason.startswith(NOT_NEEDED)
+        for reason in schedule.dropped.values()
+    )
+    assert play.most_out <= width
+    assert deadline is None or all(now < deadline for now, _ in play.sent)
+    if not ends and deadline is None and stop == "off":
+        assert not schedule.dropped
+    for _, steps in works:
+        check_chains(play, steps)
+
+
+def check_chains(play: Play, steps: list[StepWork]) -> None:
+    """In the order of steps, one unanswered first question at a time, samples behind the first."""
+    went = {call: now for now, call in play.sent}
+    place = {call: number for number, (_, call) in enumerate(play.sent)}
+    for teacher in TEACHERS:
+        last: Call | None = None
+        for step in steps:
+            here = [Call(step.step_id, teacher, n) for n in step.wanted.get(teacher, ())]
+            here = [call for call in here if call in went]
+            for call in here[:1]:
+                if last is not None:
+                    assert place[call] > place[last]
+                    assert went[call] >= play.home[last]
+                last = call
+            for call in here[1:]:
+                assert went[call] >= play.home[here[0]]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 6), st.integers(1, 12), st.sampled_from(["lossless", "tiered"]), st.integers(0, 10**6))
+def test_no_answer_is_bought_that_the_others_had_made_superfluous(
+    length: int, width: int, stop: Stop, seed: int
+) -> None:
+    """Whoever is asked was needed whatever those on their way would answer."""
+    works = strands([length, length])
+    play = Play(vote_at_random(works, seed), lognormal(seed), stop)
+    play.run(works, Rules(width=width))
+    for step_id, by_teacher in play.heard.items():
+        for teacher in by_teacher:
+            others = [
+                Voice(other, other, vote)
+                for other in by_teacher
+                if other < teacher and (vote := play.votes[step_id, other])
+            ]
+            later = [t for t in TEACHERS[:3] if t >= teacher]
+            assert not settled(others, OWN, later, play.policy, stop)
+
+
+def test_the_first_runs_ahead_by_no_more_than_its_lead() -> None:
+    works = strands([40])
+    always: dict[tuple[str, str], Keys | None] = {
+        (f"s0:{n}", t): Keys(t, t, t, t, t) for n in range(40) for t in TEACHERS[:3]
+    }
+    play = Play(always, lambda call: 1.0 if call.teacher == "t0" else 5.0, "tiered")
+    play.run(works, Rules(lead=4, width=8))
+    ahead = []
+    for now, call in play.sent:
+        if call.teacher == "t0":
+            third = [c for c, home in play.home.items() if c.teacher == "t2" and home <= now]
+            ahead.append(int(call.step_id[3:]) - len(third))
+    assert max(ahead) == 3
+
+
+def gaps_s(play: Play, teacher: str) -> list[float]:
+    """Seconds between an answer of a chain and its next question."""
+    found: dict[str, float] = {}
+    gaps = []
+    for now, call in play.sent:
+        trace = call.step_id.split(":")[0]
+        if call.teacher == teacher:
+            if trace in found:
+                gaps.append(now - found[trace])
+            found[trace] = play.home[call]
+    return gaps
+
+
+def test_chains_stay_inside_the_lifetime_of_the_cache_however_many_there_are() -> None:
+    """400 chains on 8 places: round robin would come back to each after 400 s and more."""
+    works = strands([12] * 400, teachers=1)
+    play = Play({}, lognormal(1), "off")
+    play.run(works, Rules(lead=None, width=8), lifetime_s=60.0)
+    assert max(gaps_s(play, "t0")) < 1.0
+
+
+def test_a_follower_whose_calls_would_lie_apart_makes_them_in_one_burst() -> None:
+    """Every tenth step needs the second teacher. Of the long trace it keeps pace, since all wait for that
+    one; of the short one it waits, once that is known, until the first is through."""
+    works = strands([200, 80])
+    votes: dict[tuple[str, str], Keys | None] = {}
+    for _, steps in works:
+        for number, step in enumerate(steps):
+            votes |= {
+                (step.step_id, t): Keys(t, t, t, t, t) if number % 10 == 5 else OWN for t in TEACHERS[:3]
+            }
+    play = Play(votes, lambda call: 30.0, "tiered")
+    play.run(works, Rules(width=8), lifetime_s=300.0)
+    went = {call: now for now, call in play.sent}
+    through = play.home[Call("s1:79", "t0", 0)]
+    short = [went[call] for call in went if call.teacher == "t1" and call.step_id.startswith("s1:")]
+    assert len(short) == 8
+    assert min(short[2:]) >= through
+    assert short[-1] - short[2] == 5 * 30
+    assert max(play.home.values()) <= 200 * 30 + 4 * 60
+
+
+def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -> None:
+    works = strands([30, 30], teachers=2)
+    play = Play({}, lambda call: 8.0, "off")
+    schedule = play.run(works, Rules(lead=None, deadline=60.0, width=4))
+    assert max(now for now, _ in play.sent) == 56.0
+    assert len(play.sent) == 4 * 8
+    assert set(schedule.dropped.values()) == {DEADLINE}
+    assert len(schedule.dropped) == 4 * 30 - 4 * 8
+
+
+def test_a_teacher_that_is_out_makes_way_for_the_next() -> None:
+    works = strands([5])
+    votes: dict[tuple[str, str], Keys | None] = {(f"s0:{n}", t): A for n in range(5) for t in TEACHERS}
+    play = Play(votes, lambda call: 8.0)
+
+    def meanwhile(schedule: Schedule, now: float) -> None:
+        if len(play.home) == 2:
+            schedule.end("teacher out", now, teacher="t1")
+
+    schedule = play.run(works, Rules(), meanwhile=meanwhile)
+    by_teacher = {t: [c.step_id for _, c in play.sent if c.teacher == t] for t in TEACHERS[:3]}
+    assert by_teacher["t0"] == [f"s0:{n}" for n in range(5)]
+    assert len(by_teacher["t1"]) in (1, 2)
+    assert [step for step in by_teacher["t0"] if step not in by_teacher["t1"]] == by_teacher["t2"]
+    assert sum(reason == "teacher out" for reason in schedule.dropped.values()) == 5 - len(by_teacher["t1"])
+
+
+def shaped(seed: int) -> list[int]:
+    """Lengths of 60 sessions, median 30 steps, one of them longer than all others."""
+    rng = random.Random(seed)
+    return [*(min(150, max(1, round(rng.lognormvariate(3.4, 0.9)))) for _ in range(59)), 240]
+
+
+@pytest.mark.parametrize("stop", ["lossless", "tiered"])
+def test_the_makespan_is_near_what_the_longest_path_and_the_work_allow(stop: Stop) -> None:
+    works = strands(shaped(3))
+    takes = lognormal(3)
+    play = Play(vote_at_random(works, 3), takes, stop)
+    schedule = play.run(works, Rules(width=12))
+    assert len(play.sent) + len(schedule.dropped) == sum(len(steps) for _, steps in works) * 3
+    work_s = sum(takes(call) for _, call in play.sent) / 12
+    path_s = max(sum(takes(Call(s.step_id, "t0", 0)) for s in steps) for _, steps in works)
+    assert max(play.home.values()) <= 1.05 * max(work_s, path_s)
+
+
+CHEAP = TokenCosts(fresh_usd=1e-6, read_usd=1e-7, answer_usd=4e-6)
+
+
+def growing(steps: int) -> list[Length]:
+    """Prompts that grow from 10,000 by 500 tokens a step; at step 100 the session was compacted."""
+    tokens = [10_000 + 500 * (n if n < 100 else n - 100) for n in range(steps)]
+    return [Length(t, 0 if n in (0, 100) else tokens[n - 1]) for n, t in enumerate(tokens)]
+
+
+@pytest.mark.parametrize(
+    ("target_s", "max_extra", "expected"),
+    [
+        (1600.0, 0.5, [0]),  # 200 steps of 8 s fit
+        (1500.0, 0.0, [0, 100]),  # where the prompt was compacted, a cut is free
+        (700.0, 0.01, [0, 100]),  # a second one is not
+        (700.0, 0.5, [0, 25, 100, 125]),  # the earlier the cut, the less is written again
+    ],
+)
+def test_a_chain_is_cut_where_time_is_worth_a_prefix_written_again(
+    target_s: float, max_extra: float, expected: list[int]
+) -> None:
+    found = cuts_of(growing(200), [CHEAP, CHEAP], 600, Worth(target_s, 8.0, max_extra))
+    assert found == expected
+
+
+@given(st.integers(0, 300), st.floats(1, 5000), st.floats(0, 1))
+def test_cuts_are_in_order_and_segments_are_not_crumbs(steps: int, target_s: float, max_extra: float) -> None:
+    found = cuts_of(growing(steps), [CHEAP], 600, Worth(target_s, 8.0, max_extra))
+    assert found[0] == 0
+    assert all(b - a >= SHORTEST for a, b in zip(found, [*found[1:], steps], strict=True) if len(found) > 1)
+
+
+def test_a_cache_keeps_what_was_answered_for_its_lifetime_and_what_is_read_lives_on() -> None:
+    cache = PromptCache(CacheRule(marked=True))
+    assert cache.read("a", 5000, 0.0) == 0
+    cache.answered("a", 5000, 10.0)
+    assert cache.read("b", 6000, 20.0) == 0
+    assert cache.read("a", 6000, 310.0) == 5000
+    assert cache.read("a", 6000, 610.0) == 5000  # read at 310
+    assert cache.read("a", 4000, 611.0) == 0  # no breakpoint there
+    assert cache.read("a", 6000, 911.0) == 0
+    cache.answered("a", 900, 911.0)
+    assert cache.read("a", 1000, 912.0) == 0  # too short to be kept
+    anywhere = PromptCache(CacheRule())
+    anywhere.answered("a", 5000, 0.0)
+    assert anywhere.read("a", 4000, 1.0) == 4000
+    assert CHEAP.call_usd(10_000, 6_000, 100) == pytest.approx(0.004 + 0.0006 + 0.0004)

@@ -1,0 +1,142 @@
+"""Configuration: presets, refusals, who may vote, the gate."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from tracemill.records.errors import ConfigError
+from tracemill.records.message import Message, ToolSpec
+from tracemill.teachers.build_teachers import build_teachers, openrouter_url
+from tracemill.teachers.core.eligibility import require_eligible
+from tracemill.teachers.core.presets import DEFAULT_TEACHERS, FRONTIER, OPEN, SIMULATED
+from tracemill.teachers.core.question import Question
+from tracemill.teachers.core.teacher_settings import (
+    BudgetSettings,
+    CompatibleSettings,
+    GateSettings,
+    OpenRouterSettings,
+    SimulatedSettings,
+    TeacherSettings,
+)
+from tracemill.teachers.gate.gate_decisions import NOT_SAMPLED, STUDENT_FAMILY, decide
+
+KEYS = {"OPENROUTER_API_KEY": "k"}
+QUESTION = Question(
+    "t:0:0", "t", (Message("user", "Mend it."),), (ToolSpec("bash", "", {}),), "prompt-1", "p1", "r1"
+)
+
+
+def read(**data: Any) -> TeacherSettings:
+    return TypeAdapter[TeacherSettings](TeacherSettings).validate_python(data)
+
+
+def test_the_type_chooses_the_teacher_and_the_id_names_it() -> None:
+    teacher = read(type="openrouter", model="deepseek/deepseek-v4-pro-0813")
+    assert isinstance(teacher, OpenRouterSettings)
+    assert (teacher.name, teacher.family) == ("deepseek/deepseek-v4-pro-0813", "deepseek")
+    assert isinstance(read(type="openai_compatible", model="m", base_url="http://h/v1"), CompatibleSettings)
+    named = read(type="simulated", model="simulated/qwen-a", name="q", family="mine", seed=3)
+    assert isinstance(named, SimulatedSettings)
+    assert (named.name, named.family) == ("q", "mine")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "openrouter", "model": "m", "temprature": 1},
+        {"type": "openrouter"},
+        {"type": "telepathy", "model": "m"},
+        {"type": "openai_compatible", "model": "m"},
+        {"type": "openrouter", "model": "m", "max_tokens": 0},
+        {"type": "openrouter", "model": "m", "reasoning": {"effort": "heroic"}},
+        {"type": "openrouter", "model": "m", "prices": {"prompt_usd": -1}},
+    ],
+)
+def test_unknown_keys_and_values_out_of_range_are_refused(data: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        read(**data)
+
+
+def test_money_is_read_exactly() -> None:
+    assert str(BudgetSettings.model_validate({"max_total_usd": "0.01"}).max_total_usd) == "0.01"
+    with pytest.raises(ValidationError):
+        BudgetSettings.model_validate({"max_total_usd": "-1"})
+
+
+def test_the_presets_are_four_families_each() -> None:
+    for preset in (OPEN, FRONTIER, SIMULATED):
+        assert len({teacher.family for teacher in preset.teachers} - {"unknown"}) == 4
+        assert preset.terms
+    assert OPEN.teachers == DEFAULT_TEACHERS
+    for teacher in OPEN.teachers:
+        assert isinstance(teacher, OpenRouterSettings)
+        assert (teacher.enforce_distillable_text, teacher.data_collection) == (True, "deny")
+
+
+def test_too_few_families_are_an_error_for_the_student_that_leaves_too_few() -> None:
+    require_eligible(OPEN.teachers, {"anthropic", "deepseek"})
+    with pytest.raises(ConfigError, match=r"2 families .* may vote on steps of the family 'deepseek'"):
+        require_eligible(OPEN.teachers[:3], {"anthropic", "deepseek"})
+    require_eligible(OPEN.teachers[:3], {"deepseek"}, exclude_student_family=False)
+    same = [OpenRouterSettings(model="qwen/a", name=name) for name in "abcd"]
+    with pytest.raises(ConfigError, match=r"1 families \(qwen\)"):
+        require_eligible(same, {"anthropic"})
+    with pytest.raises(ConfigError, match="share a name: qwen/a"):
+        require_eligible([OpenRouterSettings(model="qwen/a")] * 2, ())
+
+
+def test_teachers_of_no_known_family_make_no_vote() -> None:
+    strangers = [OpenRouterSettings(model=f"stranger/{name}") for name in "abcd"]
+    with pytest.raises(ConfigError, match="0 families"):
+        require_eligible(strangers, ())
+
+
+def test_a_missing_key_is_one_clear_line() -> None:
+    with pytest.raises(ConfigError, match="wanted the environment variable OPENROUTER_API_KEY"):
+        build_teachers(OPEN.teachers, {})
+    assert len(build_teachers(SIMULATED.teachers, {})) == 4
+
+
+def test_the_url_comes_from_the_settings_then_the_environment() -> None:
+    bare = OpenRouterSettings(model="m")
+    environ = {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:1/api/v1/"}
+    assert openrouter_url(bare, {}) == "https://openrouter.ai/api/v1"
+    assert openrouter_url(bare, environ) == "http://127.0.0.1:1/api/v1"
+    assert openrouter_url(OpenRouterSettings(model="m", base_url="http://x/v1"), environ) == "http://x/v1"
+
+
+def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:
+    students = [replace(QUESTION, step_id=f"t:0:{n}", student_family="deepseek") for n in range(3)]
+    decisions = decide(students, OPEN.teachers, 7, GateSettings())
+    assert [d.verdict for d in decisions] == ["skip", "ask", "ask", "ask"] * 3
+    assert decisions[0].reason == STUDENT_FAMILY
+    kept = decide(students, OPEN.teachers, 7, GateSettings(skip_student_family=False))
+    assert {d.verdict for d in kept} == {"ask"}
+
+
+def test_a_fraction_draws_whole_steps_and_draws_the_same_ones_again() -> None:
+    steps = [replace(QUESTION, step_id=f"t:0:{n}") for n in range(1000)]
+    decisions = decide(steps, OPEN.teachers, 7, GateSettings(fraction=0.25))
+    verdicts = [tuple(d.verdict for d in decisions[4 * n : 4 * n + 4]) for n in range(1000)]
+    assert set(verdicts) == {("ask",) * 4, ("skip",) * 4}
+    assert 210 < verdicts.count(("ask",) * 4) < 290
+    assert {d.reason for d in decisions if d.verdict == "skip"} == {NOT_SAMPLED}
+    assert decisions == decide(steps, OPEN.teachers, 7, GateSettings(fraction=0.25))
+    assert decisions != decide(steps, OPEN.teachers, 8, GateSettings(fraction=0.25))
+    wider = decide(steps, OPEN.teachers, 7, GateSettings(fraction=0.5))
+    assert all(w.verdict == "ask" for d, w in zip(decisions, wider, strict=True) if d.verdict == "ask")
+
+
+@pytest.mark.parametrize(
+    ("given", "match"),
+    [
+        ({"model": "~anthropic/claude-opus-latest"}, "alias that floats"),
+        ({"model": "a/b", "max_tokens": 500, "reasoning": {"max_tokens": 500}}, "leave room"),
+        ({"model": "a/b", "logprobs": 21}, "less than or equal to 20"),
+    ],
+)
+def test_settings_that_contradict_themselves_are_refused(given: dict[str, Any], match: str) -> None:
+    with pytest.raises(ValidationError, match=match):
+        OpenRouterSettings.model_validate(given)

@@ -1,0 +1,135 @@
+"""Checks of this machine and a configuration; sends nothing and spends nothing."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib import metadata
+from pathlib import Path
+
+from rich.console import Console
+
+from tracemill.flows.admission.redaction_setup import known_values, make_redactor
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.preflight import check_teachers
+from tracemill.normalize.datajuicer.recipe import check_available, load_recipe
+from tracemill.privacy.publish_gate.kingfisher import ABSENT, require_kingfisher, try_kingfisher
+from tracemill.records.errors import ConfigError, TracemillError, WorkspaceError
+from tracemill.records.printable import printable
+from tracemill.records.storage.workspace import Workspace
+from tracemill.teachers.build_teachers import api_key
+from tracemill.teachers.core.presets import PRESETS
+from tracemill.teachers.core.teacher_settings import OpenRouterSettings
+
+Check = Callable[[RunSettings], str]
+_MOST = 2_000  # characters of a line
+
+
+def _python(_: RunSettings) -> str:
+    return ".".join(str(part) for part in sys.version_info[:3])
+
+
+def _packages(_: RunSettings) -> str:
+    wanted = ("prefect", "openai", "datasets", "pyarrow", "huggingface_hub")
+    fastapi = tuple(int(part) for part in metadata.version("fastapi").split(".")[:2])
+    if fastapi >= (0, 151):
+        raise ConfigError(
+            f"fastapi {metadata.version('fastapi')}", "below 0.151", "the Prefect server does not start"
+        )
+    return ", ".join(f"{name} {metadata.version(name)}" for name in wanted)
+
+
+def _data_juicer(settings: RunSettings) -> str:
+    check_available()
+    recipe = load_recipe(settings.normalize.recipe)
+    return f"py-data-juicer {metadata.version('py-data-juicer')}, recipe {recipe.name}"
+
+
+def _teachers(settings: RunSettings) -> str:
+    check_teachers(settings)
+    _check_keys_at_hand()
+    names = [teacher.name for teacher in settings.asked()]
+    return ", ".join(names) or "none: hindsight pairs only, nothing is sent"
+
+
+def _check_keys_at_hand() -> None:
+    """Raises ConfigError where the environment has a key for a preset that cannot be one, also where this
+    configuration asks nobody."""
+    for teacher in (teacher for preset in PRESETS.values() for teacher in preset.teachers):
+        if isinstance(teacher, OpenRouterSettings) and os.environ.get(teacher.api_key_env, "").strip():
+            api_key(teacher, os.environ)
+
+
+def _publish_gate(settings: RunSettings) -> str:
+    require_kingfisher(os.environ, settings.release.require_second_opinion)
+    version = try_kingfisher(os.environ)
+    return (
+        f"own rules and kingfisher {version}, which found its canary" if version else f"own rules; {ABSENT}"
+    )
+
+
+def _privacy(settings: RunSettings) -> str:
+    lists = settings.privacy
+    known = known_values(make_redactor(None, lists))
+    listed = f"{len(lists.redact)} entries to redact, {len(lists.allow)} to allow"
+    return "; ".join([listed, *(f"{count} {what}" for what, count in known.items())])
+
+
+def _sources(settings: RunSettings) -> str:
+    from tracemill.flows.sources.shard_plan import plan_sources
+
+    order = settings.sources.order()
+    if not order:
+        home = Path.home() / ".claude" / "projects"
+        return f"none given; try --claude-code {home}" if home.is_dir() else "none given"
+    away = len(order.hub) + len(order.urls)
+    said = [f"{away} elsewhere, not looked at"] if away else []
+    if order.given:
+        plan = plan_sources(replace(order, hub=(), urls=()), settings.shard_mb)
+        said.insert(0, f"{plan.files} files in {len(plan.shards)} shards")
+    return ", ".join(said)
+
+
+def _workspace(settings: RunSettings) -> str:
+    root = settings.workspace
+    if root.exists():
+        Workspace.open(root, create=False)
+        return f"{root}"
+    parent = next(p for p in [root.absolute(), *root.absolute().parents] if p.exists())
+    if not os.access(parent, os.W_OK):
+        raise WorkspaceError(f"{parent} cannot be written", "a folder with write permission")
+    return f"{root} (will be made)"
+
+
+def _ledger(settings: RunSettings) -> str:
+    if settings.ledger_url is None:
+        return "a SQLite file in the workspace"
+    from tracemill.teachers.ledger.ledger import Ledger
+
+    with Ledger(settings.ledger_url) as ledger:
+        return f"{ledger.backend}, opened"
+
+
+def _checks() -> Iterator[tuple[str, Check]]:
+    yield "python", _python
+    yield "packages", _packages
+    yield "data-juicer", _data_juicer
+    yield "teachers", _teachers
+    yield "privacy", _privacy
+    yield "publish gate", _publish_gate
+    yield "sources", _sources
+    yield "workspace", _workspace
+    yield "ledger", _ledger
+
+
+def examine(settings: RunSettings) -> int:
+    """Print a line a check; 0 where all hold, 2 where one does not."""
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
+    failed = 0
+    for name, check in _checks():
+        try:
+            console.print(f"ok    {name}: {printable(check(settings), _MOST)}")
+        except (TracemillError, metadata.PackageNotFoundError) as error:
+            failed += 1
+            console.print(f"FAIL  {name}: {printable(str(error), _MOST)}")
+    return 2 if failed else 0

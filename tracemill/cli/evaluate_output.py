@@ -1,0 +1,55 @@
+"""The reports of `tracemill evaluate`: files, and tables on a terminal."""
+
+import sys
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate
+from tracemill.evaluate.report_output import print_report
+from tracemill.evaluate.report_plot import rules_svg
+from tracemill.flows.runtime.progress import meter
+from tracemill.records.storage.atomic_files import write_json, writing
+
+_WIDE = 120
+"""Columns of what is no terminal."""
+
+
+def names_of(tables: Sequence[Path]) -> list[str]:
+    """What the files of each report are called: the name of its table up to the first dot. Of several tables
+    of one name, also where only case tells them apart, the second has `-2` behind it, and so on."""
+    plain = [table.name.partition(".")[0] or "table" for table in tables]
+    taken, seen, found = {name.casefold() for name in plain}, set[str](), list[str]()
+    for name in plain:
+        fold, free = name.casefold(), name
+        if fold in seen:
+            free = next(f"{name}-{number}" for number in count(2) if f"{fold}-{number}" not in taken)
+        taken.add(free.casefold())
+        seen.add(fold)
+        found.append(free)
+    return found
+
+
+def evaluate_tables(orders: Sequence[EvaluateOrder], out: Path, json: bool) -> None:
+    """Evaluates tables one after the other; writes `<table>.json` and `<table>.svg` for each (`names_of`),
+    and prints it, or with `json` all reports as one JSON object. Raises TeacherError and SourceError as
+    `evaluate` does."""
+    from rich.console import Console
+
+    console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
+    reports: list[dict[str, Any]] = []
+    for order, name in zip(orders, names_of([order.table for order in orders]), strict=True):
+        with meter(None) as told:
+            report = evaluate(order, told)
+        files = [out / f"{name}.json", out / f"{name}.svg"]
+        write_json(files[0], report)
+        with writing(files[1]) as file:
+            file.write_text(rules_svg(report), encoding="utf-8")
+        reports.append(report)
+        if not json:
+            print_report(console, report, files)
+    if json:
+        sys.stdout.write(orjson.dumps({"tables": reports}, option=orjson.OPT_SORT_KEYS).decode() + "\n")

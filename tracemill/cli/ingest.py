@@ -1,0 +1,42 @@
+"""`tracemill ingest`: from its flags to the order that is carried out."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tracemill.cli.commands import ingest_only
+from tracemill.flows.ingest.ingest_run import IngestOrder
+from tracemill.flows.sources.source_spec import order_of
+
+
+def ingest_asked(
+    out: Path,
+    sources: Mapping[str, Any],
+    select: dict[str, Any],
+    sample: Mapping[str, Mapping[str, int]],
+    privacy: Path | None,
+    forgotten: Sequence[Path],
+    options: Mapping[str, Any],
+    as_json: bool,
+) -> None:
+    """Carry out what the flags ask for. `sources`, `select` and `sample` are tables as a configuration has
+    them, `privacy` is a configuration with lists, `options` are further fields of the order."""
+    settings, drawn = None, None
+    if select or privacy:
+        from tracemill.flows.config.run_settings import load_settings
+
+        settings = load_settings(privacy, select)
+    if asked := sample.get("sample", {}).get("max_traces"):
+        from tracemill.flows.sources.sampling import SampleOrder
+
+        drawn = SampleOrder(asked, sample["sample"].get("seed", 0))
+    order = IngestOrder(
+        order_of(**sources),
+        out,
+        settings.select if settings and select else None,
+        sample=drawn,
+        privacy=settings.privacy if settings and privacy else None,
+        forgotten=tuple(forgotten),
+        **options,
+    )
+    ingest_only(order, as_json)

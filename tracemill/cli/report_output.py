@@ -1,0 +1,142 @@
+"""The report of a release on a terminal: the same figures as on its page."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tracemill.data_cards.model.audit_sample import Precision
+from tracemill.data_cards.model.report_model import ReportFigures
+from tracemill.data_cards.report.charts import Matrix, charts
+from tracemill.data_cards.report.number_format import share, short, so_many, usd
+from tracemill.records.printable import printable
+
+_BAR = 32
+Row = Sequence[object]
+
+
+def print_figures(console: Console, figures: ReportFigures, precision: Precision | None) -> None:
+    """Every section of the report but the pairs themselves."""
+    drawn = charts(figures)
+    console.print(Text(printable(f"report of {figures.name} {figures.version}"), style="bold"))
+    if precision is not None:
+        console.print(Text(f"audit: {precision.sentence()}"))
+    stages = [
+        (stage.name, so_many(stage.count), _bar(bar), f"{_parts(stage.parts)} {stage.note}".strip())
+        for stage, bar in _widths(figures)
+    ]
+    _table(console, "from steps to pairs", ("", ">", "", ""), stages)
+    _table(console, "splits", ("", ">"), [(name, so_many(rows)) for name, rows in figures.splits.items()])
+    _table(console, "money", ("", ">", ""), _money(figures, drawn.uncut_usd))
+    if figures.agreement.teachers:
+        _matrix(console, "agreement of teachers, and the agent", drawn.teachers)
+        _matrix(console, "agreement of families", drawn.families)
+        rows = [
+            (one.operation, so_many(one.votes), share(one.same_class, one.votes), share(one.same, one.votes))
+            for one in figures.agreement.operations
+        ]
+        _table(console, "agreement by class", ("class", ">votes", ">same class", ">same action"), rows)
+    _operations(console, drawn.operations)
+    _teachers(console, figures)
+    dearest = [
+        (trace.trace_id, usd(trace.usd), _bar(width), so_many(trace.steps), so_many(trace.pairs))
+        for trace, width in drawn.dearest
+    ]
+    _table(console, "dearest traces", ("trace", ">USD", "", ">steps", ">pairs"), dearest)
+    lost = [one for one in figures.losses if one.dropped or one.errors]
+    rows = [(one.operator, so_many(one.rows_in), so_many(one.dropped), f"{one.share:.1%}") for one in lost]
+    _table(console, "dropped", ("operator", ">rows in", ">dropped", ">share"), rows)
+
+
+def _widths(figures: ReportFigures) -> Iterable[tuple[Any, float]]:
+    most = max((stage.count for stage in figures.funnel if stage.unit != "traces"), default=0)
+    for stage in figures.funnel:
+        yield stage, 0.0 if stage.unit == "traces" or not most else 100 * stage.count / most
+
+
+def _parts(parts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {so_many(count)}" for name, count in parts.items())
+
+
+def _bar(percent: float) -> str:
+    return "\u2588" * round(_BAR * percent / 100)
+
+
+def _money(figures: ReportFigures, uncut_usd: float) -> list[Row]:
+    money, run = figures.money, figures.run
+    cap = "no cap" if money.cap_usd is None else f"cap {usd(money.cap_usd)}"
+    rows: list[Row] = [
+        ("spent", usd(money.spend_usd), cap),
+        ("a kept pair", usd(money.usd_per_pair), ""),
+    ]
+    if run is None or money.projected_usd is None:
+        return rows
+    left = f"{so_many(run.left_over)} questions left"
+    rows.append(("all that was to be asked, at most", usd(money.projected_usd), left))
+    savings = (("prompt caches", run.caching), ("stopping early", run.stopping), ("the gate", run.gate))
+    for name, saved in savings:
+        calls = f"{share(saved.usd, uncut_usd)}, {so_many(saved.calls)} calls"
+        rows.append((f"saved by {name}", usd(saved.usd), calls))
+    return rows
+
+
+def _teachers(console: Console, figures: ReportFigures) -> None:
+    rows = [
+        (
+            one.name,
+            so_many(one.calls),
+            ", ".join(f"{kind} {so_many(n)}" for kind, n in one.failures.items()) or "none",
+            f"{one.p50_s:.2f}",
+            f"{one.p90_s:.2f}",
+            short(one.prompt_tokens),
+            share(one.cached_tokens, one.prompt_tokens),
+            short(one.completion_tokens),
+            usd(one.paid_usd),
+        )
+        for one in (figures.run.teachers if figures.run else ())
+    ]
+    heads = ("teacher", ">calls", "failed", ">median s", ">p90 s", ">in", ">cached", ">out", ">paid")
+    _table(console, "teachers", heads, rows)
+
+
+def _matrix(console: Console, title: str, matrix: Matrix) -> None:
+    rows = [
+        (row, *(f"{share(cell[0])} of {cell[2]}" if cell else "" for cell in _cells(matrix, row)))
+        for row in matrix.rows
+    ]
+    _table(console, title, ("", *(f">{name}" for name in matrix.columns)), rows)
+
+
+def _operations(console: Console, matrix: Matrix) -> None:
+    rows = [(row, *(so_many(cell[1]) if cell else "" for cell in _cells(matrix, row))) for row in matrix.rows]
+    heads = ("rejected \\ chosen", *(f">{name}" for name in matrix.columns))
+    _table(console, "pairs by operation", heads, rows)
+
+
+def _cells(matrix: Matrix, row: str) -> list[tuple[float, int, int] | None]:
+    return [matrix.cells.get((row, column)) for column in matrix.columns]
+
+
+def _table(console: Console, title: str, heads: Sequence[str], rows: Sequence[Row]) -> None:
+    """A table; a head that begins with `>` stands over figures. Nothing where there are no rows."""
+    if not rows:
+        return
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE,
+        show_header=any(head.lstrip(">") for head in heads),
+        pad_edge=False,
+    )
+    for head in heads:
+        right = head.startswith(">")
+        table.add_column(
+            Text(printable(head.lstrip(">"))), justify="right" if right else "left", overflow="fold"
+        )
+    for row in rows:
+        table.add_row(*(Text(printable(str(cell))) for cell in row))
+    console.print(table)

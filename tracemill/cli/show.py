@@ -1,0 +1,88 @@
+"""A workspace on a terminal: its last run, its releases, the report of the last one, some of its pairs."""
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.panel import Panel
+from rich.text import Text
+
+from tracemill.cli.commands import record_rows
+from tracemill.cli.report_output import print_figures
+from tracemill.data_cards.model.audit_sample import Precision, read_audit
+from tracemill.data_cards.model.find_release import find_release
+from tracemill.data_cards.model.report_model import ReportFigures, read_figures
+from tracemill.data_cards.model.versions import releases_in
+from tracemill.flows.labeling.label_shard import pair_kind
+from tracemill.flows.release.load_pairs import find_siblings, load_pairs
+from tracemill.flows.run_state.closing_table import print_closing
+from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, last_run
+from tracemill.records.message import render_turn
+from tracemill.records.pair import DPOPair
+from tracemill.records.printable import printable, printable_lines
+from tracemill.records.storage.workspace import Workspace
+
+
+def show_workspace(root: Path | None, count: int, source: str | None, as_json: bool) -> None:
+    """Print the closing table of the last run, the report of the last release and `count` pairs. Raises
+    WorkspaceError where `root` is no workspace."""
+    work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
+    record = last_run(work)
+    stored = load_pairs(work) + find_siblings(work)[0]
+    pairs = [pair for pair in stored if source in (None, pair.label_source)]
+    figures, precision = _newest_figures(work)
+    if as_json:
+        told: dict[str, Any] = {"run": record, "releases": releases_in(work.releases_dir)}
+        told |= {
+            "pairs": Counter(map(pair_kind, pairs)),
+            "report": figures and figures.model_dump(mode="json"),
+        }
+        told |= {"audit": precision and precision.model_dump(mode="json")}
+        sys.stdout.write(json.dumps(told) + "\n")
+        return
+    console = Console(width=None if sys.stdout.isatty() else 100, highlight=False)
+    if record is None:
+        console.print("no run yet")
+    elif record.get("status") == "running":
+        console.print(f"run {record['run_id']} has not ended; the same command goes on")
+    else:
+        print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
+    for name, versions in releases_in(work.releases_dir).items():
+        console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
+    if figures is not None:
+        print_figures(console, figures, precision)
+    for pair in spread(pairs, count):
+        console.print(_panel(pair))
+
+
+def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
+    """The report of the release that was made last, and what its audit found."""
+    if not releases_in(work.releases_dir):
+        return None, None
+    last = find_release(None, work.releases_dir)
+    audit = read_audit(last.folder, last.manifest.content_fingerprint)
+    return read_figures(last.folder), audit and audit.precision(last.manifest.rows)
+
+
+def spread(pairs: list[DPOPair], count: int) -> list[DPOPair]:
+    """`count` pairs at even distances, so that the sample is not the first trace alone."""
+    if count <= 0 or not pairs:
+        return []
+    step = max(1, len(pairs) // count)
+    return pairs[::step][:count]
+
+
+def _panel(pair: DPOPair) -> Panel:
+    text = Text()
+    text.append(f"{pair.label_source}: {printable(pair.evidence)}\n", style="italic")
+    for side, style in (("chosen", "green"), ("rejected", "red")):
+        shown: Any = render_turn(getattr(pair, side))
+        text.append(f"{side}\n", style=f"bold {style}")
+        text.append(f"{printable_lines(shown, 600)}{' ...' if len(shown) > 600 else ''}\n")
+    for vote in pair.votes:
+        mark = "+" if vote.agrees else "-" if vote.counted else "no vote"
+        text.append(printable(f"{mark} {vote.teacher} {vote.operation} {vote.reason}") + "\n", style="dim")
+    return Panel(text, title=Text(pair.step_id), title_align="left")

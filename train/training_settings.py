@@ -1,0 +1,92 @@
+"""The `[training]` table of a run configuration: which model, how, and where the checkpoint goes."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tracemill.records.identity import canonical_json, digest
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+Method = Literal["dpo", "simpo"]
+_OF_SIMPO = {"beta": 2.0, "gamma": 1.0}
+"""Within what its paper searched (https://arxiv.org/abs/2405.14734, appendix B)."""
+
+
+class LoraSettings(_Model):
+    """Low-rank adapters in place of all weights (https://arxiv.org/abs/2106.09685), through peft."""
+
+    r: int = Field(16, ge=1)
+    """Rank."""
+    alpha: float = Field(32.0, gt=0)
+    """Scale of an adapter: its output is multiplied by alpha / r."""
+    dropout: float = Field(0.0, ge=0, lt=1)
+    target_modules: str | tuple[str, ...] = "all-linear"
+    """Layers that get one: names, or `all-linear`."""
+
+
+class TrainingSettings(_Model):
+    """How a release is trained on."""
+
+    model: str
+    """Id of a model at the Hub, or its folder."""
+    output: Path | None = None
+    """Folder of checkpoints, each in `<release>/<version>`; else `checkpoints` in the workspace."""
+    method: Method = "dpo"
+    """Direct preference optimisation (https://arxiv.org/abs/2305.18290), TRL's DPOTrainer; or SimPO
+    (https://arxiv.org/abs/2405.14734), without a reference model: TRL's CPOTrainer, `loss_type="simpo"`."""
+    learning_rate: float = Field(1e-6, gt=0)
+    beta: float = Field(0.1, gt=0)
+    """How closely DPO holds the model to the one it began as; SimPO's scale of mean log probabilities (2.0
+    where it is not given)."""
+    gamma: float | None = Field(None, ge=0)
+    """SimPO alone: the margin that the chosen side's reward is to have (equation 6), 1.0 where not given."""
+    max_length: int = Field(4096, ge=1)
+    """Tokens of a prompt and one side together."""
+    context: Literal["cut", "drop"] = "cut"
+    """What becomes of a pair that is longer: its oldest turns are left out, or all of it."""
+    epochs: float = Field(1.0, gt=0)
+    max_steps: int | None = Field(None, ge=1)
+    """Steps of the optimiser, instead of `epochs`."""
+    batch: int = Field(1, ge=1)
+    """Pairs at a time."""
+    accumulate: int = Field(8, ge=1)
+    """Batches to a step of the optimiser."""
+    seed: int = Field(0, ge=0, lt=2**32)
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    bf16: bool | None = None
+    """Mixed precision in bfloat16; not given, where the device has it."""
+    gradient_checkpointing: bool = True
+    """Less memory for about a third more time."""
+    eval_steps: int = Field(50, ge=1)
+    """Steps between two measurements on the release's split `validation`."""
+    save_steps: int = Field(50, ge=1)
+    """Steps between the checkpoints that a training which was cut off goes on from."""
+    chat_template: Path | None = None
+    """Jinja file, for a tokenizer without a chat template of its own."""
+    lora: LoraSettings | None = None
+    after_release: bool = False
+    """A run that wrote a new version of its release trains on it."""
+    simulated: bool = False
+    """Also where rows of it are simulated."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_the_method(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        if given.get("method") == "simpo":
+            return _OF_SIMPO | {key: value for key, value in given.items() if value is not None}
+        if given.get("gamma") is not None:
+            raise ValueError('gamma is a setting of method = "simpo" alone')
+        return given
+
+    def fingerprint(self) -> str:
+        """What decides the checkpoint, in 8 hex digits; where it is put and when it is started is left
+        out, and so is how often it is saved on the way."""
+        aside = {"output", "after_release", "simulated", "save_steps"}
+        return digest("training", canonical_json(self.model_dump(mode="json", exclude=aside)), size=4)

@@ -1,0 +1,1 @@
+"""Training with TRL, in a process of its own."""

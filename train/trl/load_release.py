@@ -1,0 +1,114 @@
+"""What a training begins with: the tokenizer of the model, and the rows of the release that fit it."""
+
+# pyright: reportMissingImports=false
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset, Features, load_dataset
+from transformers import AutoConfig, AutoTokenizer
+
+from tracemill.records.errors import TrainingError
+from tracemill.train.training_job import TrainingRelease
+from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.trl.chat_template import measure_with, render
+from tracemill.train.trl.fit_rows import Fitted, fit_rows
+
+_COLUMNS = ("prompt", "chosen", "rejected", "tools")
+
+
+def load_tokenizer(settings: TrainingSettings) -> Any:
+    """The model's tokenizer, with a chat template and a padding token. Raises TrainingError where the model
+    is none, or where it has no template."""
+    model = settings.model
+    try:
+        AutoConfig.from_pretrained(model)
+        tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError) as error:
+        raise unloadable(model, error) from error
+    if settings.chat_template is not None:
+        tokenizer.chat_template = settings.chat_template.read_text(encoding="utf-8")
+    if not tokenizer.chat_template:
+        raise TrainingError(
+            f"the tokenizer of {model} has no chat template",
+            "one that renders messages and tool calls",
+            "take an instruct model, or name a Jinja file as training.chat_template",
+        )
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def unloadable(model: str, error: Exception) -> TrainingError:
+    """What is raised for a model that is none, with the first line of why."""
+    said = (str(error).splitlines() or [""])[0]
+    wanted = "an id of the Hub or a folder of a saved model"
+    return TrainingError(f"model {model} cannot be loaded ({said})", wanted)
+
+
+def load_splits(release: TrainingRelease, cache: Path) -> dict[str, Dataset]:
+    """`train`, and `validation` where the release has one. Raises TrainingError where it has no row to
+    train on, or is none of ours."""
+    place = str(release.path) if release.path else release.repository
+    assert place is not None
+    at: dict[str, Any] = {"cache_dir": str(cache)} if release.path else {"revision": release.digest}
+    try:
+        found: Any = load_dataset(place, "dpo", **at)
+    except (OSError, ValueError) as error:
+        said = (str(error).splitlines() or [""])[0]
+        raise TrainingError(f"release {place} cannot be loaded ({said})", "its config `dpo`") from error
+    splits = {name: found[name] for name in ("train", "validation") if name in found}
+    if not splits.get("train"):
+        raise TrainingError(f"release {place} has no row to train on", "some in split `train`")
+    if absent := [name for name in _COLUMNS if name not in splits["train"].column_names]:
+        raise TrainingError(
+            f"release {place} lacks the columns {', '.join(absent)}", "a release of tracemill"
+        )
+    return splits
+
+
+def fit_split(split: Dataset, tokenizer: Any, settings: TrainingSettings) -> Fitted:
+    """The rows of a split that fit the window, through the tokenizer's chat template."""
+    rows: Any = split.select_columns(list(_COLUMNS))
+    fitted = fit_rows(rows, measure_with(tokenizer), settings.max_length, settings.context == "cut")
+    fitted.parted = sum(render(tokenizer, row["prompt"], row).parted for row in fitted.rows)
+    return fitted
+
+
+def check_rows(fitted: Fitted, settings: TrainingSettings) -> None:
+    """Raises TrainingError where no row is left to train on."""
+    if fitted.rows:
+        return
+    if fitted.shortest_tokens is None:
+        raise TrainingError(
+            f"the chat template of {settings.model} refuses all {fitted.dropped.total()} rows",
+            "one that takes tool calls and their results",
+            "take another model, or name a Jinja file as training.chat_template",
+        )
+    raise TrainingError(
+        f"none of {fitted.dropped.total()} rows fits max_length = {settings.max_length}",
+        f"more than that: the shortest row has {fitted.shortest_tokens} tokens",
+        "raise training.max_length",
+    )
+
+
+def as_messages(split: Dataset, fitted: Fitted) -> Dataset:
+    """The rows as conversations with their tools."""
+    features = Features({name: split.features[name] for name in _COLUMNS})
+    return Dataset.from_list(fitted.rows, features=features)
+
+
+def as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
+    """The rows as the chat template writes them, each side to the end of its turn."""
+    end = tokenizer.eos_token or ""
+
+    def ended(side: str) -> str:
+        shorter = side.rstrip()
+        return shorter if end and shorter.endswith(end) else side
+
+    def texts(row: Mapping[str, Any]) -> dict[str, str]:
+        found = render(tokenizer, row["prompt"], row)
+        return {"prompt": found.prompt, "chosen": ended(found.chosen), "rejected": ended(found.rejected)}
+
+    return Dataset.from_list([texts(row) for row in fitted.rows])

@@ -1,0 +1,135 @@
+"""TRL's trainer of each method, with our settings in its words."""
+
+# pyright: reportMissingImports=false
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from safetensors import SafetensorError
+from transformers import TrainerCallback
+
+from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.trl.fit_rows import Fitted
+from tracemill.train.trl.load_release import as_messages, as_texts, unloadable
+
+_ENDS = 2
+"""Tokens that TRL's CPOTrainer may put around a text: one at its beginning, one at its end."""
+
+
+def make_trainer(
+    settings: TrainingSettings,
+    folder: Path,
+    tokenizer: Any,
+    splits: dict[str, Dataset],
+    fitted: dict[str, Fitted],
+    callbacks: Sequence[TrainerCallback],
+) -> Any:
+    """A trainer over the rows that fit, which evaluates on those of `validation` where there are any and
+    keeps its checkpoints in `folder`. Raises TrainingError where the model's weights cannot be read."""
+    held = [name for name in ("train", "validation") if name in fitted and fitted[name].rows]
+    common = _arguments(settings, folder, "validation" in held)
+    make = {"dpo": _dpo, "simpo": _simpo}[settings.method]
+    data = {name: (splits[name], fitted[name]) for name in held}
+    try:
+        return make(settings, common, tokenizer, data, list(callbacks))
+    except (OSError, SafetensorError) as error:
+        raise unloadable(settings.model, error) from error
+
+
+Data = dict[str, tuple[Dataset, Fitted]]
+
+
+def _dpo(
+    settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
+) -> Any:
+    """The reference is the model as it was loaded; with LoRA, the model without its adapters."""
+    from trl.trainer.dpo_config import DPOConfig
+    from trl.trainer.dpo_trainer import DPOTrainer
+
+    rows = {name: as_messages(*one) for name, one in data.items()}
+    return DPOTrainer(
+        model=settings.model,
+        args=DPOConfig(max_length=settings.max_length, beta=settings.beta, **common),
+        train_dataset=rows["train"],
+        eval_dataset=rows.get("validation"),
+        processing_class=tokenizer,
+        callbacks=callbacks,
+        peft_config=_lora(settings),
+    )
+
+
+def _simpo(
+    settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
+) -> Any:
+    """CPOTrainer passes no tools to the chat template, so it gets texts; and it is kept from its own
+    choice of a precision, which would be that of the file."""
+    from trl.experimental.cpo import CPOConfig, CPOTrainer
+
+    rows = {name: as_texts(fitted, tokenizer) for name, (_, fitted) in data.items()}
+    arguments = CPOConfig(
+        loss_type="simpo",
+        cpo_alpha=0.0,
+        beta=settings.beta,
+        simpo_gamma=settings.gamma or 0.0,
+        max_length=settings.max_length + _ENDS,
+        remove_unused_columns=False,
+        **common,
+    )
+    on_gpu = arguments.device.type == "cuda"
+    arguments.model_init_kwargs = {"dtype": "float32", "device_map": "auto" if on_gpu else None}
+    return CPOTrainer(
+        model=settings.model,
+        args=arguments,
+        train_dataset=rows["train"],
+        eval_dataset=rows.get("validation"),
+        processing_class=tokenizer,
+        callbacks=callbacks,
+        peft_config=_lora(settings),
+    )
+
+
+def _arguments(settings: TrainingSettings, folder: Path, evaluated: bool) -> dict[str, Any]:
+    on_gpu = torch.cuda.is_available() and settings.device != "cpu"
+    bf16 = on_gpu and torch.cuda.is_bf16_supported() if settings.bf16 is None else settings.bf16
+    return {
+        "output_dir": str(folder),
+        "learning_rate": settings.learning_rate,
+        "num_train_epochs": settings.epochs,
+        "max_steps": settings.max_steps or -1,
+        "per_device_train_batch_size": settings.batch,
+        "per_device_eval_batch_size": settings.batch,
+        "gradient_accumulation_steps": settings.accumulate,
+        "seed": settings.seed,
+        "use_cpu": settings.device == "cpu",
+        "bf16": bf16,
+        "gradient_checkpointing": settings.gradient_checkpointing,
+        "eval_strategy": "steps" if evaluated else "no",
+        "eval_steps": settings.eval_steps,
+        "eval_on_start": evaluated,
+        "save_strategy": "steps",
+        "save_steps": settings.save_steps,
+        "save_total_limit": 2,
+        "logging_steps": 1,
+        "logging_nan_inf_filter": False,
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
+
+
+def _lora(settings: TrainingSettings) -> Any:
+    if settings.lora is None:
+        return None
+    from peft import LoraConfig
+
+    lora = settings.lora
+    modules = lora.target_modules if isinstance(lora.target_modules, str) else list(lora.target_modules)
+    return LoraConfig(
+        r=lora.r,
+        lora_alpha=lora.alpha,  # type: ignore[arg-type]
+        lora_dropout=lora.dropout,
+        target_modules=modules,
+        task_type="CAUSAL_LM",
+    )
