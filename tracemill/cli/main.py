@@ -69,6 +69,23 @@ app = typer.Typer(
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from tracemill.records.version import __version__
+
+        typer.echo(f"tracemill {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Turns recorded coding-agent sessions into preference datasets."""
+
+
 @app.command()
 def run(
     config: Config = None,
@@ -276,6 +293,8 @@ def _open_closed_streams() -> None:
 def main() -> None:
     """Entry point of the console script."""
     _open_closed_streams()
+    # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.
+    os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
         with remembered():
             app()
