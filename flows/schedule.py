@@ -21,8 +21,10 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 from prefect import flow
+from prefect.client.orchestration import get_client
 from prefect.deployments import arun_deployment
 from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
@@ -42,6 +44,7 @@ from tracemill.records.identity import digest
 from tracemill.records.printable import printable
 
 _START_S = 180.0
+_WATCH_S = 2.0
 LOCK = ".tracemill-serve-{}.lock"
 """In PREFECT_HOME: held while a `server` starts, and by whoever serves a configuration, by its digest."""
 _FOLDER = "TRACEMILL_SERVE_FOLDER"
@@ -136,11 +139,30 @@ async def _serve(deployment: RunnerDeployment, schedule: CronSchedule) -> None:
 async def _start_at(schedule: CronSchedule, name: str) -> None:
     """Makes a run of the deployment at every time of the schedule; a server that does not answer costs that
     time alone."""
+    watching: set[asyncio.Task[None]] = set()
     async for due in due_times(schedule):
         try:
-            await arun_deployment(name, timeout=0, as_subflow=False)
+            begun = await arun_deployment(name, timeout=0, as_subflow=False)
         except Exception as error:
             _say(f"run of {due:%Y-%m-%d %H:%M} not started: {type(error).__name__}")
+            continue
+        watch = asyncio.create_task(_say_death(begun.id, f"run of {due:%Y-%m-%d %H:%M}"))
+        watching.add(watch)
+        watch.add_done_callback(watching.discard)
+
+
+async def _say_death(run_id: UUID, name: str) -> None:
+    """Say on stderr that the process of a run died: by a signal, or before it came to the flow. A run that
+    fails says so itself."""
+    async with get_client() as client:
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            with suppress(Exception):  # a server that does not answer is asked again
+                state = (await client.read_flow_run(run_id)).state
+                if state is not None and state.is_final():
+                    if state.is_crashed():
+                        _say(f"{name} died: {state.message or 'its process ended without a word'}")
+                    return
 
 
 async def due_times(schedule: CronSchedule) -> AsyncIterator[datetime]:

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -207,3 +208,27 @@ def test_a_schedule_that_is_none_is_one_line(cron: str, timezone: str, said: str
 
     with pytest.raises(ConfigError, match=said):
         read_schedule(cron, timezone)
+
+
+def run_process(server: int) -> int:
+    """The process that carries out a scheduled run, below the process that serves."""
+    import psutil
+
+    below = psutil.Process(server).children(recursive=True)
+    [found] = [one.pid for one in below if "PREFECT__FLOW_RUN_ID" in one.environ()]
+    return found
+
+
+@pytest.mark.slow
+def test_a_run_whose_process_is_killed_is_a_line(tmp_path: Path) -> None:
+    config, log = tmp_path / "run.toml", tmp_path / "log"
+    config.write_text(SOURCE + BUDGET + SLOW)
+    with serving(config, log) as served:
+        wait_for(log, "questions ")
+        os.kill(run_process(served.pid), signal.SIGKILL)
+        wait_for(log, " died: ", 60)
+        os.killpg(served.pid, signal.SIGINT)
+        assert served.wait(90) == 130
+    [line] = [line for line in log.read_text().splitlines() if " died: " in line]
+    assert re.search(r" run of \d{4}-\d\d-\d\d \d\d:\d\d died: .*-9", line), line
+    assert nothing_is_left_of(tmp_path / "prefect")
