@@ -30,7 +30,8 @@ from tracemill.harnesses.agents.registry import harness_for
 from tracemill.harnesses.agents.swe_agent_commands import call_of_command
 from tracemill.harnesses.presentation import present_all
 from tracemill.harnesses.shell.bash_tree import bash_words
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action, Message, ToolCall
 from tracemill.records.trace import Context
 

@@ -1,38 +1,34 @@
-"""Which dialect a file or folder is in, told by its content, never by its name."""
+"""Which dialect a file or folder is in, told by its content, never by its name.
 
-import os
+Each format of the registry is asked in its order. What no format knows may be one of two things that are no
+session: a zip archive, which is not unpacked, or the results of an evaluation, verdicts or patches by
+instance, which are read with the runs they lie beside.
+"""
+
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from tracemill.ingesters.format_by_keys import (
-    ARCHIVE,
-    dialect_of,
-    dialect_of_list,
-    dialect_of_table,
-    event_dialect,
-)
+from tracemill.ingesters.format import Format, Record
 from tracemill.ingesters.reading.decompress import Stream, open_bytes
 from tracemill.ingesters.reading.json_reading import read_json
+from tracemill.ingesters.registry import FORMATS
 from tracemill.records.errors import SourceError
 
-FOLDER_SIGNS = frozenset(("base_state.json", "events", "event_cache"))
-"""What one of which lies in every conversation folder."""
+EVALUATION = "evaluation"
+ARCHIVE = "zip archive"
 
 _LOOKED_AT = 50
 _LONGEST_LINE = 1 << 28
-_V0_EVENT_FILE = re.compile(r"\d+(?:-\d+)?\.json")
+_ROW_KEYS = ("instance_id", "traj_id", "trajectory_id")
 _HEAD = 1024
 _BOM = b"\xef\xbb\xbf"
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
-_TRAJ_HEAD = re.compile(
-    rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
-)  # enough to know a .traj, also a cut one, without reading what may be many MB
 _INDENTED = re.compile(rb'[\xef\xbb\xbf\s]*(\{\s*"trajectory":\s*)?\[\s*\n([ \t]+)(?=\{\r?\n)')
 _FIRST_BYTES = (1 << 16, 1 << 18)
 """Bytes in which the first object of an indented list is looked for, one after the other."""
@@ -46,6 +42,11 @@ def detect(path: Path) -> str | None:
     return detect_folder(path) if path.is_dir() else detect_file(path)
 
 
+def folder_signs() -> frozenset[str]:
+    """Return the names one of which lies in every folder that is a session."""
+    return frozenset().union(*(form.folder_signs for form in FORMATS))
+
+
 def detect_file(path: Path) -> str | None:
     """The dialect of what is known to be no folder. Raises as `detect` does."""
     with _reading(path):
@@ -55,7 +56,7 @@ def detect_file(path: Path) -> str | None:
 def detect_folder(path: Path) -> str | None:
     """The dialect of a folder. Raises as `detect` does."""
     with _reading(path):
-        return _folder(path)
+        return _ask(lambda form: form.detect_folder(path))
 
 
 @contextmanager
@@ -83,26 +84,6 @@ def _file(path: Path) -> str | None:
 def _head(path: Path) -> bytes:
     with open_bytes(path, glance=True) as stream:
         return stream.read(_HEAD)
-
-
-def _folder(path: Path) -> str | None:
-    """A conversation folder of OpenHands: V1 with named events, V0 with numbered ones."""
-    if (path / "base_state.json").is_file():
-        return "openhands_sdk_v1"
-    names = _listed(f"{path}/events")
-    if any(name.startswith("event-") and name.endswith(".json") for name in names):
-        return "openhands_sdk_v1"
-    names += _listed(f"{path}/event_cache")
-    return "openhands_events_v0" if any(map(_V0_EVENT_FILE.fullmatch, names)) else None
-
-
-def _listed(folder: str) -> list[str]:
-    """The names in a folder; none where there is no such folder. Raises OSError."""
-    try:
-        with os.scandir(folder) as entries:
-            return [entry.name for entry in entries]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
 
 
 def _lines(stream: Stream) -> str | None:
@@ -139,8 +120,8 @@ def _whole(path: Path, stream: Stream, head: bytes) -> str | None:
     head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if head[:1] not in (b"[", b"{"):
         return None
-    if _TRAJ_HEAD.match(head):
-        return "swe_agent"
+    if told := _ask(lambda form: form.detect_head(head)):
+        return told
     if (indented := _INDENTED.match(head)) and (told := _by_first(path, stream, indented)):
         return told
     try:
@@ -167,7 +148,7 @@ def _by_first(path: Path, stream: Stream, indented: re.Match[bytes]) -> str | No
         value = orjson.loads(data[start : end + len(indented[2]) + 2])
     except orjson.JSONDecodeError:
         return None
-    return event_dialect(value) if indented[1] else dialect_of(value)
+    return _ask(lambda form: form.detect_item(value)) if indented[1] else dialect_of(value)
 
 
 def _from_the_start(path: Path, stream: Stream) -> AbstractContextManager[Stream]:
@@ -186,3 +167,44 @@ def _parquet(path: Path) -> str | None:
         return dialect_of_table(pq.read_schema(path))
     except ArrowInvalid as error:
         raise SourceError(f"{path} is broken Parquet: {error}", "a whole file", "fetch it again") from None
+
+
+def dialect_of(record: Record) -> str | None:
+    """Return the dialect of one JSON object, None where its keys say nothing."""
+    found = _ask(lambda form: form.detect(record))
+    return found or (EVALUATION if _is_evaluation(record) else None)
+
+
+def dialect_of_list(values: Sequence[Any]) -> str | None:
+    """Return the dialect of a JSON list by its first objects, None where they say nothing."""
+    items = [item for item in values[:_LOOKED_AT] if isinstance(item, Mapping)]
+    found = next((found for item in items if (found := dialect_of(item))), None)
+    return found or _ask(lambda form: form.detect_list(items))
+
+
+def dialect_of_table(schema: Any) -> str | None:
+    """Return the dialect by the columns of a table, an Arrow schema."""
+    import pyarrow as pa
+
+    record: dict[str, Any] = dict.fromkeys(schema.names)
+    for name in ("trajectory", "history"):
+        kind = schema.field(name).type if name in record else None
+        if kind is not None and pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+            record[name] = [dict.fromkeys(field.name for field in kind.value_type)]
+    found = _ask(lambda form: (form.detect_columns or form.detect)(record))
+    return found or (EVALUATION if _is_evaluation(record) else None)
+
+
+def _ask(tell: Callable[[Format], str | None]) -> str | None:
+    """Return what the first format says that knows; a package's is not looked for where one of ours does."""
+    return next((found for form in FORMATS if (found := tell(form))), None)
+
+
+def _is_evaluation(record: Record) -> bool:
+    """Whether an object lists instances by verdict, or gives each its verdict or patch."""
+    if not record.keys().isdisjoint(_ROW_KEYS):
+        return False
+    if any(isinstance(record.get(key), list) for key in ("resolved_ids", "resolved")):
+        return True
+    values = [value for value in list(record.values())[:_LOOKED_AT] if isinstance(value, Mapping)]
+    return bool(values) and all("resolved" in value or "model_patch" in value for value in values)

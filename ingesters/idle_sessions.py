@@ -9,10 +9,10 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from tracemill.ingesters.discover import files_below
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import files_below
+from tracemill.ingesters.registry import format_of
 
-_GROWING = ("claude_code", "openhands_events_v0", "openhands_sdk_v1")
 _STAMP = re.compile(rb'"timestamp"\s*:\s*"([0-9T:.+Z -]{16,40})"')
 _TAILS = (1 << 16, 1 << 22)
 """Bytes of the end of a file that are looked at for a time stamp, one after the other."""
@@ -21,7 +21,8 @@ _TAILS = (1 << 16, 1 << 22)
 def still_written(source: SourceFile, now: datetime, idle: timedelta) -> bool:
     """Whether a source is a session that was added to within `idle`. Tables of rows never are: what is
     in them is finished. Raises OSError where the source is gone."""
-    if source.dialect not in _GROWING or source.url or not source.stamp.text:
+    form = format_of(source.dialect)
+    if form is None or source.dialect not in form.growing or source.url or not source.stamp.text:
         return False
     written = datetime.fromtimestamp(int(source.stamp.text.split()[0]) / 1e9, UTC)
     if now - written > idle:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.claude_code import ingest_session as claude_code
+from tracemill.ingesters.discover import UNREADABLE, discover
 from tracemill.ingesters.openhands import ingest_files as openhands
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.decompress import plain_name
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import UNREADABLE, discover, ingest_source
 from tracemill.ingesters.swe_gym import ingest_rows as swe_gym
 from tracemill.records.errors import SourceError, TracemillError
 from tracemill.records.ingest_report import IngestReport

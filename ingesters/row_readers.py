@@ -1,38 +1,20 @@
 """Which dialects have a row a run, and how a row of theirs is read."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from tracemill.ingesters.common.report_counts import counted, traces_of_each
+from tracemill.ingesters.format import RowReader
 from tracemill.ingesters.reading.row_files import Part, part_rows
+from tracemill.ingesters.registry import format_of
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
-
-RowReader = Callable[[Any, str, IngestReport, Path | None], Iterable[Trace | None]]
-"""A row, the name of its file, the report on it and the file if it is on this machine → its traces; None,
-and counted, for what gives none."""
 
 
 def row_reader(dialect: str | None) -> RowReader | None:
     """The reader of a dialect's rows; None for a dialect whose files hold no rows."""
-    if dialect == "swe_gym":
-        from tracemill.ingesters.swe_gym.rows import trace_of_row
-
-        return lambda row, origin, report, _: (trace_of_row(row, origin, report),)
-    if dialect == "swe_agent":
-        from tracemill.ingesters.swe_agent.ingest_trajectory import traces_of_run
-
-        return lambda row, origin, report, _: traces_of_run(row, None, origin, report)
-    if dialect == "mini_swe_agent":
-        from tracemill.ingesters.mini_swe_agent.ingest_trajectory import trace_of_run
-
-        return lambda row, origin, report, _: (trace_of_run(row, None, origin, report),)
-    if dialect in ("openhands_eval_v0", "openhands_resolver_v0"):
-        from tracemill.ingesters.openhands.files import traces_of_any_row
-
-        return lambda row, origin, report, path: traces_of_any_row(row, dialect, origin, report, path)
-    return None
+    form = format_of(dialect)
+    return form.row_reader(dialect) if form is not None and dialect is not None else None
 
 
 def part_traces(

@@ -46,8 +46,8 @@ class Registry(Generic[T]):
         return (*self._own, *self._added, *self._of_packages())
 
     def get(self, name: str) -> T:
-        """Return the value of a name. Raises ConfigError for a name that nobody gives, and for a package whose
-        value cannot be imported."""
+        """Return the value of a name. Raises ConfigError for a name that nobody gives, and for a package
+        whose value cannot be imported."""
         if name in self._added:
             return self._added[name]
         if name not in self._loaded:
@@ -55,7 +55,11 @@ class Registry(Generic[T]):
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[T]:
-        return (self.get(name) for name in self.names())
+        """Give every value, ours first: packages are looked for only once those are used up."""
+        for name in (*self._own, *self._added):
+            yield self.get(name)
+        for name in self._of_packages():
+            yield self.get(name)
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()

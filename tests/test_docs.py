@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from tracemill.cli.main import app
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.ingesters.format_by_keys import DIALECTS
+from tracemill.ingesters.registry import dialects
 from tracemill.records.version import __version__
 from tracemill.teachers.core.teacher_settings import (
     CompatibleSettings,
@@ -58,7 +58,7 @@ def test_every_key_of_the_configuration_is_documented() -> None:
 
 def test_every_format_is_documented() -> None:
     text = (ROOT / "docs" / "sources.md").read_text()
-    assert [name for name in DIALECTS if f"`{name}`" not in text] == []
+    assert [name for name in dialects() if f"`{name}`" not in text] == []
 
 
 def test_links_between_documents_lead_somewhere() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from judging import changes
 from scores import PERSONAL_TYPES
 
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.trace import Trace
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from corpus import Plant
 from tools import Tool
 
-from tracemill.ingesters.registry import discover
+from tracemill.ingesters.discover import discover
 
 _BENCHMARKS = Path(__file__).resolve().parent.parent
 EXAMPLES = _BENCHMARKS.parent / "examples" / "sessions" / "claude_code"

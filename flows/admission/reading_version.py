@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracemill.flows.admission.stage_versions import versions_text
 from tracemill.flows.admission.trace_inventory import SELECTION_VERSION
-from tracemill.ingesters.reader_versions import READER_VERSIONS, source_of
+from tracemill.ingesters.registry import reader_versions, source_of
 from tracemill.records.identity import canonical_json, digest
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ReadingVersion:
 
     base: str
     redaction: RedactionVersion
-    readers: Mapping[str, int] = field(default_factory=lambda: READER_VERSIONS)
+    readers: Mapping[str, int] = field(default_factory=reader_versions)
     anew: bool = False
 
     @property

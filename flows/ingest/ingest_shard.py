@@ -13,8 +13,8 @@ from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.flows.sources.watermark_records import Facts, Seen
+from tracemill.ingesters.read_source import Reading
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import Reading
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.storage.shard_file import Shard
 from tracemill.records.storage.trace_shards import TraceShards, trace_shards

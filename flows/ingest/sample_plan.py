@@ -16,9 +16,9 @@ from tracemill.flows.sources.sampling import Candidate, Drawn, SampleOrder, draw
 from tracemill.flows.sources.shard_plan import UNCHANGED, Kept, Plan
 from tracemill.flows.sources.watermark_records import Facts, Mark, Seen, part_key, rows_digest
 from tracemill.flows.sources.watermarks import Watermarks
+from tracemill.ingesters.read_source import Reading
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import Reading
 from tracemill.ingesters.row_preview import Glanced, glance
 from tracemill.records.trace import Trace
 

@@ -12,20 +12,13 @@ from typing import NamedTuple
 from tracemill.flows.sources.source_spec import SourceOrder
 from tracemill.flows.sources.watermark_records import address_of
 from tracemill.flows.sources.watermarks import Watermarks
-from tracemill.ingesters.format_by_keys import ARCHIVE, DIALECTS, EVALUATION
+from tracemill.ingesters.detect_format import ARCHIVE, EVALUATION
+from tracemill.ingesters.discover import FETCHED, LINKED_FOLDER, UNREADABLE, WORKSPACE, discover
 from tracemill.ingesters.idle_sessions import still_written
-from tracemill.ingesters.reader_versions import source_of
+from tracemill.ingesters.read_source import Reading, ingest_source
 from tracemill.ingesters.reading.encoding_errors import encoding_fault
 from tracemill.ingesters.reading.source_file import SourceFile, Stamp
-from tracemill.ingesters.registry import (
-    FETCHED,
-    LINKED_FOLDER,
-    UNREADABLE,
-    WORKSPACE,
-    Reading,
-    discover,
-    ingest_source,
-)
+from tracemill.ingesters.registry import dialects, source_of
 from tracemill.records.errors import SourceError
 
 
@@ -65,8 +58,8 @@ def find(order: SourceOrder, marks: Watermarks | None) -> Found:
         raise SourceError(
             "no sources are given", "at least one folder of sessions", "see tracemill run --help"
         )
-    if order.format is not None and order.format not in DIALECTS:
-        raise SourceError(f"there is no format {order.format!r}", " | ".join(DIALECTS))
+    if order.format is not None and order.format not in dialects():
+        raise SourceError(f"there is no format {order.format!r}", " | ".join(dialects()))
     found = Found()
     for path, wanted in order.given:
         for address, file in _below(path, wanted, order, marks, found):

@@ -9,13 +9,13 @@ from tracemill.flows.sources.discovery import Found, Unread, find, require_sessi
 from tracemill.flows.sources.source_spec import SourceOrder
 from tracemill.flows.sources.watermark_records import Mark, part_key
 from tracemill.flows.sources.watermarks import Watermarks
-from tracemill.ingesters.format_by_keys import dialect_of_table
-from tracemill.ingesters.reader_versions import source_of
+from tracemill.ingesters.detect_format import dialect_of_table
+from tracemill.ingesters.discover import FETCHED
 from tracemill.ingesters.reading.parquet_rows import TableSlice, layout_of
 from tracemill.ingesters.reading.remote_files import HUB
 from tracemill.ingesters.reading.row_files import LineSpan, Part, is_table, parts_of, table_parts
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import FETCHED
+from tracemill.ingesters.registry import source_of
 from tracemill.ingesters.row_readers import row_reader
 from tracemill.records.errors import SourceError
 

@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from tracemill.flows.sources.sampling import SampleOrder
 from tracemill.flows.sources.source_spec import IDLE_MINUTES, SourceOrder, split_urls
-from tracemill.ingesters.format_by_keys import DIALECTS
 from tracemill.ingesters.reading.hub_datasets import HubSpec
 from tracemill.ingesters.reading.remote_files import is_remote
+from tracemill.ingesters.registry import dialects
 from tracemill.records.errors import SourceError
 
 SampleBy = Literal["repository", "outcome", "model", "length"]
@@ -67,8 +67,8 @@ class SourceSettings(BaseModel):
     @field_validator("format")
     @classmethod
     def _known(cls, name: str | None) -> str | None:
-        if name is not None and name not in DIALECTS:
-            raise ValueError(f"no such format; there are {', '.join(DIALECTS)}")
+        if name is not None and name not in dialects():
+            raise ValueError(f"no such format; there are {', '.join(dialects())}")
         return name
 
     def every(self) -> list[tuple[Path, str | None]]:

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 from tracemill.flows.admission.list_scope import ListScope
 from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.ingesters.companion_files import beside
+from tracemill.ingesters.discover import resolved
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.remote_files import HUB
 from tracemill.ingesters.reading.row_files import Part
 from tracemill.ingesters.reading.source_file import SourceFile, Stamp
-from tracemill.ingesters.registry import resolved
 from tracemill.records.identity import digest
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.project import Project

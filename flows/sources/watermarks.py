@@ -15,8 +15,8 @@ from typing import Any
 from tracemill.flows.admission.reading_version import ReadingVersion, RedactionVersion
 from tracemill.flows.run_state.jsonl_log import append_lines, objects_in, rewrite_lines
 from tracemill.flows.sources.watermark_records import Mark, address_of, beside_of, ends_of, roots_of
+from tracemill.ingesters.discover import Remembered, resolved
 from tracemill.ingesters.reading.source_file import SourceFile, Stamp
-from tracemill.ingesters.registry import Remembered, resolved
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import canonical_json
 from tracemill.records.storage.workspace import Workspace

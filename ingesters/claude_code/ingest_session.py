@@ -39,6 +39,13 @@ def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     """
     began = perf_counter()
     report = new_report(path, DIALECT)
+    traces = read_traces(path, report)
+    report.seconds = perf_counter() - began
+    return traces, report
+
+
+def read_traces(path: Path, report: IngestReport) -> list[Trace]:
+    """The traces of one file, the main one first; `report` is filled meanwhile. Raises as `ingest_file`."""
     session = read_session(path, report)
     if not session.native:
         raise SourceError(
@@ -50,8 +57,7 @@ def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     report.traces = len(traces)
     report.contexts = sum(len(trace.contexts) for trace in traces)
     report.states = sum(trace.step_count for trace in traces)
-    report.seconds = perf_counter() - began
-    return traces, report
+    return traces
 
 
 def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:

@@ -8,6 +8,14 @@ from collections.abc import Iterable
 from tracemill.records.identity import digest
 from tracemill.records.message import Message
 
+FACT_COLUMNS = frozenset(
+    (
+        *("instance_id", "run_id", "trajectory_id", "traj_id", "id", "repo", "resolved", "target"),
+        *("model", "model_name", "model_name_or_path", "llm", "gen_tests_correct", "pred_passes_gen_tests"),
+    )
+)
+"""Small columns of datasets that tell a run from others, its outcome and its model."""
+
 
 def said_digest(messages: Iterable[Message]) -> str:
     """Digest of a run: all that the agent wrote and called, and of every other text its role and length.

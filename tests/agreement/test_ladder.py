@@ -17,7 +17,8 @@ from tracemill.agreement.equivalence.same_effect import alike, effects_alike, sa
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.swe_agent_commands import call_of_command
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace, TraceState
 

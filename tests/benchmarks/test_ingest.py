@@ -8,7 +8,8 @@ from types import ModuleType
 import pytest
 
 from tracemill.ingesters.claude_code.ingest_session import ingest_file
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"

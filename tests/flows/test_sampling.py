@@ -22,9 +22,9 @@ from tracemill.flows.sources.sampling import BY, Candidate, SampleOrder, draw, l
 from tracemill.flows.sources.shard_plan import UNCHANGED
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
 from tracemill.flows.sources.watermarks import FILE, MORE_WANTED
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import ingest_source
 from tracemill.ingesters.row_preview import glance
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Trace

@@ -8,7 +8,8 @@ import pytest
 
 import tracemill as tm
 from tracemill.harnesses.text_calls import calls_of
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action
 from tracemill.records.trace import Trace
 from tracemill.teachers.core.presets import PRESETS

@@ -15,9 +15,10 @@ import pytest
 
 from tracemill.flows.sources.discovery import find
 from tracemill.flows.sources.source_spec import order_of
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.decompress import open_bytes, plain_name
 from tracemill.ingesters.reading.json_reading import iter_json_lines
-from tracemill.ingesters.registry import discover, ingest_source
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
 

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.ingesters.detect_format import detect
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.encoding_errors import encoding_fault
 from tracemill.ingesters.reading.row_files import LineSpan
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import discover, ingest_source
 from tracemill.records.errors import SourceError
 from tracemill.records.storage.workspace import Workspace
 

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from tracemill.harnesses.operations import operation_of, target_of
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.trace import Trace
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions"

@@ -15,11 +15,11 @@ import pytest
 from tracemill.flows.sources.discovery import find
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.ingesters.read_source import Reading, ingest_source
 from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve
 from tracemill.ingesters.reading.parquet_rows import TableSlice, layout_of, slice_rows
 from tracemill.ingesters.reading.remote_files import shown, version_of
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import Reading, ingest_source
 from tracemill.records.errors import SourceError
 
 

@@ -13,8 +13,8 @@ from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.sources.discovery import find
 from tracemill.flows.sources.shard_plan import STILL_WRITTEN, UNCHANGED
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
+from tracemill.ingesters.discover import discover
 from tracemill.ingesters.idle_sessions import last_said, still_written
-from tracemill.ingesters.registry import discover
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 NOW = datetime.now(UTC)

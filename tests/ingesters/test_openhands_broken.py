@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracemill.ingesters.discover import discover
 from tracemill.ingesters.ingester_classes import OpenHandsIngester
 from tracemill.ingesters.openhands.ingest_files import DIALECTS, ingest_file
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.errors import SourceError
 
 USER = {"id": 0, "source": "user", "action": "message", "args": {"content": "go"}}

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from tracemill.ingesters.discover import discover
 from tracemill.ingesters.ingester_classes import OpenHandsIngester
 from tracemill.ingesters.openhands.ingest_files import ingest_file
-from tracemill.ingesters.registry import discover
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tracemill.ingesters.discover import discover
 from tracemill.ingesters.openhands.ingest_files import ingest_file
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.read_source import ingest_source
 
 REAL = os.environ.get("TRACEMILL_REAL_TRACES")
 COUNTS = ("steps_main", "steps_side", "steps_synthetic", "tool_calls", "tool_errors", "compactions", "bytes")

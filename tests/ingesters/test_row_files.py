@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.parquet_rows import RowGroup, TableSlice, slice_rows
 from tracemill.ingesters.reading.row_files import LineSpan, parts_of, table_parts
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.registry import discover, ingest_source
 from tracemill.ingesters.row_readers import part_traces, row_reader
 from tracemill.records.ingest_report import IngestReport
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tracemill.harnesses.operations import operation_of, target_of
 from tracemill.ingesters.detect_format import detect
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.swe_agent.ingest_trajectory import ingest_file
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.pairs.hindsight import NO_FAULT, NOT_MENDED, NOT_POSSIBLE, UNCHANGED, hindsight_pairs
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair

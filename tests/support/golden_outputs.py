@@ -34,8 +34,9 @@ from tracemill.flows.admission.trace_inventory import SELECTION_VERSION, TraceEn
 from tracemill.flows.labeling.label_shard import Shown, make_pairs
 from tracemill.flows.sources.watermark_records import Facts, Seen
 from tracemill.harnesses.presentation import PRESENTATION_VERSION, Presentation, present_all
-from tracemill.ingesters.reader_versions import READER_VERSIONS, source_of
-from tracemill.ingesters.registry import discover, ingest_source
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
+from tracemill.ingesters.registry import FORMATS
 from tracemill.pairs.teacher_pairs import PAIRS_VERSION, teacher_pair
 from tracemill.privacy.redaction.redactor import REDACTION_VERSION, Redactor
 from tracemill.records.identity import canonical_json, digest
@@ -89,14 +90,8 @@ class Part:
 def parts() -> dict[str, Part]:
     """Return every part by its name."""
     readers = [
-        Part(
-            f"reader {source}",
-            f"READER_VERSIONS[{source!r}]",
-            version,
-            source_of,
-            functools.partial(_reader, source),
-        )
-        for source, version in READER_VERSIONS.items()
+        Part(f"reader {form.name}", "version", form.version, form.read, functools.partial(_reader, form.name))
+        for form in FORMATS
     ]
     others = [
         Part("redaction", "REDACTION_VERSION", REDACTION_VERSION, Redactor, _redaction),

@@ -1,0 +1,47 @@
+"""Claude Code sessions as a format of the registry."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tracemill.ingesters.claude_code.record_fields import is_native
+from tracemill.ingesters.format import Format, Record
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+_OF_RUNS = frozenset(("instance_id", "traj_id", "trajectory_id", "history", "trajectory", "attempts"))
+"""Keys of runs and of rows of datasets, which may hold records of any kind."""
+
+
+def _detect(record: Record) -> str | None:
+    """Records with `type` and `uuid` or `sessionId`."""
+    return "claude_code" if is_native(record) and _OF_RUNS.isdisjoint(record) else None
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.claude_code.ingest_session import read_traces
+
+    traces = read_traces(path, report)
+    traces.reverse()
+    while traces:  # none is kept longer than it is wanted
+        yield traces.pop()
+
+
+def _beside(path: Path) -> Iterator[str]:
+    """The session that called a subagent, and the file that says how deep it is."""
+    from tracemill.ingesters.claude_code.subagent_parents import session_folder
+
+    if (above := session_folder(path)) is not None:
+        yield from (f"{above}{suffix}" for suffix in (".jsonl", ".jsonl.gz"))
+        yield f"{path.parent}/{path.name.partition('.')[0]}.meta.json"
+
+
+FORMAT = Format(
+    name="claude_code",
+    version=1,
+    dialects=("claude_code",),
+    detect=_detect,
+    read=_read,
+    beside=_beside,
+    growing=frozenset({"claude_code"}),
+    origin_names_session=True,
+)

@@ -1,0 +1,57 @@
+"""mini-swe-agent trajectories as a format of the registry."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tracemill.ingesters.common.eval_verdicts import around
+from tracemill.ingesters.format import Format, Record, RowReader
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+_COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n|<(?:mswea_bash_command|bash_code)>")
+
+
+def _detect(record: Record) -> str | None:
+    """`messages` with `trajectory_format` or `info`."""
+    info = record.get("info")
+    if "messages" in record and (
+        str(record.get("trajectory_format")).startswith("mini-swe-agent")
+        or (isinstance(info, dict) and ("exit_status" in info or "mini_version" in info))
+    ):
+        return "mini_swe_agent"
+    return None
+
+
+def _detect_list(items: Sequence[Record]) -> str | None:
+    """A bare list of messages, one of them an answer with a command."""
+    return "mini_swe_agent" if any(map(_is_answer, items)) else None
+
+
+def _is_answer(item: Record) -> bool:
+    content = item.get("content")
+    return item.get("role") == "assistant" and isinstance(content, str) and bool(_COMMAND.search(content))
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.mini_swe_agent.ingest_trajectory import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _row_reader(dialect: str) -> RowReader:
+    from tracemill.ingesters.mini_swe_agent.ingest_trajectory import trace_of_run
+
+    return lambda row, origin, report, _: (trace_of_run(row, None, origin, report),)
+
+
+FORMAT = Format(
+    name="mini_swe_agent",
+    version=1,
+    dialects=("mini_swe_agent",),
+    detect=_detect,
+    detect_list=_detect_list,
+    read=_read,
+    row_reader=_row_reader,
+    beside=around,
+)

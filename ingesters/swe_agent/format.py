@@ -1,0 +1,62 @@
+"""SWE-agent trajectories as a format of the registry."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tracemill.ingesters.common.eval_verdicts import around
+from tracemill.ingesters.format import Format, Record, RowReader
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+_HEAD = re.compile(
+    rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
+)  # enough to know a .traj, also a cut one, without reading what may be many MB
+
+
+def _detect(record: Record) -> str | None:
+    """`trajectory` of steps with `action` and `observation`, `history` of an agent, or attempts of such."""
+    attempts = record.get("attempts")
+    for run in (record, *(attempts[:1] if isinstance(attempts, list) else ())):
+        if isinstance(run, dict) and (_steps(run.get("trajectory")) or _messages(run.get("history"))):
+            return "swe_agent"
+    return None
+
+
+def _steps(value: Any) -> bool:
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, dict) and "action" in first and "observation" in first and "id" not in first
+
+
+def _messages(value: Any) -> bool:
+    first = value[0] if isinstance(value, list) and value else None
+    return isinstance(first, dict) and "role" in first and ("agent" in first or "message_type" in first)
+
+
+def _detect_head(head: bytes) -> str | None:
+    return "swe_agent" if _HEAD.match(head) else None
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.swe_agent.ingest_trajectory import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _row_reader(dialect: str) -> RowReader:
+    from tracemill.ingesters.swe_agent.ingest_trajectory import traces_of_run
+
+    return lambda row, origin, report, _: traces_of_run(row, None, origin, report)
+
+
+FORMAT = Format(
+    name="swe_agent",
+    version=1,
+    dialects=("swe_agent",),
+    detect=_detect,
+    detect_head=_detect_head,
+    read=_read,
+    row_reader=_row_reader,
+    beside=around,
+)

@@ -1,0 +1,78 @@
+"""Rows of chat messages, as SWE-Gym has them, as a format of the registry."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tracemill.ingesters.common.run_identity import FACT_COLUMNS
+from tracemill.ingesters.format import Format, PreviewColumns, Record, RowReader
+from tracemill.records.ingest_report import IngestReport
+from tracemill.records.trace import Trace
+
+_LOOKED_AT = 100_000
+_ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
+_BARE_ROW = frozenset(("messages", "tools"))
+_ROLES = frozenset(("system", "user", "assistant", "tool", "ai", "developer", "function"))
+_LISTS = ("messages", "trajectory")
+
+
+def _detect(record: Record) -> str | None:
+    """Rows with `messages` or `trajectory` of chat messages."""
+    if not _ROW_KEYS.isdisjoint(record):
+        return "swe_gym" if "messages" in record or "trajectory" in record else None
+    return "swe_gym" if _holds_chat(record) else None
+
+
+def _holds_chat(record: Record) -> bool:
+    """Whether `messages` is a conversation; of a table only the name of the column is known."""
+    value = record.get("messages")
+    if "response" in record or "prompt" in record:
+        return False
+    if value is None:
+        return "messages" in record
+    if isinstance(value, str):
+        return value[:1] == "[" and '"role"' in value[:_LOOKED_AT]
+    first = value[0] if isinstance(value, list) and value else None
+    return record.keys() <= _BARE_ROW or (isinstance(first, dict) and first.get("role") in _ROLES)
+
+
+def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
+    from tracemill.ingesters.swe_gym.ingest_rows import iter_traces
+
+    return iter_traces(path, report)
+
+
+def _row_reader(dialect: str) -> RowReader:
+    from tracemill.ingesters.swe_gym.rows import trace_of_row
+
+    return lambda row, origin, report, _: (trace_of_row(row, origin, report),)
+
+
+def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:
+    """The small columns, and the roles of the messages; one message of an agent where the table keeps them
+    as one text."""
+    roles = tuple(leaf for leaf in leaves if _is_role(leaf))
+    rest = {} if roles else {"messages": [{"role": "assistant"}]}
+    return PreviewColumns((*filter(_is_small, leaves), *roles), rest, bool(roles))
+
+
+def _is_role(leaf: str) -> bool:
+    parts = leaf.split(".")
+    return len(parts) == 4 and parts[0] in _LISTS and parts[3] == "role"
+
+
+def _is_small(leaf: str) -> bool:
+    column, _, rest = leaf.partition(".")
+    if column == "test_result":
+        return rest.rpartition(".")[2] == "resolved"
+    return column in FACT_COLUMNS and not rest
+
+
+FORMAT = Format(
+    name="swe_gym",
+    version=1,
+    dialects=("swe_gym",),
+    detect=_detect,
+    read=_read,
+    row_reader=_row_reader,
+    preview_columns=_preview_columns,
+)
