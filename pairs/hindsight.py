@@ -31,7 +31,6 @@ NO_FAULT = "the call is not to blame"
 NOT_MENDED = f"not mended within {WINDOW} steps"
 NOT_POSSIBLE = "the mend was not possible yet"
 UNCHANGED = "succeeded unchanged"
-_TEXT_ACTING = ("swe_agent", "mini_swe_agent")
 _ANSWERS = ("EXECUTION RESULT of [", "OBSERVATION:")
 
 
@@ -149,7 +148,7 @@ def _answered(state: TraceState) -> list[tuple[ToolCall, Message]]:
     if len(calls) != 1 or behind >= len(state.context.messages):
         return []
     result = state.context.messages[behind]
-    answers = harness.startswith(_TEXT_ACTING) or result.content.startswith(_ANSWERS)
+    answers = harness_for(harness).user_answers or result.content.startswith(_ANSWERS)
     return [(calls[0], result)] if result.role == "user" and answers else []
 
 

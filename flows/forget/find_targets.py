@@ -14,6 +14,7 @@ from tracemill.flows.admission.glob_patterns import folders_of
 from tracemill.flows.admission.text_search import Needle, StandIns, batches, folded, in_a_placeholder, rows_of
 from tracemill.flows.admission.trace_inventory import any_home, any_user
 from tracemill.flows.sources.watermarks import FILE as MARKS
+from tracemill.ingesters.registry import FORMATS
 from tracemill.privacy.core.placeholder_keys import placeholders_in, workspace_key
 from tracemill.records.errors import ConfigError
 from tracemill.records.project import Project
@@ -89,7 +90,7 @@ def known_traces(work: Workspace) -> dict[str, Known]:
 
 
 def _known(row: dict[str, Any]) -> Known:
-    alone = row["source"] == "claude_code"
+    alone = row["source"] in FORMATS and FORMATS.get(row["source"]).origin_names_session
     return Known(
         row["trace_id"],
         row["parent_trace_id"],

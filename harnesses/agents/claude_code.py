@@ -93,5 +93,6 @@ NEW = Harness(
     TOOLS,
     _CORE,
     _RULES,
+    since=(2, 1, 91),
 )
 """Versions in which a session may search through Bash alone."""

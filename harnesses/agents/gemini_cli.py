@@ -104,5 +104,6 @@ GEMINI_CLI = Harness(
     ),
     _rules(),
     shell_stays=False,
+    prefixes=("gemini",),
 )
 """Gemini CLI and its forks."""

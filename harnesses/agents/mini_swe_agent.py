@@ -42,5 +42,6 @@ MINI_SWE_AGENT = Harness(
     text_system=_SYSTEM.format(acting=_BLOCK),
     text_ends=False,
     shell_stays=False,
+    user_answers=True,
 )
 """Both ways of acting; `text_system` is shown where a run holds no tool call."""

@@ -162,5 +162,7 @@ V1 = Harness(
     _TOOLS,
     ("file_editor", "finish", "terminal", "think"),
     _RULES,
+    since=(1, 0, 0),
+    suffixes=("v1", "sdk"),
 )
 """The SDK and what is built on it."""

@@ -61,20 +61,15 @@ def harness_for(name: str, version: str | None = None) -> Harness:
     """
     key = re.sub(r"[-_\s]+", "_", name.strip().lower())
     number = _version_tuple(version)
-    if key.startswith("claude_code"):
-        return CLAUDE_CODE_NEW if number >= (2, 1, 91) else CLAUDE_CODE_OLD
-    if key.startswith("openhands"):
-        later = number >= (1, 0, 0) or key.endswith(("v1", "sdk"))
-        return OPENHANDS_V1 if later else OPENHANDS_V0
-    if key.startswith(("swe_agent", "sweagent")):
-        return SWE_AGENT
-    if key.startswith("mini_swe_agent"):
-        return MINI_SWE_AGENT
-    if key.startswith("codex"):
-        return CODEX
-    if key.startswith("gemini"):
-        return GEMINI_CLI
-    return GENERIC_ENDED if key == GENERIC_ENDED.name else GENERIC
+    if key == GENERIC_ENDED.name:
+        return GENERIC_ENDED
+    fitting = [
+        each
+        for each in HARNESSES
+        if key.startswith(each.prefixes or each.name)
+        and (number >= each.since or key.endswith(each.suffixes))
+    ]
+    return max(fitting, key=lambda each: each.since, default=GENERIC)
 
 
 def unknown_harness(tools: Iterable[str]) -> Harness:

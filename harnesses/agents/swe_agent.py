@@ -131,6 +131,8 @@ SWE_AGENT = Harness(
     _rules(),
     text_actions=True,
     text_system=_SYSTEM.format(acting=_TEXT_ACTING, submit="give the command submit"),
+    user_answers=True,
+    prefixes=("swe_agent", "sweagent"),
     text_ends=False,
 )
 """Both ways of acting; `text_system` is shown where a run holds no tool call."""

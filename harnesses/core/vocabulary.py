@@ -63,7 +63,11 @@ class Harness:
     `rules` say what each tool does. `text_actions` is True where an action may be a command written in
     the text of a message, in place of a tool call. `text_ends` is False where a text without a command
     neither ends the run nor reaches a person: the harness refuses it and asks again. `shell_stays` is False
-    where each command line runs in a shell of its own, so that a `cd` reaches no later call.
+    where each command line runs in a shell of its own, so that a `cd` reaches no later call. `user_answers`
+    is True where what a written command gave comes back as a message of the user.
+
+    A session is of this harness where the name it gives begins with one of `prefixes` (with `name` where
+    there are none), and its version is `since` or later, or its name ends with one of `suffixes`.
     """
 
     name: str
@@ -76,3 +80,7 @@ class Harness:
     text_system: str = ""
     text_ends: bool = True
     shell_stays: bool = True
+    user_answers: bool = False
+    since: tuple[int, int, int] = (0, 0, 0)
+    prefixes: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
