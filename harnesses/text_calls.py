@@ -11,13 +11,9 @@ import json
 import re
 from functools import lru_cache
 
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, ToolCall
 
-_FENCE = re.compile(r"^```(\S*)\s*\n|^```\s*$", re.MULTILINE)
-_MINI = re.compile(
-    r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```|<(mswea_bash_command|bash_code)>(.*?)</\2>", re.DOTALL
-)
 _TAGS = "(?:command|mswea_bash_command|bash_code)"
 _OPENING = re.compile(rf"(?:```\S*[ \t]*\n|<{_TAGS}>\s*)\Z")
 _CLOSING = re.compile(rf"\s*(?:```|</{_TAGS}>)")
@@ -31,20 +27,13 @@ def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
     """The calls written in a text, as tool calls with empty ids; none where there are none, or where the
     harness would refuse the text."""
     functions = _functions(text) if "<function=" in text else ()
-    if harness.startswith("mini_swe_agent"):
-        return _mini_call(text) or functions
-    if not harness.startswith("swe_agent"):
+    written = harness_for(harness).written
+    if written is None:
         return functions
-    if functions:
+    if functions and written.functions_first:
         return functions[:1]
-    command = command_in(text)
-    return () if command is None else (call_of_command(command),)
-
-
-def command_in(text: str) -> str | None:
-    """The command that SWE-agent takes from an answer; None where it would ask again."""
-    place = _command_place(text)
-    return None if place is None else text[place]
+    places = written.places(text)
+    return (written.call(text[places[0]]),) if len(places) == 1 else functions
 
 
 def call_text_in(text: str, harness: str) -> str | None:
@@ -72,29 +61,14 @@ def with_call_of(text: str, other: str, harness: str) -> str | None:
 def _place_of_call(text: str, harness: str) -> slice | None:
     """Where the only call that a harness takes from a text stands."""
     functions = [slice(*found.span()) for found in _FUNCTION.finditer(text)]
-    if harness.startswith("mini_swe_agent"):
-        blocks = [slice(*found.span(1 if found.group(2) is None else 3)) for found in _MINI.finditer(text)]
-        functions = blocks if len(blocks) == 1 else functions
-    elif harness.startswith("swe_agent"):
-        place = None if functions else _command_place(text)
-        return functions[0] if functions else place
-    return functions[0] if len(functions) == 1 else None
-
-
-def _command_place(text: str) -> slice | None:
-    start, end = text.rfind("<command>"), text.rfind("</command>")
-    if 0 <= start < end:
-        return slice(start + len("<command>"), end)
-    opened: list[re.Match[str]] = []
-    command = None
-    for mark in _FENCE.finditer(text):
-        if opened and not mark.group(1):
-            start = opened.pop()
-            if not opened:
-                command = slice(start.end(), mark.start())
-        elif mark.group(1) is not None:
-            opened.append(mark)
-    return command
+    written = harness_for(harness).written
+    if written is None:
+        return functions[0] if len(functions) == 1 else None
+    if functions and written.functions_first:
+        return functions[0]
+    places = written.places(text)
+    places = places if len(places) == 1 else functions
+    return places[0] if len(places) == 1 else None
 
 
 def calls_of(action: Action, harness: str) -> tuple[ToolCall, ...]:
@@ -109,11 +83,3 @@ def _functions(text: str) -> tuple[ToolCall, ...]:
         ToolCall("", name, json.dumps(dict(_PARAMETER.findall(body)), ensure_ascii=False))
         for name, body in _FUNCTION.findall(text)
     )
-
-
-def _mini_call(text: str) -> tuple[ToolCall, ...]:
-    """The one command of an answer of mini-swe-agent; none where there is another number of them."""
-    found = [fenced or tagged for fenced, _, tagged in _MINI.findall(text)]
-    if len(found) != 1:
-        return ()
-    return (ToolCall("", "bash", json.dumps({"command": found[0].strip()}, ensure_ascii=False)),)

@@ -5,8 +5,12 @@ or such a block. In our own words, after recorded runs and the public documentat
 (https://mini-swe-agent.com/latest/advanced/control_flow/).
 """
 
+import json
+import re
+
 from tracemill.harnesses.core.schema_builders import by_name, stand_in, text
-from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
+from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule, WrittenCommand
+from tracemill.records.message import ToolCall
 
 _SYSTEM = """\
 You are a programmer who works in a shell on a computer that holds a repository. You get a task, and you \
@@ -23,6 +27,19 @@ command prints after that line is handed in.
 (This prompt is a stand-in: what the run was really given was not recorded.)"""
 
 _BLOCK = "Give exactly one command, in a block that begins with a line ```bash and ends with a line ```."
+
+_COMMAND = re.compile(
+    r"```(?:mswea_bash_command|bash)\s*\n(.*?)\n```|<(mswea_bash_command|bash_code)>(.*?)</\2>", re.DOTALL
+)
+
+
+def _blocks(text: str) -> list[slice]:
+    return [slice(*found.span(1 if found.group(2) is None else 3)) for found in _COMMAND.finditer(text)]
+
+
+def _bash(command: str) -> ToolCall:
+    return ToolCall("", "bash", json.dumps({"command": command.strip()}, ensure_ascii=False))
+
 
 MINI_SWE_AGENT = Harness(
     "mini_swe_agent",
@@ -42,6 +59,7 @@ MINI_SWE_AGENT = Harness(
     text_system=_SYSTEM.format(acting=_BLOCK),
     text_ends=False,
     shell_stays=False,
+    written=WrittenCommand(_blocks, _bash),
     user_answers=True,
 )
 """Both ways of acting; `text_system` is shown where a run holds no tool call."""

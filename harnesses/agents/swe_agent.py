@@ -5,8 +5,9 @@ configurations of 1.x). In our own words, after recorded runs and the public doc
 (https://swe-agent.com).
 """
 
+from tracemill.harnesses.agents.swe_agent_commands import call_of_command, places_of_command
 from tracemill.harnesses.core.schema_builders import by_name, integer, items, stand_in, text
-from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
+from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule, WrittenCommand
 from tracemill.harnesses.shell.program_tables import FORFEIT
 
 _SYSTEM = """\
@@ -131,6 +132,7 @@ SWE_AGENT = Harness(
     _rules(),
     text_actions=True,
     text_system=_SYSTEM.format(acting=_TEXT_ACTING, submit="give the command submit"),
+    written=WrittenCommand(places_of_command, call_of_command, functions_first=True),
     user_answers=True,
     prefixes=("swe_agent", "sweagent"),
     text_ends=False,

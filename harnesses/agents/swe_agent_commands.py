@@ -11,6 +11,7 @@ from typing import Any
 
 from tracemill.records.message import ToolCall
 
+_FENCE = re.compile(r"^```(\S*)\s*\n|^```\s*$", re.MULTILINE)
 _RANGE_EDIT = re.compile(
     r"(?:edit|insert)(?:\s+(?P<first>\d+)(?::(?P<last>\d+))?)?[^\S\n]*(?:<<\s*'?end_of_\w+'?)?[^\S\n]*\n"
     r"(?P<text>.*?)\n?^end_of_(?:edit|insert)\s*\Z",
@@ -120,3 +121,31 @@ def _value(key: str, word: str) -> Any:
 
 def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def command_in(text: str) -> str | None:
+    """The command that SWE-agent takes from an answer; None where it would ask again."""
+    place = _place_of_command(text)
+    return None if place is None else text[place]
+
+
+def places_of_command(text: str) -> list[slice]:
+    """Return where the command that SWE-agent takes from an answer stands, as a list of one or none."""
+    place = _place_of_command(text)
+    return [] if place is None else [place]
+
+
+def _place_of_command(text: str) -> slice | None:
+    start, end = text.rfind("<command>"), text.rfind("</command>")
+    if 0 <= start < end:
+        return slice(start + len("<command>"), end)
+    opened: list[re.Match[str]] = []
+    command = None
+    for mark in _FENCE.finditer(text):
+        if opened and not mark.group(1):
+            start = opened.pop()
+            if not opened:
+                command = slice(start.end(), mark.start())
+        elif mark.group(1) is not None:
+            opened.append(mark)
+    return command

@@ -1,11 +1,11 @@
 """The words every harness is described with: operations, rules for tools, the harness itself."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
-from tracemill.records.message import ToolSpec
+from tracemill.records.message import ToolCall, ToolSpec
 
 
 class Operation(StrEnum):
@@ -55,6 +55,20 @@ class ToolRule:
 
 
 @dataclass(frozen=True, slots=True)
+class WrittenCommand:
+    """How a harness takes a command from the text of an answer.
+
+    `places` gives where commands stand in a text, `call` makes a tool call of one. Only a text with exactly
+    one is an action. With `functions_first` a text with `<function=...>` blocks is not looked through, and
+    the first of these counts.
+    """
+
+    places: Callable[[str], list[slice]]
+    call: Callable[[str], ToolCall]
+    functions_first: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Harness:
     """One coding-agent harness in one version range.
 
@@ -63,8 +77,9 @@ class Harness:
     `rules` say what each tool does. `text_actions` is True where an action may be a command written in
     the text of a message, in place of a tool call. `text_ends` is False where a text without a command
     neither ends the run nor reaches a person: the harness refuses it and asks again. `shell_stays` is False
-    where each command line runs in a shell of its own, so that a `cd` reaches no later call. `user_answers`
-    is True where what a written command gave comes back as a message of the user.
+    where each command line runs in a shell of its own, so that a `cd` reaches no later call. `written` says
+    how commands are taken from texts, None where none are. `user_answers` is True where what a written
+    command gave comes back as a message of the user.
 
     A session is of this harness where the name it gives begins with one of `prefixes` (with `name` where
     there are none), and its version is `since` or later, or its name ends with one of `suffixes`.
@@ -80,6 +95,7 @@ class Harness:
     text_system: str = ""
     text_ends: bool = True
     shell_stays: bool = True
+    written: WrittenCommand | None = None
     user_answers: bool = False
     since: tuple[int, int, int] = (0, 0, 0)
     prefixes: tuple[str, ...] = ()

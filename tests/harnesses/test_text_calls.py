@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tracemill.agreement.calls.canonical import canonical_key
 from tracemill.agreement.equivalence.validity import why_invalid
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.agents.swe_agent_commands import call_of_command, command_in
 from tracemill.harnesses.operations import operation_of, target_of
-from tracemill.harnesses.text_calls import calls_in_text, command_in
+from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Action, ToolCall
 from tracemill.records.reply import TeacherReply
 
