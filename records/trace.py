@@ -15,7 +15,6 @@ from tracemill.records.message import Action, Message, ToolSpec
 from tracemill.records.project import Project
 
 Outcome = Literal["resolved", "not_resolved", "unknown"]
-Source = Literal["claude_code", "swe_gym", "openhands", "swe_agent", "mini_swe_agent"]
 ContextStart = Literal[
     "start", "compaction", "microcompaction", "clear", "rewind", "tools_changed", "rewritten"
 ]
@@ -90,12 +89,13 @@ class Trace:
 
     `redaction` is the version of the redaction rules applied, None for text as recorded: such a trace
     is refused wherever text would leave the machine. `seen_tools` are tool names known to have been
-    available beyond those called. `harness` names the row of `harnesses/` the agent ran in. `worked_in`
-    is set by the redaction: every project the session worked in, as consent knows it.
+    available beyond those called. `source` is the name of the format it was read from, `harness` names the
+    row of `harnesses/` the agent ran in. `worked_in` is set by the redaction: every project the session
+    worked in, as consent knows it.
     """
 
     trace_id: str
-    source: Source
+    source: str
     dialect: str
     harness: str
     contexts: tuple[Context, ...]

@@ -18,7 +18,7 @@ from tracemill.ingesters.idle_sessions import still_written
 from tracemill.ingesters.read_source import Reading, ingest_source
 from tracemill.ingesters.reading.encoding_errors import encoding_fault
 from tracemill.ingesters.reading.source_file import SourceFile, Stamp
-from tracemill.ingesters.registry import dialects, source_of
+from tracemill.ingesters.registry import FORMATS, dialects, source_of
 from tracemill.records.errors import SourceError
 
 
@@ -71,7 +71,7 @@ def find(order: SourceOrder, marks: Watermarks | None) -> Found:
         where = ", ".join(order.names())
         raise SourceError(
             f"no recorded session under {where}",
-            "files of Claude Code, OpenHands, SWE-Gym, SWE-agent or mini-swe-agent",
+            f"sessions of {', '.join(FORMATS.names())}",
         )
     return found
 
