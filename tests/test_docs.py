@@ -1,6 +1,9 @@
 """The documents name every command, option and key there is."""
 
+import ast
 import re
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -62,7 +65,7 @@ def test_every_format_is_documented() -> None:
 
 
 def test_links_between_documents_lead_somewhere() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
 
@@ -86,3 +89,58 @@ def test_every_column_of_a_pair_is_said() -> None:
 
     told = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
     assert [name for name in features_of("dpo") if f"`{name}`" not in told] == []
+
+
+# ---------------------------------------------------------------- the page on the architecture
+
+ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+WORKSPACE = {"traces/", "decisions/", "decisions/gate/", "replies/", "votes/", "pairs/", "splits/"}
+
+
+def _names(tree: ast.Module) -> Iterator[str]:
+    """What a module defines at its top, methods as `Class.method`."""
+    for node in tree.body:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield node.name
+            case ast.ClassDef():
+                yield node.name
+                yield from (f"{node.name}.{each}" for each in _names(ast.Module(node.body, [])))
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield name
+
+
+def test_every_place_on_the_architecture_page_is_there() -> None:
+    places = set(re.findall(r"`([\w/]+\.py):([\w.]+)`", ARCHITECTURE))
+    assert len(places) >= 60
+    files = {file: set(_names(ast.parse((ROOT / file).read_text()))) for file, _ in places}
+    assert sorted(f"{file}:{name}" for file, name in places if name not in files[file]) == []
+    paths = set(re.findall(r"`((?:[\w.-]+/)+(?:[\w.-]+\.\w+)?)`", ARCHITECTURE)) - WORKSPACE
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+def test_the_architecture_page_has_the_steps_in_order_and_every_package() -> None:
+    steps = [int(number) for number in re.findall(r"^(\d+)\. \*\*", ARCHITECTURE, re.MULTILINE)]
+    assert steps == list(range(1, len(steps) + 1))
+    assert 10 <= len(steps) <= 15
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    [floors] = [each["layers"] for each in contracts if each.get("containers") == ["tracemill"]]
+    packages = [{*floor.split(" | ")} for floor in reversed(floors)]
+    table = re.findall(r"^\| `(\w+)` \| [^|]+ → ", ARCHITECTURE, re.MULTILINE)
+    floor_of = {name: at for at, floor in enumerate(packages) for name in floor}
+    assert {*table} == floor_of.keys() - {"cli", "flows", "records"}
+    assert [floor_of[name] for name in table] == sorted(floor_of[name] for name in table)
+    drawn = re.findall(r"```mermaid\n(.*?)```", ARCHITECTURE, re.DOTALL)
+    assert len(drawn) == 2
+    assert [name for name in floor_of if not re.search(rf"\b{name}\b", drawn[1])] == []
+
+
+def test_every_version_and_registry_is_on_the_architecture_page() -> None:
+    folders = [path.parent for path in ROOT.glob("*/__init__.py")]
+    code = [path.read_text() for folder in folders for path in folder.rglob("*.py")]
+    groups = {group for text in code for group in re.findall(r'Registry\(\s*"[^"]+",\s*"([\w.]+)"', text)}
+    assert "tracemill.ingesters" in groups
+    assert [group for group in sorted(groups) if f"`{group}`" not in ARCHITECTURE] == []
+    versions = {name for text in code for name in re.findall(r"^([A-Z]+_VERSION) = \d+$", text, re.MULTILINE)}
+    assert len(versions) >= 6
+    assert [name for name in sorted(versions) if f":{name}`" not in ARCHITECTURE] == []
