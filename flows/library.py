@@ -16,7 +16,7 @@ from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import Trace, TraceState
 from tracemill.teachers.core.presets import DEFAULT_TEACHERS
-from tracemill.teachers.core.teacher_settings import ReplaySettings, TeacherSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, ReplaySettings
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def _traces(states: Sequence[TraceState]) -> list[Trace]:
 
 async def replay_trace(
     states: Sequence[TraceState],
-    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
+    teachers: Sequence[BaseTeacherSettings] = DEFAULT_TEACHERS,
     *,
     max_total_usd: float,
     agreement_threshold: int = 2,
@@ -75,7 +75,7 @@ def extract_dpo_pairs(
 
 async def replay_and_normalize_trace(
     states: Sequence[TraceState],
-    teachers: Sequence[TeacherSettings] = DEFAULT_TEACHERS,
+    teachers: Sequence[BaseTeacherSettings] = DEFAULT_TEACHERS,
     *,
     max_total_usd: float,
     agreement_threshold: int = 2,

@@ -24,7 +24,7 @@ from tracemill.privacy.publish_gate.kingfisher import require_kingfisher, try_ki
 from tracemill.privacy.redaction.redactor import TODAYS_RULES, Rules
 from tracemill.records.errors import ConfigError
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings
+from tracemill.teachers.core.api_keys import api_key
 from tracemill.train.start_child import check_settings
 
 
@@ -128,18 +128,15 @@ def check_teachers(settings: RunSettings) -> None:
         return
     settings.cap_usd()
     check_vote(settings)
-    from tracemill.teachers.build_teachers import api_key
-
     for teacher in asked:
-        variable = getattr(teacher, "api_key_env", None)
+        variable = teacher.key_variable()
         if variable and not os.environ.get(variable):
             raise ConfigError(
                 f"teacher {teacher.name} needs a key and {variable} is not set",
                 f"an API key in {variable}",
                 "export it, or use --preset simulated",
             )
-        if isinstance(teacher, OpenRouterSettings | CompatibleSettings):
-            api_key(teacher, os.environ)
+        api_key(teacher, os.environ)
 
 
 def make_normalizer(settings: RunSettings) -> DJNormalizer:
@@ -153,6 +150,6 @@ def make_normalizer(settings: RunSettings) -> DJNormalizer:
     load_recipe(recipe)
     load_benchmarks(settings.normalize.benchmarks)
     token_counter(settings.release.tokenizer)
-    if recipe is not None or any(t.type != "simulated" for t in settings.asked()):
+    if recipe is not None or not all(teacher.simulated for teacher in settings.asked()):
         normalizer.check()
     return normalizer

@@ -28,11 +28,12 @@ from tracemill.records.errors import ConfigError
 from tracemill.records.identity import canonical_json, digest
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import (
+    BaseTeacherSettings,
     BudgetSettings,
     GateSettings,
     ReplaySettings,
-    TeacherSettings,
 )
+from tracemill.teachers.registry import TeacherSettings
 from tracemill.train.training_settings import TrainingSettings
 
 _NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training"}
@@ -106,7 +107,7 @@ class RunSettings(_Model):
             raise ValueError('replay.stop = "value" goes by the gate: set gate.policy = "voi"')
         return self
 
-    def asked(self) -> tuple[TeacherSettings, ...]:
+    def asked(self) -> tuple[BaseTeacherSettings, ...]:
         """The teachers of this run. Raises ConfigError where a preset and a list are both given."""
         if self.teachers and self.preset != "none":
             raise ConfigError(

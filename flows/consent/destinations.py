@@ -6,10 +6,9 @@ from typing import Any
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.records.printable import printable
-from tracemill.teachers.build_teachers import openrouter_url
 from tracemill.teachers.core.base_urls import host_of, origin_of
 from tracemill.teachers.core.presets import PRESETS
-from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings, TeacherSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1"))
 """Hosts that need no consent. Every other address does, also others of 127.0.0.0/8, which are what
@@ -62,21 +61,17 @@ def destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Dest
     return sorted({found for t in settings.asked() if (found := _destination(t, environ)) is not None})
 
 
-def _destination(teacher: TeacherSettings, environ: Mapping[str, str]) -> Destination | None:
-    if isinstance(teacher, OpenRouterSettings):
-        url = openrouter_url(teacher, environ)
-        found = Destination(
-            origin_of(url),
-            teacher.model,
-            teacher.provider or ANY,
-            teacher.data_collection,
-            teacher.enforce_distillable_text,
-        )
-    elif isinstance(teacher, CompatibleSettings):
-        url, found = teacher.base_url, Destination(origin_of(teacher.base_url), teacher.model)
-    else:
+def _destination(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> Destination | None:
+    url, policy = teacher.sends_to(environ), teacher.data_policy()
+    if url is None or host_of(url) in THIS_MACHINE:
         return None
-    return None if host_of(url) in THIS_MACHINE else found
+    return Destination(
+        origin_of(url),
+        teacher.model,
+        policy.provider or ANY,
+        policy.data_collection or UNSTATED,
+        policy.distillable,
+    )
 
 
 def terms_of(settings: RunSettings) -> str:

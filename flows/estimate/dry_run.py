@@ -26,13 +26,14 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     bought, and prompts that are longer than the context of a model whose card was read (`too_long` counts
     them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
     settled early. `decided_later` counts the steps of which a gate decides anew once answers to earlier ones
-    are in. Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked or
-    the vote cannot be won.
+    are in, `not_shown` names the teachers whose requests have a form of their own. Raises WorkspaceError
+    where there are no traces, ConfigError where nobody is to be asked or the vote cannot be won.
     """
     check_vote(settings)
     work = Workspace.open(settings.workspace, create=False)
     counts: dict[str, int] = {teacher.name: 0 for teacher in settings.asked()}
-    silent: set[str] = set()
+    silent = {teacher.name for teacher in settings.asked() if teacher.sends_to(os.environ) is None}
+    other: set[str] = set()
     unfit: Counter[str] = Counter()
     path, later = work.dry_run_path, 0
     book = PriceBook(work.root / PRICES)
@@ -43,18 +44,19 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
             later += batch.open_steps
             for teacher in teachers:
                 if not isinstance(teacher, ChatTeacher):
-                    silent.add(teacher.name)
+                    other.add(teacher.name)
                     continue
                 for line in _requests(batch, teacher, settings.replay.samples, settled, unfit):
                     counts[teacher.name] += 1
                     out.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-    requests = {name: count for name, count in counts.items() if name not in silent}
+    requests = {name: count for name, count in counts.items() if name not in other | silent}
     return {
         "path": str(path),
         "requests": requests,
         "too_long": dict(unfit),
         "decided_later": later,
         "send_nothing": sorted(silent),
+        "not_shown": sorted(other - silent),
     }
 
 

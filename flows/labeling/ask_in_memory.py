@@ -13,10 +13,10 @@ from tracemill.records.reply import TeacherReply
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.eligibility import require_eligible
 from tracemill.teachers.core.teacher_settings import (
+    BaseTeacherSettings,
     BudgetSettings,
     GateSettings,
     ReplaySettings,
-    TeacherSettings,
 )
 from tracemill.teachers.gate.gate_decisions import decide
 from tracemill.teachers.ledger.ledger import Ledger
@@ -26,7 +26,7 @@ from tracemill.teachers.replay.replay_run import replay
 async def ask_states(
     shown: Sequence[Shown],
     wanted: Collection[str],
-    teachers: Sequence[TeacherSettings],
+    teachers: Sequence[BaseTeacherSettings],
     ledger: Ledger,
     max_total_usd: float,
     settings: ReplaySettings,

@@ -9,8 +9,6 @@ from tracemill.flows.runtime.terminal import say_lines
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.build_teachers import openrouter_url
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.pricing.price_book import PRICES, PriceBook
 
 _STAGES = ("harvest", "replay")
@@ -36,8 +34,7 @@ def prices_for_manifest(
     catalogue."""
     book, found, planned = PriceBook(work.root / PRICES), dict[str, dict[str, Any]](), _planned(work)
     for teacher in settings.asked():
-        if isinstance(teacher, OpenRouterSettings):
-            server = openrouter_url(teacher, environ)
+        if (server := teacher.catalogue_url(environ)) is not None:
             page = book.page(server, teacher.model)
             if (server, teacher.model) not in read_now:
                 if (before := planned.get((server, teacher.model))) is not None:

@@ -15,7 +15,7 @@ from tracemill.records.identity import StepId, canonical_json, digest
 from tracemill.records.reply import Decision
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.eligibility import require_eligible
-from tracemill.teachers.core.teacher_settings import TeacherSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.label_shard import Shown
@@ -107,7 +107,7 @@ def _answered(work: Workspace) -> set[str]:
 
 
 def drop_hopeless(
-    decisions: Sequence[Decision], teachers: Sequence[TeacherSettings], vote: Policy
+    decisions: Sequence[Decision], teachers: Sequence[BaseTeacherSettings], vote: Policy
 ) -> list[Decision]:
     """Where fewer teachers or families than the vote needs would be asked, none is."""
     families = {teacher.name: teacher.family for teacher in teachers}

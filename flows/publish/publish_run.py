@@ -127,7 +127,7 @@ def check_publishing(settings: RunSettings) -> None:
     Before anything is read or spent."""
     if settings.release.hub is None:
         return
-    simulated = [teacher.name for teacher in settings.asked() if teacher.type == "simulated"]
+    simulated = [teacher.name for teacher in settings.asked() if teacher.simulated]
     if simulated:
         raise ConfigError(
             f"release.hub is set and {simulated[0]} is simulated",

@@ -1,7 +1,7 @@
 """What the terms of a teacher say about training on its answers, as the card tells it: facts, no advice."""
 
 from tracemill.data_cards.model.vendor_terms import restriction_of
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings, TeacherSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 _ENFORCED = (
     "asked with enforce_distillable_text: only endpoints whose author allows text distillation answer, as far"
@@ -11,14 +11,12 @@ _SIMULATED = "no model answers: a deterministic program"
 _OWN = "the licence of the model decides"
 
 
-def terms_of(teacher: TeacherSettings) -> tuple[bool | None, str]:
+def terms_of(teacher: BaseTeacherSettings) -> tuple[bool | None, str]:
     """Whether training on its answers is allowed, None where that is not known, and a sentence on why."""
-    if teacher.type == "simulated":
+    if teacher.simulated:
         return None, _SIMULATED
-    if not isinstance(teacher, OpenRouterSettings):
-        return None, _OWN
-    if teacher.enforce_distillable_text:
+    if teacher.data_policy().distillable:
         return True, _ENFORCED
-    if said := restriction_of(teacher.family, teacher.model):
+    if teacher.vendor_answers and (said := restriction_of(teacher.family, teacher.model)):
         return False, said
     return None, _OWN

@@ -4,11 +4,11 @@ from collections.abc import Collection, Sequence
 
 from tracemill.records.errors import ConfigError
 from tracemill.records.families import UNKNOWN
-from tracemill.teachers.core.teacher_settings import TeacherSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 
 def eligible_families(
-    teachers: Sequence[TeacherSettings], student_family: str, exclude_student_family: bool = True
+    teachers: Sequence[BaseTeacherSettings], student_family: str, exclude_student_family: bool = True
 ) -> set[str]:
     """The families that may vote on a step of a student of `student_family`."""
     families = {teacher.family for teacher in teachers} - {UNKNOWN}
@@ -16,7 +16,7 @@ def eligible_families(
 
 
 def require_eligible(
-    teachers: Sequence[TeacherSettings],
+    teachers: Sequence[BaseTeacherSettings],
     student_families: Collection[str],
     *,
     threshold: int = 2,

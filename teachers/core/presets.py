@@ -3,7 +3,11 @@
 from dataclasses import dataclass
 
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings, SimulatedSettings, TeacherSettings
+from tracemill.teachers.core.teacher_settings import (
+    BaseTeacherSettings,
+    OpenRouterSettings,
+    SimulatedSettings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,7 +15,7 @@ class Preset:
     """A named set of teachers; `terms` is what its user must know before asking them."""
 
     name: str
-    teachers: tuple[TeacherSettings, ...]
+    teachers: tuple[BaseTeacherSettings, ...]
     terms: str
 
 
@@ -62,4 +66,4 @@ SIMULATED = Preset(
 
 PRESETS: dict[str, Preset] = {preset.name: preset for preset in (OPEN, FRONTIER, SIMULATED)}
 
-DEFAULT_TEACHERS: tuple[TeacherSettings, ...] = OPEN.teachers
+DEFAULT_TEACHERS: tuple[BaseTeacherSettings, ...] = OPEN.teachers

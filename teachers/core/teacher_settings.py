@@ -1,8 +1,11 @@
 """Configuration of teachers, money and the replay; light to import, unknown keys refused."""
 
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -52,8 +55,31 @@ class ReasoningSettings(_Settings):
         return self.model_dump(exclude_none=True)
 
 
-class _Teacher(_Settings):
-    """What every teacher has. `name` is unique in a run; `family` defaults to that of the model id."""
+@dataclass(frozen=True, slots=True)
+class DataPolicy:
+    """What is asked of the server about the text it is sent.
+
+    `provider` is the one pinned behind it, None where any may answer; `data_collection` is whether providers
+    may keep prompts, None where nothing is asked; `distillable` is True where only endpoints whose author
+    allows text distillation may answer.
+    """
+
+    provider: str | None = None
+    data_collection: Literal["deny", "allow"] | None = None
+    distillable: bool = False
+
+
+class BaseTeacherSettings(_Settings):
+    """Settings of any teacher: one entry of `[[teachers]]`.
+
+    A type of teachers has a subclass with further keys, whose `type` has its name as default, and says in
+    `sends_to` where text goes. `name` is unique in a run; `family` defaults to that of the model id.
+    """
+
+    simulated: ClassVar[bool] = False
+    """Whether no model answers: rows are marked, and a release of them is not published."""
+    vendor_answers: ClassVar[bool] = True
+    """Whether the vendor of the model answers, or sells the answers: its terms hold for them."""
 
     name: str = Field(default="", description="name in rows and tables; the model id where empty")
     model: str = Field(min_length=1, description="model id, pinned: an alias that floats buys two things")
@@ -65,6 +91,26 @@ class _Teacher(_Settings):
         default=None, ge=0, le=20, description="alternatives a token whose log probabilities are kept"
     )
     prices: PriceSettings | None = Field(default=None, description="in place of the provider's own list")
+    type: str = Field(default="", description="which teachers these are: a name of the registry")
+
+    @abstractmethod
+    def sends_to(self, environ: Mapping[str, str]) -> str | None:
+        """Return the URL of the server that is sent text; None where nothing leaves this process.
+
+        Consent is asked for it, so it must be where the teacher really asks.
+        """
+
+    def data_policy(self) -> DataPolicy:
+        """Return what the server is asked to do and not to do with the text."""
+        return DataPolicy()
+
+    def key_variable(self) -> str | None:
+        """Return the environment variable that holds the API key, None where none is needed."""
+        return None
+
+    def catalogue_url(self, environ: Mapping[str, str]) -> str | None:
+        """Return the server whose price list is kept with a run, None where there is no such list."""
+        return None
 
     @model_validator(mode="before")
     @classmethod
@@ -77,6 +123,8 @@ class _Teacher(_Settings):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
+        if self.type != (own := type(self).model_fields["type"].default):
+            raise ValueError(f"type is {own!r} here (found {self.type!r})")
         if (self.reasoning.max_tokens or 0) >= self.max_tokens:
             raise ValueError("reasoning.max_tokens is part of max_tokens and must leave room for the answer")
         if self.model.startswith("~"):
@@ -84,10 +132,10 @@ class _Teacher(_Settings):
         return self
 
 
-class OpenRouterSettings(_Teacher):
+class OpenRouterSettings(BaseTeacherSettings):
     """A model behind OpenRouter, or behind anything that speaks its wire format."""
 
-    type: Literal["openrouter"] = "openrouter"
+    type: str = "openrouter"
     provider: str | None = Field(default=None, description="the one provider asked (`provider.only`)")
     api_key_env: str = Field(default="OPENROUTER_API_KEY", description="environment variable of the key")
     base_url: str | None = Field(default=None, description=f"unset: {OPENROUTER_URL_VARIABLE}, then the API")
@@ -96,34 +144,65 @@ class OpenRouterSettings(_Teacher):
     enforce_distillable_text: bool = Field(default=False, description="only models that allow distillation")
     require_parameters: bool = Field(default=True, description="only providers that know every parameter")
 
+    def sends_to(self, environ: Mapping[str, str]) -> str:
+        """Return `base_url`, else the URL of the environment, else that of the API."""
+        return (self.base_url or environ.get(OPENROUTER_URL_VARIABLE) or OPENROUTER_URL).rstrip("/")
 
-class CompatibleSettings(_Teacher):
+    def data_policy(self) -> DataPolicy:
+        """Return what every request says under `provider`."""
+        return DataPolicy(self.provider or None, self.data_collection, self.enforce_distillable_text)
+
+    def key_variable(self) -> str:
+        """Return the variable of the key; OpenRouter answers nobody without one."""
+        return self.api_key_env
+
+    def catalogue_url(self, environ: Mapping[str, str]) -> str:
+        """Return the same server: it lists its models and their prices."""
+        return self.sends_to(environ)
+
+
+class CompatibleSettings(BaseTeacherSettings):
     """A model behind any other OpenAI-compatible server (vLLM, llama.cpp, Ollama); free by default."""
 
-    type: Literal["openai_compatible"] = "openai_compatible"
+    vendor_answers: ClassVar[bool] = False
+
+    type: str = "openai_compatible"
     base_url: str = Field(min_length=1, description="up to and with /v1")
     api_key_env: str | None = Field(default=None, description="environment variable of the key, if any")
 
+    def sends_to(self, environ: Mapping[str, str]) -> str:
+        """Return `base_url`."""
+        return self.base_url
 
-class SimulatedSettings(_Teacher):
+    def key_variable(self) -> str | None:
+        """Return the variable of the key, None where the server wants none."""
+        return self.api_key_env
+
+
+class SimulatedSettings(BaseTeacherSettings):
     """A deterministic stand-in that ships with the product; its rows are marked as simulated."""
 
-    type: Literal["simulated"] = "simulated"
+    simulated: ClassVar[bool] = True
+    vendor_answers: ClassVar[bool] = False
+
+    type: str = "simulated"
     seed: int = 0
     latency_s: float = Field(default=0.0, ge=0, description="seconds every answer takes")
 
+    def sends_to(self, environ: Mapping[str, str]) -> None:
+        """Return None: it answers in this process."""
 
-class RecordedSettings(_Teacher):
+
+class RecordedSettings(BaseTeacherSettings):
     """A model of a table of recorded answers; sends nothing, and costs nothing unless `prices` are given."""
 
-    type: Literal["recorded"] = "recorded"
+    vendor_answers: ClassVar[bool] = False
+
+    type: str = "recorded"
     path: Path = Field(description="table of recorded answers (JSONL, also gzipped)")
 
-
-TeacherSettings = Annotated[
-    OpenRouterSettings | CompatibleSettings | SimulatedSettings | RecordedSettings,
-    Field(discriminator="type"),
-]
+    def sends_to(self, environ: Mapping[str, str]) -> None:
+        """Return None: the table is a file."""
 
 
 class BudgetSettings(_Settings):

@@ -3,13 +3,13 @@
 from tracemill.records.reply import TeacherReply
 from tracemill.teachers.core.price import Price, price_of
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_settings import PriceSettings, RecordedSettings, SimulatedSettings
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, PriceSettings
 
 
 class OfflineTeacher:
     """The part of a `Teacher` that needs no server: its names, its price list, and no connection."""
 
-    def __init__(self, settings: RecordedSettings | SimulatedSettings, prices: PriceSettings | None) -> None:
+    def __init__(self, settings: BaseTeacherSettings, prices: PriceSettings | None) -> None:
         self.name = settings.name
         self.family = settings.family
         self.model = settings.model
@@ -24,6 +24,9 @@ class OfflineTeacher:
     def context_tokens(self) -> int | None:
         """No end."""
         return None
+
+    async def check(self) -> None:
+        """Nothing: it can always answer."""
 
     def recall(self, question: Question, reply: TeacherReply) -> None:
         """Nothing: its bounds are bytes."""

@@ -45,9 +45,6 @@ class SimulatedTeacher(OfflineTeacher):
             sample=sample,
         )
 
-    async def check(self) -> None:
-        """A simulated teacher can always answer."""
-
     def bound_nusd(self, question: Question) -> int:
         """The most an answer can cost, from the bytes of the request."""
         body = {"messages": question.wire_messages(), "tools": question.wire_tools()}

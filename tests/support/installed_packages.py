@@ -1,10 +1,14 @@
 """Packages as an installer leaves them: modules beside a `.dist-info` that names their entry points."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from subprocess import CompletedProcess
+
+SCRIPT = Path(sys.executable).parent / "tracemill"
 
 Groups = Mapping[str, Mapping[str, str]]
 """Entry points: `module:attribute` by group and name."""
@@ -24,6 +28,27 @@ def install(site: Path, name: str, files: Mapping[str, str], groups: Groups, ver
         for line in (f"[{group}]", *(f"{key} = {value}" for key, value in points.items()), "")
     ]
     (info / "entry_points.txt").write_text("\n".join(lines))
+
+
+def install_module(site: Path, name: str, module: str, groups: Groups) -> Path:
+    """Install a package of one module; give the folder of packages."""
+    install(site, name, {f"{name}.py": module}, groups)
+    return site
+
+
+def called_with(packages: Path, *arguments: object, **environment: str) -> CompletedProcess[str]:
+    """Call the console script in a process of its own that has these packages installed."""
+    env = dict(os.environ) | {"PYTHONPATH": str(packages)} | environment
+    command = [str(SCRIPT), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=env, timeout=240, check=False)
+
+
+def refusal_with(packages: Path, *arguments: object) -> str:
+    """Return the one line that a call is refused with."""
+    done = called_with(packages, *arguments)
+    assert done.returncode == 2, done.stderr[-2000:]
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
 
 
 def make_environment(home: Path) -> tuple[Path, Path]:

@@ -8,19 +8,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from tracemill.records.errors import ConfigError
 from tracemill.records.message import Message, ToolSpec
-from tracemill.teachers.build_teachers import build_teachers, openrouter_url
+from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.eligibility import require_eligible
 from tracemill.teachers.core.presets import DEFAULT_TEACHERS, FRONTIER, OPEN, SIMULATED
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import (
+    BaseTeacherSettings,
     BudgetSettings,
     CompatibleSettings,
     GateSettings,
     OpenRouterSettings,
     SimulatedSettings,
-    TeacherSettings,
 )
 from tracemill.teachers.gate.gate_decisions import NOT_SAMPLED, STUDENT_FAMILY, decide
+from tracemill.teachers.registry import TeacherSettings
 
 KEYS = {"OPENROUTER_API_KEY": "k"}
 QUESTION = Question(
@@ -28,8 +29,8 @@ QUESTION = Question(
 )
 
 
-def read(**data: Any) -> TeacherSettings:
-    return TypeAdapter[TeacherSettings](TeacherSettings).validate_python(data)
+def read(**data: Any) -> BaseTeacherSettings:
+    return TypeAdapter[BaseTeacherSettings](TeacherSettings).validate_python(data)
 
 
 def test_the_type_chooses_the_teacher_and_the_id_names_it() -> None:
@@ -102,9 +103,9 @@ def test_a_missing_key_is_one_clear_line() -> None:
 def test_the_url_comes_from_the_settings_then_the_environment() -> None:
     bare = OpenRouterSettings(model="m")
     environ = {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:1/api/v1/"}
-    assert openrouter_url(bare, {}) == "https://openrouter.ai/api/v1"
-    assert openrouter_url(bare, environ) == "http://127.0.0.1:1/api/v1"
-    assert openrouter_url(OpenRouterSettings(model="m", base_url="http://x/v1"), environ) == "http://x/v1"
+    assert bare.sends_to({}) == "https://openrouter.ai/api/v1"
+    assert bare.sends_to(environ) == "http://127.0.0.1:1/api/v1"
+    assert OpenRouterSettings(model="m", base_url="http://x/v1").sends_to(environ) == "http://x/v1"
 
 
 def test_the_gate_asks_every_step_and_says_why_it_does_not() -> None:

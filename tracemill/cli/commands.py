@@ -191,6 +191,8 @@ def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
         rows.insert(1, ("decided later", later_text(record["decided_later"])))
     if record["send_nothing"]:
         rows.append(("send nothing", _plain(record["send_nothing"])))
+    if record["not_shown"]:
+        rows.append(("not shown", f"{_plain(record['not_shown'])}: requests in a form of their own"))
     _say(rows, "tracemill replay --dry-run", record, as_json)
 
 

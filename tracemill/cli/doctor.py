@@ -17,9 +17,8 @@ from tracemill.privacy.publish_gate.kingfisher import ABSENT, require_kingfisher
 from tracemill.records.errors import ConfigError, TracemillError, WorkspaceError
 from tracemill.records.printable import printable
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.build_teachers import api_key
+from tracemill.teachers.core.api_keys import api_key
 from tracemill.teachers.core.presets import PRESETS
-from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 
 Check = Callable[[RunSettings], str]
 _MOST = 2_000  # characters of a line
@@ -56,7 +55,8 @@ def _check_keys_at_hand() -> None:
     """Raises ConfigError where the environment has a key for a preset that cannot be one, also where this
     configuration asks nobody."""
     for teacher in (teacher for preset in PRESETS.values() for teacher in preset.teachers):
-        if isinstance(teacher, OpenRouterSettings) and os.environ.get(teacher.api_key_env, "").strip():
+        variable = teacher.key_variable()
+        if variable and os.environ.get(variable, "").strip():
             api_key(teacher, os.environ)
 
 

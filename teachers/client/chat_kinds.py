@@ -1,0 +1,48 @@
+"""Teachers behind the chat-completions wire as types of the registry."""
+
+from collections.abc import Mapping
+
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings
+from tracemill.teachers.kind import TeacherContext, TeacherKind
+
+TITLE = "tracemill"
+
+
+def _openrouter(settings: OpenRouterSettings, context: TeacherContext) -> Teacher:
+    return _chat_teacher(settings, context, settings.sends_to(context.environ), _attribution(settings))
+
+
+def _compatible(settings: CompatibleSettings, context: TeacherContext) -> Teacher:
+    return _chat_teacher(settings, context, settings.base_url.rstrip("/"), {})
+
+
+def _chat_teacher(
+    settings: OpenRouterSettings | CompatibleSettings,
+    context: TeacherContext,
+    url: str,
+    headers: Mapping[str, str],
+) -> Teacher:
+    """Teachers of one server and key share connections and catalogue."""
+    from tracemill.teachers.client.chat_teacher import ChatTeacher
+    from tracemill.teachers.client.model_catalogue import Catalogue
+    from tracemill.teachers.client.transport import Transport
+
+    key = context.api_key(settings)
+    place = ("chat", url, key, tuple(headers.items()))
+    if place not in context.shared:
+        transport = Transport(url, key, headers)
+        key_page = isinstance(settings, OpenRouterSettings)
+        context.shared[place] = (transport, Catalogue(transport, key_page, context.book))
+    transport, catalogue = context.shared[place]
+    return ChatTeacher(settings, transport, catalogue, context.redact, context.book)
+
+
+def _attribution(settings: OpenRouterSettings) -> dict[str, str]:
+    """Headers that name the application at OpenRouter (https://openrouter.ai/docs/app-attribution)."""
+    headers = {"X-OpenRouter-Title": TITLE}
+    return headers | {"HTTP-Referer": settings.attribution_url} if settings.attribution_url else headers
+
+
+OPENROUTER = TeacherKind(OpenRouterSettings, _openrouter)
+OPENAI_COMPATIBLE = TeacherKind(CompatibleSettings, _compatible)

@@ -1,0 +1,21 @@
+"""Teachers that send nothing as types of the registry."""
+
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.core.teacher_settings import RecordedSettings, SimulatedSettings
+from tracemill.teachers.kind import TeacherContext, TeacherKind
+
+
+def _simulated(settings: SimulatedSettings, context: TeacherContext) -> Teacher:
+    from tracemill.teachers.offline.simulated_teacher import SimulatedTeacher
+
+    return SimulatedTeacher(settings)
+
+
+def _recorded(settings: RecordedSettings, context: TeacherContext) -> Teacher:
+    from tracemill.teachers.offline.recorded_teacher import RecordedTeacher
+
+    return RecordedTeacher(settings, context.redact)
+
+
+SIMULATED = TeacherKind(SimulatedSettings, _simulated)
+RECORDED = TeacherKind(RecordedSettings, _recorded)
