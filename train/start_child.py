@@ -9,17 +9,17 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import last_words
-from tracemill.train.training_job import LESS_MEMORY, LOG, Job, Trained, read_report
+from tracemill.train.registry import training_method
+from tracemill.train.training_job import LESS_MEMORY, LOG, Job, Told, Trained, read_report
 from tracemill.train.training_settings import TrainingSettings
 
-Told = Callable[[dict[str, Any]], None]
 INSTALL = "pip install torch==2.13.0 'tracemill[train]'"
 STOP_S = 120.0
 """How long a training that is stopped may take to finish its step and save."""
@@ -30,7 +30,8 @@ def check_settings(settings: TrainingSettings) -> None:
     """Raises TrainingError for what can be known to be wrong without loading torch: a folder or a package
     that is not there."""
     check_places(settings)
-    for name in ("torch", "transformers", "trl", *(("peft",) if settings.lora else ())):
+    wanted = training_method(settings.method).packages
+    for name in (*wanted, *(("peft",) if settings.lora else ())):
         if importlib.util.find_spec(name) is None:
             raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)
 
@@ -84,6 +85,21 @@ def run_training(job: Job, told: Told) -> Trained:
         (partial / "final").rename(job.target)
         shutil.rmtree(partial)
     return Trained(job.target, report, True)
+
+
+class LocalProcess:
+    """The launcher `local`: a process of its own on this machine."""
+
+    def check(self, settings: TrainingSettings) -> None:
+        """Raise TrainingError as `check_settings` does."""
+        check_settings(settings)
+
+    def run(self, job: Job, told: Told) -> Trained:
+        """Train in a child process, as `run_training` does."""
+        return run_training(job, told)
+
+
+LOCAL = LocalProcess()
 
 
 def _write_job(job: Job) -> None:

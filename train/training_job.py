@@ -1,6 +1,7 @@
 """What a training works on: the release, the settings, and the folders."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from tracemill.train.training_settings import TrainingSettings
 REPORT = "training.json"
 LOG = "train.log"
 SCHEMA = 2
+Told = Callable[[dict[str, Any]], None]
+"""Takes what is known of the progress of a training."""
 LESS_MEMORY = "a smaller training.max_length, LoRA or batch = 1 takes less"
 
 

@@ -1,20 +1,17 @@
 """The `[training]` table of a run configuration: which model, how, and where the checkpoint goes."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from tracemill.records.errors import ConfigError
 from tracemill.records.identity import canonical_json, digest
+from tracemill.train.registry import training_method
 
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-Method = Literal["dpo", "simpo"]
-_OF_SIMPO = {"beta": 2.0, "gamma": 1.0}
-"""Within what its paper searched (https://arxiv.org/abs/2405.14734, appendix B)."""
 
 
 class LoraSettings(_Model):
@@ -36,9 +33,12 @@ class TrainingSettings(_Model):
     """Id of a model at the Hub, or its folder."""
     output: Path | None = None
     """Folder of checkpoints, each in `<release>/<version>`; else `checkpoints` in the workspace."""
-    method: Method = "dpo"
-    """Direct preference optimisation (https://arxiv.org/abs/2305.18290), TRL's DPOTrainer; or SimPO
-    (https://arxiv.org/abs/2405.14734), without a reference model: TRL's CPOTrainer, `loss_type="simpo"`."""
+    method: str = "dpo"
+    """Direct preference optimisation (https://arxiv.org/abs/2305.18290), TRL's DPOTrainer; SimPO
+    (https://arxiv.org/abs/2405.14734), without a reference model: TRL's CPOTrainer, `loss_type="simpo"`; or
+    what a package adds."""
+    options: dict[str, bool | int | float | str] = Field(default_factory=dict)
+    """Settings that only this method has; those of ours have none."""
     learning_rate: float = Field(1e-6, gt=0)
     beta: float = Field(0.1, gt=0)
     """How closely DPO holds the model to the one it began as; SimPO's scale of mean log probabilities (2.0
@@ -69,6 +69,8 @@ class TrainingSettings(_Model):
     chat_template: Path | None = None
     """Jinja file, for a tokenizer without a chat template of its own."""
     lora: LoraSettings | None = None
+    launcher: str = "local"
+    """What runs it: `local` is a process on this machine; or what a package adds."""
     after_release: bool = False
     """A run that wrote a new version of its release trains on it."""
     simulated: bool = False
@@ -77,16 +79,39 @@ class TrainingSettings(_Model):
     @model_validator(mode="before")
     @classmethod
     def _defaults_of_the_method(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
+        if not isinstance(given, dict) or not isinstance(name := given.get("method"), str):
             return given
-        if given.get("method") == "simpo":
-            return _OF_SIMPO | {key: value for key, value in given.items() if value is not None}
-        if given.get("gamma") is not None:
-            raise ValueError('gamma is a setting of method = "simpo" alone')
-        return given
+        try:
+            method = training_method(name)
+        except ConfigError:  # told by the key itself
+            return given
+        told = {key: value for key, value in given.items() if value is not None} if method.defaults else given
+        options = told.get("options", {})
+        if method.options and isinstance(options, dict):
+            told = {**told, "options": {**method.options, **options}}
+        return {**method.defaults, **told}
+
+    @field_validator("method")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        try:
+            return training_method(name).name
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+
+    @model_validator(mode="after")
+    def _fits_the_method(self) -> Self:
+        method = training_method(self.method)
+        if unknown := sorted(set(self.options) - set(method.options)):
+            known = ", ".join(method.options) or "none"
+            raise ValueError(f"options.{unknown[0]} is no option of {self.method!r}; it has {known}")
+        method.check(dict(self))
+        return self
 
     def fingerprint(self) -> str:
-        """What decides the checkpoint, in 8 hex digits; where it is put and when it is started is left
-        out, and so is how often it is saved on the way."""
-        aside = {"output", "after_release", "simulated", "save_steps"}
+        """What decides the checkpoint, in 8 hex digits; where it is put, what runs it and when it is started
+        is left out, and so is how often it is saved on the way."""
+        aside = {"output", "launcher", "after_release", "simulated", "save_steps"}
+        if not self.options:
+            aside.add("options")
         return digest("training", canonical_json(self.model_dump(mode="json", exclude=aside)), size=4)

@@ -12,6 +12,7 @@ from pydantic import (
     Field,
     NonNegativeInt,
     ValidationError,
+    field_validator,
     model_validator,
 )
 
@@ -34,6 +35,7 @@ from tracemill.teachers.core.teacher_settings import (
     ReplaySettings,
 )
 from tracemill.teachers.registry import TeacherSettings
+from tracemill.train.launchers import launcher_named
 from tracemill.train.training_settings import TrainingSettings
 
 _NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training"}
@@ -100,6 +102,16 @@ class RunSettings(_Model):
     """How `tracemill train`, and a run if it is told so, trains on the release."""
     shard_mb: float = Field(16.0, gt=0)
     """Source megabytes in one shard, the unit of work and of restart."""
+
+    @field_validator("training")
+    @classmethod
+    def _has_its_launcher(cls, training: TrainingSettings | None) -> TrainingSettings | None:
+        if training is not None:
+            try:
+                launcher_named(training.launcher)
+            except ConfigError as error:
+                raise ValueError(str(error)) from error
+        return training
 
     @model_validator(mode="after")
     def _value_has_a_price(self) -> Self:

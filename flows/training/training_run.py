@@ -10,7 +10,8 @@ from tracemill.flows.runtime.progress import Meter, meter
 from tracemill.flows.training.resolve_release import training_release
 from tracemill.records.errors import ConfigError, TracemillError
 from tracemill.records.version import __version__
-from tracemill.train.start_child import check_places, run_training, unfinished
+from tracemill.train.launchers import launcher_named
+from tracemill.train.start_child import check_places, finished, unfinished
 from tracemill.train.training_job import Job, Trained, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
@@ -33,10 +34,13 @@ def train_on(settings: RunSettings, asked: str | None) -> Trained:
 
 
 def _train(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Trained:
-    job = _job(settings, training, release)
+    job, launcher = _job(settings, training, release), launcher_named(training.launcher)
+    launcher.check(job.settings)
+    if (there := finished(job)) is not None:
+        return there
     with meter(None) as gauge:
         gauge.begin("train: starting", 0)
-        return run_training(job, lambda said: _show(gauge, said))
+        return launcher.run(job, lambda said: _show(gauge, said))
 
 
 def _job(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Job:

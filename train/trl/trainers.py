@@ -1,4 +1,9 @@
-"""TRL's trainer of each method, with our settings in its words."""
+"""TRL's trainer of each method, with our settings in its words.
+
+The function that a method names as its `make_trainer` is called with the settings, the arguments that the
+configuration of every trainer of transformers takes, the tokenizer, the rows by split (`train`, and
+`validation` where there are any) and the callbacks, and returns the trainer.
+"""
 
 # pyright: reportMissingImports=false
 
@@ -11,6 +16,7 @@ from datasets import Dataset
 from safetensors import SafetensorError
 from transformers import TrainerCallback
 
+from tracemill.train.registry import training_method
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import Fitted
 from tracemill.train.trl.load_release import as_messages, as_texts, unloadable
@@ -31,7 +37,7 @@ def make_trainer(
     keeps its checkpoints in `folder`. Raises TrainingError where the model's weights cannot be read."""
     held = [name for name in ("train", "validation") if name in fitted and fitted[name].rows]
     common = _arguments(settings, folder, "validation" in held)
-    make = {"dpo": _dpo, "simpo": _simpo}[settings.method]
+    make = training_method(settings.method).trainer_of()
     data = {name: (splits[name], fitted[name]) for name in held}
     try:
         return make(settings, common, tokenizer, data, list(callbacks))
@@ -42,10 +48,11 @@ def make_trainer(
 Data = dict[str, tuple[Dataset, Fitted]]
 
 
-def _dpo(
+def dpo_trainer(
     settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
 ) -> Any:
-    """The reference is the model as it was loaded; with LoRA, the model without its adapters."""
+    """Make the trainer of `dpo`. The reference is the model as it was loaded; with LoRA, the model without
+    its adapters."""
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
 
@@ -57,15 +64,15 @@ def _dpo(
         eval_dataset=rows.get("validation"),
         processing_class=tokenizer,
         callbacks=callbacks,
-        peft_config=_lora(settings),
+        peft_config=lora_of(settings),
     )
 
 
-def _simpo(
+def simpo_trainer(
     settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
 ) -> Any:
-    """CPOTrainer passes no tools to the chat template, so it gets texts; and it is kept from its own
-    choice of a precision, which would be that of the file."""
+    """Make the trainer of `simpo`. CPOTrainer passes no tools to the chat template, so it gets texts; and it
+    is kept from its own choice of a precision, which would be that of the file."""
     from trl.experimental.cpo import CPOConfig, CPOTrainer
 
     rows = {name: as_texts(fitted, tokenizer) for name, (_, fitted) in data.items()}
@@ -87,7 +94,7 @@ def _simpo(
         eval_dataset=rows.get("validation"),
         processing_class=tokenizer,
         callbacks=callbacks,
-        peft_config=_lora(settings),
+        peft_config=lora_of(settings),
     )
 
 
@@ -119,7 +126,8 @@ def _arguments(settings: TrainingSettings, folder: Path, evaluated: bool) -> dic
     }
 
 
-def _lora(settings: TrainingSettings) -> Any:
+def lora_of(settings: TrainingSettings) -> Any:
+    """Return the configuration of the adapters as peft has it, None where all weights are trained."""
     if settings.lora is None:
         return None
     from peft import LoraConfig
