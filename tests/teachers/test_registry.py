@@ -135,7 +135,9 @@ def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) ->
 
 
 def test_our_own_types_ask_no_package(tmp_path: Path) -> None:
-    broken = install_module(tmp_path / "site", "broken", "import nowhere", {GROUP: {"simulated": "broken:KIND"}})
+    broken = install_module(
+        tmp_path / "site", "broken", "import nowhere", {GROUP: {"simulated": "broken:KIND"}}
+    )
     config = tmp_path / "run.toml"
     models = ("glm-a", "qwen-a", "kimi-a")
     ours = "".join(f"[[teachers]]\ntype = 'simulated'\nmodel = 'simulated/{model}'\n" for model in models)

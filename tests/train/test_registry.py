@@ -7,7 +7,7 @@ from subprocess import run
 from typing import Any
 
 import pytest
-from installed_packages import called_with, install, refusal_with
+from installed_packages import called_with, install_module, refusal_with
 from training_releases import released, tiny_model
 
 from tracemill.flows.config.run_settings import load_settings
@@ -94,13 +94,13 @@ print(json.dumps([training.model_dump(mode="json"), training.fingerprint(), "tor
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = install(
+    folder = install_module(
         tmp_path_factory.mktemp("packages") / "site",
         "ipo_method",
         IPO,
         {METHODS: {"ipo": "ipo_method:METHOD"}},
     )
-    return install(folder, "queue_launcher", QUEUE, {LAUNCHERS: {"queue": "queue_launcher:QUEUE"}})
+    return install_module(folder, "queue_launcher", QUEUE, {LAUNCHERS: {"queue": "queue_launcher:QUEUE"}})
 
 
 def _read(packages: Path, **training: Any) -> tuple[dict[str, Any], str]:
@@ -160,20 +160,22 @@ def test_a_launcher_is_what_trains(packages: Path, tmp_path: Path) -> None:
 
 def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) -> None:
     config = _config(tmp_path, "method = 'ipo'\nlauncher = 'queue'")
-    taken = install(tmp_path / "a", "mine", IPO, {METHODS: {"simpo": "mine:METHOD"}})
+    taken = install_module(tmp_path / "a", "mine", IPO, {METHODS: {"simpo": "mine:METHOD"}})
     assert "mine gives a training method 'simpo', as tracemill does" in refusal_with(taken, "train", config)
-    broken = install(tmp_path / "b", "broken", "import nowhere", {METHODS: {"ipo": "broken:METHOD"}})
+    broken = install_module(tmp_path / "b", "broken", "import nowhere", {METHODS: {"ipo": "broken:METHOD"}})
     said = refusal_with(broken, "train", config)
     assert "the training method 'ipo' of broken cannot be imported (ModuleNotFoundError)" in said
-    other = install(tmp_path / "c", "other", IPO, {METHODS: {"ipo": "json:dumps"}})
+    other = install_module(tmp_path / "c", "other", IPO, {METHODS: {"ipo": "json:dumps"}})
     assert "wanted a TrainingMethod of the name 'ipo'" in refusal_with(other, "train", config)
     config = _config(tmp_path, "launcher = 'queue'")
-    both = install(tmp_path / "d", "one", QUEUE, {LAUNCHERS: {"queue": "one:QUEUE"}})
-    install(both, "two", QUEUE, {LAUNCHERS: {"queue": "two:QUEUE"}})
+    both = install_module(tmp_path / "d", "one", QUEUE, {LAUNCHERS: {"queue": "one:QUEUE"}})
+    install_module(both, "two", QUEUE, {LAUNCHERS: {"queue": "two:QUEUE"}})
     assert "two gives a launcher 'queue', as one does" in refusal_with(both, "train", config)
-    broken = install(tmp_path / "e", "broken", "import nowhere", {LAUNCHERS: {"queue": "broken:QUEUE"}})
+    broken = install_module(
+        tmp_path / "e", "broken", "import nowhere", {LAUNCHERS: {"queue": "broken:QUEUE"}}
+    )
     assert "the launcher 'queue' of broken cannot be imported" in refusal_with(broken, "train", config)
-    other = install(tmp_path / "f", "other", "", {LAUNCHERS: {"queue": "json:dumps"}})
+    other = install_module(tmp_path / "f", "other", "", {LAUNCHERS: {"queue": "json:dumps"}})
     assert "wanted a value with the methods `check` and `run`" in refusal_with(other, "train", config)
 
 
