@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from installed_packages import install, make_environment
 from plain_pairs import plain_pair
+from training_releases import released, tiny_model
 
 from tracemill.ingesters.registry import FORMATS
 from tracemill.normalize.normalizer import DJNormalizer
@@ -26,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 METADATA = "pyproject.toml"
 FORMAT, OPERATOR = "Add a session format", "Add a normalisation operator"
+TEACHER, METHOD = "Add a teacher", "Add a training method"
 _BLOCK = re.compile(r'^```\w+ title="([^"]+)"\n(.*?)^```$', re.MULTILINE | re.DOTALL)
 _CONSOLE = "from tracemill.cli.main import main; main()"
 
@@ -229,10 +231,48 @@ def test_a_recipe_names_the_file_of_an_operator_where_no_package_is_installed(tm
         DJNormalizer(example.folder / "recipe.yaml", processes=1).check()
 
 
+# ---------------------------------------------------------------- a teacher, a training method
+
+
+def test_the_teacher_of_a_package_is_asked_and_votes(tmp_path: Path, prefect_server: dict[str, str]) -> None:
+    example = Example.of(FORMAT, TEACHER, folder=tmp_path)
+    record = example.tracemill("run", "teachers.toml", **prefect_server)
+    summary = record["summary"]
+    assert record["teachers"] == ["deepseek/reader", "qwen/reader", "z-ai/reader"]
+    assert (summary["states"], summary["asked"], summary["calls"]) == (5, 10, 10)
+    assert summary["verdicts"]["pair"] >= 1
+    assert record["release"]["rows"] >= 1
+    assert any(kind.startswith("teachers: read over ") for kind in record["release"]["kept"])
+
+
+def test_the_training_method_of_a_package_is_known_by_its_options(tmp_path: Path) -> None:
+    example = Example.of(FORMAT, METHOD, folder=tmp_path)
+    code = (
+        "import json, sys; from pathlib import Path\n"
+        "from tracemill.flows.config.run_settings import load_settings\n"
+        "told = load_settings(Path('ipo.toml'), {}).training\n"
+        "print(json.dumps([told.method, told.beta, told.options, 'torch' in sys.modules]))"
+    )
+    done = example.call("-c", code)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["ipo", 0.2, {"label_smoothing": 0.1}, False]
+
+
+@pytest.mark.slow
+def test_the_training_method_of_a_package_trains(tmp_path: Path) -> None:
+    example = Example.of(FORMAT, METHOD, folder=tmp_path)
+    released(tmp_path / "w" / "releases")
+    tiny_model(tmp_path)
+    record = example.tracemill("train", "ipo.toml", "--release", "views")
+    assert (record["steps"], record["rows"]["train"]["used"]) == (2, 8)
+    # (0 - 1 / (2 x 0.2)) squared, (1 - s) of it and s of its mirror image with s = 0.1, which are equal at 0
+    assert record["first_loss"] == pytest.approx(6.25, abs=1e-2)
+
+
 # ---------------------------------------------------------------- the page itself
 
 
-@pytest.mark.parametrize("heading", [FORMAT, OPERATOR, "Add a teacher", "Add a training method"])
+@pytest.mark.parametrize("heading", [FORMAT, OPERATOR, TEACHER, METHOD])
 def test_every_example_has_its_section(heading: str) -> None:
     assert sections()[heading].strip()
 
