@@ -9,7 +9,7 @@ shown before the step.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracemill.agreement.calls.canonical import canonical_key
 from tracemill.agreement.world.seen_text import ShownText
@@ -20,9 +20,10 @@ from tracemill.harnesses.presentation import Presentation, present
 from tracemill.harnesses.text_calls import calls_in_text, with_call_of
 from tracemill.pairs.failure_causes import NOT_TO_BLAME, Fault, fault_of
 from tracemill.pairs.fix_rules import Attempt, is_mend, was_possible
+from tracemill.pairs.step_pair import pair_at
 from tracemill.records.message import Action, ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair
-from tracemill.records.trace import Context, MessageView, Step, Trace, TraceState
+from tracemill.records.trace import Context, Step, Trace, TraceState
 
 WINDOW = 5
 """How many steps later a mend may come."""
@@ -179,30 +180,18 @@ def _key(walk: _Walk, step: Step, call: ToolCall) -> str:
 def _pair(walk: _Walk, state: TraceState, mends: list[_Mend]) -> DPOPair:
     presentation = walk.presentation or present(walk.trace, walk.context)
     walk.presentation = presentation
-    trace, action = state.trace, state.student_action
-    chosen = _mended(action, mends)
-    return DPOPair(
-        step_id=str(state.step_id),
-        label_source="hindsight",
-        state_messages=MessageView(presentation.messages, presentation.cuts[state.step.index]),
-        tools=presentation.tools,
-        chosen=(chosen.to_message(),),
-        rejected=(action.to_message(),),
-        chosen_operation=str(_operation(mends[0].call, trace)),
-        rejected_operation=str(_operation(mends[0].failed, trace)),
-        source=trace.source,
-        harness=trace.harness,
-        presentation=presentation.label,
-        student_model=state.step.model,
-        student_family=state.step.family,
-        policy="hindsight",
-        verified="lookahead",
+    made = pair_at(
+        state,
+        "hindsight",
+        _mended(state.student_action, mends),
         evidence=_evidence(state, mends),
-        project=trace.project,
-        repository=trace.repository,
-        instance_id=trace.instance_id,
-        licence=trace.licence,
-        outcome=trace.outcome,
+        presentation=presentation,
+    )
+    return replace(
+        made,
+        chosen_operation=str(_operation(mends[0].call, state.trace)),
+        rejected_operation=str(_operation(mends[0].failed, state.trace)),
+        verified="lookahead",
     )
 
 

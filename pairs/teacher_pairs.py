@@ -8,12 +8,12 @@ from tracemill.agreement.equivalence.lookahead import look_ahead
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.voting.vote import Tally, tally
 from tracemill.agreement.world.world_state import Record
-from tracemill.harnesses.operations import operation_of
 from tracemill.harnesses.presentation import Presentation
+from tracemill.pairs.step_pair import pair_at
 from tracemill.records.message import Action
 from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
-from tracemill.records.trace import MessageView, TraceState
+from tracemill.records.trace import TraceState
 
 PAIRS_VERSION = 1
 """Raise it when the same trace and votes give other pairs, of teachers or of hindsight."""
@@ -53,33 +53,14 @@ def _pair(
     result: Tally,
     chosen: Action,
 ) -> DPOPair:
-    trace, student = state.trace, state.student_action
-    return DPOPair(
-        step_id=str(state.step_id),
-        label_source="teachers",
-        state_messages=MessageView(presentation.messages, presentation.cuts[state.step.index]),
-        tools=presentation.tools,
-        chosen=(chosen.to_message(),),
-        rejected=(student.to_message(),),
-        chosen_operation=str(operation_of(chosen, trace.harness)),
-        rejected_operation=str(operation_of(student, trace.harness)),
-        source=trace.source,
-        harness=trace.harness,
-        presentation=presentation.label,
-        student_model=state.step.model,
-        student_family=state.step.family,
+    made = pair_at(state, "teachers", chosen, _evidence(result), policy.name, presentation)
+    return replace(
+        made,
         n_teachers_agreeing=result.n_agreeing,
         votes=result.votes,
         families=result.families,
         cost_usd=sum(reply.cost_usd for reply in replies),
-        policy=policy.name,
         simulated=any(reply.simulated for reply in replies),
-        evidence=_evidence(result),
-        project=trace.project,
-        repository=trace.repository,
-        instance_id=trace.instance_id,
-        licence=trace.licence,
-        outcome=trace.outcome,
     )
 
 
