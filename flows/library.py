@@ -69,7 +69,7 @@ def extract_dpo_pairs(
     action than the student's. Texts are redacted, as they were when the teachers were asked."""
     wanted = {str(state.step_id) for state in states}
     shown = [Shown.of(trace) for trace in _traces(states)]
-    made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), hindsight=False)
+    made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), of_traces=False)
     return [pair for pair in made.pairs if pair.step_id in wanted]
 
 

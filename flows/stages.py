@@ -113,7 +113,7 @@ def _ask_batches(
         for shard, (replies, summary) in zip(shards, ask_shards(work, shards, asking), strict=True):
             total.add(summary)
             if asking.gate is not None:
-                votes = make_pairs(shard.shown, replies, policy_of(asking.settings), hindsight=False).votes
+                votes = make_pairs(shard.shown, replies, policy_of(asking.settings), of_traces=False).votes
                 write_votes(work, shard.source, shard.trace_ids, votes, vote_version(asking.settings))
                 asking.learn(stored_decisions(work, shard.trace_ids), votes)
     asking.book(total)

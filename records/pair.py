@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracemill.records.label_source import LabelSource
 from tracemill.records.message import Message, ToolSpec
 
 Verified = Literal["none", "lookahead", "outcome", "execution"]
@@ -48,11 +47,12 @@ class DPOPair:
     """One preference: in this state, `chosen` rather than `rejected`.
 
     `state_messages` is a view of what was shown (stand-ins included), materialised by the release
-    writer alone. `chosen` and `rejected` are lists of assistant messages.
+    writer alone. `chosen` and `rejected` are lists of assistant messages. `label_source` is a name of
+    `records.label_source`, or of a source that whoever made the pair had.
     """
 
     step_id: str
-    label_source: LabelSource
+    label_source: str
     state_messages: Sequence[Message]
     tools: tuple[ToolSpec, ...]
     chosen: tuple[Message, ...]

@@ -12,6 +12,7 @@ from tracemill.data_cards.model.columns import features_of, has_json
 from tracemill.data_cards.model.manifest import Manifest, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.records.errors import ReleaseError
+from tracemill.records.label_source import source_in_words
 
 TEMPLATE = Path(__file__).with_name("card.md.jinja")
 # Sizes as the Hub names them: https://github.com/huggingface/hub-docs/blob/main/datasetcard.md
@@ -59,9 +60,10 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
     )
     environment.filters.update(cell=_cell, usd=_usd, share=_share)
     head = yaml.safe_dump(card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
+    words = {"configs": CONFIGS_HOLD, "means": lambda name: source_in_words(name).means}
     try:
         template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
-        return template.render(head=head, spec=spec, m=manifest, t=tallies, configs=CONFIGS_HOLD)
+        return template.render(head=head, spec=spec, m=manifest, t=tallies, **words)
     except jinja2.TemplateError as error:
         raise ReleaseError(f"the card cannot be rendered ({error})") from error
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from tracemill.data_cards.model.columns import ORIGIN_COLUMNS
 from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, clean, message_row, pair_columns
+from tracemill.records.label_source import source_in_words
 from tracemill.records.message import Message, render_turn
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.records.placeholders import beginning, ending
@@ -12,16 +13,11 @@ from tracemill.records.views import Origin, SoftStep, StepRun
 ERROR_CHARS = 2000
 _AGENT = "[assistant]\n"
 _QUESTION = "What do you do next?"
-_BETTER = {
-    "teachers": "{n} models agree that this is the better action here:",
-    "hindsight": "This mended it later:",
-    "siblings": "A run that solved the task did this instead:",
-}
 _ALIKE = "{n} models would do this here, or something of the same intent:"
 _ALONE = "A model would do this here:"
 _DONE, _FAILED = "What was done here:", "It failed:"
-WRITTEN = (_QUESTION, *_BETTER.values(), _ALIKE, _ALONE, _DONE, _FAILED, "characters")
-"""What is said in these rows that no session says."""
+WRITTEN = (_QUESTION, _ALIKE, _ALONE, _DONE, _FAILED, "characters")
+"""What is said in these rows that no session says, beside the words of each label source."""
 
 
 def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> Iterator[Row]:
@@ -83,11 +79,11 @@ def hint_of(kept: NormalizedDPOPair) -> str:
 def _better(pair: DPOPair) -> str:
     """What says why the chosen action is the better one. Votes for actions that count as more than one
     agree by their intent alone."""
-    said = _BETTER[pair.label_source]
+    said = source_in_words(pair.label_source).better
     if pair.label_source == "teachers":
         counted_as = {vote.key for vote in pair.votes if vote.agrees}
         said = _ALONE if pair.n_teachers_agreeing == 1 else _ALIKE if len(counted_as) > 1 else said
-    return said.format(n=pair.n_teachers_agreeing)
+    return said.replace("{n}", str(pair.n_teachers_agreeing))
 
 
 def shortened(text: str) -> str:

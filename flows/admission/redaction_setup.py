@@ -54,14 +54,17 @@ def _written_everywhere() -> str:
     from tracemill.harnesses.agents.registry import HARNESSES
     from tracemill.normalize.context_length.cut_context import LEFT_OUT
     from tracemill.normalize.context_length.cut_plan import SHORTENED
+    from tracemill.records.label_source import LABEL_SOURCES, label_source
 
     names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
     prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]
+    sources = [label_source(name) for name in LABEL_SOURCES.names()]
     said = [
         *names,
         TEMPLATE.read_text("utf-8"),
         *CONFIGS_HOLD.values(),
         *WRITTEN,
+        *(text for source in sources for text in (source.name, source.means, source.better)),
         LEFT_OUT,
         SHORTENED,
         *prompts,

@@ -8,7 +8,7 @@ beside its code:
 - `REDACTION_VERSION` in `privacy.redaction.redactor`
 - `PRESENTATION_VERSION` in `harnesses.presentation`
 - `VOTE_VERSION` in `agreement.voting.vote`
-- `PAIRS_VERSION` in `pairs.teacher_pairs`
+- `PAIRS_VERSION` in `pairs.teacher_pairs`, and `version` of each `LabelSource` of a package
 
 Raise it when equal input gives another output: a golden test fails until that is done.
 """

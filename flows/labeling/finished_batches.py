@@ -21,9 +21,11 @@ from tracemill.flows.labeling.gate_run import gate_version
 from tracemill.flows.run_state.jsonl_log import append_lines, objects_in, rewrite_lines
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.harnesses.presentation import PRESENTATION_VERSION
+from tracemill.pairs.sources import HINDSIGHT
 from tracemill.pairs.teacher_pairs import PAIRS_VERSION
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import canonical_json, digest
+from tracemill.records.label_source import sources_of_traces
 from tracemill.records.reply import FINAL_FAILURES
 from tracemill.records.storage.workspace import Workspace
 
@@ -91,7 +93,9 @@ def _version_of(settings: RunSettings) -> str:
         dumped["replay"].pop(how_fast, None)
     dumped["gate"] = gate_version(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
-    return digest(versions_text("labels", _VERSIONS), canonical_json(dumped), size=8)
+    added = (each for each in sources_of_traces() if each is not HINDSIGHT)
+    others = {f"label source {each.name}": each.version for each in added}
+    return digest(versions_text("labels", _VERSIONS | others), canonical_json(dumped), size=8)
 
 
 def _batch(trace_ids: Sequence[str]) -> str:

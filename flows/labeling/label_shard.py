@@ -16,8 +16,8 @@ from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import answers_of
 from tracemill.harnesses.presentation import Presentation, present_all
-from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.pairs.teacher_pairs import teacher_pair
+from tracemill.records.label_source import sources_of_traces
 from tracemill.records.pair import DPOPair, StepVotes
 from tracemill.records.reply import Decision, TeacherReply
 from tracemill.records.storage.table_rows import (
@@ -154,11 +154,13 @@ class Labelled:
 
 
 def make_pairs(
-    shown: Sequence[Shown], replies: Sequence[TeacherReply], policy: Policy, hindsight: bool = True
+    shown: Sequence[Shown], replies: Sequence[TeacherReply], policy: Policy, of_traces: bool = True
 ) -> Labelled:
-    """Teacher pairs and hindsight pairs of the traces. Only replies to what would be shown today vote, and
-    those to the same text as it was redacted before."""
+    """Teacher pairs of the traces and, where `of_traces`, those of every source that needs no more than a
+    trace. Only replies to what would be shown today vote, and those to the same text as it was redacted
+    before."""
     made = Labelled()
+    sources = sources_of_traces() if of_traces else ()
     by_step: dict[str, list[TeacherReply]] = {}
     for reply in replies:
         by_step.setdefault(reply.step_id, []).append(reply)
@@ -168,10 +170,15 @@ def make_pairs(
             answers = by_step.get(str(state.step_id))
             if answers:
                 _vote(made, item, state, answers, policy, records)
-        if hindsight:
-            found, reasons = hindsight_pairs(item.trace)
-            made.summary.hindsight_skips += reasons
+        for source in sources:
+            found, reasons = source.pairs_of(item.trace)
             made.pairs += found
+            if source.name == "hindsight":
+                made.summary.hindsight_skips += reasons
+            else:
+                made.summary.pair_skips.update(
+                    {f"{source.name}: {reason}": count for reason, count in reasons.items()}
+                )
     made.summary.pairs.update(pair_kind(pair) for pair in made.pairs)
     return made
 

@@ -38,16 +38,15 @@ def vote_version(settings: RunSettings) -> str:
 
 def require_labels(work: Workspace, settings: RunSettings) -> None:
     """Raises WorkspaceError where pairs or votes of teachers follow another vote than that of the settings.
-    Hindsight pairs rest on no vote, and a shard that names none is taken as it is."""
+    Pairs of other sources rest on no vote, and a shard that names none is taken as it is."""
     wanted = vote_version(settings)
     for name, column in (("pairs", "label_source"), ("votes", "verdict")):
         for shard, traces in work.speaking(name):
             if not traces or work.made_by(name, shard) in ("", wanted):
                 continue
             rows = work.read(name, shard, ("step_id", column)).to_pylist()
-            if any(
-                row[column] != "hindsight" and StepId.parse(row["step_id"]).trace_id in traces for row in rows
-            ):
+            voted = [row for row in rows if name == "votes" or row[column] == "teachers"]
+            if any(StepId.parse(row["step_id"]).trace_id in traces for row in voted):
                 raise WorkspaceError(
                     f"{work.root} holds {name} of another [agreement] than this configuration's",
                     "those of this one",

@@ -170,6 +170,7 @@ def _funnel(summary: Summary, reduced: Reduced) -> dict[str, int]:
         ("failed call", summary.failures),
         ("vote", summary.verdicts),
         ("no hindsight pair", summary.hindsight_skips),
+        ("no other pair", summary.pair_skips),
         ("no sibling pair", reduced.no_sibling),
     )
     for name, counter in parts:

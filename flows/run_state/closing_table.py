@@ -70,6 +70,7 @@ def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str
     return [
         ("votes", _counts(dict(summary.verdicts)) or "-"),
         ("no hindsight pair", _counts(dict(summary.hindsight_skips)) or "-"),
+        ("no other pair", _counts(dict(summary.pair_skips))),
         ("no sibling pair", _counts(release.no_sibling)),
         ("pairs made", _counts(made) or "none"),
         ("dropped", _counts(release.dropped) or "none"),

@@ -51,6 +51,8 @@ class Summary:
     """Calls whose price nobody said: booked as spent at their worst case."""
     verdicts: Counter[str] = field(default_factory=Counter)
     hindsight_skips: Counter[str] = field(default_factory=Counter)
+    pair_skips: Counter[str] = field(default_factory=Counter)
+    """Why the label sources of packages gave no more pairs, each reason behind the name of its source."""
     pairs: Counter[str] = field(default_factory=Counter)
     gate: dict[str, Any] = field(default_factory=dict)
     """What the gate did, of the whole run (`flows.labeling.gate_report`)."""

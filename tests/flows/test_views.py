@@ -168,7 +168,7 @@ def voted(work: Workspace, renewer: Renewer) -> Workspace:
         for step, command in enumerate(("ls", "pytest -q"))
     ]
     write_replies(work, "openhands", ["openhands-b"], replies)
-    made = make_pairs([shown], replies, Policy(), hindsight=False)
+    made = make_pairs([shown], replies, Policy(), of_traces=False)
     write_labels(work, "openhands", ["openhands-b"], made, "")
     assert [step.verdict for step in made.votes] == ["agrees_with_student", "pair"]
     return work

@@ -206,6 +206,8 @@ def pairs_only(settings: "RunSettings", as_json: bool) -> None:
         ("pairs made", _plain(dict(summary.pairs))),
         ("no hindsight", _plain(dict(summary.hindsight_skips))),
     ]
+    if summary.pair_skips:
+        rows.append(("no other pair", _plain(dict(summary.pair_skips))))
     _say(rows, "tracemill pairs", summary.to_json(), as_json)
 
 

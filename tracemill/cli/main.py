@@ -57,7 +57,6 @@ from tracemill.cli.source_options import (
 from tracemill.cli.train import serve, train
 from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
 from tracemill.records.errors import TracemillError
-from tracemill.records.label_source import LabelSource
 
 app = typer.Typer(
     name="tracemill",
@@ -222,7 +221,10 @@ app.command()(diff)
 def show(
     workspace: WorkspaceOption = None,
     pairs: Annotated[int, typer.Option("--pairs", "-p", min=0, help="Also show this many pairs.")] = 0,
-    source: Annotated[LabelSource | None, typer.Option(help="Only pairs of this label source.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help="Only pairs of this label source: teachers, hindsight, siblings, or a package's."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Show the last run of a workspace, the figures of its last release and, if asked, some pairs."""
