@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import permutations
 
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.voting.early_stop import Standing, settled, together
+from tracemill.agreement.voting.early_stop import Standing, early_stop_batch_size, why_stop_early
 from tracemill.agreement.voting.labels import Voice
 from tracemill.agreement.voting.policy import Policy
 from tracemill.teachers.planning.schedule import Rules, Schedule
@@ -80,8 +80,8 @@ class Panel:
     def stand(self, step: str, waiting: Sequence[str], heard: Sequence[str]) -> Standing:
         """How a step stands."""
         votes = [self.votes[step, teacher] for teacher in heard]
-        why = settled(votes, OWN, waiting, POLICY, "lossless")
-        return Standing(why, 0 if why else together(votes, OWN, waiting, POLICY, "lossless"))
+        why = why_stop_early(votes, OWN, waiting, POLICY, "lossless")
+        return Standing(why, 0 if why else early_stop_batch_size(votes, OWN, waiting, POLICY, "lossless"))
 
     def asked(self, step: str, order: Sequence[str]) -> list[str]:
         """Whom a step needs where its teachers are asked in an order."""

@@ -22,14 +22,14 @@ from functools import _lru_cache_wrapper
 from pathlib import Path
 from typing import Any
 
-from tracemill.agreement.calls.canonical import canonical, exact_key
-from tracemill.agreement.equivalence.ladder import RUNGS, keys
+from tracemill.agreement.calls.canonical import canonicalize_action, exact_key
+from tracemill.agreement.equivalence.ladder import RUNGS, ladder_keys
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.harnesses.presentation import present_all
-from tracemill.harnesses.shell.bash_tree import bash_words
+from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action, Message, ToolCall
@@ -43,10 +43,11 @@ JAVA_TABLE = "msb_swe_agent_full_trajs.jsonl.gz"
 Acted = tuple[Action, World]
 PARTS: dict[str, Callable[[Action, World], object]] = {
     "exact": lambda action, world: exact_key(action),
-    "canonical": lambda action, world: canonical(action, world.tools, world.cwd, world.harness),
-    "ladder": keys,
+    "canonical": lambda action, world: canonicalize_action(action, world.tools, world.cwd, world.harness),
+    "ladder": ladder_keys,
 }
-"""What is measured: each part holds the ones before it but `canonical`, which leaves out `exact`."""
+"""What is measured: each part holds the ones before it but `canonicalize_action`, which leaves out
+`exact`."""
 
 
 def java(folder: Path) -> Iterator[Acted]:
@@ -64,7 +65,7 @@ def _java_messages(row: dict[str, Any]) -> Iterator[Message]:
     yield Message("user", row["task"])
     for number, step in enumerate(row["steps"]):
         command = (step["call"] or {}).get("arguments", {}).get("command")
-        made = call_of_command(str(command)) if command is not None else None
+        made = parse_swe_agent_command(str(command)) if command is not None else None
         calls = (ToolCall(f"c{number}", made.name, made.arguments),) if made else ()
         yield Message("assistant", step["thought"] or "", calls)
         yield Message("tool", step["observation"] or "", tool_call_id=f"c{number}")
@@ -99,7 +100,7 @@ def empty_caches() -> None:
 def child(source: str, part: str) -> None:
     """One measurement: prints actions, CPU seconds of the part and of the process."""
     found = actions_of(source)
-    bash_words("(true)")
+    bash_tree_words("(true)")
     empty_caches()
     gc.collect()
     gc.freeze()
@@ -121,7 +122,7 @@ def write_keys(target: Path, sources: list[str]) -> None:
     with target.open("w") as out:
         for source in sources:
             for number, (action, world) in enumerate(actions_of(source)):
-                known = keys(action, world)
+                known = ladder_keys(action, world)
                 rungs = [known.at(rung) for rung in RUNGS]
                 told = (sorted(known.reads), known.decisive, known.guess, repr(known.deeds))
                 out.write(json.dumps([source, number, *rungs, known.cls, *told]) + "\n")

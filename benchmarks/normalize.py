@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from benchmarks.process_tree import PeakMemory, cpu_s
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
-from tracemill.normalize.context_length.token_counts import estimated, estimates
+from tracemill.normalize.context_length.token_counts import estimate_token_count, estimate_token_counts
 from tracemill.normalize.datajuicer.recipe import load_recipe
 from tracemill.normalize.normalizer import DJNormalizer
 from tracemill.normalize.operators.operator_rows import to_row
@@ -94,14 +94,14 @@ def _context(name: str, text: str) -> Iterator[Message]:
         content = f"{tokens} {text}"
         yield Message("assistant", "I look.", (ToolCall(str(tokens), "execute_bash", '{"command": "ls"}'),))
         yield Message("tool", content, tool_call_id=str(tokens))
-        tokens += estimated(content)
+        tokens += estimate_token_count(content)
 
 
 def operators(count: int) -> None:
     """Seconds of each operator over the rows, in a process of its own: data-juicer swaps stdout."""
     from tracemill.normalize.datajuicer import ray_stub
 
-    ray_stub.install()
+    ray_stub.install_ray_stub()
     from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators
 
     recipe = load_recipe()
@@ -118,7 +118,7 @@ def operators(count: int) -> None:
 
 def cut_all(kept: Sequence[NormalizedDPOPair]) -> tuple[int, int]:
     """Contexts that were cut, and tokens of all of them before."""
-    cutter, cut, tokens = Cutter(estimates, 32_768), 0, 0
+    cutter, cut, tokens = Cutter(estimate_token_counts, 32_768), 0, 0
     for item in with_contexts(kept):
         fitted = cutter.fit(item.pair.state_messages, item.pair.tools, (item.pair.chosen, item.pair.rejected))
         assert isinstance(fitted, Fitted)

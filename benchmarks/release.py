@@ -23,12 +23,12 @@ from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.config.from_settings import make_renewer
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.release.assign_splits import admitted, split_sessions
+from tracemill.flows.release.assign_splits import drop_unassigned_pairs, split_sessions
 from tracemill.flows.release.fit_context import make_fitting
-from tracemill.flows.release.load_pairs import reduce_pairs, with_states
+from tracemill.flows.release.load_pairs import load_pair_states, load_reduced_pairs
 from tracemill.flows.release.split_store import Grown
 from tracemill.normalize.contamination import load_benchmarks
-from tracemill.normalize.context_length.token_counts import estimated
+from tracemill.normalize.context_length.token_counts import estimate_token_count
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
@@ -105,7 +105,7 @@ def sessions(count: int, notes: dict[str, int]) -> Iterator[Trace]:
                 Message("assistant", "I look.", (call,)),
                 Message("tool", said, tool_call_id=call.id),
             ]
-            tokens += estimated(said)
+            tokens += estimate_token_count(said)
         cuts = range(len(messages) - 2 * SHARED_BY, len(messages), 2)
         steps = tuple(Step(index, cut) for index, cut in enumerate(cuts))
         yield Trace(
@@ -167,13 +167,13 @@ def release(work: Workspace, settings: RunSettings, folder: Path, stages: Stages
             return benchmarks.overlap(trace)
 
     with stages.stage("read pairs, redact them as today, caps"):
-        reduced = reduce_pairs(work, settings.pairs, Timed(stages), renewer, grown.holds)
+        reduced = load_reduced_pairs(work, settings.pairs, Timed(stages), renewer, grown.holds)
     with stages.stage("splits (sessions read, tasks compared)"):
         kept = reduced.normalized.kept
         split = split_sessions(work, grown, kept, {"validation": 0.05, "test": 0.05}, overlap)
-        kept, between = admitted(kept, split)
+        kept, between = drop_unassigned_pairs(kept, split)
     fitting = make_fitting(settings)
-    states = stages.each("sessions read and presented", with_states(work, kept, renewer))
+    states = stages.each("sessions read and presented", load_pair_states(work, kept, renewer))
     fitted = stages.each("contexts cut", fitting.pairs(states))
     spec = ReleaseSpec(name="bench", redaction="r1", views=settings.release.views)
     with stages.stage("Parquet, card, report"):

@@ -20,7 +20,7 @@ import orjson
 from aiohttp import ClientSession, ClientTimeout, TCPConnector
 
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import tally
+from tracemill.agreement.voting.vote import tally_votes
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace, TraceState
 from tracemill.teachers.build_teachers import build_teachers
@@ -31,7 +31,7 @@ from tracemill.teachers.core.teacher_settings import (
     PriceSettings,
     ReplaySettings,
 )
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.replay.replay_run import replay
 
@@ -89,11 +89,11 @@ def replay_shard(ledger: Ledger, teacher: CompatibleSettings, flight: int, shard
     cases, policy = cases_of(shard), Policy(threshold=1, min_families=1)
     before = time.process_time()
     questions = [case.question for case in cases]
-    decisions = decide(questions, [teacher], 0, GateSettings())
+    decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
     built, settings = build_teachers([teacher], {}), ReplaySettings(concurrency=flight)
     replies = asyncio.run(replay(questions, decisions, built, ledger, RUN, settings)).replies
     for case, reply in zip(cases, replies, strict=True):
-        tally(case.state, (TOOL,), [reply], policy)
+        tally_votes(case.state, (TOOL,), [reply], policy)
     return time.process_time() - before, sum(reply.failure is None for reply in replies)
 
 

@@ -88,11 +88,11 @@ def teachers_at(port: int) -> "list[CompatibleSettings]":
 def child(port: int, traces: int, flight: int, stop: str, folder: str, plans: int) -> None:
     """One replay; prints what it asked, the bounds, and its CPU seconds."""
     from tracemill.teachers.core.teacher_settings import GateSettings
-    from tracemill.teachers.gate.gate_decisions import decide
+    from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 
     shown, asked = sessions(traces), teachers_at(port)
     questions = [question for item in shown for question in item.questions()]
-    decisions = decide(questions, asked, 0, GateSettings())
+    decisions = make_gate_decisions(questions, asked, 0, GateSettings())
     before = time.process_time()
     replies = asyncio.run(ask(shown, decisions, asked, flight, stop, folder, plans))
     figures = {
@@ -147,11 +147,11 @@ def bounds(
     """The shortest time the questions that went out allow: by the longest path, and by the work."""
     from tracemill.teachers.build_teachers import build_teachers
     from tracemill.teachers.gate.gate_decisions import EXPLORED
-    from tracemill.teachers.planning.replay_plan import cheapest_first, plan_items, strands_of
+    from tracemill.teachers.planning.replay_plan import plan_items, plan_replay_strands, replay_plan_teachers
 
     items = plan_items(questions, decisions, build_teachers(asked, {}), 1)
-    order = cheapest_first(items)
-    strands = [works for _, works in strands_of(items, order, flight, None)]
+    order = replay_plan_teachers(items)
+    strands = [works for _, works in plan_replay_strands(items, order, flight, None)]
     usual = {"off": 3, "lossless": 2, "tiered": 1}[stop]
     alone = {d.step_id: 3 if d.reason == EXPLORED else usual for d in decisions}
     paths = [path_s(works, went, [teacher.name for teacher in order], alone) for works in strands]

@@ -6,30 +6,30 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracemill.evaluate.gate.gate_figures import gate_draws, gate_figures
-from tracemill.evaluate.gate.gate_step import gate_steps, trained
-from tracemill.evaluate.gate.step_facts import facts_in
-from tracemill.evaluate.gate.value_stop import choosers, told_by_other_half
+from tracemill.evaluate.gate.gate_figures import gate_figure_draws, gate_figures
+from tracemill.evaluate.gate.gate_step import build_gate_steps, learn_from_gate_steps
+from tracemill.evaluate.gate.step_facts import read_step_facts
+from tracemill.evaluate.gate.value_stop import build_compared_stops, compared_stop_beliefs
 from tracemill.evaluate.table.draw_steps import AskedStep, Asker
-from tracemill.evaluate.table.family_agreement import agreement_of
-from tracemill.evaluate.table.pair_kinds import kinds_of, teacher_rows
+from tracemill.evaluate.table.family_agreement import count_family_agreement
+from tracemill.evaluate.table.pair_kinds import count_pair_kinds, pair_kinds_from_teachers
 from tracemill.evaluate.table.recorded_states import (
     Table,
-    in_half,
+    is_recorded_in_half,
     is_tuning,
     read_table,
-    reasons_without_vote,
+    recorded_states_without_vote,
 )
-from tracemill.evaluate.table.rules import PRODUCT, VOTERS, product_rule, rules_named
+from tracemill.evaluate.table.rules import PRODUCT, VOTERS, label_rules_named, product_label_rule
 from tracemill.evaluate.table.savings import Chooser, Savings
-from tracemill.evaluate.table.scores import Tally, by_operation, resampled, rule_figures
+from tracemill.evaluate.table.scores import Tally, build_rule_scores, by_operation, resample_rule_tasks
 from tracemill.evaluate.table.student_draws import (
     Draw,
     Poll,
-    draws_of,
+    draw_students,
     may_be_asked,
-    spread_over,
-    standing_of,
+    student_draw_prices,
+    student_draw_rewards,
 )
 from tracemill.evaluate.table.whole_runs import Runs, read_runs
 from tracemill.harnesses.agents.registry import GENERIC, GENERIC_ENDED, HARNESSES
@@ -78,7 +78,7 @@ class _Silent:
     def advance(self, count: int = 1) -> None: ...
 
 
-def evaluate(order: EvaluateOrder, meter: Progress | None = None) -> dict[str, Any]:
+def evaluate_table(order: EvaluateOrder, meter: Progress | None = None) -> dict[str, Any]:
     """The report on a table, plain values; the same order, the same report. Raises TeacherError where the
     table cannot be read, SourceError where nothing of it is usable, ConfigError for a harness not known.
     Models that the order names and no state has are among what was passed over."""
@@ -89,22 +89,22 @@ def evaluate(order: EvaluateOrder, meter: Progress | None = None) -> dict[str, A
     told.begin("states", 0)
     whole = read_table(order.table, order.harness, order.prices, told.advance)
     if order.spread:
-        whole = read_table(order.table, order.harness, spread_over(whole), told.advance)
+        whole = read_table(order.table, order.harness, student_draw_prices(whole), told.advance)
     named = {*order.students, *order.teachers, *order.prices}
     whole.broken.update(f"model {name} that no state has" for name in sorted(named.difference(whole.models)))
     table = whole.half(order.half)
-    draws, total = draws_of(table, order.draws, order.seed, order.students, order.teachers)
-    poll, compared = Poll(table), rules_named(order.rules)
-    weights = resampled(len(table.tasks), order.samples, order.seed)
+    draws, total = draw_students(table, order.draws, order.seed, order.students, order.teachers)
+    poll, compared = Poll(table), label_rules_named(order.rules)
+    weights = resample_rule_tasks(len(table.tasks), order.samples, order.seed)
     told.begin("draws", len(draws))
     tally = Tally(poll, compared, len(draws))
-    facts = facts_in(order.table, whole) if order.gate_seeds else {}
+    facts = read_step_facts(order.table, whole) if order.gate_seeds else {}
     savings = Savings(table.tasks, tuple(_choosers([], facts, whole.rewarded)) if facts else ())
-    asker = Asker(Poll(whole), product_rule(VOTERS[0]))
+    asker = Asker(Poll(whole), product_label_rule(VOTERS[0]))
     for draw in draws:
         tally.add(draw)
         steps = asker.steps(draw)
-        counting = [step for step in steps if in_half(step.task, order.half)]
+        counting = [step for step in steps if is_recorded_in_half(step.task, order.half)]
         savings.add(counting, _choosers(steps, facts, whole.rewarded) if facts else {})
         told.advance()
     product = {each.rule.voters: each for each in tally.tallied if each.rule.name == PRODUCT}
@@ -117,12 +117,12 @@ def evaluate(order: EvaluateOrder, meter: Progress | None = None) -> dict[str, A
             "stronger": sum(draw.stronger for draw in draws),
             "two_families": sum(bool(may_be_asked(table, draw, asker.rule.policy)) for draw in draws),
         },
-        "rules": rule_figures(poll, draws, tally.tallied, weights),
+        "rules": build_rule_scores(poll, draws, tally.tallied, weights),
         "pairs_by_operation": {voters: by_operation(each) for voters, each in product.items()},
         "kinds": _kinds(table, order, poll, draws),
         "savings": savings.rows(weights),
         "gate": _gate(whole, facts, draws, order, told) if facts else {},
-        "agreement": agreement_of(table),
+        "agreement": count_family_agreement(table),
     }
 
 
@@ -130,7 +130,7 @@ def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]
     """The pairs of the table as one dataset, by who votes; with those of its runs, of the same half."""
     harnesses = Counter(state.harness for state in table.states)
     runs = read_runs(order.runs, harnesses.most_common(1)[0][0]) if order.runs is not None else Runs(())
-    traces = tuple(trace for trace in runs.traces if in_half(trace.instance_id or "", order.half))
+    traces = tuple(trace for trace in runs.traces if is_recorded_in_half(trace.instance_id or "", order.half))
     others, reasons = Runs(traces).pairs()
     found: dict[str, Any] = {
         "runs": len(traces),
@@ -138,9 +138,11 @@ def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]
         "no_pair": dict(sorted(reasons.items())),
     }
     for voters in VOTERS:
-        rule = product_rule(voters)
-        teachers = teacher_rows((p for draw in draws for p in poll.pairs(draw, rule)), rule.policy.threshold)
-        found[voters] = kinds_of(teachers, others)
+        rule = product_label_rule(voters)
+        teachers = pair_kinds_from_teachers(
+            (p for draw in draws for p in poll.pairs(draw, rule)), rule.policy.threshold
+        )
+        found[voters] = count_pair_kinds(teachers, others)
     return found
 
 
@@ -148,9 +150,11 @@ def _choosers(
     steps: Sequence[AskedStep], facts: Mapping[tuple[int, str], StepFacts], rewarded: bool
 ) -> dict[tuple[str, str], Chooser]:
     """The further ways to ask of a draw with these steps; what is trained is so on the other half of them."""
-    met = gate_steps(steps, facts, rewarded)
-    known = {side: trained([s for s in met if is_tuning(s.task) == side]) for side in (True, False)}
-    return choosers(facts, rewarded, told_by_other_half(known))
+    met = build_gate_steps(steps, facts, rewarded)
+    known = {
+        side: learn_from_gate_steps([s for s in met if is_tuning(s.task) == side]) for side in (True, False)
+    }
+    return build_compared_stops(facts, rewarded, compared_stop_beliefs(known))
 
 
 def _gate(
@@ -168,7 +172,7 @@ def _gate(
     }
     told.begin("gate", len(VOTERS))
     for voters in VOTERS:
-        some = gate_draws(whole, facts, strong or draws, voters, order.half)
+        some = gate_figure_draws(whole, facts, strong or draws, voters, order.half)
         found[voters] = gate_figures(some, order.gate_seeds, order.samples)
         told.advance()
     return found
@@ -177,7 +181,7 @@ def _gate(
 def _table(table: Table, order: EvaluateOrder) -> dict[str, Any]:
     acted = [done for state in table.states for done in state.acted.values()]
     harnesses = sorted({state.harness for state in table.states})
-    answers, standing = Counter(done.model for done in acted), standing_of(table)
+    answers, standing = Counter(done.model for done in acted), student_draw_rewards(table)
     return {
         "name": table.name,
         "half": order.half,
@@ -196,7 +200,7 @@ def _table(table: Table, order: EvaluateOrder) -> dict[str, Any]:
             }
             for model in table.models
         },
-        "no_vote": dict(sorted(reasons_without_vote(table.states).items())),
+        "no_vote": dict(sorted(recorded_states_without_vote(table.states).items())),
         "broken": dict(sorted(table.broken.items())),
         "broken_examples": list(table.examples),
     }

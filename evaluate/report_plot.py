@@ -33,7 +33,7 @@ _COLOURS = {
 """After the palette of Okabe and Ito, which colour-blind people can tell apart."""
 
 
-def rules_svg(report: dict[str, Any]) -> str:
+def draw_report_plot(report: dict[str, Any]) -> str:
     """An SVG document: for either kind of voters a plot of the medians over draws, useful share to the right
     and precision without ties upwards. Stronger teachers where there are such draws, else all draws."""
     strong = any(row["stronger teachers"]["draws"] for row in report["rules"])

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from tracemill.agreement.voting.policy import Policy
 from tracemill.flows.admission.redaction_setup import make_redactor
-from tracemill.flows.labeling.ask_in_memory import ask_states
+from tracemill.flows.labeling.ask_in_memory import ask_in_memory
 from tracemill.flows.labeling.label_shard import Shown, make_pairs
 from tracemill.flows.labeling.own_ledger import build_ledger
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
@@ -59,7 +59,7 @@ async def replay_trace(
     shown = [Shown.of(trace) for trace in _traces(states)]
     settings, policy = settings or ReplaySettings(), Policy(threshold=agreement_threshold)
     with build_ledger(ledger) as opened:
-        return await ask_states(shown, wanted, teachers, opened, max_total_usd, settings, policy)
+        return await ask_in_memory(shown, wanted, teachers, opened, max_total_usd, settings, policy)
 
 
 def extract_dpo_pairs(

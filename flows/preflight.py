@@ -8,16 +8,16 @@ from tracemill.flows.admission.redaction_setup import make_redactor, make_sieve
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.config.from_settings import make_renewer, plan_shards
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.consent.destinations import destinations
+from tracemill.flows.consent.destinations import list_destinations
 from tracemill.flows.ingest.ingest_shard import Intake
-from tracemill.flows.labeling.teacher_standing import measured_policy
+from tracemill.flows.labeling.teacher_standing import measured_reliability_policy
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.flows.run_state.stored_traces import StoredTraces
-from tracemill.flows.sources.open_watermarks import begin, known_sources
+from tracemill.flows.sources.open_watermarks import open_known_watermarks, open_watermarks
 from tracemill.flows.sources.shard_plan import Plan
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.normalize.contamination import load_benchmarks
-from tracemill.normalize.context_length.token_counts import token_counter
+from tracemill.normalize.context_length.token_counts import make_token_counter
 from tracemill.normalize.datajuicer.recipe import check_available, load_recipe
 from tracemill.normalize.normalizer import DJNormalizer
 from tracemill.privacy.publish_gate.kingfisher import require_kingfisher, try_kingfisher
@@ -42,7 +42,7 @@ class Prepared:
     normalizer: DJNormalizer
 
 
-def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
+def run_preflight(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
     """Check a configuration against this machine. `rules` redact.
 
     Raises an error of `records.errors` for missing or broken sources, teachers that cannot be used, a
@@ -51,7 +51,7 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
     """
     make_redactor(None, settings.privacy)
     again, form = settings.replay.ask_again, settings.sources.format
-    known = known_sources(
+    known = open_known_watermarks(
         settings.workspace, settings.privacy, settings.select, form, anew=again, rules=rules
     )
     plan = plan_shards(settings, known)
@@ -76,8 +76,8 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
         settings,
         work,
         plan,
-        known or begin(work.root, renewer.redactor, settings.select, form, anew=again),
-        measured_policy(settings, work),
+        known or open_watermarks(work.root, renewer.redactor, settings.select, form, anew=again),
+        measured_reliability_policy(settings, work),
         renewer,
         Intake(work, renewer, sieve, settings.shard_mb * 1e6, StoredTraces(work)),
         normalizer,
@@ -87,7 +87,7 @@ def prepare(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepared:
 def _answers_are_needed_of_this_machine(settings: RunSettings) -> bool:
     """Whether teachers may be tried already: a run whose ledger has answers may need nobody any more, and
     another machine hears nothing of us before it was consented to."""
-    if not settings.asked() or destinations(settings, os.environ):
+    if not settings.asked() or list_destinations(settings, os.environ):
         return False
     if settings.ledger_url is None:
         return not (settings.workspace / "ledger.sqlite").exists()
@@ -102,7 +102,7 @@ def check_second_opinion(settings: RunSettings) -> None:
     absent, or there and broken. It is tried before anything is sent to another machine; where nothing is, the
     gate finds out soon enough."""
     require_kingfisher(os.environ, settings.release.require_second_opinion)
-    if destinations(settings, os.environ):
+    if list_destinations(settings, os.environ):
         try_kingfisher(os.environ)
 
 
@@ -149,7 +149,7 @@ def make_normalizer(settings: RunSettings) -> DJNormalizer:
     check_available()
     load_recipe(recipe)
     load_benchmarks(settings.normalize.benchmarks)
-    token_counter(settings.release.tokenizer)
+    make_token_counter(settings.release.tokenizer)
     if recipe is not None or not all(teacher.simulated for teacher in settings.asked()):
         normalizer.check()
     return normalizer

@@ -13,11 +13,15 @@ from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted
 from tracemill.privacy.publish_gate.documents import Skipped
-from tracemill.privacy.publish_gate.file_texts import files_under
-from tracemill.privacy.publish_gate.findings import FINGERPRINT, Finding, counted
-from tracemill.privacy.publish_gate.gate import opinions
+from tracemill.privacy.publish_gate.file_texts import walk_text_files
+from tracemill.privacy.publish_gate.findings import FINGERPRINT, Finding, summarize_findings
+from tracemill.privacy.publish_gate.gate import release_gate_opinions
 from tracemill.privacy.publish_gate.kingfisher import ABSENT
-from tracemill.privacy.publish_gate.preview_changes import FileChanges, changes_in, changes_with_values
+from tracemill.privacy.publish_gate.preview_changes import (
+    FileChanges,
+    preview_changes,
+    preview_changes_with_values,
+)
 from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
 from tracemill.privacy.redaction.redactor import RULES_VERSION
 from tracemill.records.errors import ConfigError
@@ -56,7 +60,7 @@ def scan_path(
 
 
 def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
-    who = opinions(verdict, RULES_VERSION)
+    who = release_gate_opinions(verdict, RULES_VERSION)
     accepted = len(verdict.findings) - len(found)
     if as_json:
         record: dict[str, Any] = {
@@ -75,7 +79,7 @@ def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
     if len(found) > _SHOWN:
         _write(f"and {len(found) - _SHOWN:,} more; --json lists them all")
     nothing = "nothing found in what was read" if verdict.not_read else "clean"
-    said = counted(found) if found else nothing
+    said = summarize_findings(found) if found else nothing
     rest = f", {accepted:,} accepted" if accepted else ""
     _write(f"{said}{rest}: {verdict.files:,} files, {verdict.texts:,} texts, {' and '.join(who)}")
     _say_skipped(verdict.passed_over, verdict.not_read)
@@ -83,7 +87,7 @@ def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
         typer.echo(ABSENT, err=True)
 
 
-def diff_path(
+def run_privacy_scan_diff(
     path: Path,
     workspace: Path | None,
     show_values: bool,
@@ -101,12 +105,12 @@ def diff_path(
     work = _workspace_of(path, workspace)
     redactor = make_redactor(work, _lists_of(config))
     key = workspace_key(work.root / "redaction.key") if work else b""
-    changes = changes_with_values if show_values else changes_in
+    changes = preview_changes_with_values if show_values else preview_changes
     skipped = Skipped()
     base = path if path.is_dir() else path.parent
     made: list[FileChanges] = []
     files = 0
-    for file in files_under(path, skipped):
+    for file in walk_text_files(path, skipped):
         files += 1
         found = changes(file, str(file.relative_to(base)), redactor.known, key, skipped)
         if found.counts:

@@ -19,43 +19,43 @@ from typing import Any
 from prefect import flow, task
 from prefect.cache_policies import NO_CACHE
 
-from tracemill.flows.admission.redaction_setup import known_values
+from tracemill.flows.admission.redaction_setup import count_known_values
 from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.consent.consent import require_consent
 from tracemill.flows.ingest.ingest_shard import Ingested, count_entries
-from tracemill.flows.ingest.known_traces import refuse_unreadable, report_of, take_stock
-from tracemill.flows.ingest.reuse_traces import batches_of, marks_of
+from tracemill.flows.ingest.known_traces import find_known_traces, known_traces_report, refuse_unreadable
+from tracemill.flows.ingest.reuse_traces import batch_reused_traces, trace_reuse_marks
 from tracemill.flows.labeling.ask_session import Asking
-from tracemill.flows.labeling.ask_shards import Shard, ask_shards, plans_of
+from tracemill.flows.labeling.ask_shards import Shard, ask_shards, plan_ask_shards
 from tracemill.flows.labeling.finished_batches import Settled
 from tracemill.flows.labeling.gate_report import gate_report
 from tracemill.flows.labeling.label_shard import (
     Shown,
-    found_again,
+    count_new_findings,
+    load_decisions,
     load_traces,
     make_pairs,
-    stored_decisions,
     write_labels,
 )
 from tracemill.flows.labeling.ledger_check import require_ledger
-from tracemill.flows.labeling.price_history import prices_for_manifest
-from tracemill.flows.labeling.teacher_standing import standing_report
+from tracemill.flows.labeling.price_history import price_history_for_manifest
+from tracemill.flows.labeling.teacher_standing import measured_reliability_report
 from tracemill.flows.labeling.vote_policy import vote_version
-from tracemill.flows.preflight import Prepared, prepare
+from tracemill.flows.preflight import Prepared, run_preflight
 from tracemill.flows.release.release_run import release_pairs
 from tracemill.flows.run_state.run_records import end_run, sole_writer, start_run, write_manifest
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
-from tracemill.flows.runtime.error_masking import said, unsaid
+from tracemill.flows.runtime.error_masking import mask_errors, unmask_errors
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.flows.runtime.progress import Meter, meter
+from tracemill.flows.runtime.progress import Meter, progress_meter
 from tracemill.flows.training.training_run import train_after_release
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.reply import TeacherReply
 
 
 @task(name="ingest", cache_policy=NO_CACHE, persist_result=False)
-@unsaid
+@mask_errors
 def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, int]) -> Ingested:
     """One shard of source files through ingest → select → redact."""
     done = ready.intake.files(files, read)
@@ -64,8 +64,8 @@ def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, 
 
 
 @task(name="shards", cache_policy=NO_CACHE, persist_result=False)
-@unsaid
-def shards_task(ready: Prepared, plan: list[list[str]], asking: Asking | None) -> list[Summary]:
+@mask_errors
+def harvest_shards_task(ready: Prepared, plan: list[list[str]], asking: Asking | None) -> list[Summary]:
     """The traces of the shards of one plan through decide → replay → pairs."""
     shards: list[Shard] = []
     for trace_ids in plan:
@@ -81,14 +81,14 @@ def _label(
     made = make_pairs(shard.shown, replies, ready.policy)
     write_labels(ready.work, shard.source, shard.trace_ids, made, vote_version(ready.settings))
     if asking is not None:
-        asking.learn(stored_decisions(ready.work, shard.trace_ids), made.votes)
+        asking.learn(load_decisions(ready.work, shard.trace_ids), made.votes)
     summary.add(made.summary)
-    summary.redactions += found_again(shard.shown)
+    summary.redactions += count_new_findings(shard.shown)
     return summary
 
 
 @task(name="release", cache_policy=NO_CACHE, persist_result=False)
-@unsaid
+@mask_errors
 def release_task(ready: Prepared, run_id: str, summary: Summary) -> ReleaseOutcome:
     """All pairs of the workspace through the recipe, into a release."""
     return release_pairs(ready.work, ready.settings, ready.normalizer, ready.renewer, run_id, summary)
@@ -98,14 +98,14 @@ _NAME = "tracemill-run"
 
 
 @flow(name=_NAME, persist_result=False, validate_parameters=False)
-@unsaid
+@mask_errors
 def harvest(config: str, yes: bool = False) -> dict[str, Any]:
     """A whole run of the configuration in the file `config`; gives the figures of the closing table.
 
     A schedule honours the consents the workspace holds; `yes` accepts what they do not cover. Raises
     Unsaid, which holds a PrivacyError where text would leave this machine that nobody accepted.
     """
-    ready = prepare(load_settings(Path(config), {}))
+    ready = run_preflight(load_settings(Path(config), {}))
     return _harvest(ready, yes, accept_by=f"`tracemill run {shlex.quote(config)} --yes`")
 
 
@@ -114,11 +114,11 @@ def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[
     takes up no unfinished run."""
 
     @flow(name=_NAME, persist_result=False, validate_parameters=False)
-    @unsaid
+    @mask_errors
     def prepared(yes: bool) -> dict[str, Any]:
         return _harvest(ready, yes, new_run)
 
-    return said(prepared, yes)
+    return unmask_errors(prepared, yes)
 
 
 def _harvest(ready: Prepared, yes: bool, new_run: bool = False, accept_by: str = "--yes") -> dict[str, Any]:
@@ -139,18 +139,18 @@ def _run(ready: Prepared, yes: bool, new_run: bool, accept_by: str) -> dict[str,
     total = Summary(unread=ready.plan.unread_reasons())
     if resumed:
         total.flags["unfinished run taken up again"] += 1
-    total.flags += known_values(ready.renewer.redactor)
+    total.flags += count_known_values(ready.renewer.redactor)
     shards, entries = _ingest_shards(ready, run_id, total)
     total.unmatched = ready.settings.select.unmatched(total.matched)
     accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched, accept_by)
-    with meter(cap) as gauge:
+    with progress_meter(cap) as gauge:
         states = {entry.trace_id: entry.states for entry in entries}
         read_now = _run_shards(ready, run_id, shards, states, accepted, total, gauge)
         raise_if_interrupted()
         gauge.begin("normalise and release", 1)
-        release = said(release_task, ready, run_id, total)
+        release = unmask_errors(release_task, ready, run_id, total)
     record = {"run_id": run_id, "cap_usd": cap, **_figures(ready, total, release)}
-    prices = prices_for_manifest(ready.settings, ready.work, os.environ, read_now)
+    prices = price_history_for_manifest(ready.settings, ready.work, os.environ, read_now)
     write_manifest(ready.work, run_id, "harvest", record | {"prices": prices})
     end_run(ready.work, run_id, "finished", record)
     return record
@@ -163,16 +163,16 @@ def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[l
     trace."""
     read: dict[str, int] = {}
     sample = ready.settings.sample.order()
-    stock = take_stock(ready.plan, ready.marks, ready.intake, sample, read, total)
+    stock = find_known_traces(ready.plan, ready.marks, ready.intake, sample, read, total)
     if stock.drawn is not None:
         write_manifest(ready.work, run_id, "sample", stock.drawn.to_json())
     entries = stock.entries
-    reports = [report_of(kept) for kept in stock.plan.kept]
-    with meter(None) as gauge:
+    reports = [known_traces_report(kept) for kept in stock.plan.kept]
+    with progress_meter(None) as gauge:
         gauge.begin("ingest", len(stock.plan.shards))
         for files in stock.plan.shards:
-            done = said(ingest_task, ready, files, read)
-            ready.marks.add(marks_of(done.accounts, ready.marks))
+            done = unmask_errors(ingest_task, ready, files, read)
+            ready.marks.add(trace_reuse_marks(done.accounts, ready.marks))
             total.add(done.summary)
             entries |= done.entries
             reports += [account.report for account in done.accounts]
@@ -180,7 +180,7 @@ def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[l
     refuse_unreadable(ready.settings.sources.order(), reports)
     total.files = stock.plan.files
     count_entries(total, entries.values())
-    return batches_of(ready.work, entries), list(entries.values())
+    return batch_reused_traces(ready.work, entries), list(entries.values())
 
 
 def _run_shards(
@@ -212,9 +212,11 @@ def _run_shards(
                 gauge.advance()
             else:
                 asking.pass_over(sum(states[trace_id] for trace_id in trace_ids))
-        for plan in plans_of(left, asking):
+        for plan in plan_ask_shards(left, asking):
             raise_if_interrupted()
-            for trace_ids, done in zip(plan, said(shards_task, ready, plan, asking), strict=True):
+            for trace_ids, done in zip(
+                plan, unmask_errors(harvest_shards_task, ready, plan, asking), strict=True
+            ):
                 settled.add(trace_ids, done)
                 total.add(done)
             if asking is None:
@@ -222,7 +224,7 @@ def _run_shards(
         if asking is not None:
             asking.book(total)
             total.gate = gate_report(ready.work, ready.settings)
-            total.standing = standing_report(ready.work)
+            total.standing = measured_reliability_report(ready.work)
         return frozenset() if asking is None else frozenset(asking.prices.read_now)
 
 

@@ -37,8 +37,8 @@ from tracemill.flows.run_flow import harvest
 from tracemill.flows.run_state.run_records import utc_now
 from tracemill.flows.runtime.error_masking import Unsaid
 from tracemill.flows.runtime.interrupts import remembered
-from tracemill.flows.runtime.orphan_servers import end_leftover_servers, own_what_is_started
-from tracemill.flows.training.training_run import said_of_none
+from tracemill.flows.runtime.orphan_servers import end_leftover_servers, tag_possible_orphan_servers
+from tracemill.flows.training.training_run import why_not_trained
 from tracemill.records.errors import ConfigError, TracemillError, WorkspaceError
 from tracemill.records.identity import digest
 from tracemill.records.printable import printable
@@ -52,7 +52,7 @@ _FOLDER = "TRACEMILL_SERVE_FOLDER"
 
 
 @flow(name="tracemill-serve", persist_result=False, validate_parameters=False)
-def scheduled(config: str) -> None:
+def serve_scheduled_run(config: str) -> None:
     """One run of a schedule over the configuration in the file `config`; says on stderr what came of it.
     Raises Unsaid where it failed."""
     _say(f"run of {config}")
@@ -74,7 +74,7 @@ def _outcome(record: dict[str, Any]) -> str:
     else:
         made = "written" if release["created"] else "unchanged"
         said = f"{release['path']} ({release['rows']:,} rows, {made})"
-    return said if trained is None else f"{said}; training {said_of_none(trained) or trained['path']}"
+    return said if trained is None else f"{said}; training {why_not_trained(trained) or trained['path']}"
 
 
 def _say(text: str) -> None:
@@ -89,9 +89,13 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     server comes up or this user serves the file already, KeyboardInterrupt at its end.
     """
     schedule = read_schedule(cron, timezone)
-    with only_one(PREFECT_HOME.value(), config), _server() as url, temporary_settings({PREFECT_API_URL: url}):
+    with (
+        lock_served_config(PREFECT_HOME.value(), config),
+        _server() as url,
+        temporary_settings({PREFECT_API_URL: url}),
+    ):
         os.environ["PREFECT_API_URL"] = url
-        deployment: Any = scheduled.to_deployment(
+        deployment: Any = serve_scheduled_run.to_deployment(
             f"{config.stem}-{digest('config', str(config), size=4)}",
             parameters={"config": str(config)},
             entrypoint_type=EntrypointType.MODULE_PATH,
@@ -140,7 +144,7 @@ async def _start_at(schedule: CronSchedule, name: str) -> None:
     """Makes a run of the deployment at every time of the schedule; a server that does not answer costs that
     time alone."""
     watching: set[asyncio.Task[None]] = set()
-    async for due in due_times(schedule):
+    async for due in schedule_times(schedule):
         try:
             begun = await arun_deployment(name, timeout=0, as_subflow=False)
         except Exception as error:
@@ -165,7 +169,7 @@ async def _say_death(run_id: UUID, name: str) -> None:
                     return
 
 
-async def due_times(schedule: CronSchedule) -> AsyncIterator[datetime]:
+async def schedule_times(schedule: CronSchedule) -> AsyncIterator[datetime]:
     """The times of a schedule from now on, each when it has come; those that passed meanwhile are left
     out."""
     after = datetime.now(UTC)
@@ -207,7 +211,7 @@ def _server() -> Iterator[str]:
         yield named
         return
     end_leftover_servers()
-    own_what_is_started()
+    tag_possible_orphan_servers()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -215,7 +219,7 @@ def _server() -> Iterator[str]:
     command += ["--host", "127.0.0.1", "--port", str(port), "--log-level", "error"]
     quiet = subprocess.DEVNULL
     environment = dict(os.environ) | {"PREFECT_UI_ENABLED": "0"}
-    with alone_in(PREFECT_HOME.value()):
+    with lock_prefect_home(PREFECT_HOME.value()):
         server = subprocess.Popen(
             command, env=environment, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
         )
@@ -240,7 +244,7 @@ def _end(server: "subprocess.Popen[bytes]") -> None:
 
 
 @contextmanager
-def only_one(home: Path, config: Path) -> Iterator[None]:
+def lock_served_config(home: Path, config: Path) -> Iterator[None]:
     """While the block lasts this is what serves the configuration in the file `config`, of all that have this
     PREFECT_HOME: each of two would start a run at every time. Raises WorkspaceError where another one does,
     or the folder cannot be written."""
@@ -255,7 +259,7 @@ def only_one(home: Path, config: Path) -> Iterator[None]:
 
 
 @contextmanager
-def alone_in(home: Path) -> Iterator[None]:
+def lock_prefect_home(home: Path) -> Iterator[None]:
     """While the block lasts no other `tracemill serve` starts a server on the database of the same
     PREFECT_HOME: of two that make its tables at once one fails. Raises WorkspaceError where it cannot be
     written."""

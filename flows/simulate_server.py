@@ -18,7 +18,7 @@ def serve_until_interrupted(
     value out of range and a port that is taken."""
     from tracemill.teachers.openrouter_stub.server import serve
 
-    settings = wire_settings(given, faults, retry_after_s)
+    settings = simulate_server_settings(given, faults, retry_after_s)
     console = Console(highlight=False, soft_wrap=True)
 
     def ready(url: str) -> None:
@@ -30,7 +30,9 @@ def serve_until_interrupted(
     asyncio.run(serve(host, port, settings, ready))
 
 
-def wire_settings(given: Mapping[str, Any], faults: Sequence[str], retry_after_s: float) -> WireSettings:
+def simulate_server_settings(
+    given: Mapping[str, Any], faults: Sequence[str], retry_after_s: float
+) -> WireSettings:
     """The settings of the server. Raises ConfigError for a value out of range and an unknown fault."""
     try:
         settings = WireSettings.model_validate(dict(given))

@@ -5,39 +5,44 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from tracemill.flows.admission.redaction_setup import known_values, list_scope, make_redactor, make_sieve
+from tracemill.flows.admission.redaction_setup import (
+    count_known_values,
+    list_scope,
+    make_redactor,
+    make_sieve,
+)
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.config.from_settings import make_renewer
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import require_consent
-from tracemill.flows.estimate.trace_batches import chosen_batches, stored_batches
-from tracemill.flows.labeling.ask_shards import Shard, ask_shards, plans_of
+from tracemill.flows.estimate.trace_batches import filter_trace_batches, list_trace_batches
+from tracemill.flows.labeling.ask_shards import Shard, ask_shards, plan_ask_shards
 from tracemill.flows.labeling.gate_report import gate_report
 from tracemill.flows.labeling.label_shard import (
     Shown,
+    load_decisions,
+    load_replies,
     load_traces,
     make_pairs,
-    stored_decisions,
-    stored_replies,
     write_labels,
     write_votes,
 )
 from tracemill.flows.labeling.ledger_check import require_ledger
-from tracemill.flows.labeling.price_history import prices_for_manifest
-from tracemill.flows.labeling.teacher_standing import measured_policy, standing_report
-from tracemill.flows.labeling.vote_policy import policy_of, require_labels, vote_version
+from tracemill.flows.labeling.price_history import price_history_for_manifest
+from tracemill.flows.labeling.teacher_standing import measured_reliability_policy, measured_reliability_report
+from tracemill.flows.labeling.vote_policy import build_vote_policy, require_labels, vote_version
 from tracemill.flows.preflight import check_ledger, check_second_opinion, check_teachers, make_normalizer
 from tracemill.flows.release.fit_context import make_fitting
-from tracemill.flows.release.load_pairs import with_states
+from tracemill.flows.release.load_pairs import load_pair_states
 from tracemill.flows.release.release_run import release_pairs
 from tracemill.flows.release.released_pairs import Released
-from tracemill.flows.release.split_release import reduced_and_split
+from tracemill.flows.release.split_release import split_release
 from tracemill.flows.run_state.run_records import end_run, sole_writer, start_run, write_manifest
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
-from tracemill.flows.run_state.stale_labels import newer_answers
+from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.flows.runtime.progress import meter
+from tracemill.flows.runtime.progress import progress_meter
 from tracemill.privacy.redaction.redactor import TODAYS_RULES, Rules
 from tracemill.records.errors import ConfigError
 from tracemill.records.storage.trace_rows import traces_from_table
@@ -79,10 +84,10 @@ def replay_workspace(
     with _stage(settings, "replay", new_run) as (work, run_id):
         require_ledger(settings, work, run_id)
         renewer = make_renewer(work, settings, rules)
-        total.flags += known_values(renewer.redactor)
+        total.flags += count_known_values(renewer.redactor)
         batches, accepted = _cleared(settings, work, run_id, total, yes)
         with (
-            meter(cap) as gauge,
+            progress_meter(cap) as gauge,
             Asking.open(settings, work, run_id, renewer.redactor, accepted, gauge) as asking,
         ):
             if asking is not None:
@@ -90,7 +95,7 @@ def replay_workspace(
         read_now = set() if asking is None else asking.prices.read_now
         names = [teacher.name for teacher in settings.asked()]
         record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
-        prices = prices_for_manifest(settings, work, os.environ, read_now)
+        prices = price_history_for_manifest(settings, work, os.environ, read_now)
         write_manifest(work, run_id, "replay", record | {"prices": prices})
         end_run(work, run_id, "finished", record)
     return record
@@ -105,7 +110,7 @@ def _ask_batches(
 ) -> None:
     asking.begin(total.states)
     source_of = {tuple(ids): source for source, ids in batches}
-    for plan in plans_of(source_of, asking):
+    for plan in plan_ask_shards(source_of, asking):
         shards = [
             Shard(source_of[ids], [Shown.of(trace, renewer) for trace in load_traces(work, ids)])
             for ids in plan
@@ -113,9 +118,11 @@ def _ask_batches(
         for shard, (replies, summary) in zip(shards, ask_shards(work, shards, asking), strict=True):
             total.add(summary)
             if asking.gate is not None:
-                votes = make_pairs(shard.shown, replies, policy_of(asking.settings), of_traces=False).votes
+                votes = make_pairs(
+                    shard.shown, replies, build_vote_policy(asking.settings), of_traces=False
+                ).votes
                 write_votes(work, shard.source, shard.trace_ids, votes, vote_version(asking.settings))
-                asking.learn(stored_decisions(work, shard.trace_ids), votes)
+                asking.learn(load_decisions(work, shard.trace_ids), votes)
     asking.book(total)
     total.gate = gate_report(work, asking.settings)
 
@@ -128,7 +135,7 @@ def _cleared(
     sieve, lists = make_sieve(settings.select, work), list_scope(work, settings.privacy)
     entries: dict[str, TraceEntry] = {}
     batches: list[tuple[str, list[str]]] = []
-    for source, taken in chosen_batches(work, sieve, total):
+    for source, taken in filter_trace_batches(work, sieve, total):
         entries |= {trace.trace_id: TraceEntry.of(trace).then(lists) for trace in taken}
         batches.append((source, [trace.trace_id for trace in taken]))
     total.unmatched = settings.select.unmatched(total.matched)
@@ -136,34 +143,34 @@ def _cleared(
     return batches, accepted
 
 
-def pair_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
+def run_pair_stage(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
     """Make the pairs of every trace anew, as `rules` redact it, from the replies the workspace holds."""
     total = Summary()
     with _stage(settings, "pairs") as (work, run_id):
-        policy = measured_policy(settings, work)
+        policy = measured_reliability_policy(settings, work)
         renewer = make_renewer(work, settings, rules)
-        for source, ids in stored_batches(work):
+        for source, ids in list_trace_batches(work):
             shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
-            made = make_pairs(shown, stored_replies(work, ids), policy)
+            made = make_pairs(shown, load_replies(work, ids), policy)
             write_labels(work, source, ids, made, vote_version(settings))
             total.add(made.summary)
-        total.standing = standing_report(work)
+        total.standing = measured_reliability_report(work)
         write_manifest(work, run_id, "pairs", total.to_json())
         end_run(work, run_id, "finished", {"summary": total.to_json()})
     return total
 
 
-def account_of_losses(settings: RunSettings) -> dict[str, Any]:
+def run_normalize_stage(settings: RunSettings) -> dict[str, Any]:
     """What a release would keep and drop of the workspace's pairs; writes the account alone.
     Raises WorkspaceError where pairs are those of another vote."""
     normalizer = make_normalizer(settings)
     with _stage(settings, "normalize", labelled=True) as (work, run_id):
         renewer, fitting = make_renewer(work, settings), make_fitting(settings)
-        reduced, split = reduced_and_split(work, settings, normalizer, renewer)
-        for _ in fitting.pairs(with_states(work, reduced.normalized.kept, renewer)):
+        reduced, split = split_release(work, settings, normalizer, renewer)
+        for _ in fitting.pairs(load_pair_states(work, reduced.normalized.kept, renewer)):
             raise_if_interrupted()
         record = Released.of(reduced.normalized, fitting, split).account()
-        record["newer_answers"] = newer_answers(work)
+        record["newer_answers"] = count_stale_labels(work)
         write_manifest(work, run_id, "normalize", record)
         end_run(work, run_id, "finished", record)
     return record
@@ -175,7 +182,7 @@ def release_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Rel
     normalizer = make_normalizer(settings)
     with _stage(settings, "release", labelled=True) as (work, run_id):
         summary = _summary_of(work)
-        summary.standing = standing_report(work)
+        summary.standing = measured_reliability_report(work)
         renewer = make_renewer(work, settings, rules)
         outcome = release_pairs(work, settings, normalizer, renewer, run_id, summary)
         end_run(work, run_id, "finished", {"release": outcome.path, "version": outcome.version})

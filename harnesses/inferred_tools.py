@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tracemill.harnesses.agents.registry import Harness
-from tracemill.harnesses.core.schema_builders import record, sendable, wire_name
+from tracemill.harnesses.core.schema_builders import build_object_schema, clean_schema_name, clean_tool_schema
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Trace
@@ -13,15 +13,15 @@ _JSON_TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "st
 _UNDESCRIBED = "Seen in this session; its description was not recorded."
 
 
-def tools_of(trace: Trace, context: Context, harness: Harness) -> tuple[ToolSpec, ...]:
+def infer_context_tools(trace: Trace, context: Context, harness: Harness) -> tuple[ToolSpec, ...]:
     """What a model is offered at every step of a context, sorted by name unless recorded: recorded tools
     as they are, else those of the session."""
     if context.tools:
-        return tuple(sendable(tool) for tool in context.tools)
-    return session_tools(trace, harness)
+        return tuple(clean_tool_schema(tool) for tool in context.tools)
+    return infer_session_tools(trace, harness)
 
 
-def session_tools(trace: Trace, harness: Harness) -> tuple[ToolSpec, ...]:
+def infer_session_tools(trace: Trace, harness: Harness) -> tuple[ToolSpec, ...]:
     """The tools of a session that records none, in time linear in its messages, one that several contexts
     share taken once.
 
@@ -37,7 +37,7 @@ def session_tools(trace: Trace, harness: Harness) -> tuple[ToolSpec, ...]:
     if trace.kind == "main":
         names |= set(harness.core)
     tools = [_stand_in(harness, name, calls) or infer_tool(name, calls) for name in names]
-    return tuple(sorted((sendable(tool) for tool in tools), key=lambda tool: tool.name))
+    return tuple(sorted((clean_tool_schema(tool) for tool in tools), key=lambda tool: tool.name))
 
 
 def _distinct(trace: Trace) -> list[Message]:
@@ -68,7 +68,7 @@ def infer_tool(name: str, calls: Iterable[ToolCall]) -> ToolSpec:
             for key, value in (call.parsed() or {}).items():
                 types.setdefault(key, set()).update(_json_type(value))
     properties = {key: _property(types[key]) for key in sorted(types)}
-    return ToolSpec(wire_name(name), _UNDESCRIBED, record(properties), "inferred")
+    return ToolSpec(clean_schema_name(name), _UNDESCRIBED, build_object_schema(properties), "inferred")
 
 
 def _json_type(value: Any) -> list[str]:

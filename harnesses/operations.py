@@ -11,15 +11,22 @@ from typing import Any
 from tracemill.harnesses.agents.common_tools import WORKING_FOLDERS
 from tracemill.harnesses.agents.registry import harness_for, rule_of
 from tracemill.harnesses.core.vocabulary import READ_ONLY, Operation, ToolRule
-from tracemill.harnesses.shell.operations import Effect, command_effect
-from tracemill.harnesses.shell.patches import PATCH_TOOL, patch_of, read_patch
+from tracemill.harnesses.shell.operations import Effect, find_command_operation
+from tracemill.harnesses.shell.patches import PATCH_TOOL, find_applied_patch, read_patch
 from tracemill.harnesses.shell.program_tables import ANNOUNCED, REFUSED
 from tracemill.harnesses.shell.sql import sql_operation
-from tracemill.harnesses.text_calls import calls_of
-from tracemill.harnesses.text_intents import text_kind
+from tracemill.harnesses.text_calls import tool_or_text_calls
+from tracemill.harnesses.text_intents import find_text_intent
 from tracemill.records.message import Action, ToolCall, read_arguments
 
-__all__ = ["Operation", "call_effect", "is_mutating", "operation_and_target", "operation_of", "target_of"]
+__all__ = [
+    "Operation",
+    "find_action_operation",
+    "find_action_target",
+    "find_call_operation",
+    "find_operation_and_target",
+    "is_mutating",
+]
 
 _EDITOR = {
     "create": Operation.CREATE,
@@ -41,54 +48,58 @@ _DONE = frozenset({"true", "yes", "1"})
 _SHELLS = frozenset({"bash", "sh", "zsh"})
 
 
-def operation_of(action: Action, harness: str) -> Operation:
+def find_action_operation(action: Action, harness: str) -> Operation:
     """What an action does.
 
     The first mutating call decides, else the first call that is no planning, else the first. Without a
     call it is ASK where the text ends with a question, FINISH where it has any other text, OTHER where it
     has none, or where the harness refuses a text alone, or where it is an error of whoever carries the model.
     """
-    return operation_and_target(action, harness)[0]
+    return find_operation_and_target(action, harness)[0]
 
 
-def target_of(action: Action, harness: str) -> str | None:
+def find_action_target(action: Action, harness: str) -> str | None:
     """The file, pattern, test or command the action is about, paths normalised; None where unclear. Of an
     end with less than the task done it is what the agent says of it (`false`, `partial`, `forfeit`), or
     `announced` or `refused` where a text only announces an act or will not do the task."""
-    return operation_and_target(action, harness)[1]
+    return find_operation_and_target(action, harness)[1]
 
 
-def operation_and_target(action: Action, harness: str) -> tuple[Operation, str | None]:
-    """What an action does and what it is about (`operation_of`, `target_of`)."""
-    return told_by([call_effect(call, harness) for call in calls_of(action, harness)], action, harness)
+def find_operation_and_target(action: Action, harness: str) -> tuple[Operation, str | None]:
+    """What an action does and what it is about (`find_action_operation`, `find_action_target`)."""
+    return choose_action_operation(
+        [find_call_operation(call, harness) for call in tool_or_text_calls(action, harness)], action, harness
+    )
 
 
-def told_by(effects: Sequence[Effect], action: Action, harness: str) -> tuple[Operation, str | None]:
-    """`operation_and_target` of an action whose calls have these effects."""
+def choose_action_operation(
+    effects: Sequence[Effect], action: Action, harness: str
+) -> tuple[Operation, str | None]:
+    """`find_operation_and_target` of an action whose calls have these effects."""
     if effects:
         effect = _deciding(effects)
         return effect.operation, effect.target
     if not action.text.strip() or not harness_for(harness).text_ends:
         return Operation.OTHER, None
-    return _TEXT_ENDS[text_kind(action.text)]
+    return _TEXT_ENDS[find_text_intent(action.text)]
 
 
 def is_mutating(call: ToolCall, harness: str) -> bool:
     """True where a call may change files, processes or anything else than what the agent knows."""
-    return call_effect(call, harness).mutating
+    return find_call_operation(call, harness).mutating
 
 
-def call_effect(call: ToolCall, harness: str) -> Effect:
+def find_call_operation(call: ToolCall, harness: str) -> Effect:
     """Operation, target and whether it changes anything, of one call. Never raises."""
-    return effect_of_tool(as_tool(call, harness), harness)
+    return find_tool_operation(resolve_operation_tool(call, harness), harness)
 
 
-def effect_of_tool(call: ToolCall, harness: str) -> Effect:
-    """`call_effect` of a call that is one of the tool it uses (`as_tool`)."""
+def find_tool_operation(call: ToolCall, harness: str) -> Effect:
+    """`find_call_operation` of a call that is one of the tool it uses (`resolve_operation_tool`)."""
     return _effect_of(call.name, call.arguments, harness)
 
 
-def as_tool(call: ToolCall, harness: str) -> ToolCall:
+def resolve_operation_tool(call: ToolCall, harness: str) -> ToolCall:
     """The call as that of the tool it uses: a shell that applies a patch and does nothing else is the tool
     that applies patches; any other call is itself."""
     if "*** " not in call.arguments or "apply" not in call.arguments:
@@ -104,13 +115,13 @@ def _patch_arguments(name: str, given: str, harness: str) -> str | None:
     if rule is None or rule.reading != "shell" or arguments is None:
         return None
     command = next((arguments[each] for each in rule.target if each in arguments), None)
-    folder = arguments.get(folder_name(arguments, rule))
+    folder = arguments.get(action_folder_argument(arguments, rule))
     place = folder.strip() if isinstance(folder, str) else ""
-    patch = patch_of(command, command_line(arguments, rule), place)
+    patch = find_applied_patch(command, action_command_line(arguments, rule), place)
     return None if patch is None else json.dumps({"input": patch}, ensure_ascii=False)
 
 
-def folder_name(given: Mapping[str, Any], rule: ToolRule) -> str:
+def action_folder_argument(given: Mapping[str, Any], rule: ToolRule) -> str:
     """The argument that names the folder of a shell: the rule's, or another name it is known by."""
     if WORKING_FOLDERS.isdisjoint(given):
         return rule.folder
@@ -127,8 +138,8 @@ def _effect_of(name: str, given: str, harness: str) -> Effect:
     if arguments is None:
         arguments = {rule.target[0]: given} if rule.reading == "patch" else {}
     if rule.reading == "shell":
-        command = command_line(arguments, rule)
-        return Effect(rule.operation, None, True) if command is None else command_effect(command)
+        command = action_command_line(arguments, rule)
+        return Effect(rule.operation, None, True) if command is None else find_command_operation(command)
     if rule.reading in ("sql", "patch"):
         return _written_effect(arguments, rule)
     if rule.reading == "editor":
@@ -140,7 +151,7 @@ def _effect_of(name: str, given: str, harness: str) -> Effect:
     return Effect(rule.operation, target, mutating)
 
 
-def command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
+def action_command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
     """The command line of a call of a shell; None where it gives none. Words are joined to a line, and
     `bash -lc LINE` is LINE."""
     given = None
@@ -157,7 +168,7 @@ def command_line(arguments: Mapping[str, Any], rule: ToolRule) -> str | None:
     return shlex.join(given)
 
 
-def patched_files(patch: str) -> tuple[str, ...]:
+def action_patched_files(patch: str) -> tuple[str, ...]:
     """The files a patch names, in its order, each once."""
     return tuple(dict.fromkeys(each.path for each in read_patch(patch)))
 
@@ -167,7 +178,7 @@ def _written_effect(arguments: dict[str, Any], rule: ToolRule) -> Effect:
     if rule.reading == "sql":
         operation = sql_operation(given)
         return Effect(operation, given[:_MAX_TARGET] or None, operation not in READ_ONLY)
-    return Effect(Operation.EDIT, next(iter(patched_files(given)), None), True)
+    return Effect(Operation.EDIT, next(iter(action_patched_files(given)), None), True)
 
 
 def _deciding(effects: Sequence[Effect]) -> Effect:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from tracemill.harnesses.agents.registry import Harness, harness_for
-from tracemill.harnesses.inferred_tools import tools_of
+from tracemill.harnesses.inferred_tools import infer_context_tools
 from tracemill.harnesses.valid_messages import Builder
 from tracemill.records.identity import extend_prompt, prompt_root
 from tracemill.records.message import Message, ToolSpec
@@ -41,7 +41,7 @@ class Presentation:
         return MessageView(self.messages, self.cuts[ordinal])
 
 
-def present(trace: Trace, context: Context) -> Presentation:
+def present_context(trace: Trace, context: Context) -> Presentation:
     """What models are shown of a context: the recorded system prompt and tools, else stand-ins.
 
     The messages are such as chat completions APIs accept (see `valid_messages`). Reasoning is never
@@ -49,7 +49,7 @@ def present(trace: Trace, context: Context) -> Presentation:
     the caller's to see to.
     """
     harness = harness_for(trace.harness, trace.harness_version)
-    return _present(context, harness, tools_of(trace, context, harness))
+    return _present(context, harness, infer_context_tools(trace, context, harness))
 
 
 def present_all(trace: Trace) -> dict[int, Presentation]:
@@ -58,10 +58,10 @@ def present_all(trace: Trace) -> dict[int, Presentation]:
     harness = harness_for(trace.harness, trace.harness_version)
     acting = [context for context in trace.contexts if context.steps]
     bare = next((context for context in acting if not context.tools), None)
-    shared = tools_of(trace, bare, harness) if bare is not None else ()
+    shared = infer_context_tools(trace, bare, harness) if bare is not None else ()
     return {
         context.index: _present(
-            context, harness, tools_of(trace, context, harness) if context.tools else shared
+            context, harness, infer_context_tools(trace, context, harness) if context.tools else shared
         )
         for context in acting
     }

@@ -36,7 +36,7 @@ def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
     return (written.call(text[places[0]]),) if len(places) == 1 else functions
 
 
-def call_text_in(text: str, harness: str) -> str | None:
+def find_text_call(text: str, harness: str) -> str | None:
     """The part of a text that its one call is, with the marks around it; None where it holds no such call."""
     place = _place_of_call(text, harness)
     if place is None:
@@ -46,7 +46,7 @@ def call_text_in(text: str, harness: str) -> str | None:
     return text[start : closing.end() if closing else place.stop]
 
 
-def with_call_of(text: str, other: str, harness: str) -> str | None:
+def replace_text_call(text: str, other: str, harness: str) -> str | None:
     """The text with the call of another text in the place of its own; None unless both hold one call that
     the harness takes, written in the same form."""
     one, two = _place_of_call(text, harness), _place_of_call(other, harness)
@@ -71,7 +71,7 @@ def _place_of_call(text: str, harness: str) -> slice | None:
     return places[0] if len(places) == 1 else None
 
 
-def calls_of(action: Action, harness: str) -> tuple[ToolCall, ...]:
+def tool_or_text_calls(action: Action, harness: str) -> tuple[ToolCall, ...]:
     """The calls of an action: its tool calls, else those written in its text."""
     if action.tool_calls or not action.text:
         return action.tool_calls

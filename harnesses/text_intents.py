@@ -130,7 +130,7 @@ _ERROR = re.compile(
 
 
 @lru_cache(maxsize=256)
-def text_kind(text: str) -> TextKind:
+def find_text_intent(text: str) -> TextKind:
     """What a text without a call is.
 
     `error`: an error of whoever carries the model, and nothing else. `question`: it ends with one.

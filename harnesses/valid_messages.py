@@ -9,7 +9,7 @@ put in stands in square brackets and says so.
 import json
 from dataclasses import dataclass, field, replace
 
-from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.records.message import Message, ToolCall
 
 NO_RESULT = "[no result was recorded]"
@@ -72,9 +72,11 @@ class Builder:
             copy += 1
             fresh = f"{call.id or 'call'}_{copy}"
         self._used.add(fresh)
-        name = wire_name(call.name)
+        name = clean_schema_name(call.name)
         self._waiting.setdefault(call.id, []).append(fresh)
-        arguments = clean_text(call.arguments if call.parsed() is not None else _as_object(call.arguments))
+        arguments = valid_message_text(
+            call.arguments if call.parsed() is not None else _as_object(call.arguments)
+        )
         if fresh == call.id and name == call.name and arguments == call.arguments:
             return call
         return ToolCall(fresh, name, arguments)
@@ -83,7 +85,7 @@ class Builder:
         waiting = self._waiting.get(message.tool_call_id or "")
         if not waiting:
             if message.content.strip():
-                self._add_said(Message("user", f"{LATE_RESULT}\n{clean_text(message.content)}"))
+                self._add_said(Message("user", f"{LATE_RESULT}\n{valid_message_text(message.content)}"))
             return
         identity = waiting.pop(0)
         shown = _shown(message)
@@ -100,7 +102,7 @@ class Builder:
         self._deferred.clear()
 
 
-def clean_text(text: str) -> str:
+def valid_message_text(text: str) -> str:
     """The text with lone surrogates replaced, so that it can be encoded."""
     if text.isascii():
         return text
@@ -115,7 +117,7 @@ def _as_object(arguments: str) -> str:
 
 def _shown(message: Message, calls: tuple[ToolCall, ...] | None = None) -> Message:
     """The message without what is never shown; the same object where nothing changes."""
-    content = clean_text(message.content)
+    content = valid_message_text(message.content)
     kept = message.tool_calls if calls is None else calls
     same_calls = len(kept) == len(message.tool_calls) and all(
         new is old for new, old in zip(kept, message.tool_calls, strict=True)

@@ -3,17 +3,17 @@
 import hashlib
 from pathlib import Path
 
-from tracemill.ingesters.common.eval_verdicts import there
+from tracemill.ingesters.common.eval_verdicts import existing_verdict_file
 from tracemill.ingesters.registry import format_of
 
 
-def beside(path: Path, dialect: str | None) -> str:
+def digest_companion_files(path: Path, dialect: str | None) -> str:
     """A digest of size and time of what lies beside a source now; empty where nothing does."""
     found = []
     form = format_of(dialect)
     for place in form.beside(path) if form else ():
         try:
-            file = there(place)
+            file = existing_verdict_file(place)
             if file is not None:
                 status = file.stat()
                 found.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")

@@ -89,7 +89,7 @@ def _head(path: Path) -> bytes:
 def _lines(stream: Stream) -> str | None:
     """The dialect of the first lines that are JSON objects."""
     for value in _first_objects(stream):
-        found = dialect_of(value)
+        found = detect_record_format(value)
         if found is not None:
             return found
     return None
@@ -129,8 +129,8 @@ def _whole(path: Path, stream: Stream, head: bytes) -> str | None:
     except SourceError:
         return None
     if isinstance(value, Mapping):
-        return dialect_of(value)
-    return dialect_of_list(value) if isinstance(value, list) else None
+        return detect_record_format(value)
+    return detect_list_format(value) if isinstance(value, list) else None
 
 
 def _by_first(path: Path, stream: Stream, indented: re.Match[bytes]) -> str | None:
@@ -148,7 +148,7 @@ def _by_first(path: Path, stream: Stream, indented: re.Match[bytes]) -> str | No
         value = orjson.loads(data[start : end + len(indented[2]) + 2])
     except orjson.JSONDecodeError:
         return None
-    return _ask(lambda form: form.detect_item(value)) if indented[1] else dialect_of(value)
+    return _ask(lambda form: form.detect_item(value)) if indented[1] else detect_record_format(value)
 
 
 def _from_the_start(path: Path, stream: Stream) -> AbstractContextManager[Stream]:
@@ -164,25 +164,25 @@ def _parquet(path: Path) -> str | None:
     from pyarrow.lib import ArrowInvalid
 
     try:
-        return dialect_of_table(pq.read_schema(path))
+        return detect_table_format(pq.read_schema(path))
     except ArrowInvalid as error:
         raise SourceError(f"{path} is broken Parquet: {error}", "a whole file", "fetch it again") from None
 
 
-def dialect_of(record: Record) -> str | None:
+def detect_record_format(record: Record) -> str | None:
     """Return the dialect of one JSON object, None where its keys say nothing."""
     found = _ask(lambda form: form.detect(record))
     return found or (EVALUATION if _is_evaluation(record) else None)
 
 
-def dialect_of_list(values: Sequence[Any]) -> str | None:
+def detect_list_format(values: Sequence[Any]) -> str | None:
     """Return the dialect of a JSON list by its first objects, None where they say nothing."""
     items = [item for item in values[:_LOOKED_AT] if isinstance(item, Mapping)]
-    found = next((found for item in items if (found := dialect_of(item))), None)
+    found = next((found for item in items if (found := detect_record_format(item))), None)
     return found or _ask(lambda form: form.detect_list(items))
 
 
-def dialect_of_table(schema: Any) -> str | None:
+def detect_table_format(schema: Any) -> str | None:
     """Return the dialect by the columns of a table, an Arrow schema."""
     import pyarrow as pa
 

@@ -45,7 +45,7 @@ def discover(paths: Iterable[Path | str], recall: Recall = lambda path, stamp: N
         if not path.exists():
             raise SourceError(f"{path} does not exist", "a file or folder of sessions", "check the path")
         for source in _walk(path, recall) if path.is_dir() else [_source(path, recall)]:
-            found.setdefault(resolved(source.path), source)
+            found.setdefault(resolve_source_path(source.path), source)
     sources = sorted(found.values(), key=lambda source: str(source.path))
     for form in FORMATS:
         sources = form.without_claimed(sources)
@@ -105,7 +105,7 @@ def _name(entry: os.DirEntry[str]) -> str:
     return entry.name
 
 
-def resolved(path: Path) -> str:
+def resolve_source_path(path: Path) -> str:
     """The absolute path of a file without links, of a link in a circle its own; folders are looked up
     once."""
     text = str(path)
@@ -127,16 +127,16 @@ def _stamp(status: os.stat_result) -> Stamp:
 
 def _folder_stamp(folder: Path) -> Stamp:
     """Of all files below a folder together: their sizes, how many there are, the latest change."""
-    found = [entry.stat() for entry in files_below(str(folder))]
+    found = [entry.stat() for entry in walk_files_below(str(folder))]
     latest = max((status.st_mtime_ns for status in found), default=0)
     return Stamp(sum(status.st_size for status in found), f"{latest} {len(found)}")
 
 
-def files_below(folder: str) -> Iterator[os.DirEntry[str]]:
+def walk_files_below(folder: str) -> Iterator[os.DirEntry[str]]:
     """Every file below a folder, at any depth; one that may not be listed has none."""
     with suppress(PermissionError), os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
-                yield from files_below(entry.path)
+                yield from walk_files_below(entry.path)
             elif entry.is_file():
                 yield entry

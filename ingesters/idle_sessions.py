@@ -9,7 +9,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tracemill.ingesters.discover import files_below
+from tracemill.ingesters.discover import walk_files_below
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.ingesters.registry import format_of
 
@@ -18,7 +18,7 @@ _TAILS = (1 << 16, 1 << 22)
 """Bytes of the end of a file that are looked at for a time stamp, one after the other."""
 
 
-def still_written(source: SourceFile, now: datetime, idle: timedelta) -> bool:
+def is_session_not_idle(source: SourceFile, now: datetime, idle: timedelta) -> bool:
     """Whether a source is a session that was added to within `idle`. Tables of rows never are: what is
     in them is finished. Raises OSError where the source is gone."""
     form = format_of(source.dialect)
@@ -27,15 +27,15 @@ def still_written(source: SourceFile, now: datetime, idle: timedelta) -> bool:
     written = datetime.fromtimestamp(int(source.stamp.text.split()[0]) / 1e9, UTC)
     if now - written > idle:
         return False
-    said = last_said(source.path)
+    said = find_last_session_activity(source.path)
     return said is not None and now - said <= idle
 
 
-def last_said(path: Path) -> datetime | None:
+def find_last_session_activity(path: Path) -> datetime | None:
     """The last time stamp in a session file, or in the newest file of a session folder; None where
     there is none. Raises OSError where it cannot be read."""
     if path.is_dir():
-        files = (entry for entry in files_below(str(path)) if entry.name.endswith(".json"))
+        files = (entry for entry in walk_files_below(str(path)) if entry.name.endswith(".json"))
         newest = max(files, key=lambda entry: entry.stat().st_mtime_ns, default=None)
         path = path if newest is None else Path(newest.path)
     if not path.is_file():

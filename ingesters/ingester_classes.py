@@ -8,7 +8,7 @@ from tracemill.ingesters.claude_code import ingest_session as claude_code
 from tracemill.ingesters.discover import UNREADABLE, discover
 from tracemill.ingesters.openhands import ingest_files as openhands
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.reading.decompress import plain_name
+from tracemill.ingesters.reading.decompress import strip_compression_suffix
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.ingesters.swe_gym import ingest_rows as swe_gym
@@ -105,7 +105,9 @@ class SWEGymIngester:
             yield from self._file(root)
             return
         for file in sorted(
-            p for p in root.rglob("*") if p.is_file() and plain_name(p.name).endswith(swe_gym.SUFFIXES)
+            p
+            for p in root.rglob("*")
+            if p.is_file() and strip_compression_suffix(p.name).endswith(swe_gym.SUFFIXES)
         ):
             try:
                 yield from self._file(file)

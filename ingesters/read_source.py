@@ -5,12 +5,12 @@ from dataclasses import replace
 
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import FETCHED, UNREADABLE
-from tracemill.ingesters.reading.encoding_errors import encoding_fault
+from tracemill.ingesters.reading.encoding_errors import find_encoding_error
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.ingesters.reading.remote_files import fetch
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.ingesters.registry import FORMATS, format_of
-from tracemill.ingesters.row_readers import part_traces
+from tracemill.ingesters.row_readers import read_traces_by_row
 from tracemill.records.errors import SourceError, TracemillError
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -51,7 +51,9 @@ class Reading:
     def _of_part(self) -> Iterator[Trace]:
         path, part = self.source.path, self.source.part
         assert part is not None
-        return part_traces(path, part, self.source.dialect, path.name, self.report, not self.source.url)
+        return read_traces_by_row(
+            path, part, self.source.dialect, path.name, self.report, not self.source.url
+        )
 
     def _of_fetched(self) -> Iterator[Trace]:
         path = fetch(self.source.url)
@@ -81,7 +83,7 @@ def _why_not(source: SourceFile) -> SourceError:
         if not source.path.is_file() and not source.path.is_dir():
             return SourceError(f"{source.path} is no regular file", "a session file", "leave it out")
         detect(source.path)
-    fault = encoding_fault(source.path)
+    fault = find_encoding_error(source.path)
     return SourceError(
         f"{source.path} is of no known format{': ' if fault else ''}{fault}",
         f"a session of {', '.join(FORMATS.names())}",

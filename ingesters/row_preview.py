@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
-from tracemill.ingesters.reading.parquet_rows import TableSlice, column_rows, leaves_of
+from tracemill.ingesters.reading.parquet_rows import TableSlice, find_parquet_leaves, read_parquet_columns
 from tracemill.ingesters.registry import format_of
 from tracemill.ingesters.row_readers import row_reader
 from tracemill.records.identity import digest
@@ -28,7 +28,7 @@ class Glanced:
     steps: int | None
 
 
-def glance(part: TableSlice, dialect: str | None) -> Iterator[Glanced]:
+def preview_rows(part: TableSlice, dialect: str | None) -> Iterator[Glanced]:
     """The rows of a slice that are runs. Raises SourceError where it cannot be read.
 
     Of a format that names no preview columns every row is read whole.
@@ -46,10 +46,10 @@ def glance(part: TableSlice, dialect: str | None) -> Iterator[Glanced]:
 
 def _rows(part: TableSlice, dialect: str | None) -> Iterator[tuple[int, dict[str, Any], bool]]:
     form = format_of(dialect)
-    columns = form.preview_columns(leaves_of(part.place)) if form else None
+    columns = form.preview_columns(find_parquet_leaves(part.place)) if form else None
     if columns is None:
-        for number, row in column_rows(part, None):
+        for number, row in read_parquet_columns(part, None):
             yield number, row, True
         return
-    for number, row in column_rows(part, list(columns.leaves)):
+    for number, row in read_parquet_columns(part, list(columns.leaves)):
         yield number, row | dict(columns.rest), columns.steps_known

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracemill.normalize.operators.minhash import run_hashes, word_hashes
-from tracemill.normalize.operators.word_counts import lower_words
+from tracemill.normalize.operators.minhash import minhash_word_hashes, run_hashes
+from tracemill.normalize.operators.word_counts import words_to_count
 from tracemill.records.errors import NormalizeError
 from tracemill.records.trace import Trace
 
@@ -113,7 +113,7 @@ class Statements:
         self._sizes: list[tuple[str, int]] = []
         self._runs: dict[int, list[int]] = {}
         for name, statement in said:
-            runs = set(word_runs(statement).tolist())
+            runs = set(hash_word_runs(statement).tolist())
             if len(runs) >= _LEAST_RUNS:
                 for run in runs:
                     self._runs.setdefault(run, []).append(len(self._sizes))
@@ -138,15 +138,15 @@ class Statements:
         if key not in self._known:
             if len(self._known) >= _KNOWN_TEXTS:
                 self._known.clear()
-            runs = word_runs(text)
+            runs = hash_word_runs(text)
             maybe = runs[self._filter[runs >> _SHIFT]].tolist()
             self._known[key] = frozenset(run for run in maybe if run in self._runs)
         return self._known[key]
 
 
-def word_runs(text: str) -> npt.NDArray[np.uint64]:
+def hash_word_runs(text: str) -> npt.NDArray[np.uint64]:
     """Hashes of a text's runs of eight words."""
-    return run_hashes(word_hashes(lower_words(text)), RUN)
+    return run_hashes(minhash_word_hashes(words_to_count(text)), RUN)
 
 
 def _texts(trace: Trace) -> Iterator[str]:

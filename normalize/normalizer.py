@@ -9,7 +9,7 @@ from typing import Any
 
 from tracemill.normalize.datajuicer.recipe import Recipe, check_available, load_recipe
 from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, Rows, run_worker
-from tracemill.normalize.operators.operator_rows import RAISED, dump_row, to_row
+from tracemill.normalize.operators.operator_rows import RAISED, dump_operator_row, to_row
 from tracemill.records.errors import NormalizeError
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair
 
@@ -106,7 +106,7 @@ def _write_rows(path: Path, pairs: Sequence[DPOPair]) -> list[tuple[str, str]]:
         for index, pair in enumerate(pairs):
             row = to_row(index, pair)
             texts.append((row["chosen"], row["rejected"]))
-            lines.write(dump_row(row))
+            lines.write(dump_operator_row(row))
     return texts
 
 

@@ -61,7 +61,7 @@ class CapCount:
     dropped: int
 
 
-def cap(
+def apply_caps(
     pairs: Sequence[DPOPair], caps: Caps, pinned: Collection[int] = ()
 ) -> tuple[list[Capped], list[CapCount]]:
     """The rows that go, by place, and what each cap took, in the order the caps work. The same rows in any

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.harnesses.core.schema_builders import wire_name
-from tracemill.harnesses.operations import operation_of
-from tracemill.harnesses.presentation import present
+from tracemill.harnesses.core.schema_builders import clean_schema_name
+from tracemill.harnesses.operations import find_action_operation
+from tracemill.harnesses.presentation import present_context
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
 from tracemill.records.storage.trace_rows import tools_from_json, tools_to_json
@@ -50,7 +50,7 @@ class Member:
 
     def alike(self, other: "Member") -> bool:
         """Whether the two did the same, or one a part of what the other did."""
-        return self.intent == other.intent or in_dead_zone(self._keys(), other._keys())
+        return self.intent == other.intent or in_ladder_dead_zone(self._keys(), other._keys())
 
     def _keys(self) -> Keys:
         return Keys(self.exact, "", "", self.intent, self.cls, reads=self.reads)
@@ -62,15 +62,17 @@ class Member:
         return len(self.message.content) + calls, self.exact, self.trace
 
 
-def member_of(state: TraceState) -> Member:
+def build_divergence_member(state: TraceState) -> Member:
     """What a run did at a step."""
     trace, cut = state.trace, state.step.cut
     steps = state.context.steps[: state.step.index + 1]
     until = replace(state.context, messages=state.context.messages[: cut + 1], steps=steps)
     state = TraceState(trace, until, state.step)
-    shown = present(trace, until)
+    shown = present_context(trace, until)
     called = _names(state.student_action.tool_calls)
-    known = keys(state.student_action, world_of(state, shown.tools, record_of(state.context, trace.harness)))
+    known = ladder_keys(
+        state.student_action, world_of(state, shown.tools, record_of(state.context, trace.harness))
+    )
     return Member(
         trace=trace.trace_id,
         resolved=trace.outcome == "resolved",
@@ -83,7 +85,7 @@ def member_of(state: TraceState) -> Member:
         offered=frozenset(tool.name for tool in shown.tools),
         whole=bool(until.tools),
         called=tools_to_json([tool for tool in shown.tools if tool.name in called]),
-        operation=str(operation_of(state.student_action, trace.harness)),
+        operation=str(find_action_operation(state.student_action, trace.harness)),
         source=trace.source,
         harness=trace.harness,
         presentation=shown.label,
@@ -112,7 +114,7 @@ def from_json(body: str) -> Member:
     return Member(**value)
 
 
-def judge(members: Sequence[Member]) -> tuple[list[DPOPair], Counter[str]]:
+def judge_divergence(members: Sequence[Member]) -> tuple[list[DPOPair], Counter[str]]:
     """The pairs of one parting, and for what an unresolved run did without giving one the reason, counted.
     The order of the members does not matter."""
     by_intent: dict[str, list[Member]] = {}
@@ -153,7 +155,7 @@ def _is_offered(chosen: Member, rejected: Member) -> bool:
 
 
 def _names(calls: Sequence[ToolCall]) -> set[str]:
-    return {wire_name(call.name) for call in calls}
+    return {clean_schema_name(call.name) for call in calls}
 
 
 def _pair(rejected: Member, group: Sequence[Member], others: Sequence[Member]) -> DPOPair:

@@ -73,7 +73,9 @@ _HEADER = re.compile(r"^(?:OBSERVATION|EXECUTION RESULT of \[[\w.-]+\]):\n|^Exit
 _FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</output>\s*)?)?$", re.DOTALL)
 
 
-def fault_of(call: ToolCall, result: Message, operation: Operation, harness: Harness) -> Fault | None:
+def find_failure_cause(
+    call: ToolCall, result: Message, operation: Operation, harness: Harness
+) -> Fault | None:
     """What was wrong with a call that came back with this result; None where nothing can be said."""
     rule = rule_for(harness, call.name)
     text = _output_of(result.content[:4000])

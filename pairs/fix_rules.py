@@ -8,7 +8,7 @@ from typing import Any
 
 from tracemill.agreement.world.seen_text import ShownText
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.operations import call_effect
+from tracemill.harnesses.operations import find_call_operation
 from tracemill.harnesses.shell.operations import Effect
 from tracemill.harnesses.shell.parse_line import parse_command
 from tracemill.pairs.failure_causes import Fault
@@ -33,7 +33,7 @@ class Attempt:
     @classmethod
     def of(cls, call: ToolCall, harness: str) -> "Attempt":
         """The attempt a call is; arguments that are no object count as none."""
-        return cls(call, call.parsed() or {}, call_effect(call, harness))
+        return cls(call, call.parsed() or {}, find_call_operation(call, harness))
 
     @property
     def command(self) -> str:
@@ -62,7 +62,7 @@ def is_mend(fault: Fault, failed: Attempt, later: Attempt) -> bool:
     return bool(failed.command and later.command) and _command_put_right(failed, later)
 
 
-def was_possible(failed: Attempt, later: Attempt, shown: ShownText, cut: int) -> bool:
+def was_fix_possible(failed: Attempt, later: Attempt, shown: ShownText, cut: int) -> bool:
     """True where all that `later` needs to know was shown in the first `cut` messages.
 
     Of an edit: the text it replaces, or that it replaces lines among those of the failed one. Of any call:

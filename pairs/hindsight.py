@@ -15,11 +15,11 @@ from tracemill.agreement.calls.canonical import canonical_key
 from tracemill.agreement.world.seen_text import ShownText
 from tracemill.harnesses.agents.registry import Harness, harness_for
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.operations import operation_of
-from tracemill.harnesses.presentation import Presentation, present
-from tracemill.harnesses.text_calls import calls_in_text, with_call_of
-from tracemill.pairs.failure_causes import NOT_TO_BLAME, Fault, fault_of
-from tracemill.pairs.fix_rules import Attempt, is_mend, was_possible
+from tracemill.harnesses.operations import find_action_operation
+from tracemill.harnesses.presentation import Presentation, present_context
+from tracemill.harnesses.text_calls import calls_in_text, replace_text_call
+from tracemill.pairs.failure_causes import NOT_TO_BLAME, Fault, find_failure_cause
+from tracemill.pairs.fix_rules import Attempt, is_mend, was_fix_possible
 from tracemill.pairs.step_pair import pair_at
 from tracemill.records.message import Action, ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair
@@ -93,7 +93,7 @@ def _mend_of(walk: _Walk, step: Step, call: ToolCall, result: Message) -> _Mend 
     failed = Attempt.of(call, walk.trace.harness)
     if result.error_kind in NOT_TO_BLAME:
         return NOT_TO_BLAME[result.error_kind]
-    fault = fault_of(call, result, failed.effect.operation, walk.harness)
+    fault = find_failure_cause(call, result, failed.effect.operation, walk.harness)
     return NO_FAULT if fault is None else _find_mend(walk, step, failed, fault)
 
 
@@ -107,7 +107,7 @@ def _find_mend(walk: _Walk, step: Step, failed: Attempt, fault: Fault) -> _Mend 
             return UNCHANGED
         if accepted and is_mend(fault, failed, later):
             text = _written(TraceState(walk.trace, walk.context, step), state)
-            if text is not None and was_possible(failed, later, walk.shown, step.cut):
+            if text is not None and was_fix_possible(failed, later, walk.shown, step.cut):
                 return _Mend(failed.call, fault, call, distance, text)
             reason = NOT_POSSIBLE
         if fault in (Fault.COMMAND, Fault.SYNTAX) and accepted and _changes_files(later):
@@ -136,7 +136,7 @@ def _written(state: TraceState, later: TraceState) -> str | None:
     action, better = state.student_action, later.student_action
     if action.tool_calls or better.tool_calls:
         return "" if action.tool_calls and better.tool_calls else None
-    return with_call_of(action.text, better.text, state.trace.harness)
+    return replace_text_call(action.text, better.text, state.trace.harness)
 
 
 def _answered(state: TraceState) -> list[tuple[ToolCall, Message]]:
@@ -160,7 +160,7 @@ def _is_said_by_user(message: Message) -> bool:
 def _accepted(call: ToolCall, result: Message, attempt: Attempt, harness: Harness) -> bool:
     if result.is_error or result.error_kind:
         return False
-    return fault_of(call, result, attempt.effect.operation, harness) is None
+    return find_failure_cause(call, result, attempt.effect.operation, harness) is None
 
 
 def _differs_in_space(fault: Fault, failed: Attempt, later: Attempt) -> bool:
@@ -178,7 +178,7 @@ def _key(walk: _Walk, step: Step, call: ToolCall) -> str:
 
 
 def _pair(walk: _Walk, state: TraceState, mends: list[_Mend]) -> DPOPair:
-    presentation = walk.presentation or present(walk.trace, walk.context)
+    presentation = walk.presentation or present_context(walk.trace, walk.context)
     walk.presentation = presentation
     made = pair_at(
         state,
@@ -204,7 +204,7 @@ def _mended(action: Action, mends: list[_Mend]) -> Action:
 
 
 def _operation(call: ToolCall, trace: Trace) -> Operation:
-    return operation_of(Action("", (call,)), trace.harness)
+    return find_action_operation(Action("", (call,)), trace.harness)
 
 
 def _evidence(state: TraceState, mends: list[_Mend]) -> str:

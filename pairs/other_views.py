@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tracemill.harnesses.presentation import Presentation
-from tracemill.pairs.side_text import Wording, bare, in_words_of
+from tracemill.pairs.side_text import Wording, strip_side_text, use_student_side_text
 from tracemill.records.message import Message
 from tracemill.records.pair import StepVotes, Vote
 from tracemill.records.reply import TeacherReply
@@ -42,7 +42,7 @@ def origin_of(state: TraceState, presentation: Presentation, simulated: bool) ->
     )
 
 
-def step_runs(
+def build_step_run_views(
     trace: Trace,
     context: Context,
     presentation: Presentation,
@@ -65,7 +65,7 @@ def step_runs(
 
 def _worded(state: TraceState, wording: Wording) -> Message | None:
     message = state.student_action.to_message()
-    return bare(message, state.trace.harness) if wording == "calls_only" else message
+    return strip_side_text(message, state.trace.harness) if wording == "calls_only" else message
 
 
 def _run(
@@ -91,7 +91,7 @@ def _run(
     )
 
 
-def soft_step(
+def build_soft_step_view(
     state: TraceState,
     presentation: Presentation,
     step: StepVotes,
@@ -149,7 +149,7 @@ def _length(message: Message) -> int:
 
 def _exported(said: Message, student: Message, harness: str, wording: Wording) -> Message | None:
     if wording == "calls_only":
-        return bare(said, harness)
+        return strip_side_text(said, harness)
     if wording == "student_thought" and said is not student:
-        return in_words_of(student, said, harness)
+        return use_student_side_text(student, said, harness)
     return said

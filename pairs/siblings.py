@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 
-from tracemill.pairs.divergence import from_json, judge, member_of, to_json
+from tracemill.pairs.divergence import build_divergence_member, from_json, judge_divergence, to_json
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
@@ -117,7 +117,7 @@ def _members(trace: Trace, index: sqlite3.Connection) -> list[tuple[bytes, str]]
         prefix: TraceState(trace, contexts[number], contexts[number].steps[step])
         for prefix, (number, step) in at.items()
     }
-    return [(prefix, to_json(member_of(state))) for prefix, state in states.items()]
+    return [(prefix, to_json(build_divergence_member(state))) for prefix, state in states.items()]
 
 
 def _pairs(index: sqlite3.Connection) -> tuple[list[DPOPair], Counter[str]]:
@@ -125,7 +125,7 @@ def _pairs(index: sqlite3.Connection) -> tuple[list[DPOPair], Counter[str]]:
     reasons: Counter[str] = Counter()
     for (prefix,) in index.execute("select prefix from parting order by prefix"):
         bodies = index.execute("select body from member where prefix = ?", [prefix])
-        found, why = judge([from_json(body) for (body,) in bodies])
+        found, why = judge_divergence([from_json(body) for (body,) in bodies])
         pairs += found
         reasons += why
     return sorted(pairs, key=lambda pair: pair.pair_id), reasons

@@ -1,7 +1,7 @@
 """The pair of a step, with all that the step says of it."""
 
-from tracemill.harnesses.operations import operation_of
-from tracemill.harnesses.presentation import Presentation, present
+from tracemill.harnesses.operations import find_action_operation
+from tracemill.harnesses.presentation import Presentation, present_context
 from tracemill.records.message import Action
 from tracemill.records.pair import DPOPair
 from tracemill.records.trace import MessageView, TraceState
@@ -19,7 +19,7 @@ def pair_at(
     `policy` names the rule, the source where it has none. `presentation` is that of the step's context, made
     anew where none is given."""
     trace, done = state.trace, state.student_action
-    shown = presentation or present(trace, state.context)
+    shown = presentation or present_context(trace, state.context)
     return DPOPair(
         step_id=str(state.step_id),
         label_source=label_source,
@@ -27,8 +27,8 @@ def pair_at(
         tools=shown.tools,
         chosen=(chosen.to_message(),),
         rejected=(done.to_message(),),
-        chosen_operation=str(operation_of(chosen, trace.harness)),
-        rejected_operation=str(operation_of(done, trace.harness)),
+        chosen_operation=str(find_action_operation(chosen, trace.harness)),
+        rejected_operation=str(find_action_operation(done, trace.harness)),
         source=trace.source,
         harness=trace.harness,
         presentation=shown.label,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tracemill.agreement.equivalence.agreement_rung import MEANING
 from tracemill.agreement.equivalence.lookahead import look_ahead
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally
+from tracemill.agreement.voting.vote import Tally, tally_votes
 from tracemill.agreement.world.world_state import Record
 from tracemill.harnesses.presentation import Presentation
 from tracemill.pairs.step_pair import pair_at
@@ -33,7 +33,7 @@ def teacher_pair(
     is. The steps that follow are looked at: what differs in order alone is no pair (`order_only`), and one is
     `verified = lookahead` where the student's call failed and it then did what the teachers agreed on.
     """
-    result = tally(state, presentation.tools, replies, policy, record)
+    result = tally_votes(state, presentation.tools, replies, policy, record)
     if result.chosen is None or result.chosen.action is None:
         return None, result
     chosen = result.chosen.action

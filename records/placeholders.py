@@ -14,20 +14,20 @@ LONGEST = 80
 _ANY = re.compile(rf"<{KIND}{HEX}>|REDACTED_{KIND}{HEX}|user_{HEX}")
 
 
-def without_angles(text: str) -> str:
+def strip_placeholder_angles(text: str) -> str:
     """The text with the angles of placeholders (`<HOST_3f2ac91d>`) left out: in a command they would be
     redirects."""
     return IN_ANGLES.sub(r"\1", text) if "<" in text and IN_ANGLES.search(text) else text
 
 
-def beginning(text: str, most: int) -> str:
+def head_with_whole_placeholders(text: str, most: int) -> str:
     """The first `most` characters, fewer where they would end inside a placeholder: half of one, as of
     `user_3f2ac91d` in a path, reads like somebody's name."""
     found = _across(text, most)
     return text[: found.start() if found else most]
 
 
-def ending(text: str, most: int) -> str:
+def tail_with_whole_placeholders(text: str, most: int) -> str:
     """The last `most` characters, fewer where they would begin inside a placeholder."""
     if most >= len(text):
         return text

@@ -33,6 +33,6 @@ def _shown(sign: str) -> str:
     return sign.encode("unicode_escape").decode("ascii")
 
 
-def so_many(count: int, noun: str) -> str:
+def printable_count(count: int, noun: str) -> str:
     """`1 session`, `2,000 sessions`."""
     return f"{count:,} {noun}" + ("" if count == 1 else "s")

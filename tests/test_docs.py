@@ -85,10 +85,10 @@ def test_the_changelog_names_the_version() -> None:
 
 
 def test_every_column_of_a_pair_is_said() -> None:
-    from tracemill.data_cards.model.columns import features_of
+    from tracemill.data_cards.model.columns import column_features
 
     told = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
-    assert [name for name in features_of("dpo") if f"`{name}`" not in told] == []
+    assert [name for name in column_features("dpo") if f"`{name}`" not in told] == []
 
 
 # ---------------------------------------------------------------- the page on the architecture

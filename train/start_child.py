@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.records.errors import TrainingError
-from tracemill.records.storage.atomic_files import last_words
+from tracemill.records.storage.atomic_files import last_log_file_line
 from tracemill.train.registry import training_method
 from tracemill.train.training_job import LESS_MEMORY, LOG, Job, Told, Trained, read_report
 from tracemill.train.training_settings import TrainingSettings
@@ -46,7 +46,7 @@ def check_places(settings: TrainingSettings) -> None:
         raise TrainingError(f"{template} is not there", "a Jinja file as training.chat_template")
 
 
-def finished(job: Job) -> Trained | None:
+def finished_training_process(job: Job) -> Trained | None:
     """The checkpoint of this job where it is there. Raises TrainingError where another one is in its
     place."""
     if not job.target.exists():
@@ -61,7 +61,7 @@ def finished(job: Job) -> Trained | None:
     return Trained(job.target, report, False)
 
 
-def unfinished(job: Job) -> bool:
+def is_training_process_unfinished(job: Job) -> bool:
     """Whether a training of this job was begun and has not ended."""
     return (job.partial / "job.json").exists()
 
@@ -73,7 +73,7 @@ def run_training(job: Job, told: Told) -> Trained:
     or fails, KeyboardInterrupt after the child has saved what it had.
     """
     check_settings(job.settings)
-    if (there := finished(job)) is not None:
+    if (there := finished_training_process(job)) is not None:
         return there
     partial = job.partial
     with _held(partial) as lock:
@@ -204,7 +204,11 @@ def _outcome(partial: Path, code: int, interrupted: bool) -> None:
 
 def _ended(outcome: dict[str, Any] | None, code: int, log: Path) -> str:
     if outcome is None:
-        how = f"was ended by {_signal(-code)}" if code < 0 else f"ended with code {code}{last_words(log)}"
+        how = (
+            f"was ended by {_signal(-code)}"
+            if code < 0
+            else f"ended with code {code}{last_log_file_line(log)}"
+        )
         return f"the training process {how}"
     if "stopped" in outcome:
         return f"the training process was told to stop (SIGTERM) at step {outcome['stopped']}"

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, TypeGuard
 
-from tracemill.agreement.shell.normal_form import shell_form
+from tracemill.agreement.shell.normal_form import shell_normal_form
 from tracemill.harnesses.agents.registry import rule_of
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
-from tracemill.harnesses.operations import command_line, folder_name
+from tracemill.harnesses.operations import action_command_line, action_folder_argument
 from tracemill.harnesses.shell.operations import join_path
 from tracemill.harnesses.shell.patches import read_patch
 from tracemill.harnesses.shell.sql import fold_sql, sql_form
@@ -68,7 +68,7 @@ def fold_text(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def coerce(value: Any, schema: Mapping[str, Any]) -> Any:
+def coerce_argument(value: Any, schema: Mapping[str, Any]) -> Any:
     """The value as its schema wants it, where nothing is lost; else unchanged."""
     kind = schema.get("type")
     if isinstance(value, str) and kind in ("integer", "number"):
@@ -86,10 +86,10 @@ def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
     return type(schema) is dict or isinstance(schema, Mapping)  # a dict is told much faster
 
 
-def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
+def line_from_arguments(given: Mapping[str, Any], rule: ToolRule) -> str | None:
     """The command line of a call of a shell, beginning by going to the folder it names; None where it
     gives no line."""
-    line, folder = command_line(given, rule), given.get(folder_name(given, rule))
+    line, folder = action_command_line(given, rule), given.get(action_folder_argument(given, rule))
     if line is None:
         return None
     moves = isinstance(folder, str) and folder.strip()
@@ -97,10 +97,10 @@ def moved_line(given: Mapping[str, Any], rule: ToolRule) -> str | None:
 
 
 def _moved(given: dict[str, Any], rule: ToolRule) -> dict[str, Any]:
-    folder = folder_name(given, rule)
+    folder = action_folder_argument(given, rule)
     if not folder and isinstance(given.get(rule.target[0]), str):
         return given
-    line = moved_line(given, rule)
+    line = line_from_arguments(given, rule)
     if line is None:
         return given
     left_out = (folder, *rule.target)
@@ -115,8 +115,8 @@ def _whole(value: float) -> float | int:
 def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | None, cwd: str | None) -> Any:
     told = isinstance(value, str) and schema.get("type", "string") == "string"
     if not told or not (value.isascii() or is_body(name, rule)):
-        value = coerce(value, schema)
-        value = whole_numbers(value) if is_body(name, rule) else composed(value)
+        value = coerce_argument(value, schema)
+        value = whole_number_arguments(value) if is_body(name, rule) else compose_argument_value(value)
     if not isinstance(value, str):
         return value
     if rule is not None and name in rule.paths and value.strip():
@@ -132,7 +132,7 @@ def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | No
 
 
 def _line_form(line: str, cwd: str | None) -> list[Any]:
-    form = shell_form(line.strip(), cwd)
+    form = shell_normal_form(line.strip(), cwd)
     return ["raw", fold_text(line)] if form is None else ["shell", form]
 
 
@@ -143,7 +143,7 @@ def _statement_form(text: str) -> list[Any]:
     return ["sql", statement.text, *statement.double_quoted]
 
 
-def patch_text(call: ToolCall, rule: ToolRule) -> str:
+def patch_from_arguments(call: ToolCall, rule: ToolRule) -> str:
     """The patch of a call of a tool for patches, which may be its arguments as they stand."""
     given = read_arguments(call.arguments)
     if given is None:
@@ -179,28 +179,30 @@ def is_body(name: str, rule: ToolRule | None) -> bool:
     return rule.operation in _WITH_BODIES and name not in rule.paths and not chooses
 
 
-def composed(value: Any) -> Any:
+def compose_argument_value(value: Any) -> Any:
     """The JSON value with Unicode composed in its texts and whole numbers written as such."""
     if isinstance(value, str):
         return value if value.isascii() else unicodedata.normalize("NFC", value)
     if isinstance(value, list):
-        return [composed(item) for item in value]
+        return [compose_argument_value(item) for item in value]
     if isinstance(value, dict):
         return {
-            key: item if type(item) is str and item.isascii() else composed(item)
+            key: item if type(item) is str and item.isascii() else compose_argument_value(item)
             for key, item in value.items()
         }
     return _whole(value) if isinstance(value, float) else value
 
 
-def whole_numbers(value: Any) -> Any:
+def whole_number_arguments(value: Any) -> Any:
     """The JSON value with whole numbers written as such; itself where it is a flat object without floats."""
     if type(value) is dict and _NO_FLOATS.issuperset(map(type, value.values())):
         return value
     if isinstance(value, list):
-        return [whole_numbers(item) for item in value]
+        return [whole_number_arguments(item) for item in value]
     if isinstance(value, dict):
-        return {key: item if type(item) is str else whole_numbers(item) for key, item in value.items()}
+        return {
+            key: item if type(item) is str else whole_number_arguments(item) for key, item in value.items()
+        }
     return _whole(value) if isinstance(value, float) else value
 
 

@@ -12,13 +12,17 @@ from typing import Any
 
 import orjson
 
-from tracemill.agreement.calls.arguments import canonical_arguments, fold_text, whole_numbers
-from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.agreement.calls.arguments import canonical_arguments, fold_text, whole_number_arguments
+from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.operations import as_tool, effect_of_tool, told_by
+from tracemill.harnesses.operations import (
+    choose_action_operation,
+    find_tool_operation,
+    resolve_operation_tool,
+)
 from tracemill.harnesses.shell.operations import Effect
 from tracemill.harnesses.shell.program_tables import TEXT_ALONE
-from tracemill.harnesses.text_calls import calls_of
+from tracemill.harnesses.text_calls import tool_or_text_calls
 from tracemill.records.fast_dataclass import quick_init
 from tracemill.records.identity import canonical_json, digest
 from tracemill.records.message import Action, ToolCall, ToolSpec, read_arguments
@@ -54,11 +58,11 @@ def exact_key(action: Action) -> str:
 def canonical_key(
     action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
 ) -> str:
-    """The key of what the action does, spelling apart (see `canonical`)."""
-    return canonical(action, tools, cwd, harness).key
+    """The key of what the action does, spelling apart (see `canonicalize_action`)."""
+    return canonicalize_action(action, tools, cwd, harness).key
 
 
-def canonical(
+def canonicalize_action(
     action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
 ) -> Canonical:
     """The action in normal form.
@@ -70,9 +74,9 @@ def canonical(
     neighbouring read-only calls are a set, mutating ones a sequence. What cannot be read is
     compared as folded text, and equals nothing that can. Never raises.
     """
-    calls = [as_tool(call, harness) for call in calls_of(action, harness)]
-    effects = [effect_of_tool(call, harness) for call in calls]
-    operation, target = told_by(effects, action, harness)
+    calls = [resolve_operation_tool(call, harness) for call in tool_or_text_calls(action, harness)]
+    effects = [find_tool_operation(call, harness) for call in calls]
+    operation, target = choose_action_operation(effects, action, harness)
     counting: list[tuple[ToolCall, dict[str, Any] | None, Effect]] = []
     for call, effect in _counting(calls, effects):
         counting.append((call, canonical_arguments(call, _tool(call, tools), cwd, harness), effect))
@@ -84,7 +88,8 @@ def canonical(
         key = EMPTY_KEY
     else:
         keys = [_call_text(call, arguments) for call, arguments, _ in counting]
-        key = f"{operation}:{digest(*in_order(keys, [effect.mutating for _, _, effect in counting]))}"
+        ordered = order_canonical_keys(keys, [effect.mutating for _, _, effect in counting])
+        key = f"{operation}:{digest(*ordered)}"
     return Canonical(key, operation, tuple(counting))
 
 
@@ -116,7 +121,7 @@ def _counting(calls: Sequence[ToolCall], effects: Sequence[Effect]) -> list[tupl
     return [each for each in every if each[1].operation != Operation.PLAN] or every
 
 
-def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> Sequence[str]:
+def order_canonical_keys(keys: Sequence[str], mutating: Sequence[bool]) -> Sequence[str]:
     """The keys in order, each run of read-only ones sorted and without repeats."""
     if len(keys) == 1:
         return keys
@@ -132,7 +137,7 @@ def in_order(keys: Sequence[str], mutating: Sequence[bool]) -> Sequence[str]:
 
 
 def _tool(call: ToolCall, tools: Sequence[ToolSpec]) -> ToolSpec | None:
-    name = wire_name(call.name)
+    name = clean_schema_name(call.name)
     for tool in tools:
         if tool.name == name:
             return tool
@@ -141,15 +146,15 @@ def _tool(call: ToolCall, tools: Sequence[ToolSpec]) -> ToolSpec | None:
 
 def _call_text(call: ToolCall, arguments: dict[str, Any] | None) -> str:
     if arguments is None:
-        return canonical_json(["raw", wire_name(call.name), fold_text(call.arguments)])
-    return f'["parsed","{wire_name(call.name)}",{_json(arguments)}]'
+        return canonical_json(["raw", clean_schema_name(call.name), fold_text(call.arguments)])
+    return f'["parsed","{clean_schema_name(call.name)}",{_json(arguments)}]'
 
 
 def _exact_text(call: ToolCall) -> str:
     parsed = read_arguments(call.arguments)
     if parsed is None:
         return canonical_json(["raw", call.name, call.arguments.strip()])
-    return _json(["parsed", call.name, whole_numbers(parsed)])
+    return _json(["parsed", call.name, whole_number_arguments(parsed)])
 
 
 def _json(value: Any) -> str:

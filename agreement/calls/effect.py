@@ -85,7 +85,9 @@ def list_deed(path: str, flags: str = "") -> Deed:
     return Deed(Operation.LIST, ("list", path, flags), ("list", path))
 
 
-def search_deed(what: str, pattern: str, scope: tuple[str, ...], options: frozenset[str], *then: Any) -> Deed:
+def build_search_effect(
+    what: str, pattern: str, scope: tuple[str, ...], options: frozenset[str], *then: Any
+) -> Deed:
     """Searching names (`what` = name) or texts (`text`) under `scope`; `then` is what its hits go through.
 
     The intent is the words of the pattern, and what changes the answer itself: tests on names found, and

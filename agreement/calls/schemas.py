@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from tracemill.agreement.calls.arguments import coerce
+from tracemill.agreement.calls.arguments import coerce_argument
 
 if TYPE_CHECKING:
     from jsonschema.protocols import Validator
@@ -30,7 +30,7 @@ _REASONS = {"additionalProperties": "argument not allowed", "required": "require
 _REASONS |= dict.fromkeys(("type", "enum", "const", "anyOf", "oneOf", "allOf"), "argument of a wrong type")
 
 
-def why_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
+def why_schema_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
     """Why arguments do not fit a schema, as a short fixed phrase; None where they do, or where the schema is
     none that can be read."""
     required = parameters.get("required")
@@ -48,7 +48,7 @@ def _first_fault(
     validator: "Validator", arguments: Mapping[str, Any], properties: Mapping[str, Any]
 ) -> str | None:
     told = {
-        name: coerce(value, properties[name]) if isinstance(properties.get(name), Mapping) else value
+        name: coerce_argument(value, properties[name]) if isinstance(properties.get(name), Mapping) else value
         for name, value in arguments.items()
     }
     try:

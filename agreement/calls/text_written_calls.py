@@ -8,23 +8,23 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.records.message import ToolSpec
 
 _ARGUMENTS = re.compile(r"""['"](?:arguments|parameters|params|input)['"]\s*:""")
 
 
-def writes_call(text: str, tools: Sequence[ToolSpec]) -> bool:
+def has_text_written_call(text: str, tools: Sequence[ToolSpec]) -> bool:
     """True where a text holds a call of one of these tools: its name and a bracket with one of its arguments
     by name, or an object with that name and arguments. Names count however a provider spells them (`a.b` is
     `a_b`), also with escaped underscores. A mention such as `get_weather()` is none."""
     if "(" not in text and "{" not in text:
         return False
-    known = {wire_name(tool.name): _properties(tool) for tool in tools}
+    known = {clean_schema_name(tool.name): _properties(tool) for tool in tools}
     called, named = _patterns(tuple(known))
     plain = text.replace("\\_", "_")
     for found in called.finditer(plain):
-        properties = known[wire_name(found["name"])]
+        properties = known[clean_schema_name(found["name"])]
         if not properties or found["argument"] in properties:
             return True
     return _ARGUMENTS.search(plain) is not None and named.search(plain) is not None

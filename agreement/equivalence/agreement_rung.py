@@ -5,7 +5,7 @@ from itertools import combinations
 from typing import Literal
 
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.harnesses.core.vocabulary import Operation
 
 Agreed = Literal["exact", "canonical", "effect", "intent", "class"]
@@ -19,7 +19,7 @@ MEANING: Mapping[Agreed, str] = {
 _ENDS = frozenset({str(Operation.FINISH), str(Operation.ASK)})
 
 
-def rung_of(actions: Sequence[Keys]) -> Agreed:
+def find_agreement_level(actions: Sequence[Keys]) -> Agreed:
     """The lowest rung on which all these actions are one; they are known to agree on some. Ends and questions
     that are not the same to the letter agree by class."""
     if len({keys.exact for keys in actions}) == 1:
@@ -28,4 +28,6 @@ def rung_of(actions: Sequence[Keys]) -> Agreed:
         return "class"
     if len({keys.canonical for keys in actions}) == 1:
         return "canonical"
-    return "effect" if all(alike(one, other) for one, other in combinations(actions, 2)) else "intent"
+    return (
+        "effect" if all(is_same_effect(one, other) for one, other in combinations(actions, 2)) else "intent"
+    )

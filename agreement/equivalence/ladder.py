@@ -10,9 +10,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracemill.agreement.calls.canonical import EMPTY_KEY, canonical, end_of, exact_key, in_order
+from tracemill.agreement.calls.canonical import (
+    EMPTY_KEY,
+    canonicalize_action,
+    end_of,
+    exact_key,
+    order_canonical_keys,
+)
 from tracemill.agreement.calls.effect import Deed
-from tracemill.agreement.world.action_effects import done_by
+from tracemill.agreement.world.action_effects import list_action_effects
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.fast_dataclass import quick_init
@@ -52,7 +58,7 @@ class Keys:
         return str(getattr(self, rung))
 
 
-def keys(action: Action, world: World) -> Keys:
+def ladder_keys(action: Action, world: World) -> Keys:
     """The action on the ladder, in the world it is done in. Never raises on what a model may emit.
 
     Finishing is one class and asking another, equal on every rung from canonical on; with an answer handed in
@@ -60,13 +66,13 @@ def keys(action: Action, world: World) -> Keys:
     set, mutating ones a sequence.
     """
     exact = exact_key(action)
-    form = canonical(action, world.tools, world.cwd, world.harness)
+    form = canonicalize_action(action, world.tools, world.cwd, world.harness)
     counting = form.counting
     if not counting or (form.operation in _ENDS and len(counting) == 1):
         cls = str(form.operation) if form.operation in _ENDS else EMPTY_KEY
         end = form.key if form.operation in _ENDS else EMPTY_KEY
         return Keys(exact, form.key, end, end_of(end), cls, decisive=end == end_of(end))
-    done = done_by(counting, world)
+    done = list_action_effects(counting, world)
     if len(done) == 1:
         return _of_one(exact, form.key, *done[0], world)
     deeds, flags = tuple([deed for deed, _ in done]), [flag for _, flag in done]
@@ -78,8 +84,8 @@ def keys(action: Action, world: World) -> Keys:
     return Keys(
         exact,
         form.key,
-        f"{cls}:{digest(*in_order(effects, flags))}",
-        f"{cls}:{digest(*in_order(intents, [flag for _, flag in work]))}",
+        f"{cls}:{digest(*order_canonical_keys(effects, flags))}",
+        f"{cls}:{digest(*order_canonical_keys(intents, [flag for _, flag in work]))}",
         cls,
         deeds,
         frozenset() if True in flags else frozenset(effects),
@@ -121,13 +127,13 @@ def _class_of(work: Sequence[tuple[Deed, bool]]) -> str:
     return min([str(deed.operation) for deed, _ in work])
 
 
-def in_dead_zone(one: Keys, other: Keys) -> bool:
+def in_ladder_dead_zone(one: Keys, other: Keys) -> bool:
     """Neither the same nor different: the same intent, or one reads a part of what the other reads."""
     if one.reads and other.reads and (one.reads < other.reads or other.reads < one.reads):
         return True
     return one.intent == other.intent
 
 
-def paths_needed(known: Keys) -> Iterable[str]:
+def paths_needed_by_ladder(known: Keys) -> Iterable[str]:
     """The files an action needs to be there."""
     return (path for deed in known.deeds for path in deed.paths)

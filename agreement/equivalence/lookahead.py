@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import Record
 from tracemill.records.message import Action, ToolSpec
@@ -29,7 +29,7 @@ class Later:
     failed: bool
 
 
-def ahead(chosen: Keys, student: Keys, failed: bool, later: Sequence[Later]) -> Ahead:
+def judge_lookahead(chosen: Keys, student: Keys, failed: bool, later: Sequence[Later]) -> Ahead:
     """What the next steps say of a pair; "" where nothing. `failed`: a call of the student's own action did.
 
     Order alone: student and teachers only read, and every deed of the teachers' is in intent one of the
@@ -38,7 +38,7 @@ def ahead(chosen: Keys, student: Keys, failed: bool, later: Sequence[Later]) -> 
     reading = bool(chosen.reads) and bool(student.reads)
     missing = {deed.intent for deed in chosen.deeds}
     for step in later[:WITHIN]:
-        if failed and not step.failed and alike(chosen, step.keys):
+        if failed and not step.failed and is_same_effect(chosen, step.keys):
             return "confirmed"
         if reading and not failed:
             if not step.keys.reads:
@@ -52,14 +52,20 @@ def ahead(chosen: Keys, student: Keys, failed: bool, later: Sequence[Later]) -> 
 def look_ahead(
     state: TraceState, tools: tuple[ToolSpec, ...], chosen: Action, record: Record | None = None
 ) -> Ahead:
-    """What the steps after a state say of the action chosen there (`ahead`). A call has failed where its
+    """What the steps after a state say of the action chosen there (`judge_lookahead`). A call has failed
+    where its
     result is marked so."""
     known = record or record_of(state.context, state.trace.harness)
     following = [step for step in state.context.steps if step.index > state.step.index][:WITHIN]
     states = [TraceState(state.trace, state.context, step) for step in following]
-    later = [Later(keys(each.student_action, world_of(each, tools, known)), _failed(each)) for each in states]
+    later = [
+        Later(ladder_keys(each.student_action, world_of(each, tools, known)), _failed(each))
+        for each in states
+    ]
     world = world_of(state, tools, known)
-    return ahead(keys(chosen, world), keys(state.student_action, world), _failed(state), later)
+    return judge_lookahead(
+        ladder_keys(chosen, world), ladder_keys(state.student_action, world), _failed(state), later
+    )
 
 
 def _failed(state: TraceState) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tracemill.agreement.calls.effect import Outcome, Span
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.files.python_layout import python_tree
+from tracemill.agreement.files.python_layout import digest_without_layout
 
 OVERLAP = 0.8
 """Least intersection over union at which two reads of a file are the same."""
@@ -18,7 +18,7 @@ CONTAINED = 0.9
 _OPEN_END = 1000
 
 
-def effects_alike(actions: Sequence[Keys]) -> list[str]:
+def name_same_effects(actions: Sequence[Keys]) -> list[str]:
     """For each action the name of its effect among these: equal where the effects are the same."""
     names = {keys.effect: keys for keys in actions}
     if len({keys.intent for keys in names.values()}) == len(names):  # what is alike has one intent
@@ -26,7 +26,7 @@ def effects_alike(actions: Sequence[Keys]) -> list[str]:
     groups: list[list[Keys]] = []
     for effect in sorted(names):
         keys = names[effect]
-        group = next((g for g in groups if all(alike(keys, member) for member in g)), None)
+        group = next((g for g in groups if all(is_same_effect(keys, member) for member in g)), None)
         if group is None:
             groups.append([keys])
         else:
@@ -35,7 +35,7 @@ def effects_alike(actions: Sequence[Keys]) -> list[str]:
     return [leader[keys.effect] for keys in actions]
 
 
-def alike(one: Keys, other: Keys) -> bool:
+def is_same_effect(one: Keys, other: Keys) -> bool:
     """True where two actions have the same effect, by their keys or by a closer look."""
     if one.effect == other.effect:
         return True
@@ -43,13 +43,13 @@ def alike(one: Keys, other: Keys) -> bool:
         return False
     first, second = one.deeds[0], other.deeds[0]
     if first.span is not None and second.span is not None:
-        return same_lines(first.span, second.span)
+        return is_same_read_effect(first.span, second.span)
     return (
         first.outcome is not None and second.outcome is not None and _same_tree(first.outcome, second.outcome)
     )
 
 
-def same_lines(one: Span, other: Span) -> bool:
+def is_same_read_effect(one: Span, other: Span) -> bool:
     """True where two reads show much the same lines of a file."""
     if one.path != other.path:
         return False
@@ -67,5 +67,5 @@ def same_lines(one: Span, other: Span) -> bool:
 def _same_tree(one: Outcome, other: Outcome) -> bool:
     if one.path != other.path or not one.path.endswith(".py"):
         return False
-    tree = python_tree(one.text)
-    return tree is not None and tree == python_tree(other.text)
+    tree = digest_without_layout(one.text)
+    return tree is not None and tree == digest_without_layout(other.text)

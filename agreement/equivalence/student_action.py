@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.validity import why_calls_invalid, why_impossible
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.validity import why_action_impossible, why_calls_invalid
 from tracemill.agreement.world.world_state import World
 from tracemill.records.message import Action
 from tracemill.records.trace import TraceState
@@ -12,17 +12,17 @@ _NEAR = 64
 """Messages behind an action among which its results are."""
 
 
-def student_keys(state: TraceState, world: World) -> Keys:
+def student_action_keys(state: TraceState, world: World) -> Keys:
     """What the student did on the ladder, `broken` where that could not be carried out and the session holds
     no result of it that is no failure."""
-    known = keys(state.student_action, world)
-    return known if _worked(state) else judged(known, state.student_action, world)
+    known = ladder_keys(state.student_action, world)
+    return known if _worked(state) else mark_action_broken(known, state.student_action, world)
 
 
-def judged(known: Keys, action: Action, world: World) -> Keys:
+def mark_action_broken(known: Keys, action: Action, world: World) -> Keys:
     """The keys of an action, `broken` where a call breaks its tool's schema or cannot do what it says."""
     why = why_calls_invalid(action, world.tools) if world.tools else None
-    return replace(known, broken=True) if why or why_impossible(action, known, world) else known
+    return replace(known, broken=True) if why or why_action_impossible(action, known, world) else known
 
 
 def _worked(state: TraceState) -> bool:

@@ -4,19 +4,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracemill.agreement.calls.schemas import why_misfit
-from tracemill.agreement.calls.text_written_calls import writes_call
-from tracemill.agreement.equivalence.ladder import Keys, paths_needed
-from tracemill.agreement.files.edits import Change, changes_of, patched
+from tracemill.agreement.calls.schemas import why_schema_misfit
+from tracemill.agreement.calls.text_written_calls import has_text_written_call
+from tracemill.agreement.equivalence.ladder import Keys, paths_needed_by_ladder
+from tracemill.agreement.files.edits import Change, parse_edit_changes, parse_patch_edits
 from tracemill.agreement.files.file_text import FileText
-from tracemill.agreement.world.edit_checks import changes_nothing, why_not_made
+from tracemill.agreement.world.edit_checks import is_noop_edit, why_edit_check_fails
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import harness_for, rule_for
-from tracemill.harnesses.core.schema_builders import wire_name
-from tracemill.harnesses.operations import as_tool, command_line
+from tracemill.harnesses.core.schema_builders import clean_schema_name
+from tracemill.harnesses.operations import action_command_line, resolve_operation_tool
 from tracemill.harnesses.shell.quotes import ends_in_quote
-from tracemill.harnesses.text_calls import calls_in_text, calls_of
-from tracemill.harnesses.text_intents import text_kind
+from tracemill.harnesses.text_calls import calls_in_text, tool_or_text_calls
+from tracemill.harnesses.text_intents import find_text_intent
 from tracemill.records.message import Action, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
 
@@ -37,7 +37,7 @@ _USUAL = frozenset(_USUAL_NAMES.split())
 _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
-def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "") -> str | None:
+def why_reply_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "") -> str | None:
     """Why a reply has no vote, as a short fixed phrase; None where it has one.
 
     It has none where the call failed or was cut off, where it says and does nothing, where it calls a
@@ -58,7 +58,7 @@ def why_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "
     return reason
 
 
-def why_impossible(action: Action, known: Keys, world: World) -> str | None:
+def why_action_impossible(action: Action, known: Keys, world: World) -> str | None:
     """Why an action could not be carried out in this world, as a short fixed phrase; None where it could.
 
     A command line that ends inside a quote, an edit that changes nothing. An edit of a text that the file
@@ -67,18 +67,18 @@ def why_impossible(action: Action, known: Keys, world: World) -> str | None:
     told where messages were lost. Of a patch each line counts by itself, blanks around it apart: who carries
     patches out is as lenient.
     """
-    given = calls_of(action, world.harness)
+    given = tool_or_text_calls(action, world.harness)
     if any(_is_cut(call, world.harness) for call in given):
         return "shell line with an open quote"
-    calls = [as_tool(call, world.harness) for call in given]
-    if any(changes_nothing(call, world.harness) for call in calls):
+    calls = [resolve_operation_tool(call, world.harness) for call in given]
+    if any(is_noop_edit(call, world.harness) for call in calls):
         return "edit changes nothing"
     if not world.complete or not world.record.messages:
         return None
     files: dict[str, FileText | None] = {}
     for call in calls:
         asked, made = call.parsed() or {}, ""
-        changes = changes_of(asked)
+        changes = parse_edit_changes(asked)
         for change in _patch_changes(asked) if changes is None else changes:
             by_lines = changes is None or bool(made)
             if not (
@@ -87,9 +87,11 @@ def why_impossible(action: Action, known: Keys, world: World) -> str | None:
             ):
                 return "edit text absent"
             made += "\n" + change.new
-        if why := why_not_made(call, world, files):
+        if why := why_edit_check_fails(call, world, files):
             return why
-    unseen = (path for path in paths_needed(known) if not _is_usual(path) and not world.mentions(path))
+    unseen = (
+        path for path in paths_needed_by_ladder(known) if not _is_usual(path) and not world.mentions(path)
+    )
     return "path never seen" if next(unseen, None) is not None else None
 
 
@@ -99,13 +101,13 @@ def _is_cut(call: ToolCall, harness: str) -> bool:
     if rule is None or rule.reading != "shell":
         return False
     asked = call.parsed() or {}
-    line = command_line(asked, rule)
+    line = action_command_line(asked, rule)
     return line is not None and str(asked.get("is_input")).lower() != "true" and ends_in_quote(line)
 
 
 def _patch_changes(arguments: Mapping[str, Any]) -> list[Change]:
     patch = next((arguments[name] for name in ("input", "patch") if isinstance(arguments.get(name), str)), "")
-    return [change for kind, _, changes in patched(patch) if kind == "Update" for change in changes]
+    return [change for kind, _, changes in parse_patch_edits(patch) if kind == "Update" for change in changes]
 
 
 def _lines_stand(old: str, made: str, known: Keys, world: World) -> bool:
@@ -116,7 +118,7 @@ def _lines_stand(old: str, made: str, known: Keys, world: World) -> bool:
 def _stands(old: str, known: Keys, world: World) -> bool:
     if not old.strip():
         return True
-    texts = (world.text_of(path) for path in paths_needed(known))
+    texts = (world.text_of(path) for path in paths_needed_by_ladder(known))
     return any(text is not None and old in text.text for text in texts) or world.holds(old)
 
 
@@ -141,13 +143,13 @@ def why_calls_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
 
 def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
     """Why a call could not be carried out with these tools; None where it could."""
-    tool = next((tool for tool in tools if tool.name == wire_name(call.name)), None)
+    tool = next((tool for tool in tools if tool.name == clean_schema_name(call.name)), None)
     if tool is None:
         return "tool not offered"
     arguments = call.parsed()
     if arguments is None:
         return "arguments are no JSON object"
-    return None if tool.origin == "inferred" else why_misfit(arguments, tool.parameters)
+    return None if tool.origin == "inferred" else why_schema_misfit(arguments, tool.parameters)
 
 
 def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) -> str | None:
@@ -156,14 +158,16 @@ def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) ->
     prose = _CODE_BLOCK.sub("", action.text)
     if _FAKED_RESULT.search(prose):
         return "fakes a tool result"
-    if tools and (_WRITTEN_CALL.search(prose) or (not action.tool_calls and writes_call(action.text, tools))):
+    if tools and (
+        _WRITTEN_CALL.search(prose) or (not action.tool_calls and has_text_written_call(action.text, tools))
+    ):
         return "call written as text"
-    return None if calls_of(action, harness) else _why_no_end(action.text, tools, harness)
+    return None if tool_or_text_calls(action, harness) else _why_no_end(action.text, tools, harness)
 
 
 def _why_no_end(text: str, tools: Sequence[ToolSpec], harness: str) -> str | None:
     """Why a text without a call ends nothing; None where it may, or where nothing could be called."""
-    kind = text_kind(text)
+    kind = find_text_intent(text)
     if kind == "error":
         return "error as text"
     known = harness_for(harness)

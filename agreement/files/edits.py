@@ -43,7 +43,7 @@ class Change:
     hunk: Hunk | None = None
 
 
-def changes_of(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
+def parse_edit_changes(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
     """The changes an editing call asks for, by the names of its arguments; None where they are not told.
 
     Tools of these names refuse a text that stands more than once (Claude Code's Edit and MultiEdit, the
@@ -71,7 +71,7 @@ def _expected(given: Any) -> int:
 
 
 def _edit_of(edit: Mapping[str, Any]) -> tuple[Change, ...] | None:
-    changes = changes_of(edit)
+    changes = parse_edit_changes(edit)
     if changes is None or "oldText" not in edit:
         return changes
     return tuple(replace(change, times=0) for change in changes)
@@ -92,16 +92,17 @@ def _by_lines(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
     return None
 
 
-def patched(patch: str) -> tuple[tuple[str, str, tuple[Change, ...]], ...]:
+def parse_patch_edits(patch: str) -> tuple[tuple[str, str, tuple[Change, ...]], ...]:
     """(Add, Update or Delete; path; changes) for each file of a patch between `*** Begin Patch` and `*** End
     Patch`. An added file has one change from nothing to its text; one with a line that is none of a patch has
     no changes."""
     return tuple(
-        (each.kind, each.path, changes_by(each.hunks) if each.readable else ()) for each in read_patch(patch)
+        (each.kind, each.path, edits_from_hunks(each.hunks) if each.readable else ())
+        for each in read_patch(patch)
     )
 
 
-def changes_by(hunks: Iterable[Hunk]) -> tuple[Change, ...]:
+def edits_from_hunks(hunks: Iterable[Hunk]) -> tuple[Change, ...]:
     """Hunks as changes."""
     return tuple(Change("\n".join(hunk.old), "\n".join(hunk.new), hunk=hunk) for hunk in hunks)
 
@@ -113,7 +114,7 @@ def is_code(path: str) -> bool:
     return name in _CODE_FILES or posixpath.splitext(name)[1][1:] in _CODE
 
 
-def folded_lines(lines: Iterable[str], code: bool = True) -> str:
+def fold_edited_lines(lines: Iterable[str], code: bool = True) -> str:
     """Lines without blanks at their ends, in code without empty ones; elsewhere several empty lines are one,
     and there is none at the beginning or the end."""
     if code:

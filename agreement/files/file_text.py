@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from tracemill.agreement.files.edits import Change
-from tracemill.agreement.files.hunks import has_place, with_hunks, with_hunks_in_part
+from tracemill.agreement.files.hunks import apply_hunks, apply_hunks_in_part, has_place
 from tracemill.harnesses.shell.patches import Hunk
 from tracemill.records.fast_dataclass import quick_init
 
@@ -119,7 +119,7 @@ def _changed(state: FileText, change: Change) -> FileText | None:
 
 def _patched(state: FileText, hunks: Sequence[Hunk]) -> FileText | None:
     if state.whole:
-        lines = with_hunks(state.pieces[0].lines, hunks)
+        lines = apply_hunks(state.pieces[0].lines, hunks)
         return None if lines is None else FileText((Piece(1, lines),), len(lines))
     given: list[list[Hunk]] = [[] for _ in state.pieces]
     for hunk in hunks:
@@ -131,7 +131,7 @@ def _patched(state: FileText, hunks: Sequence[Hunk]) -> FileText | None:
         given[fits[0]].append(hunk)
     pieces, grown = [], 0
     for piece, own in zip(state.pieces, given, strict=True):
-        lines = with_hunks_in_part(piece.lines, own) if own else piece.lines
+        lines = apply_hunks_in_part(piece.lines, own) if own else piece.lines
         if lines is None:
             return None
         pieces.append(Piece(piece.first + grown, lines))
@@ -155,7 +155,7 @@ def _lines_changed(state: FileText, first: int, change: Change) -> FileText | No
     return None
 
 
-def numbered_piece(text: str) -> Piece | None:
+def parse_numbered_file_text(text: str) -> Piece | None:
     """The lines of a tool result that numbers them, as far as they count up without a gap; None where
     fewer than one does."""
     first, lines = 0, []

@@ -29,7 +29,7 @@ Place = tuple[int, int, tuple[str, ...]]
 """First line (from 0), number of old lines, new lines."""
 
 
-def with_hunks(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] | None:
+def apply_hunks(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] | None:
     """The lines of a whole file after the hunks; None where one has no place, or adds lines behind an anchor
     and no old line (Codex puts them at the end of the file, others behind the anchor)."""
     kept = lines[:-1] if lines and not lines[-1] else lines
@@ -44,12 +44,12 @@ def with_hunks(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] |
     return _replaced(kept, places)
 
 
-def with_hunks_in_part(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] | None:
+def apply_hunks_in_part(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] | None:
     """The same for a part of a file, where old lines must stand once: another place may be out of sight."""
     places: list[Place] = []
     for hunk in hunks:
         start = _behind(lines, hunk.anchors, 0)
-        found = places_of(lines, hunk.old, start) if hunk.old and start is not None else []
+        found = find_hunk_places(lines, hunk.old, start) if hunk.old and start is not None else []
         if len(found) != 1 or hunk.at_end or (places and found[0] < sum(places[-1][:2])):
             return None
         places.append((found[0], len(hunk.old), hunk.new))
@@ -59,10 +59,10 @@ def with_hunks_in_part(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str
 def has_place(lines: Sequence[str], hunk: Hunk) -> bool:
     """True where the hunk may be put into these lines."""
     start = _behind(lines, hunk.anchors, 0)
-    return start is not None and bool(places_of(lines, hunk.old, start))
+    return start is not None and bool(find_hunk_places(lines, hunk.old, start))
 
 
-def places_of(lines: Sequence[str], wanted: Sequence[str], start: int) -> list[int]:
+def find_hunk_places(lines: Sequence[str], wanted: Sequence[str], start: int) -> list[int]:
     """Where the wanted lines begin, from `start` on, in the strictest form in which they stand there."""
     count = len(wanted)
     for form in _FORMS:
@@ -87,7 +87,7 @@ def _place(lines: Sequence[str], hunk: Hunk, start: int) -> Place | None:
         return end, 0, hunk.new
     for old, new in _with_and_without_last(hunk):
         at = max(0, len(lines) - len(old)) if hunk.at_end else begin
-        if old and (found := places_of(lines, old, at)):
+        if old and (found := find_hunk_places(lines, old, at)):
             return found[0], len(old), new
     return None
 
@@ -102,7 +102,7 @@ def _with_and_without_last(hunk: Hunk) -> list[tuple[tuple[str, ...], tuple[str,
 
 def _behind(lines: Sequence[str], anchors: Sequence[str], start: int) -> int | None:
     for anchor in anchors:
-        found = places_of(lines, (anchor,), start)
+        found = find_hunk_places(lines, (anchor,), start)
         if not found:
             return None
         start = found[0] + 1

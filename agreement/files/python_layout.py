@@ -22,7 +22,7 @@ _SCRIPT = "///"
 
 
 @lru_cache(maxsize=512)
-def python_tree(text: str) -> str | None:
+def digest_without_layout(text: str) -> str | None:
     """Digest of the syntax tree of a Python file and of the comments that tools act on, so of all but layout
     and other comments; None where it is none, or longer than 200 kB."""
     if len(text) > _MAX_PYTHON:

@@ -103,7 +103,7 @@ def with_plain_pipes(commands: Sequence[Simple]) -> Sequence[Simple]:
     ]
 
 
-def without_idle(commands: Sequence[Simple]) -> Sequence[Simple]:
+def drop_idle_commands(commands: Sequence[Simple]) -> Sequence[Simple]:
     """The commands without `|| true` and `| cat` where that changes nothing; what is behind them and `&&` is
     done in any case, so it is joined by `;`. Lines with loops, `set` or background work stay as they are."""
     if _DOES_NOTHING.isdisjoint([each.argv for each in commands]):
@@ -141,7 +141,7 @@ def _may_go(commands: Sequence[Simple], place: int, after: str) -> bool:
     return after in ("", ";", "|") or (after == "&&" and commands[start].joiner in ("", ";"))
 
 
-def heard_redirects(command: Simple, after: str, commands: Sequence[Simple]) -> tuple[tuple[str, str], ...]:
+def list_redirects(command: Simple, after: str, commands: Sequence[Simple]) -> tuple[tuple[str, str], ...]:
     """The redirects of a command of a line, with the sign `after` behind it: without `2>&1` where messages
     come to the same place anyway, because the output is neither piped on nor written to a file before."""
     redirects = command.redirects
@@ -156,12 +156,12 @@ def heard_redirects(command: Simple, after: str, commands: Sequence[Simple]) -> 
     return others
 
 
-def only_merges(command: Simple) -> bool:
+def merges_stderr_only(command: Simple) -> bool:
     """True where messages go where the output goes, and that nowhere else."""
     redirects = command.redirects
     return MERGED in redirects and all(each == MERGED or each[0][:1] == "<" for each in redirects)
 
 
-def unmerged(redirects: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+def without_stderr_merge(redirects: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
     """The redirects without `2>&1`."""
     return tuple([each for each in redirects if each != MERGED])

@@ -11,13 +11,13 @@ from tracemill.agreement.shell.command_lists import (
     ON,
     PLAIN_PATH,
     Walk,
-    heard_redirects,
+    drop_idle_commands,
+    list_redirects,
     with_plain_pipes,
-    without_idle,
 )
-from tracemill.agreement.shell.program_options import options_in_order
-from tracemill.harnesses.shell.bash_tree import bash_words
-from tracemill.harnesses.shell.operations import join_path, unwrap
+from tracemill.agreement.shell.program_options import order_program_options
+from tracemill.harnesses.shell.bash_tree import bash_tree_words
+from tracemill.harnesses.shell.operations import join_path, unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import Simple, parse_command
 from tracemill.records.fast_dataclass import quick_init
 
@@ -50,7 +50,7 @@ class Placed:
 
 
 @lru_cache(maxsize=4096)
-def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
+def place_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
     """The commands of a line run in `cwd`, in normal form; None where it cannot be read.
 
     `cd X &&` becomes the folder of what follows, as `git -C X` does of its command, quotes go, options of
@@ -65,7 +65,7 @@ def placed_commands(line: str, cwd: str | None) -> tuple[Placed, ...] | None:
     home = cwd or ""
     if len(commands) == 1 and commands[0].argv[:1] != _GO:
         return (_placed(commands[0], "", "", commands, home, home),)
-    commands = without_idle(with_plain_pipes(commands))
+    commands = drop_idle_commands(with_plain_pipes(commands))
     walk = Walk(home)
     placed: list[Placed] = []
     for command, after in zip(commands, [*[each.joiner for each in commands[1:]], ""], strict=True):
@@ -84,18 +84,18 @@ def _placed(
     command: Simple, joiner: str, after: str, commands: Sequence[Simple], folder: str, home: str
 ) -> Placed:
     """A command of a line in normal form, joined to the ones before and behind by these signs."""
-    redirects = command.redirects and heard_redirects(command, after, commands)
+    redirects = command.redirects and list_redirects(command, after, commands)
     there, told = _told_where(command, folder)
     return _at_home(Placed(there, _normal(told, joiner, there, redirects)), home)
 
 
 @lru_cache(maxsize=4096)
-def shell_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
-    """Normal form of a command line run in `cwd`, as plain tuples (see `placed_commands`); of one with
+def shell_normal_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
+    """Normal form of a command line run in `cwd`, as plain tuples (see `place_commands`); of one with
     subshells the words that the grammar of bash finds; None where neither can read it."""
-    placed = placed_commands(line, cwd)
+    placed = place_commands(line, cwd)
     if placed is None:
-        words = bash_words(line)
+        words = bash_tree_words(line)
         return None if words is None else ("words", *words)
     home = cwd or ""
     return tuple([_plain(each, "" if each.folder == home else each.folder) for each in placed])
@@ -180,13 +180,13 @@ def _argv_form(argv: tuple[str, ...], folder: str) -> tuple[str, ...]:
     if program in _NPM:
         words = words[1:] if words[:2] in _NPM_TEST else words
         words = ["test", *words[1:]] if words[:1] in _NPM_TESTS else words
-    return (program, *options_in_order(program, tuple(words)))
+    return (program, *order_program_options(program, tuple(words)))
 
 
 def _located(argv: tuple[str, ...], program: str, told: Sequence[str], folder: str) -> list[str]:
     """The words behind a program, paths as seen from the folder."""
     texts = _texts(argv)
-    operand = _copied if unwrap(argv)[:1] == ("rsync",) else _operand
+    operand = _copied if unwrap_operation_command(argv)[:1] == ("rsync",) else _operand
     return [
         word if number < texts or "/" not in word or before in _BEFORE_TEXTS else operand(word, folder)
         for number, (before, word) in enumerate(zip([program, *told], told, strict=False))
@@ -219,7 +219,7 @@ def _git_words(words: Sequence[str]) -> list[str]:
 
 def _texts(argv: tuple[str, ...]) -> int:
     """How many of the first words are a text or a pattern, so no path however they look."""
-    words = unwrap(argv)
+    words = unwrap_operation_command(argv)
     wrapping = len(argv) - len(words)
     if words[:1] in _PRINT:
         return len(argv)

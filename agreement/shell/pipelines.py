@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tracemill.agreement.shell.program_options import options_in_order
+from tracemill.agreement.shell.program_options import order_program_options
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.shell.operations import unwrap
+from tracemill.harnesses.shell.operations import unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import Simple
 from tracemill.harnesses.shell.program_tables import PROGRAMS
 
@@ -44,7 +44,7 @@ class Found:
         return ("find", *self.places, *(word for test in self.tests for word in test), "then", *self.then)
 
 
-def without_cat(commands: Sequence[Simple]) -> tuple[Simple, ...]:
+def drop_cat_from_pipeline(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     """The commands of a pipeline, `FILTER FILE` for `cat FILE | FILTER` and for `FILTER < FILE`."""
     if len(commands) == 1 and not commands[0].redirects:
         return tuple(commands)
@@ -67,12 +67,12 @@ def without_cat(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     return (first, *rest)
 
 
-def without_xargs(commands: Sequence[Simple]) -> tuple[Simple, ...]:
+def drop_xargs_from_pipeline(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     """The commands of a pipeline, `find ... -exec C {} ;` for `find ... | xargs C`."""
     if len(commands) < 2 or commands[0].argv[:1] != ("find",) or commands[1].argv[:1] != ("xargs",):
         return tuple(commands)
     done = _given(commands[1].argv[1:])
-    found = found_by(commands[0].argv) if done[1:] and not commands[0].redirects else None
+    found = parse_pipeline_find(commands[0].argv) if done[1:] and not commands[0].redirects else None
     if found is None or found.then:
         return tuple(commands)
     return (
@@ -95,13 +95,13 @@ def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
     """The pipeline with one command for `sort | uniq`, with `find` doing what the next command does to what
     it finds, its tests in alphabetical order, and paths without a slash at their end."""
     found = [(part[0], _without_slashes(part[1]), *part[2:]) for part in parts]
-    known = found_by(found[0][1]) if found else None
+    known = parse_pipeline_find(found[0][1]) if found else None
     if known is not None:
         found[0] = (found[0][0], known.words, *found[0][2:])
     for place in range(len(found) - 1, 0, -1):
         before = found[place - 1]
         if found[place][1] == ("uniq",) and before[1][:1] == ("sort",) and _plain(found[place]):
-            told = options_in_order("sort", ("-u", *before[1][1:]))
+            told = order_program_options("sort", ("-u", *before[1][1:]))
             found[place - 1 : place + 1] = [(before[0], ("sort", *told), *before[2:])]
     return tuple(found)
 
@@ -116,7 +116,7 @@ def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([word.rstrip("/") if word[:1] == "/" and len(word) > 1 else word for word in words])
 
 
-def found_by(argv: tuple[str, ...]) -> Found | None:
+def parse_pipeline_find(argv: tuple[str, ...]) -> Found | None:
     """What a `find` is told; None for another command and where it says more than is understood here.
 
     `-exec C {} +` and `-exec C {} \\;` are one; of files, `-delete` and `-exec rm`; and that a hit is a file
@@ -147,15 +147,15 @@ def found_by(argv: tuple[str, ...]) -> Found | None:
     return Found(tuple(places), tuple(sorted(tests)), then)
 
 
-def patch_way(commands: Sequence[Simple]) -> tuple[str, ...]:
+def pipeline_patch_mode(commands: Sequence[Simple]) -> tuple[str, ...]:
     """How a patch is put on: backwards, only into the index, or only tried."""
-    argv = unwrap(commands[-1].argv)
+    argv = unwrap_operation_command(commands[-1].argv)
     if argv[:1] != ("patch",) and not (argv[:1] == ("git",) and "apply" in argv):
         return ()
     return tuple(sorted({_REVERSE.get(word, word) for word in argv if word in _PATCH_WAYS}))
 
 
-def cuts(argv: tuple[str, ...]) -> bool:
+def cuts_pipeline_output(argv: tuple[str, ...]) -> bool:
     """Whether a program only sorts what a pipe gives it, or cuts it off after some lines."""
     return argv[:1] == ("sort",) or (
         len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",))
@@ -177,5 +177,5 @@ def _done(words: Sequence[str]) -> tuple[str, ...]:
     if not kept:
         return ()
     kept = tuple("{}" if word in _HITS else word for word in kept)
-    told = options_in_order(kept[0], kept[1:])
+    told = order_program_options(kept[0], kept[1:])
     return (kept[0], *(word for word in told if (kept[0], word) != ("rm", "-f")))

@@ -68,7 +68,7 @@ def _program(name: str) -> _Program | None:
 
 
 @lru_cache(maxsize=1024)
-def options_in_order(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
+def order_program_options(name: str, words: tuple[str, ...]) -> tuple[str, ...]:
     """The words after a program's name: flags one by one in alphabetical order, then options with their
     values, those of one letter in their order, then operands. `head -5` is `head -n 5`; flags by which a
     program only says what it does go, as does the way of packing where tar finds it out itself. Options

@@ -8,24 +8,29 @@ from typing import Any
 from tracemill.agreement.calls.arguments import fold_text
 from tracemill.agreement.calls.canonical import end_key
 from tracemill.agreement.calls.effect import Deed, list_deed
-from tracemill.agreement.shell.command_lists import MERGED, only_merges, unmerged
-from tracemill.agreement.shell.normal_form import Placed, placed_commands, shell_form
-from tracemill.agreement.shell.pipelines import cuts, normal_pipeline, without_cat, without_xargs
-from tracemill.agreement.shell_effects.conditionals import if_before_works
-from tracemill.agreement.shell_effects.file_reads import read_of, reads_of, shows_lines
-from tracemill.agreement.shell_effects.intents import intent_of
-from tracemill.agreement.shell_effects.searches import search_in_found, search_of
-from tracemill.agreement.shell_effects.test_targets import seen_through, test_deed
+from tracemill.agreement.shell.command_lists import MERGED, merges_stderr_only, without_stderr_merge
+from tracemill.agreement.shell.normal_form import Placed, place_commands, shell_normal_form
+from tracemill.agreement.shell.pipelines import (
+    cuts_pipeline_output,
+    drop_cat_from_pipeline,
+    drop_xargs_from_pipeline,
+    normal_pipeline,
+)
+from tracemill.agreement.shell_effects.conditionals import mark_conditional_effects
+from tracemill.agreement.shell_effects.file_reads import parse_cat_file_reads, read_of, shows_file_lines
+from tracemill.agreement.shell_effects.intents import find_shell_intent
+from tracemill.agreement.shell_effects.searches import parse_find_search, parse_search_command
+from tracemill.agreement.shell_effects.test_targets import selected_tests_through_pipe, test_deed
 from tracemill.harnesses.core.vocabulary import WRITES, Operation
 from tracemill.harnesses.shell.operations import (
     Effect,
     choose_effect,
-    command_effect,
-    inner_line,
+    find_command_operation,
     is_setup,
     join_path,
-    simple_effect,
-    unwrap,
+    simple_command_operation,
+    unwrap_operation_command,
+    unwrap_operation_line,
 )
 from tracemill.harnesses.shell.parse_line import Simple
 from tracemill.harnesses.shell.program_tables import HAND_IN
@@ -37,22 +42,28 @@ _AFTER_TESTS = (("tail",), ("head",), ("grep",), ("cat",), ("tee",))
 _SPLITS = frozenset({"", ";", "&&"})
 
 
-def shell_deeds(line: str, cwd: str | None, total_of: Callable[[str], int | None]) -> tuple[Deed, ...]:
+def build_command_effects(
+    line: str, cwd: str | None, total_of: Callable[[str], int | None]
+) -> tuple[Deed, ...]:
     """The deeds of a command line run in `cwd`. `total_of` gives the number of lines of a file, None where
     unknown. A line that cannot be read is one deed of its folded text; one with loops, conditions,
     alternatives or subshells is one deed of its normal form."""
-    placed = placed_commands(line, cwd)
+    placed = place_commands(line, cwd)
     if placed is None:
         return (_unreadable(line, cwd),)
     if placed[0].command.argv[:2] in HAND_IN:
         return (Deed(Operation.FINISH, ("finish",), ("finish",), True),)
-    if len(placed) == 1 and not placed[0].doubt and (inner := inner_line(placed[0].command)) is not None:
-        return shell_deeds(inner, placed[0].folder or None, total_of)
+    if (
+        len(placed) == 1
+        and not placed[0].doubt
+        and (inner := unwrap_operation_line(placed[0].command)) is not None
+    ):
+        return build_command_effects(inner, placed[0].folder or None, total_of)
     said = [at for at, each in enumerate(placed) if each.command.joiner == "||" and _is_said(placed, at)]
     pipelines = _pipelines([each for at, each in enumerate(placed) if at not in said] if said else placed)
     if pipelines is None:
-        return (_whole(placed, shell_form(line, cwd)),)
-    deeds = if_before_works([(line, _pipeline_deeds(line, total_of)) for line in pipelines])
+        return (_whole(placed, shell_normal_form(line, cwd)),)
+    deeds = mark_conditional_effects([(line, _pipeline_deeds(line, total_of)) for line in pipelines])
     if not said:
         return deeds
     told = tuple((at, placed[at].command.argv) for at in said)
@@ -60,7 +71,7 @@ def shell_deeds(line: str, cwd: str | None, total_of: Callable[[str], int | None
 
 
 def _unreadable(line: str, cwd: str | None) -> Deed:
-    form = shell_form(line, cwd)
+    form = shell_normal_form(line, cwd)
     effect = ("raw", fold_text(line)) if form is None else ("line", cwd, form)
     judged = _judged(fold_text(line) if form is None else " ".join(map(str, form[1:])))
     return Deed(judged[0], effect, ("line", *judged[1:]), judged[2], decisive=False)
@@ -68,7 +79,7 @@ def _unreadable(line: str, cwd: str | None) -> Deed:
 
 @lru_cache(maxsize=1024)
 def _judged(line: str) -> tuple[Operation, str | None, bool]:
-    effect = command_effect(line)
+    effect = find_command_operation(line)
     return effect.operation, effect.target, effect.mutating
 
 
@@ -96,7 +107,7 @@ def _is_said(placed: Sequence[Placed], number: int) -> bool:
 
 
 def _whole(placed: Sequence[Placed], form: Any) -> Deed:
-    effects = [(simple_effect(each.command, each.folder), each.command) for each in placed]
+    effects = [(simple_command_operation(each.command, each.folder), each.command) for each in placed]
     judged = choose_effect([(effect, command) for effect, command in effects if effect is not None])
     intent = ("line", str(judged.operation), judged.target)
     return Deed(judged.operation, ("line", form), intent, judged.mutating, decisive=False)
@@ -105,7 +116,7 @@ def _whole(placed: Sequence[Placed], form: Any) -> Deed:
 def _pipeline_deeds(pipeline: Sequence[Placed], total_of: Callable[[str], int | None]) -> tuple[Deed, ...]:
     command = pipeline[0].command
     if len(pipeline) == 1 and not _writes(command) and not command.redirects:
-        several = reads_of(command, pipeline[0].folder, total_of)
+        several = parse_cat_file_reads(command, pipeline[0].folder, total_of)
         if several:
             return several
     return (_pipeline_deed(pipeline, total_of),)
@@ -117,34 +128,36 @@ def _pipeline_deed(pipeline: Sequence[Placed], total_of: Callable[[str], int | N
     if len(pipeline) == 1:
         return _deed_of((pipeline[0].command,), folder, total_of)
     commands = [each.command for each in pipeline]
-    merged = [at for at, command in enumerate(commands[:-1]) if command.redirects and only_merges(command)]
+    merged = [
+        at for at, command in enumerate(commands[:-1]) if command.redirects and merges_stderr_only(command)
+    ]
     if not merged:
         return _deed_of(commands, folder, total_of)
     for at in merged:
         one = commands[at]
-        redirects = unmerged(one.redirects)
+        redirects = without_stderr_merge(one.redirects)
         commands[at] = Simple(one.argv, one.joiner, one.keywords, one.assignments, redirects, one.heredoc)
     deed = _deed_of(commands, folder, total_of)
-    heard = tuple(at for at in merged if not all(shows_lines(each.argv) for each in commands[at + 1 :]))
+    heard = tuple(at for at in merged if not all(shows_file_lines(each.argv) for each in commands[at + 1 :]))
     return replace(deed, effect=(*deed.effect, MERGED, heard), span=None) if heard else deed
 
 
 def _deed_of(given: Sequence[Simple], folder: str, total_of: Callable[[str], int | None]) -> Deed:
-    commands = without_xargs(without_cat(given))
+    commands = drop_xargs_from_pipeline(drop_cat_from_pipeline(given))
     reading = not any(map(_writes, commands))
-    effects = [(simple_effect(command, folder), command) for command in commands]
+    effects = [(simple_command_operation(command, folder), command) for command in commands]
     changing = len(effects) > 1 and any(effect is not None and effect.mutating for effect, _ in effects[1:])
     if reading and not changing and not any(map(_hides, commands)):
         found = (
             read_of(commands, folder, total_of)
             or _list_of(commands, folder)
-            or search_of(unwrap(commands[0].argv), folder, _then(commands))
-            or search_in_found(commands[0].argv, folder, _then(commands))
+            or parse_search_command(unwrap_operation_command(commands[0].argv), folder, _then(commands))
+            or parse_find_search(commands[0].argv, folder, _then(commands))
         )
         if found is not None:
             return found
     if _tests(effects) and not any(map(_leaves, commands)):
-        return seen_through(test_deed(commands[0].argv, folder), commands)
+        return selected_tests_through_pipe(test_deed(commands[0].argv, folder), commands)
     return _other(commands, effects, folder)
 
 
@@ -165,7 +178,7 @@ def _hides(command: Simple) -> bool:
 
 def _then(commands: Sequence[Simple]) -> tuple[Any, ...]:
     """What the hits of a search go through; cutting them off after some lines counts for nothing."""
-    rest = [command.argv for command in commands[1:] if not cuts(command.argv)]
+    rest = [command.argv for command in commands[1:] if not cuts_pipeline_output(command.argv)]
     return tuple(rest)
 
 
@@ -184,7 +197,7 @@ def _other(commands: Sequence[Simple], effects: _Effects, folder: str) -> Deed:
     parts = normal_pipeline([(folder, *_parts(command, judged.mutating)) for command in commands])
     setup = all(map(is_setup, commands))
     decisive = _decides(judged, commands)
-    intent = intent_of(judged, parts, commands, folder)
+    intent = find_shell_intent(judged, parts, commands, folder)
     if judged.operation == Operation.FINISH:
         parts = intent = (end_key(judged.operation, judged.target),)
     wrote = join_path(folder, judged.target) if judged.operation in WRITES and judged.target else ""
@@ -220,7 +233,9 @@ def _parts(command: Simple, mutating: bool) -> tuple[Any, ...]:
 
 def _list_of(commands: Sequence[Simple], folder: str) -> Deed | None:
     argv = commands[0].argv
-    if argv[:1] not in (("ls",), ("pwd",)) or any(not cuts(command.argv) for command in commands[1:]):
+    if argv[:1] not in (("ls",), ("pwd",)) or any(
+        not cuts_pipeline_output(command.argv) for command in commands[1:]
+    ):
         return None
     operands = [word for word in argv[1:] if not word.startswith("-")]
     if len(operands) > 1 or any("*" in word for word in operands):

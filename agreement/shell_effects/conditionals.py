@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from tracemill.agreement.calls.effect import Deed
 from tracemill.agreement.shell.normal_form import Placed
-from tracemill.harnesses.shell.operations import unwrap
+from tracemill.harnesses.shell.operations import unwrap_operation_command
 
 _TESTS = frozenset({"test", "[", "[[", "false"})
 _ASKS = frozenset("cd pushd popd grep egrep fgrep zgrep rg ag ack diff cmp which type pgrep".split())  # noqa: SIM905
@@ -15,7 +15,7 @@ _PASS_ON = frozenset("head tail cat less more tee sort uniq wc cut tr nl tac rev
 """Programs that work whatever a pipe gives them."""
 
 
-def if_before_works(done: Sequence[tuple[Sequence[Placed], Sequence[Deed]]]) -> tuple[Deed, ...]:
+def mark_conditional_effects(done: Sequence[tuple[Sequence[Placed], Sequence[Deed]]]) -> tuple[Deed, ...]:
     """The deeds of a line, given as (pipeline, its deeds) in order: what `&&` puts behind a change or a test
     has another effect than behind `;`, and so has a change whose folder is in doubt."""
     if len(done) == 1 and not done[0][0][0].doubt:
@@ -34,7 +34,7 @@ def if_before_works(done: Sequence[tuple[Sequence[Placed], Sequence[Deed]]]) -> 
             marks = (("cd", pipeline[0].doubt),) if pipeline[0].doubt and deed.mutating else ()
             marks += (("&&", before),) if before else ()
             told.append(replace(deed, effect=(*deed.effect, *marks)))
-        words = unwrap(pipeline[-1].command.argv)
+        words = unwrap_operation_command(pipeline[-1].command.argv)
         program = words[0].rpartition("/")[2] if words else ""
         if program in _ASKS or (program == "git" and not _GIT_ASKS.isdisjoint(words)):
             asks += 1

@@ -31,7 +31,9 @@ def read_of(commands: Sequence[Simple], folder: str, total_of: Callable[[str], i
     return read_deed(path, first, last, total_of(path))
 
 
-def reads_of(command: Simple, folder: str, total_of: Callable[[str], int | None]) -> tuple[Deed, ...]:
+def parse_cat_file_reads(
+    command: Simple, folder: str, total_of: Callable[[str], int | None]
+) -> tuple[Deed, ...]:
     """Reading each of several files that one `cat` shows; none where it does anything else."""
     names = [word for word in command.argv[1:] if not _SHOWING.fullmatch(word)]
     if command.argv[:1] != ("cat",) or len(names) < 2 or not all(map(_FILE.fullmatch, names)):
@@ -40,7 +42,7 @@ def reads_of(command: Simple, folder: str, total_of: Callable[[str], int | None]
     return tuple(read_deed(path, 1, None, total_of(path)) for path in paths)
 
 
-def shows_lines(argv: tuple[str, ...]) -> bool:
+def shows_file_lines(argv: tuple[str, ...]) -> bool:
     """Whether a program only shows some of the lines that a pipe gives it."""
     if argv[:1] == ("tail",):
         return all(word[:1] in "-+" or word.isdigit() for word in argv[1:])

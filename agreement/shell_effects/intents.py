@@ -7,9 +7,9 @@ from typing import Any
 
 from tracemill.agreement.calls.effect import create_intent
 from tracemill.agreement.shell.command_lists import MERGED
-from tracemill.agreement.shell.pipelines import cuts, found_by, patch_way
+from tracemill.agreement.shell.pipelines import cuts_pipeline_output, parse_pipeline_find, pipeline_patch_mode
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.shell.operations import Effect, join_path, unwrap
+from tracemill.harnesses.shell.operations import Effect, join_path, unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import Simple
 
 _SUBCOMMAND = re.compile(r" (?!\d)")
@@ -24,7 +24,7 @@ _OTHER_CHANGES |= dict.fromkeys([("chmod",), ("chown",), ("chgrp",)], ("rights",
 """Programs that change another thing of a file than its text."""
 
 
-def intent_of(
+def find_shell_intent(
     judged: Effect, parts: Sequence[Any], commands: Sequence[Simple], folder: str
 ) -> tuple[Any, ...]:
     """What a pipeline is about: a file or folder and what is made of it; else its words, or the script."""
@@ -33,7 +33,7 @@ def intent_of(
     if judged.operation == Operation.LIST and judged.target:
         return ("list", _listed(join_path(folder, judged.target)), *_done(commands, _LISTERS))
     if judged.operation in (Operation.EDIT, Operation.READ) and judged.target:
-        through = tuple(part[1][:1] for part in parts[1:] if not cuts(part[1]))
+        through = tuple(part[1][:1] for part in parts[1:] if not cuts_pipeline_output(part[1]))
         done = _done(commands)
         if done == ("cat",) and through:  # what goes through cat is given to the next program
             done, through = through[0], through[1:]
@@ -41,25 +41,25 @@ def intent_of(
         if judged.operation == Operation.READ and not judged.mutating and not done:
             return ("read", path, *(commands[0].argv[:1] if commands[0].argv[:1] in _COMPARING else ()))
         tests = _tests_of_changed(commands[0]) if judged.mutating else ()
-        manner = _OTHER_CHANGES.get(unwrap(commands[-1].argv)[:1], ())
-        return (str(judged.operation), path, *manner, *done, *through, *tests, *patch_way(commands))
+        manner = _OTHER_CHANGES.get(unwrap_operation_command(commands[-1].argv)[:1], ())
+        return (str(judged.operation), path, *manner, *done, *through, *tests, *pipeline_patch_mode(commands))
     scripted = judged.operation != Operation.RUN or _SUBCOMMAND.search(judged.target or "")
     if scripted:
         changes = ("changes",) if judged.operation == Operation.VCS and judged.mutating else ()
         return (str(judged.operation), *changes, _TARGETED.sub(r"\1", judged.target or "") or None)
-    return ("run", tuple(_gist(part) for part in parts if not cuts(part[1])) or tuple(parts))
+    return ("run", tuple(_gist(part) for part in parts if not cuts_pipeline_output(part[1])) or tuple(parts))
 
 
 def _done(commands: Sequence[Simple], but: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """The program that a `find` runs for its hits, if it runs one and not one of these."""
-    found = found_by(commands[0].argv)
+    found = parse_pipeline_find(commands[0].argv)
     then = found.then[:1] if found is not None else ()
     return () if but.issuperset(then) else then
 
 
 def _tests_of_changed(command: Simple) -> tuple[tuple[str, ...], ...]:
     """By what a `find` that changes its hits finds them, but for whether they are files."""
-    found = found_by(command.argv)
+    found = parse_pipeline_find(command.argv)
     return tuple(test for test in found.tests if test != ("-type", "f")) if found is not None else ()
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracemill.agreement.calls.effect import Deed, search_deed
-from tracemill.agreement.shell.pipelines import found_by
+from tracemill.agreement.calls.effect import Deed, build_search_effect
+from tracemill.agreement.shell.pipelines import parse_pipeline_find
 from tracemill.harnesses.shell.operations import join_path
 
 GREPS = {"grep": "basic", "egrep": "extended", "fgrep": "fixed", "rg": "extended", "zgrep": "basic"}
@@ -73,7 +73,7 @@ _TEST = re.compile(r"-[a-z]")
 _SWAPPED = re.compile(r"\\?[|(){}+?]")
 
 
-def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
+def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
     """The search a command is; None where it is none, or says more than is understood here."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
     if program == "rg" and "--files" in words:
@@ -85,10 +85,10 @@ def search_of(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed 
     return _find(list(words[1:]), folder, then) if program == "find" else None
 
 
-def search_in_found(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> Deed | None:
+def parse_find_search(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> Deed | None:
     """The search that a `find` is whose hits are searched: `find . -name '*.py' | xargs grep X` is
     `grep -r --include='*.py' X .`."""
-    found = found_by(argv)
+    found = parse_pipeline_find(argv)
     if found is None or not found.then or found.then[0] not in GREPS:
         return None
     names = [test[1] for test in found.tests if test[0] == "-name"]
@@ -96,7 +96,7 @@ def search_in_found(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -
         return None
     told = (f"--include={name}" for name in names)
     words = (*(word for word in found.then if word != "/dev/null"), *told, *(found.places or (".",)))
-    return search_of(words, folder, then)
+    return parse_search_command(words, folder, then)
 
 
 def _listed_by_rg(words: list[str], folder: str) -> Deed | None:
@@ -115,11 +115,13 @@ def _listed_by_rg(words: list[str], folder: str) -> Deed | None:
     if any(name.startswith("!") for name in names):
         return None
     scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
-    deed = search_deed("name", " and ".join(sorted(names)), scope, frozenset())
+    deed = build_search_effect("name", " and ".join(sorted(names)), scope, frozenset())
     return replace(deed, effect=(*deed.effect, "rg"))
 
 
-def native_term(name: str, arguments: Mapping[str, Any], cwd: str | None, opened: str | None) -> Deed | None:
+def parse_term_search(
+    name: str, arguments: Mapping[str, Any], cwd: str | None, opened: str | None
+) -> Deed | None:
     """The search that a `search_term` is of: `search_file` looks in one file, which may be the `opened` one,
     `search_dir` in a folder and names files with their counts. None for other arguments."""
     term, place = arguments.get("search_term"), arguments.get("file") or arguments.get("dir")
@@ -128,10 +130,10 @@ def native_term(name: str, arguments: Mapping[str, Any], cwd: str | None, opened
     here = opened if name == "search_file" else cwd or "."
     scope = join_path(cwd or "", place) if isinstance(place, str) else here
     counts = frozenset("lc" if name == "search_dir" else ())
-    return search_deed("text", _extended(term, "basic"), (scope,), counts) if scope else None
+    return build_search_effect("text", _extended(term, "basic"), (scope,), counts) if scope else None
 
 
-def native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
+def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
     """The search a tool call with a `pattern` is: of texts where it has options of a text search."""
     pattern = _told(arguments, _PATTERNS)
     if pattern is None:
@@ -147,17 +149,19 @@ def native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
         options.add("l" if mode == "files_with_matches" else "c")
     if arguments.get("multiline"):
         options.add("multiline")
-    return _with_rest(search_deed("text", pattern, (scope,), frozenset(options)), arguments, _UNDERSTOOD)
+    return _with_rest(
+        build_search_effect("text", pattern, (scope,), frozenset(options)), arguments, _UNDERSTOOD
+    )
 
 
-def native_names(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
+def parse_name_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
     """The search for names a tool call with a `pattern` is."""
     pattern = _told(arguments, _NAME_PATTERNS)
     scope = _told(arguments, _PLACES) or cwd or "."
     if pattern is None:
         return None
     options = frozenset(f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name))
-    deed = search_deed("name", _name(pattern), (scope,), options)
+    deed = build_search_effect("name", _name(pattern), (scope,), options)
     return _with_rest(deed, arguments, _UNDERSTOOD.union(_NAME_PATTERNS))
 
 
@@ -212,7 +216,7 @@ def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...], va
     options.discard("S")
     pattern = "|".join(_extended(each, dialect) for each in patterns)
     scope = tuple(sorted(join_path(folder or ".", each) for each in operands or ["."]))
-    return search_deed("text", pattern, scope, frozenset(options), *then)
+    return build_search_effect("text", pattern, scope, frozenset(options), *then)
 
 
 def _extended(pattern: str, dialect: str) -> str:
@@ -243,4 +247,4 @@ def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
         elif (test, value) != ("-type", "f") or then:
             tests.add(f"{test} {value}")
     scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
-    return search_deed("name", " and ".join(sorted(names)), scope, frozenset(tests), *then)
+    return build_search_effect("name", " and ".join(sorted(names)), scope, frozenset(tests), *then)

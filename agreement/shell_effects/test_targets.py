@@ -7,7 +7,7 @@ from typing import Any
 
 from tracemill.agreement.calls.effect import Deed
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.shell.operations import join_path, unwrap
+from tracemill.harnesses.shell.operations import join_path, unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import Simple
 from tracemill.harnesses.shell.program_tables import RUNNERS
 
@@ -30,7 +30,7 @@ def test_deed(argv: tuple[str, ...], folder: str) -> Deed:
     nothing, and the order of targets neither. A runner or interpreter that is named by its place or version,
     or run in an environment (`poetry run`), has another effect. The intent leaves out node ids below the
     file; where no file is named it has all that selects, and the folder."""
-    words = unwrap(argv)
+    words = unwrap_operation_command(argv)
     name = words[0].rsplit("/", 1)[-1]
     runner = _SAME_RUNNER.get(name) or ("python" if _PYTHON.fullmatch(name) else name)
     before = argv[: len(argv) - len(words) + 1]
@@ -58,7 +58,7 @@ def test_deed(argv: tuple[str, ...], folder: str) -> Deed:
     return Deed(Operation.RUN_TEST, ("test", runner, folder, chosen, *with_what), intent, True)
 
 
-def seen_through(deed: Deed, commands: Sequence[Simple]) -> Deed:
+def selected_tests_through_pipe(deed: Deed, commands: Sequence[Simple]) -> Deed:
     """A test run, the first of the commands of a pipeline: with another effect where variables are set for
     it, where its output is kept in a file, or where less of it is seen, because it is filtered, thrown away
     or cut to nothing. Cut to some lines it is the same."""

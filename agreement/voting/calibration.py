@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.teacher_standing import Heard, standings
+from tracemill.agreement.voting.teacher_standing import Heard, compare_teachers
 
 Counts = Mapping[str, tuple[int, int]]
 """For each teacher how often it was with the consensus of the others, and how often there was one."""
@@ -22,35 +22,35 @@ _PRIOR_AGREED, _PRIOR_ASKED = 2.0, 2.5
 _LEAST, _MOST = 0.05, 0.95
 
 
-def calibrated(policy: Policy, steps: Sequence[Heard]) -> Policy:
+def calibrate_policy(policy: Policy, steps: Sequence[Heard]) -> Policy:
     """The policy with the teachers' reliability, unless it has any, and with the chances that follow from
     these steps."""
     known = policy.reliability or {
-        name: (each.agreed, each.asked) for name, each in standings(steps).items() if each.asked
+        name: (each.agreed, each.asked) for name, each in compare_teachers(steps).items() if each.asked
     }
-    return replace(policy, reliability=known, chances=rising(_trials(steps, known)))
+    return replace(policy, reliability=known, chances=fit_calibration_steps(_trials(steps, known)))
 
 
-def chance_of(teachers: Iterable[str], policy: Policy) -> float:
+def calibrated_chance(teachers: Iterable[str], policy: Policy) -> float:
     """The chance that a further teacher does what these did: 0.5 where nothing was counted."""
-    trust = trust_in(teachers, policy.reliability)
+    trust = calibrated_trust(teachers, policy.reliability)
     under = [chance for least, chance in policy.chances if least <= trust]
     return max(under, default=policy.chances[0][1] if policy.chances else 0.5)
 
 
-def trust_in(teachers: Iterable[str], reliability: Counts) -> float:
+def calibrated_trust(teachers: Iterable[str], reliability: Counts) -> float:
     """Sum of the log odds of the teachers' reliability."""
-    rates = [reliability_of(teacher, reliability) for teacher in sorted(teachers)]
+    rates = [calibrated_reliability(teacher, reliability) for teacher in sorted(teachers)]
     return sum(math.log(rate / (1 - rate)) for rate in rates)
 
 
-def reliability_of(teacher: str, reliability: Counts) -> float:
+def calibrated_reliability(teacher: str, reliability: Counts) -> float:
     """How often a teacher is with the others, as far as its counts say: 0.8 without any."""
     agreed, asked = reliability.get(teacher, (0, 0))
     return min(_MOST, max(_LEAST, (agreed + _PRIOR_AGREED) / (asked + _PRIOR_ASKED)))
 
 
-def rising(trials: Iterable[tuple[float, bool]]) -> Steps:
+def fit_calibration_steps(trials: Iterable[tuple[float, bool]]) -> Steps:
     """The step function of trust that never falls and is nearest to the outcomes (True or False) of trials,
     each step smoothed by one trial of either outcome."""
     counts: dict[float, tuple[int, int]] = {}
@@ -72,5 +72,5 @@ def _trials(steps: Iterable[Heard], reliability: Counts) -> Iterator[tuple[float
         voted = {name: key for name, key in step.actions.items() if key is not None and name not in step.kin}
         for one, two in combinations(sorted(voted), 2):
             if voted[one] == voted[two]:
-                trust = trust_in((one, two), reliability)
+                trust = calibrated_trust((one, two), reliability)
                 yield from ((trust, voted[third] == voted[one]) for third in voted if third not in (one, two))

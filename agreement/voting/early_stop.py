@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.same_effect import alike
-from tracemill.agreement.equivalence.student_action import student_keys
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
+from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.voting.labels import Voice
-from tracemill.agreement.voting.outcome_bounds import always_a_pair, never_a_pair
+from tracemill.agreement.voting.outcome_bounds import bounds_ensure_pair, bounds_exclude_pair
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import voice_of, why_no_vote
+from tracemill.agreement.voting.vote import vote_of_reply, why_no_vote
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import Record, World
 from tracemill.records.families import UNKNOWN
@@ -42,7 +42,9 @@ class Standing:
     together: int
 
 
-def settled(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy, stop: Stop) -> str:
+def why_stop_early(
+    votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy, stop: Stop
+) -> str:
     """Why nothing that is still out can change the label, "" where something can.
 
     `waiting` holds the families of the teachers not heard yet; each may vote for anything, or not at all.
@@ -51,18 +53,18 @@ def settled(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], polic
         return ""
     if stop == "tiered" and votes and all(_is_own(vote.keys, student, policy) for vote in votes):
         return AGREED
-    if never_a_pair(votes, student, waiting, policy):
+    if bounds_exclude_pair(votes, student, waiting, policy):
         return HOPELESS
-    return CERTAIN if always_a_pair(votes, student, waiting, policy) else ""
+    return CERTAIN if bounds_ensure_pair(votes, student, waiting, policy) else ""
 
 
 def _is_own(known: Keys, student: Keys, policy: Policy) -> bool:
     if policy.level == "effect":
-        return alike(known, student)
+        return is_same_effect(known, student)
     return known.at(policy.level) == student.at(policy.level)
 
 
-def together(
+def early_stop_batch_size(
     votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy, stop: Stop
 ) -> int:
     """How many of the next teachers may be asked at once without any of them becoming superfluous by
@@ -87,7 +89,7 @@ def _may_settle(
     known = {vote.keys.at(policy.level): _at_its_best(vote.keys) for vote in votes}
     options = (student, *known.values(), Keys(_NEW, _NEW, _NEW, _NEW, _NEW))
     ends = [[], *([Voice("", family, one) for family in waiting[:first]] for one in options)]
-    return any(settled([*votes, *end], student, waiting[first:], policy, stop) for end in ends)
+    return any(why_stop_early([*votes, *end], student, waiting[first:], policy, stop) for end in ends)
 
 
 def _at_its_best(known: Keys) -> Keys:
@@ -119,9 +121,9 @@ class Referee:
         student = self._student(step_id)[1]
         votes = self._votes(step_id, replies)
         asked = (votes, student, voters, self._policy, self._stop)
-        why = settled(*asked)
+        why = why_stop_early(*asked)
         idle = len(waiting) - len(voters)
-        return Standing(why, 0 if why else idle + together(*asked))
+        return Standing(why, 0 if why else idle + early_stop_batch_size(*asked))
 
     def told(
         self, step_id: str, replies: Sequence[TeacherReply], teachers: Sequence[str]
@@ -147,7 +149,7 @@ class Referee:
             if place not in self._records:
                 self._records[place] = record_of(state.context, state.trace.harness)
             world = world_of(state, tools, self._records[place])
-            self._students[step_id] = (world, student_keys(state, world))
+            self._students[step_id] = (world, student_action_keys(state, world))
         return self._students[step_id]
 
     def _votes(self, step_id: str, replies: Sequence[TeacherReply]) -> list[Voice]:
@@ -163,7 +165,7 @@ class Referee:
         place = (step_id, reply.teacher, reply.sample)
         if place not in self._seen:
             world, _ = self._student(step_id)
-            known = keys(reply.action or Action(), world)
+            known = ladder_keys(reply.action or Action(), world)
             silent = why_no_vote(reply, known, world, self._states[step_id][0], self._policy)
-            self._seen[place] = None if silent else voice_of(reply, known)
+            self._seen[place] = None if silent else vote_of_reply(reply, known)
         return self._seen[place]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone
-from tracemill.agreement.equivalence.same_effect import effects_alike
-from tracemill.agreement.voting.calibration import chance_of
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone
+from tracemill.agreement.equivalence.same_effect import name_same_effects
+from tracemill.agreement.voting.calibration import calibrated_chance
 from tracemill.agreement.voting.policy import Policy
 from tracemill.harnesses.core.vocabulary import WRITES, Operation
 
@@ -87,11 +87,11 @@ def label_of(votes: Sequence[Voice], student: Keys, policy: Policy) -> Label:
 
 def _leading(votes: Sequence[Voice], student: Keys, policy: Policy) -> _Lead | None:
     """The leading action on the policy's rung; else, where intents may do, that on the rung of intents."""
-    names = names_of([*(vote.keys for vote in votes), student], policy)
+    names = name_labelled_actions([*(vote.keys for vote in votes), student], policy)
     backers = _most(names[:-1], range(len(votes)))
     if backers and len(backers) >= policy.threshold:
         return _Lead(backers, names[backers[0]] == names[-1])
-    far = [place for place, vote in enumerate(votes) if agrees_by_intent(vote.keys, student, policy)]
+    far = [place for place, vote in enumerate(votes) if label_agrees_by_intent(vote.keys, student, policy)]
     named = _most([votes[place].keys.intent for place in far], far)
     if named and len(named) >= policy.threshold:
         others = Counter(name for place, name in enumerate(names[:-1]) if place not in named)
@@ -100,14 +100,14 @@ def _leading(votes: Sequence[Voice], student: Keys, policy: Policy) -> _Lead | N
     return _Lead(backers, names[backers[0]] == names[-1]) if backers else None
 
 
-def names_of(actions: Sequence[Keys], policy: Policy) -> list[str]:
+def name_labelled_actions(actions: Sequence[Keys], policy: Policy) -> list[str]:
     """For each action what it counts as on the policy's rung, among these; equal where they are one."""
     if policy.level == "effect":
-        return effects_alike(actions)
+        return name_same_effects(actions)
     return [keys.at(policy.level) for keys in actions]
 
 
-def agrees_by_intent(keys: Keys, student: Keys, policy: Policy) -> bool:
+def label_agrees_by_intent(keys: Keys, student: Keys, policy: Policy) -> bool:
     """True where the same intent is enough for two votes to be for one action."""
     if policy.lenient and keys.cls in _LENIENT:
         return True
@@ -130,12 +130,12 @@ def _most(names: Sequence[str], places: Sequence[int]) -> tuple[int, ...] | None
 def _judge(chosen: Keys, student: Keys, lead: _Lead, policy: Policy) -> Verdict:
     if len(lead.backers) <= policy.threshold and _wants_more(chosen, student, policy):
         return "no_agreement"
-    if not policy.dead_zone or not in_dead_zone(chosen, student):
+    if not policy.dead_zone or not in_ladder_dead_zone(chosen, student):
         return "pair"
-    return "pair" if told_apart(chosen, student, policy) else "dead_zone"
+    return "pair" if label_tells_apart(chosen, student, policy) else "dead_zone"
 
 
-def told_apart(chosen: Keys, student: Keys, policy: Policy) -> bool:
+def label_tells_apart(chosen: Keys, student: Keys, policy: Policy) -> bool:
     """True where two actions of the same intent are a pair all the same: what the student does cannot be
     carried out; or it guesses and the teachers do not; or neither does, and they ask other things of the
     same tables."""
@@ -166,7 +166,7 @@ def _chance(votes: Sequence[Voice], backers: Sequence[int], policy: Policy) -> f
     """The chance that a further teacher does what those behind an action did; 1 where one more did."""
     if len(backers) > policy.threshold:
         return 1.0
-    return chance_of([votes[place].teacher for place in backers], policy)
+    return calibrated_chance([votes[place].teacher for place in backers], policy)
 
 
 def _medoid(votes: Sequence[Voice], backers: Sequence[int]) -> int:

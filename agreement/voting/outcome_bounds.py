@@ -11,14 +11,23 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone
-from tracemill.agreement.equivalence.same_effect import alike
-from tracemill.agreement.voting.labels import Label, Voice, agrees_by_intent, is_proven, label_of, told_apart
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone
+from tracemill.agreement.equivalence.same_effect import is_same_effect
+from tracemill.agreement.voting.labels import (
+    Label,
+    Voice,
+    is_proven,
+    label_agrees_by_intent,
+    label_of,
+    label_tells_apart,
+)
 from tracemill.agreement.voting.policy import Policy
 from tracemill.harnesses.core.vocabulary import WRITES
 
 
-def never_a_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy) -> bool:
+def bounds_exclude_pair(
+    votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy
+) -> bool:
     """True where no completion makes a pair. `waiting` has the families of those that are out."""
     if student.cls == EMPTY_KEY:
         return True
@@ -32,7 +41,7 @@ def never_a_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], 
     return not any(_may_win(votes, group, student, waiting, policy) for group in ([], *groups))
 
 
-def always_a_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy) -> bool:
+def bounds_ensure_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str], policy: Policy) -> bool:
     """True where the votes make a pair and every completion makes one of the same group: those with its
     key, or those of its intent where the intent is what was agreed on."""
     label = label_of(votes, student, policy)
@@ -47,16 +56,16 @@ def always_a_pair(votes: Sequence[Voice], student: Keys, waiting: Sequence[str],
 
 def _spoilt(keys: Keys, student: Keys, policy: Policy) -> bool:
     """True where no group that this vote is in makes a pair, however many and whoever join it."""
-    by_intent = agrees_by_intent(keys, student, policy)
+    by_intent = label_agrees_by_intent(keys, student, policy)
     if keys.at(policy.level) == student.at(policy.level) and not by_intent:
         return True
     if not policy.dead_zone or student.broken or (policy.grounded and student.guess):
         return False
     asks = policy.grounded and any(deed.asks for deed in (*keys.deeds, *student.deeds))
     if keys.intent == student.intent:
-        return not asks or not (by_intent or told_apart(keys, student, policy))
+        return not asks or not (by_intent or label_tells_apart(keys, student, policy))
     one_key = policy.level in ("exact", "canonical") or (policy.level == "effect" and not _stretches(keys))
-    return one_key and not by_intent and in_dead_zone(keys, student)
+    return one_key and not by_intent and in_ladder_dead_zone(keys, student)
 
 
 def _stretches(keys: Keys) -> bool:
@@ -65,13 +74,17 @@ def _stretches(keys: Keys) -> bool:
 
 
 def _may_stand_together(one: Keys, other: Keys, policy: Policy) -> bool:
-    return alike(one, other) if policy.level == "effect" else one.at(policy.level) == other.at(policy.level)
+    return (
+        is_same_effect(one, other)
+        if policy.level == "effect"
+        else one.at(policy.level) == other.at(policy.level)
+    )
 
 
 def _may_join(one: Keys, other: Keys, student: Keys, policy: Policy) -> bool:
     if _may_stand_together(one, other, policy):
         return True
-    agree = agrees_by_intent(one, student, policy) and agrees_by_intent(other, student, policy)
+    agree = label_agrees_by_intent(one, student, policy) and label_agrees_by_intent(other, student, policy)
     return agree and one.intent == other.intent
 
 
@@ -95,7 +108,7 @@ def _held_by_key(votes: Sequence[Voice], label: Label, student: Keys, waiting: i
     lead = votes[label.backers[0]].keys
     if len({votes[place].keys.at(policy.level) for place in label.backers}) > 1:
         return False
-    if policy.level == "effect" and alike(lead, student):
+    if policy.level == "effect" and is_same_effect(lead, student):
         return False
     if policy.dead_zone and _may_read_a_part(lead, student, policy):
         return False
@@ -122,7 +135,7 @@ def _held_by_intent(
     """Whoever leads in the end is of the leading intent, and makes a pair."""
     kin = [vote for vote in votes if vote.keys.intent == lead.intent]
     rest = [vote.keys for vote in votes if vote.keys.intent != lead.intent]
-    if lead.intent == student.intent or not all(agrees_by_intent(v.keys, student, policy) for v in kin):
+    if lead.intent == student.intent or not all(label_agrees_by_intent(v.keys, student, policy) for v in kin):
         return False
     if policy.proven and lead.cls in WRITES and student.cls in WRITES:
         return False
@@ -130,7 +143,7 @@ def _held_by_intent(
         return False
     if policy.dead_zone and student.reads and not (_single(student) and _single(lead)):
         return False
-    intents = Counter(keys.intent for keys in rest if agrees_by_intent(keys, student, policy))
+    intents = Counter(keys.intent for keys in rest if label_agrees_by_intent(keys, student, policy))
     return (
         _largest(rest, policy) + len(waiting) < policy.threshold
         and max(intents.values(), default=0) + len(waiting) < len(kin)

@@ -57,7 +57,7 @@ class TeacherStanding:
         return self.compared >= LEAST_COMPARED and self.standing < WEAKER_BELOW
 
 
-def standings(steps: Iterable[Heard]) -> dict[str, TeacherStanding]:
+def compare_teachers(steps: Iterable[Heard]) -> dict[str, TeacherStanding]:
     """The standing of each teacher, by name."""
     found: dict[str, TeacherStanding] = {}
     for step in steps:

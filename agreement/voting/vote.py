@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tracemill.agreement.equivalence.agreement_rung import Agreed, rung_of
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.student_action import student_keys
-from tracemill.agreement.equivalence.validity import why_impossible, why_invalid
-from tracemill.agreement.voting.labels import Verdict, Voice, label_of, names_of
+from tracemill.agreement.equivalence.agreement_rung import Agreed, find_agreement_level
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.student_action import student_action_keys
+from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
+from tracemill.agreement.voting.labels import Verdict, Voice, label_of, name_labelled_actions
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.fold_context import world_of
 from tracemill.agreement.world.world_state import Record, World
@@ -43,7 +43,7 @@ class _Ballot:
     counted: bool
 
 
-def tally(
+def tally_votes(
     state: TraceState,
     tools: tuple[ToolSpec, ...],
     replies: Sequence[TeacherReply],
@@ -56,10 +56,10 @@ def tally(
     of the step's context, made here where none is given.
     """
     world = world_of(state, tools, record)
-    student = student_keys(state, world)
+    student = student_action_keys(state, world)
     ballots = _ballots(state, world, replies, policy)
     counted = [ballot for ballot in ballots if ballot.counted]
-    label = label_of([voice_of(ballot.reply, ballot.keys) for ballot in counted], student, policy)
+    label = label_of([vote_of_reply(ballot.reply, ballot.keys) for ballot in counted], student, policy)
     backers = [counted[place] for place in label.backers]
     families = tuple(sorted({ballot.reply.family for ballot in backers}))
     chosen = counted[label.chosen].reply if label.chosen is not None else None
@@ -68,11 +68,11 @@ def tally(
     votes = tuple(
         _vote(ballot, name, id(ballot) in behind, state) for ballot, name in zip(ballots, named, strict=True)
     )
-    rung = rung_of([ballot.keys for ballot in backers]) if backers else None
+    rung = find_agreement_level([ballot.keys for ballot in backers]) if backers else None
     return Tally(label.verdict, chosen, votes, len(backers), families, rung)
 
 
-def voice_of(reply: TeacherReply, known: Keys) -> Voice:
+def vote_of_reply(reply: TeacherReply, known: Keys) -> Voice:
     """A reply as the vote it is."""
     action = reply.action or Action()
     length = len(action.text) + sum(len(call.arguments) for call in action.tool_calls)
@@ -85,7 +85,7 @@ def _ballots(
     ballots: list[_Ballot] = []
     voted: set[str] = set()
     for reply in sorted(replies, key=lambda r: (r.teacher, r.sample, r.request_key)):
-        known = keys(reply.action or Action(), world)
+        known = ladder_keys(reply.action or Action(), world)
         reason = why_no_vote(reply, known, world, state, policy)
         if not reason and reply.teacher in voted:
             reason = "another sample votes"
@@ -98,8 +98,8 @@ def _ballots(
 
 def why_no_vote(reply: TeacherReply, known: Keys, world: World, state: TraceState, policy: Policy) -> str:
     """Why a reply does not vote, "" where it does. `known` is its action on the ladder."""
-    reason = why_invalid(reply, world.tools, state.trace.harness)
-    reason = reason or why_impossible(reply.action or Action(), known, world)
+    reason = why_reply_invalid(reply, world.tools, state.trace.harness)
+    reason = reason or why_action_impossible(reply.action or Action(), known, world)
     if not reason and policy.exclude_student_family and _is_kin(reply, state):
         return "family of the student"
     return reason or ""
@@ -112,7 +112,7 @@ def _is_kin(reply: TeacherReply, state: TraceState) -> bool:
 def _counted_as(ballots: Sequence[_Ballot], student: Keys, policy: Policy) -> list[str]:
     """For each ballot what its action counts as beside the others that vote."""
     counted = [ballot.keys for ballot in ballots if ballot.counted]
-    *names, own = names_of([*counted, student], policy)
+    *names, own = name_labelled_actions([*counted, student], policy)
     found = dict(zip((keys.at(policy.level) for keys in counted), names, strict=True))
     found[student.at(policy.level)] = own
     plain = [found.get(key, key) for key in (ballot.keys.at(policy.level) for ballot in ballots)]

@@ -4,26 +4,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracemill.agreement.calls.arguments import fold_text, moved_line, patch_text
+from tracemill.agreement.calls.arguments import fold_text, line_from_arguments, patch_from_arguments
 from tracemill.agreement.calls.canonical import end_key
 from tracemill.agreement.calls.effect import Deed, create_intent, is_scratch, list_deed, read_deed
-from tracemill.agreement.files.edits import TEXTS, changes_of
-from tracemill.agreement.shell.normal_form import placed_commands
-from tracemill.agreement.shell_effects.command_effects import shell_deeds
-from tracemill.agreement.shell_effects.searches import native_names, native_search, native_term
+from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
+from tracemill.agreement.shell.normal_form import place_commands
+from tracemill.agreement.shell_effects.command_effects import build_command_effects
+from tracemill.agreement.shell_effects.searches import (
+    parse_name_search,
+    parse_native_search,
+    parse_term_search,
+)
 from tracemill.agreement.world.edit_effects import (
     Done,
-    edit_deed,
-    joined,
-    patch_deeds,
-    removal_deeds,
-    world_after,
+    apply_edit_effects,
+    build_edit_effect,
+    build_patch_edit_effects,
+    build_removal_edit_effects,
+    join_edit_effects,
     write_deed,
 )
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.agents.common_tools import PATHS, kind_of
+from tracemill.harnesses.agents.common_tools import PATHS, common_tool_kind
 from tracemill.harnesses.agents.registry import harness_for, rule_of
-from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.core.vocabulary import READ_ONLY, WRITES, Operation, ToolRule
 from tracemill.harnesses.shell.operations import Effect, join_path
 from tracemill.harnesses.shell.sql import sql_form, sql_operation
@@ -42,12 +46,12 @@ Counted = tuple[ToolCall, dict[str, Any] | None, Effect]
 _MANY = ("paths", "file_paths", "files")
 
 
-def deeds_of(
+def action_call_effects(
     call: ToolCall, arguments: dict[str, Any] | None, effect: Effect, world: World
 ) -> tuple[Deed, ...]:
     """The deeds of a call, at least one; `arguments` are its own in normal form, None where they are no
     object, `effect` what `call_effect` says of it. Never raises on what a model may emit."""
-    name = wire_name(call.name)
+    name = clean_schema_name(call.name)
     rule = rule_of(world.harness, call.name)
     if arguments is None:
         return _raw(call, rule)
@@ -56,17 +60,19 @@ def deeds_of(
         return (Deed(Operation.OTHER, told, ("call", name), True, decisive=False),)
     if (
         rule.reading == "shell"
-        and (line := moved_line(read_arguments(call.arguments) or {}, rule)) is not None
+        and (line := line_from_arguments(read_arguments(call.arguments) or {}, rule)) is not None
     ):
         rest = {key: value for key, value in arguments.items() if key != rule.target[0]}
-        deeds = shell_deeds(line, world.cwd, world.total_of)
+        deeds = build_command_effects(line, world.cwd, world.total_of)
         return _with(tuple([_over(deed, world) if deed.wrote else deed for deed in deeds]), rest)
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
-        return patch_deeds(patch_text(call, rule), world) or (_plain(effect, name, arguments, rule, world),)
-    if rule.operation == Operation.EDIT and effect.target and kind_of(name) == "removes":
-        return removal_deeds(effect.target, world)
+        return build_patch_edit_effects(patch_from_arguments(call, rule), world) or (
+            _plain(effect, name, arguments, rule, world),
+        )
+    if rule.operation == Operation.EDIT and effect.target and common_tool_kind(name) == "removes":
+        return build_removal_edit_effects(effect.target, world)
     if rule.operation == Operation.READ and (many := _each_read(arguments, world)):
         return many
     if rule.operation == Operation.CREATE and (many := _each_created(arguments, world)):
@@ -77,21 +83,21 @@ def deeds_of(
     return (found or _plain(effect, name, arguments, rule, world),)
 
 
-def done_by(counting: Sequence[Counted], world: World) -> list[Done]:
+def list_action_effects(counting: Sequence[Counted], world: World) -> list[Done]:
     """The deeds of an action's calls, each in the world that the calls before it leave."""
     if len(counting) == 1:
         call, arguments, effect = counting[0]
-        done = [(deed, effect.mutating) for deed in deeds_of(call, arguments, effect, world)]
-        return joined(done) if len(done) > 1 else done
+        done = [(deed, effect.mutating) for deed in action_call_effects(call, arguments, effect, world)]
+        return join_edit_effects(done) if len(done) > 1 else done
     done = []
     made: World | None = None
-    for (call, arguments, effect), there in carried(counting, world):
+    for (call, arguments, effect), there in chain_action_worlds(counting, world):
         there = there if made is None else replace(there, after=made.after)
-        deeds = deeds_of(call, arguments, effect, there)
+        deeds = action_call_effects(call, arguments, effect, there)
         done += [(deed, effect.mutating) for deed in deeds]
         if effect.mutating:
-            made = world_after(there, deeds)
-    return joined(done)
+            made = apply_edit_effects(there, deeds)
+    return join_edit_effects(done)
 
 
 def _over(deed: Deed, world: World) -> Deed:
@@ -130,7 +136,7 @@ def _is_file(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip()) and not set(value) & set("*?[")
 
 
-def carried(counting: Sequence[Counted], world: World) -> list[tuple[Counted, World]]:
+def chain_action_worlds(counting: Sequence[Counted], world: World) -> list[tuple[Counted, World]]:
     """The calls of an action, each with the world it is made in: where the shell stays between calls, one
     that only goes to a folder is left out before others, which are made there."""
     if len(counting) < 2 or not harness_for(world.harness).shell_stays:
@@ -150,8 +156,8 @@ def _goes_to(call: ToolCall, world: World) -> str | None:
     rule = rule_of(world.harness, call.name)
     if rule is None or rule.reading != "shell":
         return None
-    line = moved_line(read_arguments(call.arguments) or {}, rule)
-    placed = placed_commands(line, world.cwd) if line else None
+    line = line_from_arguments(read_arguments(call.arguments) or {}, rule)
+    placed = place_commands(line, world.cwd) if line else None
     if placed is None or len(placed) != 1 or placed[0].command.argv != ("cd", placed[0].folder):
         return None
     return placed[0].folder
@@ -168,8 +174,8 @@ def _with(deeds: tuple[Deed, ...], rest: Mapping[str, Any]) -> tuple[Deed, ...]:
 def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[Deed, ...]:
     operation = rule.operation if rule is not None else Operation.OTHER
     mutating = operation not in READ_ONLY
-    effect = ("unparsed", wire_name(call.name), fold_text(call.arguments))
-    return (Deed(operation, effect, ("unparsed", wire_name(call.name)), mutating, decisive=False),)
+    effect = ("unparsed", clean_schema_name(call.name), fold_text(call.arguments))
+    return (Deed(operation, effect, ("unparsed", clean_schema_name(call.name)), mutating, decisive=False),)
 
 
 def _sql(arguments: Mapping[str, Any], rule: ToolRule) -> Deed:
@@ -196,9 +202,9 @@ def _known(
         end = (end_key(operation, effect.target),)
         return Deed(operation, end, end, operation == Operation.FINISH)
     if operation == Operation.SEARCH:
-        kind = kind_of(name)
-        search = native_names if kind == "names" else native_search
-        found = native_term(name, arguments, world.cwd, world.open_file)
+        kind = common_tool_kind(name)
+        search = parse_name_search if kind == "names" else parse_native_search
+        found = parse_term_search(name, arguments, world.cwd, world.open_file)
         found = found or (search(arguments, world.cwd) if kind != "meaning" else None)
     else:
         path = _path(arguments, rule, world)
@@ -220,7 +226,9 @@ def _on_file(operation: Operation, path: str, arguments: Mapping[str, Any], worl
         return list_deed(path, canonical_json(rest) if rest else "")
     if operation == Operation.CREATE:
         return _create(arguments, path, world)
-    return edit_deed(path, changes_of(arguments), world) if operation == Operation.EDIT else None
+    return (
+        build_edit_effect(path, parse_edit_changes(arguments), world) if operation == Operation.EDIT else None
+    )
 
 
 def _plain(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRule, world: World) -> Deed:
@@ -237,7 +245,9 @@ def _plain(effect: Effect, name: str, arguments: Mapping[str, Any], rule: ToolRu
     full = ("call", name, canonical_json(_without_default(name, arguments)))
     if effect.operation not in WRITES:
         return Deed(effect.operation, full, intent, effect.mutating, decisive=target is not None)
-    changed = effect.operation == Operation.EDIT and any(c.old.strip() for c in changes_of(arguments) or ())
+    changed = effect.operation == Operation.EDIT and any(
+        c.old.strip() for c in parse_edit_changes(arguments) or ()
+    )
     paths = (target,) if rule.paths and target and changed else ()
     wrote = target if target and rule.paths else ""
     decisive = target is not None

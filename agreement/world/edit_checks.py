@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracemill.agreement.calls.arguments import patch_text
-from tracemill.agreement.files.edits import Change, changes_by, changes_of
+from tracemill.agreement.calls.arguments import patch_from_arguments
+from tracemill.agreement.files.edits import Change, edits_from_hunks, parse_edit_changes
 from tracemill.agreement.files.file_text import FileText
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import harness_for, rule_for
@@ -16,9 +16,11 @@ from tracemill.records.message import ToolCall
 _NOTHING = "edit changes nothing"
 
 
-def changes_nothing(call: ToolCall, harness: str) -> bool:
+def is_noop_edit(call: ToolCall, harness: str) -> bool:
     """True where an edit puts the same text in the place of what it takes out, whatever the file."""
-    changes = changes_of(call.parsed() or {}) if _edits(call, harness) else _patch_alone(call, harness)
+    changes = (
+        parse_edit_changes(call.parsed() or {}) if _edits(call, harness) else _patch_alone(call, harness)
+    )
     if not changes:
         return False
     same = [change.first is None and change.old == change.new for change in changes]
@@ -26,11 +28,11 @@ def changes_nothing(call: ToolCall, harness: str) -> bool:
     return all(same) or refused
 
 
-def why_not_made(call: ToolCall, world: World, known: dict[str, FileText | None]) -> str | None:
+def why_edit_check_fails(call: ToolCall, world: World, known: dict[str, FileText | None]) -> str | None:
     """Why the edits of a call could not be made, as a short fixed phrase; None where they could, or where too
     little is known. `known` has the files that the calls before it changed, and takes this one's."""
     asked = call.parsed() or {}
-    changes = changes_of(asked) if _edits(call, world.harness) else None
+    changes = parse_edit_changes(asked) if _edits(call, world.harness) else None
     path = _path(call, asked, world)
     if not changes or path is None:
         return None
@@ -79,7 +81,9 @@ def _path(call: ToolCall, asked: Mapping[str, Any], world: World) -> str | None:
 def _patch_alone(call: ToolCall, harness: str) -> Sequence[Change]:
     """The changes of a patch that changes texts of files and nothing else."""
     rule = rule_for(harness_for(harness), call.name)
-    files = read_patch(patch_text(call, rule)) if rule is not None and rule.reading == "patch" else ()
+    files = (
+        read_patch(patch_from_arguments(call, rule)) if rule is not None and rule.reading == "patch" else ()
+    )
     if any(each.kind != "Update" or each.moved_to is not None or not each.readable for each in files):
         return ()
-    return [change for each in files for change in changes_by(each.hunks)]
+    return [change for each in files for change in edits_from_hunks(each.hunks)]

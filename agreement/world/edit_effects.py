@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from tracemill.agreement.calls.effect import Deed, Outcome, create_intent, is_scratch
-from tracemill.agreement.files.edits import Change, changes_by, folded_lines, is_code
+from tracemill.agreement.files.edits import Change, edits_from_hunks, fold_edited_lines, is_code
 from tracemill.agreement.files.file_text import FileText, Piece
-from tracemill.agreement.shell_effects.command_effects import shell_deeds
+from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.shell.operations import join_path
@@ -30,7 +30,7 @@ def write_deed(path: str, body: str, world: World) -> Deed:
     return Deed(Operation.CREATE, told, intent, True, outcome=outcome, proven=True, wrote=path, after=after)
 
 
-def edit_deed(path: str, changes: tuple[Change, ...] | None, world: World) -> Deed | None:
+def build_edit_effect(path: str, changes: tuple[Change, ...] | None, world: World) -> Deed | None:
     """Changing a file: its text afterwards, where enough of it is known; else None, and only the same
     words are the same edit."""
     known = world.text_of(path)
@@ -55,31 +55,31 @@ def _edited(path: str, after: FileText, outcome: Outcome | None) -> Deed:
 
 
 def _digest(path: str, text: FileText) -> str:
-    return digest(folded_lines(text.lines, is_code(path)))
+    return digest(fold_edited_lines(text.lines, is_code(path)))
 
 
-def removal_deeds(path: str, world: World) -> tuple[Deed, ...]:
+def build_removal_edit_effects(path: str, world: World) -> tuple[Deed, ...]:
     """Removing a file, as `rm` does it."""
-    return shell_deeds(f"rm {shlex.quote(path)}", world.cwd, world.total_of)
+    return build_command_effects(f"rm {shlex.quote(path)}", world.cwd, world.total_of)
 
 
-def patch_deeds(patch: str, world: World) -> tuple[Deed, ...]:
+def build_patch_edit_effects(patch: str, world: World) -> tuple[Deed, ...]:
     """What a patch does to each file it names, in its order; none where it names no file."""
     deeds: list[Deed] = []
     for each in read_patch(patch):
         made = _patched(each, patch, world)
         deeds += made
-        world = world_after(world, made)
+        world = apply_edit_effects(world, made)
     return tuple(deeds)
 
 
-def world_after(world: World, deeds: Iterable[Deed]) -> World:
+def apply_edit_effects(world: World, deeds: Iterable[Deed]) -> World:
     """The world once deeds are done, as far as they write files."""
     written = {deed.wrote: deed.after for deed in deeds if deed.wrote}
     return replace(world, after={**world.after, **written}) if written else world
 
 
-def joined(done: Sequence[Done]) -> list[Done]:
+def join_edit_effects(done: Sequence[Done]) -> list[Done]:
     """Deeds with neighbouring writes of one file as one, of the text it has at the end; those of several
     files in the order of their names."""
     if all(deed.after is None for deed, _ in done):
@@ -110,8 +110,10 @@ def _patched(each: FilePatch, patch: str, world: World) -> tuple[Deed, ...]:
     if each.kind == "Add":
         return (write_deed(path, "\n".join(each.hunks[0].new), world),)
     if each.kind == "Delete":
-        return tuple(replace(deed, paths=(path,), wrote=path) for deed in removal_deeds(each.path, world))
-    proven = edit_deed(path, changes_by(each.hunks), world) if each.hunks else None
+        return tuple(
+            replace(deed, paths=(path,), wrote=path) for deed in build_removal_edit_effects(each.path, world)
+        )
+    proven = build_edit_effect(path, edits_from_hunks(each.hunks), world) if each.hunks else None
     if each.moved_to is not None:
         return (_moved(each, path, proven, world),)
     return (proven or Deed(Operation.EDIT, _told(each, path), ("edit", path), True, (path,), wrote=path),)

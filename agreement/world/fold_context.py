@@ -3,18 +3,18 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from tracemill.agreement.calls.arguments import moved_line, patch_text
-from tracemill.agreement.files.edits import TEXTS, changes_by, changes_of
-from tracemill.agreement.files.file_text import Piece, numbered_piece
-from tracemill.agreement.shell_effects.command_effects import shell_deeds
+from tracemill.agreement.calls.arguments import line_from_arguments, patch_from_arguments
+from tracemill.agreement.files.edits import TEXTS, edits_from_hunks, parse_edit_changes
+from tracemill.agreement.files.file_text import Piece, parse_numbered_file_text
+from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.world.seen_text import ShownText
 from tracemill.agreement.world.world_state import Record, World
 from tracemill.harnesses.agents.registry import harness_for, rule_for
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
-from tracemill.harnesses.operations import as_tool, call_effect
+from tracemill.harnesses.operations import find_call_operation, resolve_operation_tool
 from tracemill.harnesses.shell.operations import join_path
 from tracemill.harnesses.shell.patches import read_patch
-from tracemill.harnesses.text_calls import calls_of
+from tracemill.harnesses.text_calls import tool_or_text_calls
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, TraceState
 
@@ -65,8 +65,8 @@ def _answered(
     """The calls of an action with what came back, and its place. An action in text is answered by the next
     message."""
     message = messages[number]
-    for made in calls_of(Action.of(message), harness):
-        call = as_tool(made, harness)
+    for made in tool_or_text_calls(Action.of(message), harness):
+        call = resolve_operation_tool(made, harness)
         for at in range(number + 1, len(messages)):
             answer = messages[at]
             if answer.role == "assistant":
@@ -84,14 +84,14 @@ def _note(record: Record, call: ToolCall, at: int, text: str, cwd: str | None, h
     if rule is None:
         return
     if rule.reading == "shell":
-        _note_shell(record, moved_line(call.parsed() or {}, rule) or "", at, text, cwd)
+        _note_shell(record, line_from_arguments(call.parsed() or {}, rule) or "", at, text, cwd)
     elif rule.reading == "patch":
-        _note_patch(record, patch_text(call, rule), at, cwd)
+        _note_patch(record, patch_from_arguments(call, rule), at, cwd)
     else:
-        operation = call_effect(call, harness).operation
+        operation = find_call_operation(call, harness).operation
         _note_file(record, _path(call, rule, cwd, record, at), operation, call, at, text)
     if window and rule.standing:
-        _see(record, join_path(cwd or "", window[1]), at, numbered_piece(text), int(window[2]))
+        _see(record, join_path(cwd or "", window[1]), at, parse_numbered_file_text(text), int(window[2]))
 
 
 def _path(call: ToolCall, rule: ToolRule, cwd: str | None, record: Record, at: int) -> str | None:
@@ -115,11 +115,11 @@ def _note_file(
         events.append((at, None, (), None))
         _see(record, path, at, Piece(1, lines) if lines else None, len(lines) or None)
     elif operation == Operation.EDIT:
-        events.append((at, None, changes_of(given) or (), None))
-        _see(record, path, at, numbered_piece(text), None)
+        events.append((at, None, parse_edit_changes(given) or (), None))
+        _see(record, path, at, parse_numbered_file_text(text), None)
     elif operation == Operation.READ:
         asked = _PART_OF.intersection(given)
-        piece = numbered_piece(text)
+        piece = parse_numbered_file_text(text)
         whole = piece is not None and piece.first == 1 and not asked and not _CUT_OFF.search(text)
         long = piece is not None and len(piece.lines) >= _LONGEST_READ
         _see(record, path, at, piece, piece.last if piece is not None and whole and not long else None)
@@ -130,7 +130,7 @@ def _note_patch(record: Record, patch: str, at: int, cwd: str | None) -> None:
         path = join_path(cwd or "", each.path)
         events = record.files.setdefault(path, [])
         stays = each.kind == "Update" and each.readable and each.moved_to is None
-        events.append((at, None, changes_by(each.hunks) if stays else (), None))
+        events.append((at, None, edits_from_hunks(each.hunks) if stays else (), None))
         if each.kind == "Add" and each.readable:
             lines = each.hunks[0].new
             _see(record, path, at, Piece(1, lines), len(lines))
@@ -148,7 +148,7 @@ def _note_shell(record: Record, line: str, at: int, text: str, cwd: str | None) 
         for events in record.files.values():
             events.append((at, None, (), None))
         return
-    deeds = shell_deeds(line, cwd, lambda path: None)
+    deeds = build_command_effects(line, cwd, lambda path: None)
     for deed in deeds:
         if deed.wrote:
             record.files.setdefault(deed.wrote, []).append((at, None, (), None))
@@ -157,7 +157,7 @@ def _note_shell(record: Record, line: str, at: int, text: str, cwd: str | None) 
     if span is None or _CUT_OFF.search(text):
         return
     text = _SHELL_HEAD.sub("", text)
-    piece = numbered_piece(text)
+    piece = parse_numbered_file_text(text)
     lines = tuple(text.rstrip("\n").split("\n"))
     shown = piece if piece is not None and len(piece.lines) >= len(lines) - 1 else Piece(span.first, lines)
     whole = span.first == 1 and span.last is None

@@ -21,12 +21,12 @@ def put_on_card(folder: Path, precision: Precision) -> None:
         raise ReleaseError(
             f"{path} cannot be read ({error.strerror})", "a release made by tracemill"
         ) from error
-    text = with_precision(text, precision, str(path))
+    text = insert_audit_into_card(text, precision, str(path))
     with writing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
-def with_precision(card: str, precision: Precision, called: str) -> str:
+def insert_audit_into_card(card: str, precision: Precision, called: str) -> str:
     """The text of a card with the figure. Raises ReleaseError where it has no section on audits."""
     said = f"Somebody judged a random sample: {precision.sentence()}.\n"
     text, places = _SECTION.subn(lambda match: match[1] + said + match[2], card)

@@ -36,7 +36,7 @@ _SECTIONS = (
 )
 
 
-def card_for(folder: Path, repo_id: str) -> str:
+def checked_card_for_hub(folder: Path, repo_id: str) -> str:
     """The text of the card with the repository's name where it told the folder's."""
     return (folder / README).read_text(encoding="utf-8").replace(LOCAL, repo_id)
 

@@ -8,7 +8,7 @@ import jinja2
 import yaml
 
 from tracemill.data_cards.card.tallies import Tallies
-from tracemill.data_cards.model.columns import features_of, has_json
+from tracemill.data_cards.model.columns import column_features, has_json
 from tracemill.data_cards.model.manifest import Manifest, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.records.errors import ReleaseError
@@ -59,7 +59,7 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
     environment.filters.update(cell=_cell, usd=_usd, share=_share)
-    head = yaml.safe_dump(card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
+    head = yaml.safe_dump(render_card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
     words = {"configs": CONFIGS_HOLD, "means": lambda name: source_in_words(name).means}
     try:
         template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
@@ -68,7 +68,7 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
         raise ReleaseError(f"the card cannot be rendered ({error})") from error
 
 
-def card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
+def render_card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
     """The YAML head: licence, tags, size, the configs and where they lie, their features."""
     head: dict[str, Any] = {"pretty_name": spec.pretty_name or spec.name}
     if spec.language:
@@ -112,7 +112,7 @@ def _info(name: str, manifest: Manifest) -> dict[str, Any]:
     """Sizes of a config, and its features where they have no JSON column: `datasets` before 4.7 opens no
     config at all where the head names one, and the Parquet file says it too."""
     entry = manifest.tables[name]
-    features = {} if has_json(name) else {"features": features_of(name)._to_yaml_list()}
+    features = {} if has_json(name) else {"features": column_features(name)._to_yaml_list()}
     return {
         "config_name": name,
         **features,

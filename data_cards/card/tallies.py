@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from tracemill.data_cards.card.style_probe import StyleSample
-from tracemill.data_cards.model.vendor_terms import restriction_of
+from tracemill.data_cards.model.vendor_terms import find_vendor_restriction
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, Vote
 
 
@@ -50,7 +50,7 @@ class Tallies:
         self.presentations[pair.presentation or "unknown"] += 1
         self.harnesses[pair.harness] += 1
         self.student_models[pair.student_model or "unknown"] += 1
-        if said := restriction_of(pair.student_family, pair.student_model or ""):
+        if said := find_vendor_restriction(pair.student_family, pair.student_model or ""):
             self.restricted[said] += 1
         self.operations[pair.rejected_operation, pair.chosen_operation] += 1
         self.licences[pair.source, pair.licence or "unknown"] += 1

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tracemill.data_cards.card.audit_card import with_precision
+from tracemill.data_cards.card.audit_card import insert_audit_into_card
 from tracemill.data_cards.card.check_card import README
-from tracemill.data_cards.hub.hub_errors import told
+from tracemill.data_cards.hub.hub_errors import translate_hub_errors
 from tracemill.data_cards.hub.push import Pusher
-from tracemill.data_cards.hub.repo_state import HubRepo, file_at, look
+from tracemill.data_cards.hub.repo_state import HubRepo, read_repo_file, read_repo_state
 from tracemill.data_cards.model.audit_sample import AUDIT, Audit, read_audit
 from tracemill.data_cards.model.manifest import Manifest
 from tracemill.data_cards.model.report_model import REPORT_PAGE
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 
-def audit_to_push(api: "HfApi", repo: HubRepo, folder: Path, manifest: Manifest) -> Audit | None:
+def find_audit_to_commit(api: "HfApi", repo: HubRepo, folder: Path, manifest: Manifest) -> Audit | None:
     """The audit of a release that `main` does not tell of; None where it does, where nobody judged anything,
     and where `main` holds other rows.
 
     Raises ReleaseError where `main` has an audit of another sample.
     """
     audit = read_audit(folder, manifest.content_fingerprint)
-    if audit is None or not audit.verdicts or not holds(repo, manifest):
+    if audit is None or not audit.verdicts or not can_commit_audit(repo, manifest):
         return None
-    data = file_at(api, repo.repo_id, AUDIT, repo.head) if AUDIT in repo.files else None
+    data = read_repo_file(api, repo.repo_id, AUDIT, repo.head) if AUDIT in repo.files else None
     there = _opened(repo, data, audit)
     if there is not None and (there.seed, there.pair_ids) != (audit.seed, audit.pair_ids):
         raise ReleaseError(
@@ -43,12 +43,13 @@ def audit_to_push(api: "HfApi", repo: HubRepo, folder: Path, manifest: Manifest)
 def push_audit(pusher: Pusher, folder: Path, manifest: Manifest) -> str | None:
     """Commits card, audit and report page on the HEAD that was read; gives the commit, None where there was
     nothing left to say. A commit whose answer was lost is found, and one that others were faster than is made
-    on theirs. The card is the one of the Hub with the figure in it. Raises ReleaseError as `audit_to_push`.
+    on theirs. The card is the one of the Hub with the figure in it. Raises ReleaseError as
+    `find_audit_to_commit`.
     """
 
     def once() -> str | None:
-        repo = look(pusher.api, pusher.repo_id)
-        audit = audit_to_push(pusher.api, repo, folder, manifest) if repo else None
+        repo = read_repo_state(pusher.api, pusher.repo_id)
+        audit = find_audit_to_commit(pusher.api, repo, folder, manifest) if repo else None
         if repo is None or audit is None:
             return repo.head if repo and tried else None
         tried.append(repo.head)
@@ -58,7 +59,7 @@ def push_audit(pusher: Pusher, folder: Path, manifest: Manifest) -> str | None:
     return pusher.patience.run(once)
 
 
-def holds(repo: HubRepo, manifest: Manifest) -> bool:
+def can_commit_audit(repo: HubRepo, manifest: Manifest) -> bool:
     """Whether `main` is at the rows of this release."""
     return repo.manifest is not None and repo.manifest.content_fingerprint == manifest.content_fingerprint
 
@@ -80,14 +81,14 @@ def _commit(api: "HfApi", repo: HubRepo, folder: Path, manifest: Manifest, audit
     from huggingface_hub import CommitOperationAdd
 
     precision = audit.precision(manifest.rows)
-    card = file_at(api, repo.repo_id, README, repo.head)
+    card = read_repo_file(api, repo.repo_id, README, repo.head)
     if precision is None or card is None:
         raise ReleaseError(f"{repo.repo_id} has no card", "the card as tracemill wrote it", "publish it anew")
-    text = with_precision(card.decode(errors="replace"), precision, f"the card of {repo.repo_id}")
+    text = insert_audit_into_card(card.decode(errors="replace"), precision, f"the card of {repo.repo_id}")
     files: dict[str, Any] = {README: text.encode(), AUDIT: str(folder / AUDIT)}
     if REPORT_PAGE in repo.files and (folder / REPORT_PAGE).is_file():
         files[REPORT_PAGE] = str(folder / REPORT_PAGE)
-    info = told(
+    info = translate_hub_errors(
         f"commit to {repo.repo_id}",
         lambda: api.create_commit(
             repo.repo_id,

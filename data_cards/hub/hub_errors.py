@@ -61,7 +61,7 @@ class Patience:
 PATIENCE = Patience()
 
 
-def told(what: str, call: Callable[[], T]) -> T:
+def translate_hub_errors(what: str, call: Callable[[], T]) -> T:
     """What `call` gives; its errors as ours. `what` was to be done there, for the line.
 
     Raises Passing for 408, 412, 429, 5xx and lost connections, ReleaseError for every other answer.

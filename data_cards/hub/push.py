@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracemill.data_cards.card.check_card import README, card_for
-from tracemill.data_cards.hub.hub_errors import PATIENCE, Passing, Patience, told
-from tracemill.data_cards.hub.repo_state import Found, HubRepo, already_there, look
+from tracemill.data_cards.card.check_card import README, checked_card_for_hub
+from tracemill.data_cards.hub.hub_errors import PATIENCE, Passing, Patience, translate_hub_errors
+from tracemill.data_cards.hub.repo_state import Found, HubRepo, find_version_in_repo, read_repo_state
 from tracemill.data_cards.model.manifest import MANIFEST, Manifest
 from tracemill.records.errors import ReleaseError
 
@@ -44,14 +44,14 @@ class Pusher:
 
     def state(self) -> HubRepo | None:
         """The repository, None where there is none. Raises ReleaseError where the Hub does not answer."""
-        return self.patience.run(lambda: look(self.api, self.repo_id))
+        return self.patience.run(lambda: read_repo_state(self.api, self.repo_id))
 
     def found(self, manifest: Manifest) -> Found | None:
         """Where this content is already, None where it can be pushed. Raises ReleaseError where it cannot."""
 
         def once() -> Found | None:
-            repo = look(self.api, self.repo_id)
-            return already_there(self.api, repo, manifest) if repo else None
+            repo = read_repo_state(self.api, self.repo_id)
+            return find_version_in_repo(self.api, repo, manifest) if repo else None
 
         return self.patience.run(once)
 
@@ -65,22 +65,24 @@ class Pusher:
             return
         url = f"{self.api.endpoint}/api/datasets/{self.repo_id}/xet-write-token/main"
         headers = build_hf_headers(token=self.api.token)
-        answer = told(f"ask {self.repo_id} for Xet", lambda: get_session().get(url, headers=headers))
+        answer = translate_hub_errors(
+            f"ask {self.repo_id} for Xet", lambda: get_session().get(url, headers=headers)
+        )
         if answer.status_code == 404:
             constants.HF_HUB_DISABLE_XET = True
 
     def push(self, folder: Path, manifest: Manifest, public: bool = False) -> Pushed:
         """Commit the release in `folder` and tag it; makes the repository where there is none, private unless
-        `public`. Raises ReleaseError as `already_there` does, and where the Hub refuses."""
+        `public`. Raises ReleaseError as `find_version_in_repo` does, and where the Hub refuses."""
         self.patience.run(lambda: self._make(public))
         self.patience.run(self._uploads_by_what_is_there)
         created: list[str] = []
 
         def once() -> Found:
-            repo = look(self.api, self.repo_id)
+            repo = read_repo_state(self.api, self.repo_id)
             if repo is None:
                 raise Passing(f"the Hub does not show {self.repo_id}, which was just made")
-            there = already_there(self.api, repo, manifest)
+            there = find_version_in_repo(self.api, repo, manifest)
             if there is not None:
                 return there
             created.append(manifest.content_fingerprint)
@@ -102,7 +104,7 @@ class Pusher:
             return there
 
     def _make(self, public: bool) -> None:
-        told(
+        translate_hub_errors(
             f"make {self.repo_id}",
             lambda: self.api.create_repo(
                 self.repo_id, repo_type="dataset", private=not public, exist_ok=True
@@ -111,7 +113,7 @@ class Pusher:
 
     def _commit(self, repo: HubRepo, folder: Path, manifest: Manifest) -> str:
         operations = [*_additions(folder, self.repo_id), *_deletions(repo, folder)]
-        info = told(
+        info = translate_hub_errors(
             f"commit to {self.repo_id}",
             lambda: self.api.create_commit(
                 self.repo_id,
@@ -129,13 +131,13 @@ class Pusher:
         self.patience.run(lambda: self._tag(found))
 
     def _tag(self, found: Found) -> None:
-        told(
+        translate_hub_errors(
             f"tag {self.repo_id}",
             lambda: self.api.create_tag(
                 self.repo_id, tag=found.version, revision=found.commit, repo_type="dataset", exist_ok=True
             ),
         )
-        refs = told(
+        refs = translate_hub_errors(
             f"a look at the tags of {self.repo_id}",
             lambda: self.api.list_repo_refs(self.repo_id, repo_type="dataset"),
         )
@@ -146,7 +148,7 @@ class Pusher:
             )
 
 
-def uploaded(folder: Path) -> list[str]:
+def list_files_to_push(folder: Path) -> list[str]:
     """The files of a release that go to the Hub, by path below `folder`."""
     data = (path.relative_to(folder).as_posix() for path in folder.glob("data/**/*.parquet"))
     return [*(name for name in _UPLOADED if (folder / name).is_file()), *sorted(data)]
@@ -155,9 +157,9 @@ def uploaded(folder: Path) -> list[str]:
 def _additions(folder: Path, repo_id: str) -> Iterator[Any]:
     from huggingface_hub import CommitOperationAdd
 
-    for name in uploaded(folder):
+    for name in list_files_to_push(folder):
         if name == README:
-            yield CommitOperationAdd(name, card_for(folder, repo_id).encode())
+            yield CommitOperationAdd(name, checked_card_for_hub(folder, repo_id).encode())
         else:
             yield CommitOperationAdd(name, str(folder / name))
 
@@ -168,6 +170,6 @@ def _deletions(repo: HubRepo, folder: Path) -> Iterator[Any]:
 
     if repo.manifest is None:
         return
-    for name in sorted(set(repo.files) - set(uploaded(folder))):
+    for name in sorted(set(repo.files) - set(list_files_to_push(folder))):
         if name in _UPLOADED or (name.startswith("data/") and name.endswith(".parquet")):
             yield CommitOperationDelete(name, is_folder=False)

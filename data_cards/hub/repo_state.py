@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from tracemill.data_cards.hub.hub_errors import told
+from tracemill.data_cards.hub.hub_errors import translate_hub_errors
 from tracemill.data_cards.model.manifest import MANIFEST, Manifest, Published
-from tracemill.data_cards.model.versions import REPO_ID, version_key
+from tracemill.data_cards.model.versions import REPO_ID, parse_version_key
 from tracemill.records.errors import ReleaseError
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def require_writer(api: "HfApi", repo_id: str) -> None:
     repository's owner; Passing where the Hub does not answer."""
     if not REPO_ID.fullmatch(repo_id):
         raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
-    who: dict[str, Any] = told("`who am I`", api.whoami)
+    who: dict[str, Any] = translate_hub_errors("`who am I`", api.whoami)
     owner = repo_id.split("/")[0]
     roles = {org.get("name"): org.get("roleInOrg", "write") for org in who.get("orgs") or ()}
     roles[who.get("name")] = "write"
@@ -95,7 +95,7 @@ def _may_write(token: Mapping[str, Any]) -> bool:
     return any("repo.write" in (scope.get("permissions") or ()) for scope in scopes)
 
 
-def look(api: "HfApi", repo_id: str) -> HubRepo | None:
+def read_repo_state(api: "HfApi", repo_id: str) -> HubRepo | None:
     """The repository as it stands, None where there is none."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -105,27 +105,29 @@ def look(api: "HfApi", repo_id: str) -> HubRepo | None:
         except RepositoryNotFoundError:
             return None
 
-    info = told(f"a look at {repo_id}", read)
+    info = translate_hub_errors(f"a look at {repo_id}", read)
     if info is None:
         return None
-    refs = told(f"a look at the tags of {repo_id}", lambda: api.list_repo_refs(repo_id, repo_type="dataset"))
+    refs = translate_hub_errors(
+        f"a look at the tags of {repo_id}", lambda: api.list_repo_refs(repo_id, repo_type="dataset")
+    )
     files = tuple(item.rfilename for item in info.siblings or ())
     head = str(info.sha)
-    manifest = manifest_at(api, repo_id, head) if MANIFEST in files else None
+    manifest = read_repo_manifest(api, repo_id, head) if MANIFEST in files else None
     tags = {tag.name: str(tag.target_commit) for tag in refs.tags}
     return HubRepo(repo_id, head, bool(info.private), files, manifest, tags)
 
 
-def manifest_at(api: "HfApi", repo_id: str, commit: str) -> Published | None:
+def read_repo_manifest(api: "HfApi", repo_id: str, commit: str) -> Published | None:
     """The manifest at a commit, None where there is none of tracemill's."""
-    data = file_at(api, repo_id, MANIFEST, commit)
+    data = read_repo_file(api, repo_id, MANIFEST, commit)
     try:
         return None if data is None else Published.model_validate_json(data)
     except ValidationError:
         return None
 
 
-def file_at(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes | None:
+def read_repo_file(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes | None:
     """A file at a commit, None where there is none."""
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
@@ -136,10 +138,10 @@ def file_at(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes | None:
             return None
         return Path(path).read_bytes()
 
-    return told(f"a look at {name} of {repo_id}", read)
+    return translate_hub_errors(f"a look at {name} of {repo_id}", read)
 
 
-def already_there(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Found | None:
+def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Found | None:
     """The version of `repo` that has this content, None where the release may be committed on top.
 
     Raises ReleaseError where the version is taken by other content or older than what is published, and
@@ -151,7 +153,7 @@ def already_there(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Found | No
             f"{repo.repo_id} holds the release {last.name!r}", f"one of {manifest.name!r}", "choose another"
         )
     if version in repo.tags:
-        tagged = manifest_at(api, repo.repo_id, repo.tags[version])
+        tagged = read_repo_manifest(api, repo.repo_id, repo.tags[version])
         if tagged is None or tagged.content_fingerprint != content:
             raise _taken(repo, version)
         return Found(repo.tags[version], version, True)
@@ -162,7 +164,7 @@ def already_there(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Found | No
         return Found(repo.head, last.version, last.version in repo.tags)
     if last.version == version:
         raise _taken(repo, version)
-    if version_key(last.version) > version_key(version):
+    if parse_version_key(last.version) > parse_version_key(version):
         raise ReleaseError(
             f"{repo.repo_id} is at version {last.version} and this is {version}", "a later one"
         )

@@ -60,7 +60,7 @@ class Audit(_Frozen):
         if not judged:
             return None
         accepted = sum(verdict == "accept" for verdict in self.verdicts.values())
-        low, high = wilson(accepted, judged) if judged < rows else (accepted / judged,) * 2
+        low, high = wilson_interval(accepted, judged) if judged < rows else (accepted / judged,) * 2
         return Precision(
             judged=judged,
             accepted=accepted,
@@ -92,7 +92,7 @@ class Precision(_Frozen):
         )
 
 
-def wilson(accepted: int, judged: int, z: float = Z_95) -> tuple[float, float]:
+def wilson_interval(accepted: int, judged: int, z: float = Z_95) -> tuple[float, float]:
     """The score interval of a share (Wilson 1927, J. Am. Stat. Assoc. 22, 209-212)."""
     share, square = accepted / judged, z * z / judged
     middle = (share + square / 2) / (1 + square)
@@ -100,7 +100,7 @@ def wilson(accepted: int, judged: int, z: float = Z_95) -> tuple[float, float]:
     return max(0.0, middle - half), min(1.0, middle + half)
 
 
-def draw(pair_ids: list[str], fingerprint: str, seed: int, size: int = SAMPLE) -> Audit:
+def draw_audit_sample(pair_ids: list[str], fingerprint: str, seed: int, size: int = SAMPLE) -> Audit:
     """A sample of `size` pairs, all where there are fewer; the same pairs and seed, the same sample in the
     same order."""
     chosen = random.Random(seed).sample(sorted(pair_ids), min(size, len(pair_ids)))

@@ -128,7 +128,7 @@ def column_names() -> list[str]:
     return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_OTHERS]
 
 
-def features_of(config: str) -> "Features":
+def column_features(config: str) -> "Features":
     """The `datasets` features of a config; imports `datasets`."""
     from datasets import Features
 
@@ -228,17 +228,17 @@ def _messages(calls: Any) -> Any:
 
 def has_json(config: str) -> bool:
     """Whether a config has columns that only `datasets` 4.7 and later read."""
-    return "'Json'" in str(features_of(config).to_dict())
+    return "'Json'" in str(column_features(config).to_dict())
 
 
-def written_schema(features: "Features") -> pa.Schema:
+def written_column_schema(features: "Features") -> pa.Schema:
     """The Arrow schema a table is written with. Features without JSON columns go without the note for
     `datasets`, which readers older than 4.0 do not understand; they are told from the columns."""
     schema = features.arrow_schema
     return schema if "'Json'" in str(features.to_dict()) else schema.remove_metadata()
 
 
-def storage_schema(schema: pa.Schema) -> pa.Schema:
+def storage_column_schema(schema: pa.Schema) -> pa.Schema:
     """The schema with JSON columns as the strings they are stored as: what Arrow can build from Python
     values, to be cast to `schema`."""
     return pa.schema([pa.field(field.name, _storage(field.type)) for field in schema])

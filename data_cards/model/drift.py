@@ -34,7 +34,7 @@ class Figures:
         )
 
 
-def drifts(old: Figures, new: Figures, bounds: DriftBounds) -> list[str]:
+def find_drift(old: Figures, new: Figures, bounds: DriftBounds) -> list[str]:
     """A line for each figure that moved beyond its bound."""
     names = old.operations.keys() | new.operations.keys()
     moved = sum(abs(old.operations.get(n, 0.0) - new.operations.get(n, 0.0)) for n in names) / 2
@@ -63,7 +63,7 @@ def _times(old: float | None, new: float | None) -> float:
     return max(old / new, new / old) if old and new else 1.0
 
 
-def figure_changes(old: Figures, new: Figures) -> Sequence[tuple[str, str, str]]:
+def compare_drift_figures(old: Figures, new: Figures) -> Sequence[tuple[str, str, str]]:
     """Figures that differ: name, before, after."""
     pairs: list[tuple[str, Any, Any, str]] = [
         ("rows", old.rows, new.rows, ","),

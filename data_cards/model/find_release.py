@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tracemill.data_cards.model.manifest import MANIFEST, Manifest, read_manifest
-from tracemill.data_cards.model.versions import LATEST, releases_in, versions_in
+from tracemill.data_cards.model.versions import LATEST, versions_by_release, versions_in_folder
 from tracemill.records.errors import ReleaseError
 
 _SHOWN = 3
@@ -37,14 +37,14 @@ def find_release(asked: str | None, releases_dir: Path, one_name: bool = False) 
     """
     found = look_up(asked, releases_dir, one_name)
     if found is None:
-        raise not_found(asked, releases_dir)
+        raise release_not_found_error(asked, releases_dir)
     return found
 
 
 def look_up(asked: str | None, releases_dir: Path, one_name: bool = False) -> LocalRelease | None:
     """The same, None where neither the workspace nor a folder is called so. Raises ReleaseError where the
     name or the folder is there and the version is not."""
-    there = releases_in(releases_dir)
+    there = versions_by_release(releases_dir)
     if not asked:
         return _last(there, releases_dir, one_name)
     name, _, version = asked.rpartition("@") if "@" in asked else (asked, "", "")
@@ -58,15 +58,15 @@ def look_up(asked: str | None, releases_dir: Path, one_name: bool = False) -> Lo
             )
         return _of(releases_dir / named[0], asked)
     for path, wanted in ((Path(asked).expanduser(), ""), (Path(name).expanduser(), version)):
-        if name and ((path / MANIFEST).is_file() or versions_in(path)):
+        if name and ((path / MANIFEST).is_file() or versions_in_folder(path)):
             return _of(path, wanted)
     return None
 
 
-def not_found(asked: str | None, releases_dir: Path) -> ReleaseError:
+def release_not_found_error(asked: str | None, releases_dir: Path) -> ReleaseError:
     """The error of a release that is not there: those whose names are like it, else the newest of each
     name."""
-    there = releases_in(releases_dir)
+    there = versions_by_release(releases_dir)
     if not there:
         what = f"no release {asked!r}: no folder is one, and {releases_dir.parent} holds none"
         said = f"there is {what}" if asked else f"{releases_dir.parent} holds no release"
@@ -91,7 +91,7 @@ def _last(there: dict[str, list[str]], releases_dir: Path, one_name: bool) -> Lo
 def _of(folder: Path, version: str) -> LocalRelease:
     """The version of a release, or the release itself where `folder` is one."""
     if not (folder / MANIFEST).is_file():
-        there = versions_in(folder)
+        there = versions_in_folder(folder)
         wanted = there[-1] if version in ("", LATEST) else version
         if wanted not in there:
             near = ", ".join(_like(version, there) or there[-_SHOWN:])

@@ -8,7 +8,7 @@ _RESTRICTED = {
 _OPEN_WEIGHTS = ("gpt-oss", "gemma")
 
 
-def restriction_of(family: str, model: str) -> str | None:
+def find_vendor_restriction(family: str, model: str) -> str | None:
     """What the terms behind a model restrict, as a sentence; None where its family is not known to."""
     if any(name in model for name in _OPEN_WEIGHTS):
         return None

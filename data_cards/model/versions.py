@@ -22,7 +22,7 @@ def is_reserved(name: str) -> bool:
     return name == LATEST or _VERSION.fullmatch(name) is not None
 
 
-def version_key(version: str) -> Key:
+def parse_version_key(version: str) -> Key:
     """What versions are ordered by, the major version first. Raises ReleaseError for a text that is no
     version."""
     match = _VERSION.fullmatch(version)
@@ -39,17 +39,17 @@ def version_key(version: str) -> Key:
     )
 
 
-def versions_in(folder: Path) -> list[str]:
+def versions_in_folder(folder: Path) -> list[str]:
     """The versions that lie in a folder, oldest first; other names are passed over."""
     if not folder.is_dir():
         return []
     names = [path.name for path in folder.iterdir() if path.is_dir() and _VERSION.fullmatch(path.name)]
-    return sorted(names, key=version_key)
+    return sorted(names, key=parse_version_key)
 
 
-def releases_in(folder: Path) -> dict[str, list[str]]:
+def versions_by_release(folder: Path) -> dict[str, list[str]]:
     """The releases below a folder by name, versions oldest first; names without one are left out."""
-    found = {each.name: versions_in(each) for each in sorted(folder.glob("*"))}
+    found = {each.name: versions_in_folder(each) for each in sorted(folder.glob("*"))}
     return {name: versions for name, versions in found.items() if versions}
 
 
@@ -57,11 +57,11 @@ def next_version(latest: str | None, created: datetime, major: int = 1) -> str:
     """The version of the day, later than the latest whatever the clock says, of this major version or the
     latest's where that is later."""
     today = f"{_prefix(major)}{created:%Y.%m.%d}"
-    if latest is None or version_key(today) > version_key(latest):
+    if latest is None or parse_version_key(today) > parse_version_key(latest):
         return today
-    same, year, month, day, number = version_key(latest)
+    same, year, month, day, number = parse_version_key(latest)
     of_day = f"{_prefix(same)}{created:%Y.%m.%d}"
-    if version_key(of_day) > version_key(latest):
+    if parse_version_key(of_day) > parse_version_key(latest):
         return of_day
     return f"{_prefix(same)}{year:04}.{month:02}.{day:02}.{number + 1}"
 

@@ -68,7 +68,7 @@ class Charts:
     shade: Mapping[str, int] = field(default_factory=dict)
 
 
-def charts(figures: ReportFigures) -> Charts:
+def build_charts(figures: ReportFigures) -> Charts:
     """The geometry of all charts of a report."""
     money, shade = figures.money, {name: place % SHADES for place, name in enumerate(figures.money.paid_usd)}
     reach = max(money.cap_usd or 0.0, money.projected_usd or 0.0, money.spend_usd)
@@ -77,14 +77,14 @@ def charts(figures: ReportFigures) -> Charts:
     slowest = max((one.p90_s for one in timed), default=0.0)
 
     def at(seconds: float) -> float:
-        return percent(seconds, slowest) or 0.0
+        return chart_percent(seconds, slowest) or 0.0
 
     most = max((trace.usd for trace in figures.dearest), default=0.0)
     return Charts(
         funnel=tuple(_funnel(figures)),
-        spend=stack(_by_teacher(figures, shade), reach),
-        cap_at=percent(money.cap_usd, reach),
-        projected_at=percent(money.projected_usd, reach),
+        spend=stack_chart_parts(_by_teacher(figures, shade), reach),
+        cap_at=chart_percent(money.cap_usd, reach),
+        projected_at=chart_percent(money.projected_usd, reach),
         apart=abs((money.projected_usd or 0.0) - (money.cap_usd or 0.0)) > _CAPTION * reach,
         saved=saved,
         uncut_usd=uncut,
@@ -92,7 +92,7 @@ def charts(figures: ReportFigures) -> Charts:
         families=_agreed(figures.agreement.families),
         operations=_operations(figures),
         operation_totals=_totals(figures),
-        dearest=tuple((trace, percent(trace.usd, most) or 0.0) for trace in figures.dearest),
+        dearest=tuple((trace, chart_percent(trace.usd, most) or 0.0) for trace in figures.dearest),
         latency=tuple((one, at(one.p10_s), at(one.p50_s), at(one.p90_s)) for one in timed),
         slowest_s=slowest,
         tried_again=any(one.again for one in timed),
@@ -100,17 +100,17 @@ def charts(figures: ReportFigures) -> Charts:
     )
 
 
-def percent(part: float | None, whole: float) -> float | None:
+def chart_percent(part: float | None, whole: float) -> float | None:
     """`part` of `whole` in percent, to three digits; None where either is nothing."""
     return None if part is None or not whole else round(100 * part / whole, 3)
 
 
-def stack(parts: Iterable[tuple[str, str, float]], whole: float) -> tuple[Part, ...]:
+def stack_chart_parts(parts: Iterable[tuple[str, str, float]], whole: float) -> tuple[Part, ...]:
     """Parts (name, kind, value) side by side on a bar that is `whole` long."""
     made: list[Part] = []
     at = 0.0
     for name, kind, value in parts:
-        if value > 0 and (width := percent(value, whole)):
+        if value > 0 and (width := chart_percent(value, whole)):
             made.append(Part(name, kind, value, round(at, 3), width))
             at += width
     return tuple(made)
@@ -128,10 +128,10 @@ def _by_teacher(figures: ReportFigures, shade: Mapping[str, int]) -> list[tuple[
 def _funnel(figures: ReportFigures) -> Iterable[FunnelBar]:
     stages = [stage for stage in figures.funnel if stage.unit != "traces"]
     most = max((stage.count for stage in stages), default=0)
-    widths = [percent(stage.count, most) or 0.0 for stage in stages]
+    widths = [chart_percent(stage.count, most) or 0.0 for stage in stages]
     for at, stage in enumerate(stages):
         named = stage.parts or {"": stage.count}
-        parts = stack(((name, name or "plain", count) for name, count in named.items()), most)
+        parts = stack_chart_parts(((name, name or "plain", count) for name, count in named.items()), most)
         yield FunnelBar(stage, parts, widths[at], widths[at + 1] if at + 1 < len(widths) else widths[at])
 
 
@@ -147,7 +147,7 @@ def _saved(figures: ReportFigures) -> tuple[tuple[Part, ...], float]:
         ("the gate", "gate", run.gate.usd),
     ]
     uncut = sum(max(0.0, value) for _, _, value in parts)
-    return stack(parts, uncut), uncut
+    return stack_chart_parts(parts, uncut), uncut
 
 
 def _agreed(pairs: Sequence[Agreed]) -> Matrix:

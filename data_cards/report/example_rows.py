@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracemill.data_cards.model.manifest import Manifest
-from tracemill.data_cards.report.figures import table_files, table_rows
+from tracemill.data_cards.report.figures import list_figure_files, read_figure_rows
 from tracemill.records.message import render_arguments
-from tracemill.records.placeholders import LONGEST, beginning, ending
+from tracemill.records.placeholders import LONGEST, head_with_whole_placeholders, tail_with_whole_placeholders
 from tracemill.records.printable import printable, printable_lines
 
 MOST_PAIRS = 5000
@@ -60,7 +60,7 @@ class Browsed:
     statement: str
 
 
-def browse(folder: Path, manifest: Manifest, room_bytes: int = ROOM_BYTES) -> Browsed:
+def read_example_rows(folder: Path, manifest: Manifest, room_bytes: int = ROOM_BYTES) -> Browsed:
     """The pairs of a release as the page embeds them, in the order of the release."""
     full = list(_full_rows(folder, manifest, _votes(folder)))
     short, rows, size = SHORTEST, [], 0
@@ -112,10 +112,10 @@ def _statement(of: int, rows: Sequence[Row], long: int, short: tuple[int, int]) 
 
 
 def _size(row: Row) -> int:
-    return len(embedded(row).encode()) + 1
+    return len(embed_example_json(row).encode()) + 1
 
 
-def embedded(value: object) -> str:
+def embed_example_json(value: object) -> str:
     """A value as JSON that may stand inside a script element: it holds no `<`, so that no text can end the
     element or begin a comment (https://html.spec.whatwg.org/multipage/scripting.html, restrictions)."""
     return orjson.dumps(value).decode().replace("<", "\\u003c")
@@ -124,7 +124,7 @@ def embedded(value: object) -> str:
 def _full_rows(folder: Path, manifest: Manifest, votes: Mapping[str, list[list[Any]]]) -> Iterator[Row]:
     """Rows at the greatest length, at most `MOST_PAIRS`, from evenly spread row groups."""
     share = 1.0
-    groups = [(path, at) for path in table_files(folder, "dpo") for at in range(_groups_in(path))]
+    groups = [(path, at) for path in list_figure_files(folder, "dpo") for at in range(_groups_in(path))]
     if manifest.rows > MOST_PAIRS:
         groups = groups[:: -(-len(groups) // _GROUPS)]
         share = min(1.0, MOST_PAIRS / sum(pq.read_metadata(p).row_group(at).num_rows for p, at in groups))
@@ -135,10 +135,10 @@ def _full_rows(folder: Path, manifest: Manifest, votes: Mapping[str, list[list[A
             yield from _group_rows(table, at, taken, votes)
 
 
-def pair_rows(folder: Path, pair_ids: Sequence[str]) -> dict[str, Row]:
+def find_example_pairs(folder: Path, pair_ids: Sequence[str]) -> dict[str, Row]:
     """These pairs of a release at the greatest length, by their ids."""
     votes, wanted, found = _votes(folder), set(pair_ids), dict[str, Row]()
-    for path in table_files(folder, "dpo"):
+    for path in list_figure_files(folder, "dpo"):
         with pq.ParquetFile(path) as table:
             for at in range(table.num_row_groups):
                 names = table.read_row_group(at, columns=["pair_id"])["pair_id"].to_pylist()
@@ -193,7 +193,9 @@ def _full_row(row: Row, tail: Sequence[Row], votes: list[list[Any]]) -> Row:
 
 def _line(text: str | None) -> str:
     line = " ".join((text or "unknown").split())
-    return printable(line if len(line) <= _LINE else f"{beginning(line, _LINE - 3)}...", _LINE)
+    return printable(
+        line if len(line) <= _LINE else f"{head_with_whole_placeholders(line, _LINE - 3)}...", _LINE
+    )
 
 
 def _turn(messages: Sequence[Mapping[str, Any]], most: int) -> str:
@@ -210,21 +212,30 @@ def _turn(messages: Sequence[Mapping[str, Any]], most: int) -> str:
             parts.append(f"{function['name']} {render_arguments(text)}".strip())
     text = "\n".join(parts)
     most += LONGEST
-    return printable_lines(beginning(text, most), most)
+    return printable_lines(head_with_whole_placeholders(text, most), most)
 
 
 def _cut(row: Row, context: int, side: int) -> Row:
     """The row with its texts cut; of the context the end is kept. `cut` names what was cut, by letter."""
     cut = ("c" if len(row["ch"]) > side else "") + ("r" if len(row["rj"]) > side else "")
-    tail = row["ctx"] if len(row["ctx"]) <= context else "\u2026 " + ending(row["ctx"], context)
-    return row | {"ctx": tail, "ch": beginning(row["ch"], side), "rj": beginning(row["rj"], side), "cut": cut}
+    tail = (
+        row["ctx"]
+        if len(row["ctx"]) <= context
+        else "\u2026 " + tail_with_whole_placeholders(row["ctx"], context)
+    )
+    return row | {
+        "ctx": tail,
+        "ch": head_with_whole_placeholders(row["ch"], side),
+        "rj": head_with_whole_placeholders(row["rj"], side),
+        "cut": cut,
+    }
 
 
 def _votes(folder: Path) -> dict[str, list[list[Any]]]:
     """By pair what each teacher voted: name, `+` where it supports, `-` where not, else why it has no vote,
     and the class of its operation."""
     found: dict[str, list[list[Any]]] = {}
-    for row in table_rows(folder, "votes", _VOTE_COLUMNS):
+    for row in read_figure_rows(folder, "votes", _VOTE_COLUMNS):
         if row["pair_id"] is not None:
             mark = ("+" if row["agrees"] else "-") if row["counted"] else _line(row["reason"])
             found.setdefault(row["pair_id"], []).append([_line(row["teacher"]), mark, row["operation"]])

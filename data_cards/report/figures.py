@@ -11,7 +11,7 @@ from tracemill.data_cards.model.manifest import Manifest
 from tracemill.data_cards.model.release_spec import Loss, RunFigures
 from tracemill.data_cards.model.report_model import Cell, LossRow, Money, ReportFigures, Stage
 from tracemill.data_cards.report.agreement_matrix import VoteTally, tally_votes
-from tracemill.records.placeholders import beginning
+from tracemill.records.placeholders import head_with_whole_placeholders
 
 _VOTE_COLUMNS = (
     "step_id",
@@ -30,8 +30,8 @@ _EXAMPLE_CHARS = 160
 
 def build_figures(folder: Path, manifest: Manifest, run: RunFigures | None) -> ReportFigures:
     """The figures of the release in `folder`; without `run`, of what the release itself says."""
-    tally = tally_votes(table_rows(folder, "votes", _VOTE_COLUMNS))
-    pairs = Counter(row["trace_id"] for row in table_rows(folder, "dpo", ("trace_id",)))
+    tally = tally_votes(read_figure_rows(folder, "votes", _VOTE_COLUMNS))
+    pairs = Counter(row["trace_id"] for row in read_figure_rows(folder, "dpo", ("trace_id",)))
     return ReportFigures(
         name=manifest.name,
         version=manifest.version,
@@ -52,14 +52,14 @@ def build_figures(folder: Path, manifest: Manifest, run: RunFigures | None) -> R
     )
 
 
-def table_files(folder: Path, config: str) -> list[Path]:
+def list_figure_files(folder: Path, config: str) -> list[Path]:
     """The files of a config of a release, of all its splits."""
     return sorted((folder / "data" / config).glob("*.parquet"))
 
 
-def table_rows(folder: Path, config: str, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+def read_figure_rows(folder: Path, config: str, columns: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     """Some columns of the rows of a config, one after the other; nothing where it has no file."""
-    for path in table_files(folder, config):
+    for path in list_figure_files(folder, config):
         with pq.ParquetFile(path) as table:
             for batch in table.iter_batches(columns=list(columns)):
                 yield from batch.to_pylist()
@@ -124,10 +124,10 @@ def _examples(folder: Path) -> dict[str, list[str]]:
     """The first rows that each operator dropped, at most three each: step, reason, value, rejected side."""
     found: dict[str, list[str]] = {}
     columns = ("step_id", "operator", "reason", "value", "rejected_text")
-    for row in table_rows(folder, "dropped", columns):
+    for row in read_figure_rows(folder, "dropped", columns):
         some = found.setdefault(row["operator"], [])
         if len(some) < _EXAMPLES:
             value = f" ({row['value']})" if row["value"] else ""
-            text = beginning(" ".join(row["rejected_text"].split()), _EXAMPLE_CHARS)
+            text = head_with_whole_placeholders(" ".join(row["rejected_text"].split()), _EXAMPLE_CHARS)
             some.append(f"{row['step_id']}: {row['reason']}{value}: {text}")
     return found

@@ -53,17 +53,17 @@ class RowEncoder:
             **pair_columns(dropped.pair),
             "operator": dropped.operator,
             "reason": dropped.reason,
-            "value": clean(dropped.value),
+            "value": encode_clean_text(dropped.value),
             "simulated": dropped.pair.simulated,
-            "chosen_text": clean(dropped.chosen_text),
-            "rejected_text": clean(dropped.rejected_text),
+            "chosen_text": encode_clean_text(dropped.chosen_text),
+            "rejected_text": encode_clean_text(dropped.rejected_text),
             "chosen": self.messages(dropped.pair.chosen),
             "rejected": self.messages(dropped.pair.rejected),
         }
 
     def messages(self, messages: Sequence[Message]) -> list[Row]:
         """Messages as rows: what a message does not have is None."""
-        return [self.remembered(message, message_row) for message in messages]
+        return [self.remembered(message, encode_message_row) for message in messages]
 
     def tools(self, tools: tuple[ToolSpec, ...]) -> list[str]:
         """Tools as JSON texts."""
@@ -82,19 +82,19 @@ class RowEncoder:
         return known[1]
 
 
-def vote_rows(pair: DPOPair, verdict: str) -> Iterator[Row]:
+def encode_vote_rows(pair: DPOPair, verdict: str) -> Iterator[Row]:
     """The votes of a pair, one row each."""
     for vote in pair.votes:
         yield _vote(vote, pair.step_id, pair.pair_id, verdict, pair.label_source, pair.simulated)
 
 
-def other_vote_rows(step: StepVotes) -> Iterator[Row]:
+def encode_other_vote_rows(step: StepVotes) -> Iterator[Row]:
     """The votes of a step without a pair, one row each."""
     for vote in step.votes:
         yield _vote(vote, step.step_id, None, step.verdict, "teachers", step.simulated)
 
 
-def arguments_value(arguments: str) -> Any:
+def encode_arguments(arguments: str) -> Any:
     """Arguments as TRL and chat templates take them: the object, where the string is one and comes back
     the same through the JSON reader of `datasets`; the string itself where not."""
     from datasets.utils.json import ujson_loads
@@ -108,7 +108,7 @@ def arguments_value(arguments: str) -> Any:
     return value if same else arguments
 
 
-def clean(text: str) -> str:
+def encode_clean_text(text: str) -> str:
     """The text with lone surrogates replaced, which no Parquet file can hold."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
@@ -117,11 +117,11 @@ def _dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def message_row(message: Message) -> Row:
+def encode_message_row(message: Message) -> Row:
     """A message as a row."""
     return {
         "role": message.role,
-        "content": clean(message.content),
+        "content": encode_clean_text(message.content),
         "tool_calls": [_call(call) for call in message.tool_calls] or None,
         "tool_call_id": message.tool_call_id,
         "name": message.name,
@@ -129,12 +129,12 @@ def message_row(message: Message) -> Row:
 
 
 def _call(call: ToolCall) -> str:
-    function = {"name": call.name, "arguments": arguments_value(clean(call.arguments))}
-    return clean(_dumped({"id": call.id, "type": "function", "function": function}))
+    function = {"name": call.name, "arguments": encode_arguments(encode_clean_text(call.arguments))}
+    return encode_clean_text(_dumped({"id": call.id, "type": "function", "function": function}))
 
 
 def _tools(tools: tuple[ToolSpec, ...]) -> list[str]:
-    return [clean(_dumped(tool.to_wire())) for tool in tools]
+    return [encode_clean_text(_dumped(tool.to_wire())) for tool in tools]
 
 
 def _wire(messages: Sequence[Message]) -> str:
@@ -145,12 +145,17 @@ def pair_columns(pair: DPOPair) -> Row:
     """What every row of a pair says of it."""
     row = {name: getattr(pair, name) for name in PAIR_COLUMNS if name != "trace_id"}
     row["trace_id"] = StepId.parse(pair.step_id).trace_id
-    return {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
+    return {
+        name: encode_clean_text(value) if isinstance(value, str) else value for name, value in row.items()
+    }
 
 
 def _vote(
     vote: Vote, step_id: str, pair_id: str | None, verdict: str, label_source: str, simulated: bool
 ) -> Row:
-    row = {name: clean(value) if isinstance(value, str) else value for name, value in asdict(vote).items()}
+    row = {
+        name: encode_clean_text(value) if isinstance(value, str) else value
+        for name, value in asdict(vote).items()
+    }
     of_step = {"step_id": step_id, "pair_id": pair_id, "verdict": verdict, "label_source": label_source}
     return {**row, **of_step, "simulated": simulated}

@@ -3,11 +3,17 @@
 from collections.abc import Iterator, Sequence
 
 from tracemill.data_cards.model.columns import ORIGIN_COLUMNS
-from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, clean, message_row, pair_columns
+from tracemill.data_cards.writing.encode_rows import (
+    Row,
+    RowEncoder,
+    encode_clean_text,
+    encode_message_row,
+    pair_columns,
+)
 from tracemill.records.label_source import source_in_words
 from tracemill.records.message import Message, render_turn
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
-from tracemill.records.placeholders import beginning, ending
+from tracemill.records.placeholders import head_with_whole_placeholders, tail_with_whole_placeholders
 from tracemill.records.views import Origin, SoftStep, StepRun
 
 ERROR_CHARS = 2000
@@ -30,7 +36,11 @@ def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> I
     elif view != "soft":
         base = {"tools": encoder.tools(pair.tools), **pair_columns(pair), "simulated": pair.simulated}
         if view == "hints":
-            yield {**base, "prompt": _one_turn(encoder, pair), "privileged_context": clean(hint_of(kept))}
+            yield {
+                **base,
+                "prompt": _one_turn(encoder, pair),
+                "privileged_context": encode_clean_text(encode_hint_text(kept)),
+            }
             return
         base["prompt"] = encoder.messages(pair.state_messages)
         if view == "sft":
@@ -64,15 +74,15 @@ def _one_turn(encoder: RowEncoder, pair: DPOPair) -> list[Row]:
     system = [message for message in pair.state_messages if message.role == "system"]
     rest = [message for message in pair.state_messages if message.role != "system"]
     told = "".join(encoder.remembered(message, _as_text) for message in rest)
-    return [*encoder.messages(system), message_row(Message("user", f"{told}\n{_QUESTION}"))]
+    return [*encoder.messages(system), encode_message_row(Message("user", f"{told}\n{_QUESTION}"))]
 
 
-def hint_of(kept: NormalizedDPOPair) -> str:
+def encode_hint_text(kept: NormalizedDPOPair) -> str:
     """What a model that knows better is told at a step: what was done, what came back where that failed, and
     what was agreed on."""
     parts = [f"{_DONE}\n{kept.rejected_text}"]
     if kept.error:
-        parts.append(f"{_FAILED}\n{shortened(kept.error)}")
+        parts.append(f"{_FAILED}\n{shorten_view_text(kept.error)}")
     return "\n\n".join([*parts, f"{_better(kept.pair)}\n{kept.chosen_text}"])
 
 
@@ -86,11 +96,14 @@ def _better(pair: DPOPair) -> str:
     return said.replace("{n}", str(pair.n_teachers_agreeing))
 
 
-def shortened(text: str) -> str:
+def shorten_view_text(text: str) -> str:
     """A text of at most about `ERROR_CHARS` characters: its beginning and its end."""
     if len(text) <= ERROR_CHARS:
         return text
-    first, last = beginning(text, ERROR_CHARS // 2), ending(text, ERROR_CHARS // 2)
+    first, last = (
+        head_with_whole_placeholders(text, ERROR_CHARS // 2),
+        tail_with_whole_placeholders(text, ERROR_CHARS // 2),
+    )
     return f"{first}\n[... {len(text) - len(first) - len(last):,} characters ...]\n{last}"
 
 
@@ -123,7 +136,7 @@ def _better_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
     }
 
 
-def soft_row(encoder: RowEncoder, step: SoftStep) -> Row:
+def encode_soft_view(encoder: RowEncoder, step: SoftStep) -> Row:
     """The row of a step in the view `soft`."""
     counts = [len(candidate.teachers) for candidate in step.candidates]
     return {
@@ -132,13 +145,13 @@ def soft_row(encoder: RowEncoder, step: SoftStep) -> Row:
         "weights": [count / sum(counts) for count in counts],
         "counts": counts,
         "operations": [candidate.operation for candidate in step.candidates],
-        "teachers": [list(map(clean, candidate.teachers)) for candidate in step.candidates],
+        "teachers": [list(map(encode_clean_text, candidate.teachers)) for candidate in step.candidates],
         "agreed": [candidate.agreed for candidate in step.candidates],
         "tools": encoder.tools(step.tools),
         "step_id": step.step_id,
         **_origin(step.origin),
         "verdict": step.verdict,
-        "evidence": clean(step.evidence),
+        "evidence": encode_clean_text(step.evidence),
         "student": step.student,
         "cost_usd": step.cost_usd,
     }
@@ -146,7 +159,7 @@ def soft_row(encoder: RowEncoder, step: SoftStep) -> Row:
 
 def _origin(origin: Origin) -> Row:
     row: Row = {name: getattr(origin, name) for name in ORIGIN_COLUMNS}
-    row = {name: clean(value) if isinstance(value, str) else value for name, value in row.items()}
+    row = {name: encode_clean_text(value) if isinstance(value, str) else value for name, value in row.items()}
     return {**row, "simulated": origin.simulated}
 
 
@@ -159,8 +172,8 @@ def _turn(encoder: RowEncoder, messages: Sequence[Message]) -> str:
     """What an agent did, behind what was said before it since its last turn."""
     *before, did = messages
     said = "".join(encoder.remembered(message, _as_text) for message in before)
-    return f"{said}{_AGENT if before else ''}{clean(render_turn((did,)))}"
+    return f"{said}{_AGENT if before else ''}{encode_clean_text(render_turn((did,)))}"
 
 
 def _as_text(message: Message) -> str:
-    return f"[{message.role}]\n{clean(render_turn((message,)))}\n"
+    return f"[{message.role}]\n{encode_clean_text(render_turn((message,)))}\n"

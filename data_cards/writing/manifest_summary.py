@@ -10,7 +10,7 @@ from tracemill.data_cards.card.tallies import Tallies
 from tracemill.data_cards.model.compare_versions import RowChanges
 from tracemill.data_cards.model.manifest import ChangeEntry, DroppedCount, LengthEntry, Manifest
 from tracemill.data_cards.model.release_spec import ReleaseSpec
-from tracemill.data_cards.model.versions import version_key
+from tracemill.data_cards.model.versions import parse_version_key
 from tracemill.data_cards.writing.tables import Written
 
 LIMITS = (4096, 8192, 16384, 32768)
@@ -36,7 +36,7 @@ def build_manifest(
     return Manifest(
         name=spec.name,
         version=version,
-        major=version_key(version)[0],
+        major=parse_version_key(version)[0],
         created=created,
         content_fingerprint=written.fingerprint,
         rows=tallies.rows,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tracemill.data_cards.model.columns import features_of
+from tracemill.data_cards.model.columns import column_features
 from tracemill.data_cards.model.manifest import SplitEntry, TableEntry
 from tracemill.data_cards.writing.table_writer import TableWriter
 from tracemill.records.identity import StepId
@@ -16,7 +16,7 @@ SPLITS = (TRAIN, "validation", "test", "eval_overlap")
 SplitOf = Callable[[str], str | None]
 
 
-def all_train(trace_id: str) -> str:
+def put_all_in_train(trace_id: str) -> str:
     """The split of every trace where nothing is held out."""
     return TRAIN
 
@@ -29,7 +29,7 @@ class SplitWriter:
         self._folder = folder
         self._config = config
         self._split_of = split_of
-        self._features = features_of(config)
+        self._features = column_features(config)
         self._writers: dict[str, TableWriter] = {}
 
     @property

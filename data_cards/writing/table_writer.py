@@ -8,7 +8,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracemill.data_cards.model.columns import storage_schema, written_schema
+from tracemill.data_cards.model.columns import storage_column_schema, written_column_schema
 
 if TYPE_CHECKING:
     from datasets import Features
@@ -29,8 +29,8 @@ class TableWriter:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.rows = 0
         self.bytes = 0
-        self._schema: pa.Schema = written_schema(features)
-        self._storage = storage_schema(self._schema)
+        self._schema: pa.Schema = written_column_schema(features)
+        self._storage = storage_column_schema(self._schema)
         self._buffer: list[dict[str, Any]] = []
         self._buffered = 0
         self._digests: list[bytes] = []

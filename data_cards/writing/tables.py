@@ -11,9 +11,9 @@ import orjson
 from tracemill.data_cards.card.tallies import Tallies
 from tracemill.data_cards.model.columns import CONFIGS, VIEWS
 from tracemill.data_cards.model.manifest import TableEntry
-from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, other_vote_rows, vote_rows
-from tracemill.data_cards.writing.encode_views import pair_view_rows, run_row, soft_row
-from tracemill.data_cards.writing.split_writer import SplitOf, SplitWriter, all_train
+from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, encode_other_vote_rows, encode_vote_rows
+from tracemill.data_cards.writing.encode_views import encode_soft_view, pair_view_rows, run_row
+from tracemill.data_cards.writing.split_writer import SplitOf, SplitWriter, put_all_in_train
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
 from tracemill.records.views import SoftStep, StepRun
 
@@ -36,7 +36,7 @@ def write_tables(
     other_votes: Iterable[StepVotes],
     steps: Iterable[StepRun | SoftStep] = (),
     views: Sequence[str] = VIEWS,
-    split_of: SplitOf = all_train,
+    split_of: SplitOf = put_all_in_train,
 ) -> Written:
     """Writes `data/<config>/<split>-00000-of-00001.parquet` for each config and split with rows; of the views
     those that are named. `split_of` says the split of a trace by its id, None where it has none.
@@ -53,13 +53,13 @@ def write_tables(
             tallies.keep(pair)
             writers["dpo"].add(encoder.dpo_row(pair))
             _add_views(writers, encoder, pair, sides)
-            _add_votes(writers["votes"], tallies, vote_rows(pair.pair, "pair"), pair.pair.votes)
+            _add_votes(writers["votes"], tallies, encode_vote_rows(pair.pair, "pair"), pair.pair.votes)
         for gone in dropped:
             tallies.drop(gone)
             writers["dropped"].add(encoder.dropped_row(gone))
-            _add_votes(writers["votes"], tallies, vote_rows(gone.pair, "dropped"), gone.pair.votes)
+            _add_votes(writers["votes"], tallies, encode_vote_rows(gone.pair, "dropped"), gone.pair.votes)
         for votes in other_votes:
-            _add_votes(writers["votes"], tallies, other_vote_rows(votes), votes.votes)
+            _add_votes(writers["votes"], tallies, encode_other_vote_rows(votes), votes.votes)
         for step in steps:
             _add_step(writers, encoder, step)
     entries = {name: writer.entry() for name, writer in writers.items() if writer.rows}
@@ -89,7 +89,7 @@ def _side(view: str, row: Row) -> bytes:
 def _add_step(writers: dict[str, SplitWriter], encoder: RowEncoder, step: StepRun | SoftStep) -> None:
     if isinstance(step, SoftStep):
         if "soft" in writers:
-            writers["soft"].add(soft_row(encoder, step))
+            writers["soft"].add(encode_soft_view(encoder, step))
     elif "prm" in writers:
         writers["prm"].add(run_row(encoder, step))
 

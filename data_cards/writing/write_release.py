@@ -16,10 +16,10 @@ from tracemill.data_cards.card.render_card import render_card
 from tracemill.data_cards.model.compare_versions import compare_rows
 from tracemill.data_cards.model.manifest import MANIFEST, GateEntry, Manifest, read_manifest, restore_files
 from tracemill.data_cards.model.release_spec import ReleaseSpec
-from tracemill.data_cards.model.versions import next_version, version_key, versions_in
+from tracemill.data_cards.model.versions import next_version, parse_version_key, versions_in_folder
 from tracemill.data_cards.report.write_report import write_report
 from tracemill.data_cards.writing.manifest_summary import build_manifest
-from tracemill.data_cards.writing.split_writer import SplitOf, all_train
+from tracemill.data_cards.writing.split_writer import SplitOf, put_all_in_train
 from tracemill.data_cards.writing.tables import Written, write_tables
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes
@@ -58,7 +58,7 @@ def write_release(
     other_votes: Iterable[StepVotes] = (),
     gate: Gate | None = None,
     steps: Iterable[StepRun | SoftStep] = (),
-    split_of: SplitOf = all_train,
+    split_of: SplitOf = put_all_in_train,
     finished: Callable[[ReleaseSpec], ReleaseSpec] = _as_it_is,
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
@@ -79,7 +79,7 @@ def write_release(
     if not spec.redaction.strip():
         raise PrivacyError("no redaction is stated for these rows", "the version of the redaction rules")
     if spec.version is not None:
-        version_key(spec.version)
+        parse_version_key(spec.version)
     rows = iter(kept)
     first = next(rows, None)
     if first is None:
@@ -93,7 +93,7 @@ def write_release(
 
 def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None) -> Release:
     created = (spec.created or datetime.now(UTC)).astimezone(UTC)
-    versions = versions_in(folder.parent)
+    versions = versions_in_folder(folder.parent)
     latest = versions[-1] if versions else None
     rows = written.tallies.rows
     found = read_manifest(folder.parent / latest) if latest else None
@@ -127,7 +127,7 @@ def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None
 def _supersedes(spec: ReleaseSpec, latest: str) -> bool:
     """Whether a later version is asked for by its number, as where one after the latest was removed: who
     has that one is to find a later one in its place, also of rows that were there before it."""
-    return spec.version is not None and version_key(spec.version) > version_key(latest)
+    return spec.version is not None and parse_version_key(spec.version) > parse_version_key(latest)
 
 
 def _describe(spec: ReleaseSpec, folder: Path, manifest: Manifest, written: Written) -> None:
@@ -154,7 +154,7 @@ def _check_free(folder: Path, version: str, versions: list[str]) -> None:
             "a version that is not there",
             "leave the version out",
         )
-    if versions and version_key(version) < version_key(versions[-1]):
+    if versions and parse_version_key(version) < parse_version_key(versions[-1]):
         raise ReleaseError(
             f"version {version} is older than {versions[-1]}", "a later one", "leave the version out"
         )

@@ -8,12 +8,20 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
-from tracemill.evaluate.gate.gate_pass import Way, pass_over
-from tracemill.evaluate.gate.gate_step import SHARES, GateStep, Known, area, gate_steps, oracle, trained
-from tracemill.evaluate.gate.value_stop import between_figures, told_by_other_half
+from tracemill.evaluate.gate.gate_pass import Way, run_gate_pass
+from tracemill.evaluate.gate.gate_step import (
+    SHARES,
+    GateStep,
+    Known,
+    build_gate_steps,
+    learn_from_gate_steps,
+    oracle_gate_scores,
+    recall_area,
+)
+from tracemill.evaluate.gate.value_stop import compare_stops, compared_stop_beliefs
 from tracemill.evaluate.table.draw_steps import Asker
-from tracemill.evaluate.table.recorded_states import Table, in_half, is_tuning
-from tracemill.evaluate.table.rules import Voters, product_rule
+from tracemill.evaluate.table.recorded_states import Table, is_recorded_in_half, is_tuning
+from tracemill.evaluate.table.rules import Voters, product_label_rule
 from tracemill.evaluate.table.scores import quantiles
 from tracemill.evaluate.table.student_draws import Draw, Poll
 from tracemill.teachers.core.teacher_settings import GatePolicy
@@ -40,23 +48,25 @@ class GateDraw:
 
     def told(self, step: GateStep) -> Known:
         """What a gate believes of a step that learned from the half it is not of."""
-        return told_by_other_half(self.beliefs)(step)
+        return compared_stop_beliefs(self.beliefs)(step)
 
 
-def gate_draws(
+def gate_figure_draws(
     table: Table, facts: Mapping[tuple[int, str], StepFacts], draws: Sequence[Draw], voters: Voters, half: str
 ) -> list[GateDraw]:
     """Those of the draws with enough pairs that count on either half of the tasks, and where asking costs
     anything. `table` has all tasks; `half` is the one that counts."""
-    rule = product_rule(voters)
+    rule = product_label_rule(voters)
     asker, found = Asker(Poll(table), rule), list[GateDraw]()
     for draw in draws:
-        steps = gate_steps(asker.steps(draw), facts, table.rewarded)
+        steps = build_gate_steps(asker.steps(draw), facts, table.rewarded)
         parts = {side: [step for step in steps if is_tuning(step.task) == side] for side in (True, False)}
         if all(sum(step.good for step in part) >= FEWEST for part in parts.values()):
-            counting = [step for step in steps if in_half(step.task, half)]
+            counting = [step for step in steps if is_recorded_in_half(step.task, half)]
             if sum(step.tiered_usd for step in counting) > 0:
-                found.append(GateDraw(counting, {side: trained(part) for side, part in parts.items()}))
+                found.append(
+                    GateDraw(counting, {side: learn_from_gate_steps(part) for side, part in parts.items()})
+                )
     return found
 
 
@@ -74,16 +84,16 @@ def gate_figures(draws: Sequence[GateDraw], seeds: int, samples: int = 200) -> d
     for value, cold, offline in ((False, COLD, OFFLINE), (True, COLD_VALUE, OFFLINE_VALUE)):
         curves[cold] = _curves(draws, "voi", seeds, value=value)
         curves[offline] = _curves(draws, "voi", seeds, value=value, offline=True)
-    curves[ORACLE] = [oracle(draw.steps) for draw in draws for _ in range(seeds)]
-    chance, best = ([area(curve) for curve in curves[name]] for name in ("random", ORACLE))
+    curves[ORACLE] = [oracle_gate_scores(draw.steps) for draw in draws for _ in range(seeds)]
+    chance, best = ([recall_area(curve) for curve in curves[name]] for name in ("random", ORACLE))
     out["ways"] = {name: _row(found, chance, best) for name, found in curves.items()}
     out["ways"][COLD]["recall_interval"] = _interval(draws, samples)
-    out["between"] = between_figures([(draw.steps, draw.told) for draw in draws])
+    out["between"] = compare_stops([(draw.steps, draw.told) for draw in draws])
     return out | {"totals": _totals(draws, seeds), "totals_value": _totals(draws, seeds, value=True)}
 
 
 def _row(found: Sequence[Sequence[float]], chance: Sequence[float], best: Sequence[float]) -> dict[str, Any]:
-    areas = [area(curve) for curve in found]
+    areas = [recall_area(curve) for curve in found]
     gaps = [(a - r) / (o - r) for a, r, o in zip(areas, chance, best, strict=True) if o > r]
     recalls = [round(median(values), 4) for values in zip(*found, strict=True)]
     return {
@@ -102,7 +112,9 @@ def _curves(
     for number, draw in enumerate(draws):
         way = Way(policy, draw.told if offline else None, value)
         for seed in range(seeds):
-            found.append([pass_over(draw.steps, way, share, 1000 * number + seed).good for share in SHARES])
+            found.append(
+                [run_gate_pass(draw.steps, way, share, 1000 * number + seed).good for share in SHARES]
+            )
     return found
 
 
@@ -123,7 +135,7 @@ def _totals(draws: Sequence[GateDraw], seeds: int, value: bool = False) -> dict[
     for number, draw in enumerate(draws):
         truth = sum(step.pair if value else step.tiered_pair for step in draw.steps)
         for seed in range(seeds * _TOTALS_PASSES):
-            totals = pass_over(draw.steps, Way(value=value), _TOTALS_AT, 1000 * number + seed).totals
+            totals = run_gate_pass(draw.steps, Way(value=value), _TOTALS_AT, 1000 * number + seed).totals
             ratios.append(totals.estimate / truth)
             plain.append(totals.weighted / truth)
             inside.append(totals.low <= truth <= totals.high)
@@ -149,7 +161,7 @@ def _interval(draws: Sequence[GateDraw], samples: int) -> dict[str, tuple[float,
     for share in SHARES:
         got: Counter[str] = Counter()
         for number, draw in enumerate(draws):
-            got.update(pass_over(draw.steps, Way(), share, 1000 * number).found)
+            got.update(run_gate_pass(draw.steps, Way(), share, 1000 * number).found)
         ratios = [
             sum(got[task] for task in some) / max(1, sum(there[task] for task in some)) for some in drawn
         ]

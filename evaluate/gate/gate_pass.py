@@ -16,20 +16,20 @@ from tracemill.evaluate.gate.gate_step import (
     THRESHOLD,
     GateStep,
     Known,
-    in_order,
-    keeping_price,
-    stage_rows,
-    tiered_shares,
+    gate_step_stop_price,
+    shuffle_gate_steps,
+    stage_report_rows,
+    tiered_gate_step_shares,
 )
 from tracemill.records.identity import digest
 from tracemill.teachers.core.teacher_settings import GatePolicy, UtilitySettings
-from tracemill.teachers.gate.baselines import scores_of
-from tracemill.teachers.gate.budget_pacing import Pacer, explored_share
-from tracemill.teachers.gate.pair_model import Belief, Row, learned
-from tracemill.teachers.gate.pair_value import Valued, expected_usd, valued
-from tracemill.teachers.gate.step_costs import to_go_usd
-from tracemill.teachers.gate.totals_estimate import Chance, Totals, totals_of
-from tracemill.teachers.gate.value_stages import Stages, all_own, is_worth
+from tracemill.teachers.gate.baselines import baseline_scores
+from tracemill.teachers.gate.budget_pacing import Pacer, paced_explored_share
+from tracemill.teachers.gate.pair_model import Belief, Row, learn_pair_model
+from tracemill.teachers.gate.pair_value import Valued, pair_value_cost_usd, score_pair_values
+from tracemill.teachers.gate.step_costs import step_costs_to_go
+from tracemill.teachers.gate.totals_estimate import Chance, Totals, estimate_totals
+from tracemill.teachers.gate.value_stages import Stages, are_own_answers, is_worth
 
 BATCH = 64
 FLAT = UtilitySettings(outcome={}, operation={}, after_error=1.0, novelty=0.0)
@@ -93,7 +93,7 @@ class _Run:
 
     def shares(self, teachers: int) -> tuple[float, ...]:
         """How often each teacher is asked at a step that is chosen."""
-        before = tiered_shares(teachers, THRESHOLD)
+        before = tiered_gate_step_shares(teachers, THRESHOLD)
         if not self.way.value or not self.reached:
             return before
         known = self.reached[0]
@@ -108,11 +108,11 @@ class _Run:
 
     def look_back(self) -> None:
         """Learns from what came of the steps so far."""
-        self.belief = learned(self.rows)
+        self.belief = learn_pair_model(self.rows)
         if self.way.value:
             self.stages = Stages.learn(self.stage_rows)
             shares = self.shares(len(self.reached))
-            self.price = keeping_price(self.ended, self.stages, shares, self.way.keep)
+            self.price = gate_step_stop_price(self.ended, self.stages, shares, self.way.keep)
 
     def known(self, step: GateStep) -> Known:
         """What is believed of a step."""
@@ -121,13 +121,13 @@ class _Run:
         return Known(self.belief, self.stages, self.price)
 
 
-def pass_over(steps: Sequence[GateStep], way: Way, share: float, seed: int) -> Passed:
+def run_gate_pass(steps: Sequence[GateStep], way: Way, share: float, seed: int) -> Passed:
     """One pass at a share of the USD of tiered asking."""
     total_usd = sum(step.tiered_usd for step in steps)
     full_usd = sum(usd for step in steps for usd in step.expected_usd)
-    explore = explored_share(way.explore, share * total_usd / max(full_usd, 1e-12))
+    explore = paced_explored_share(way.explore, share * total_usd / max(full_usd, 1e-12))
     run = _Run(way, steps, share * total_usd, seed, explore)
-    ordered = in_order(steps, seed)
+    ordered = shuffle_gate_steps(steps, seed)
     run.lots = {step.facts.step_id: _coin(seed, step) < run.explore for step in ordered}
     run.kept_usd = sum(step.full_usd for step in ordered if run.lots[step.facts.step_id])
     most = max((len(step.calls_usd) for step in ordered), default=0)
@@ -147,7 +147,7 @@ def _passed(run: _Run, total_usd: float) -> Passed:
         run.spent_usd / total_usd if total_usd else 0.0,
         sum(good for *_, good in found) / max(sum(step.good for step in run.steps), 1),
         sum(pair for _, pair, _ in found) / max(sum(step.pair for step in run.steps), 1),
-        totals_of(run.chances),
+        estimate_totals(run.chances),
         tuple(step.task for step, _, good in found if good),
         {name: count for name, (_, count) in run.asked.items()},
     )
@@ -156,10 +156,10 @@ def _passed(run: _Run, total_usd: float) -> Passed:
 def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
     beliefs = [_probability(run, step) for step in batch]
     shares = run.shares(len(run.coming))
-    costs = [expected_usd(step.expected_usd, shares[: len(step.expected_usd)]) for step in batch]
-    made = valued([step.facts for step in batch], beliefs, costs, FLAT)
+    costs = [pair_value_cost_usd(step.expected_usd, shares[: len(step.expected_usd)]) for step in batch]
+    made = score_pair_values([step.facts for step in batch], beliefs, costs, FLAT)
     everywhere = run.way.policy == "all"
-    scores = [0.0] * len(made) if everywhere else scores_of(made, run.way.policy, run.seed)
+    scores = [0.0] * len(made) if everywhere else baseline_scores(made, run.way.policy, run.seed)
     coming = sum(usd * share for usd, share in zip(run.coming, shares, strict=True))
     left = max(run.budget_usd - run.spent_usd - run.kept_usd, 0.0) / max(coming, 1e-12)
     threshold = -math.inf if everywhere else run.pacer.threshold(scores, costs, left)
@@ -187,11 +187,11 @@ def stop_by_value(
 ) -> tuple[int, float | None]:
     """After how many answers asking ends at a step, and the probability of a pair where that is by value;
     None where the label is certain. Where a stage knows too little it ends as tiered."""
-    costs = to_go_usd(step.expected_usd, shares[: len(step.expected_usd)])
+    costs = step_costs_to_go(step.expected_usd, shares[: len(step.expected_usd)])
     for stage in range(1, step.certain):
         belief = stages.probability(step.facts.words, step.heard[stage], stage)
         if belief is None:
-            if all_own(step.heard[stage]):
+            if are_own_answers(step.heard[stage]):
                 return stage, 0.0
             continue
         if not is_worth(belief, 1.0, price, costs[stage]):
@@ -244,7 +244,7 @@ def _remember(run: _Run, step: GateStep, answers: int, belief: float | None) -> 
     run.rows.append((step.facts.words, label))
     if answers >= step.certain:
         run.ended.append(step)
-        for stage, row in enumerate(stage_rows(step), 1):
+        for stage, row in enumerate(stage_report_rows(step), 1):
             run.stage_rows.setdefault(stage, []).append(row)
 
 

@@ -8,10 +8,10 @@ from itertools import accumulate, pairwise
 from tracemill.agreement.voting.policy import DEFAULT
 from tracemill.evaluate.table.draw_steps import AskedStep
 from tracemill.teachers.gate.features import StepFacts
-from tracemill.teachers.gate.pair_model import Belief, Row, learned
-from tracemill.teachers.gate.step_costs import to_go_usd
-from tracemill.teachers.gate.value_stages import Chain, Stages, heard_words, price_that_keeps
-from tracemill.teachers.planning.early_stop_rates import asked_shares
+from tracemill.teachers.gate.pair_model import Belief, Row, learn_pair_model
+from tracemill.teachers.gate.step_costs import step_costs_to_go
+from tracemill.teachers.gate.value_stages import Chain, Stages, price_that_keeps, value_stage_words
+from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 
 THRESHOLD = DEFAULT.threshold
 KEEP = 0.98
@@ -63,7 +63,7 @@ class GateStep:
         return (self.tiered_pair, self.tiered_good) if answers >= self.agreed else (False, False)
 
 
-def gate_steps(
+def build_gate_steps(
     steps: Sequence[AskedStep],
     facts: Mapping[tuple[int, str], StepFacts],
     rewarded: bool = True,
@@ -89,7 +89,7 @@ def _gate_step(step: AskedStep, facts: StepFacts, answers: Mapping[str, float], 
         facts,
         tuple(costs),
         tuple(told.usd for told in step.replies),
-        tuple(heard_words(step.student.keys, known[:count]) for count in range(len(known))),
+        tuple(value_stage_words(step.student.keys, known[:count]) for count in range(len(known))),
         step.heard["lossless"],
         step.heard["tiered"],
         full is not None,
@@ -107,7 +107,7 @@ def _mean_answers(steps: Sequence[AskedStep]) -> dict[str, float]:
     return {teacher: sum(each) / len(each) for teacher, each in tokens.items()}
 
 
-def in_order(steps: Sequence[GateStep], seed: int) -> list[GateStep]:
+def shuffle_gate_steps(steps: Sequence[GateStep], seed: int) -> list[GateStep]:
     """The steps with their tasks in an order drawn by the seed."""
     tasks = sorted({step.task for step in steps})
     random.Random(seed).shuffle(tasks)
@@ -115,12 +115,12 @@ def in_order(steps: Sequence[GateStep], seed: int) -> list[GateStep]:
     return sorted(steps, key=lambda step: places[step.task])
 
 
-def tiered_shares(teachers: int, threshold: int) -> tuple[float, ...]:
+def tiered_gate_step_shares(teachers: int, threshold: int) -> tuple[float, ...]:
     """How often each teacher is asked under tiered asking, before anything is known."""
-    return asked_shares(teachers, threshold, "tiered", EXPLORE)
+    return early_stop_ask_rates(teachers, threshold, "tiered", EXPLORE)
 
 
-def oracle(steps: Sequence[GateStep], shares: Sequence[float] = SHARES) -> list[float]:
+def oracle_gate_scores(steps: Sequence[GateStep], shares: Sequence[float] = SHARES) -> list[float]:
     """The share of the correct pairs within each share of the USD for one who knows them: the cheapest
     first."""
     total = sum(step.tiered_usd for step in steps)
@@ -129,7 +129,7 @@ def oracle(steps: Sequence[GateStep], shares: Sequence[float] = SHARES) -> list[
     return [sum(usd <= (share + 1e-9) * total for usd in spent) / max(len(costs), 1) for share in shares]
 
 
-def area(recalls: Sequence[float], shares: Sequence[float] = SHARES) -> float:
+def recall_area(recalls: Sequence[float], shares: Sequence[float] = SHARES) -> float:
     """The area under a curve of recall by share of USD, from (0, 0) to (1, 1), by trapezoids."""
     points = [(0.0, 0.0), *zip(shares, recalls, strict=True), (1.0, 1.0)]
     return sum((b - a) * (low + high) / 2 for (a, low), (b, high) in pairwise(points))
@@ -145,12 +145,12 @@ class Known:
     price: float = 0.0
 
 
-def stage_rows(step: GateStep) -> list[Row]:
+def stage_report_rows(step: GateStep) -> list[Row]:
     """What is learned between teachers from a step that was asked to the end, stage by stage."""
     return [((*step.facts.words, *step.heard[stage]), float(step.pair)) for stage in range(1, step.certain)]
 
 
-def keeping_price(
+def gate_step_stop_price(
     steps: Iterable[GateStep], stages: Stages, shares: Sequence[float], keep: float = KEEP
 ) -> float:
     """The price at which stopping by value keeps a share of the pairs of these steps, asked to the end."""
@@ -158,7 +158,7 @@ def keeping_price(
 
 
 def _chain(step: GateStep, stages: Stages, shares: Sequence[float]) -> Chain:
-    costs = to_go_usd(step.expected_usd, shares[: len(step.expected_usd)])
+    costs = step_costs_to_go(step.expected_usd, shares[: len(step.expected_usd)])
     beliefs = (
         (stage, stages.probability(step.facts.words, step.heard[stage], stage))
         for stage in range(1, step.certain)
@@ -166,12 +166,17 @@ def _chain(step: GateStep, stages: Stages, shares: Sequence[float]) -> Chain:
     return [(belief, 1.0, costs[stage]) for stage, belief in beliefs if belief is not None]
 
 
-def trained(steps: Sequence[GateStep]) -> Known:
+def learn_from_gate_steps(steps: Sequence[GateStep]) -> Known:
     """What a gate knows that was shown every step of these, and what came of asking there."""
     rows: dict[int, list[Row]] = {}
     for step in steps:
-        for stage, row in enumerate(stage_rows(step), 1):
+        for stage, row in enumerate(stage_report_rows(step), 1):
             rows.setdefault(stage, []).append(row)
-    belief, stages = learned((step.facts.words, float(step.pair)) for step in steps), Stages.learn(rows)
+    belief, stages = (
+        learn_pair_model((step.facts.words, float(step.pair)) for step in steps),
+        Stages.learn(rows),
+    )
     most = max((len(step.expected_usd) for step in steps), default=0)
-    return Known(belief, stages, keeping_price(steps, stages, tiered_shares(most, THRESHOLD)))
+    return Known(
+        belief, stages, gate_step_stop_price(steps, stages, tiered_gate_step_shares(most, THRESHOLD))
+    )

@@ -16,9 +16,9 @@ from tracemill.evaluate.table.recorded_states import Table, TableState
 from tracemill.records.message import Action, Message
 from tracemill.records.storage.text_lines import lines_of
 from tracemill.records.trace import Context, Outcome, Step, Trace
-from tracemill.teachers.gate.features import StepFacts, facts_of
-from tracemill.teachers.offline.recorded_table import RecordedState, recorded_rows
-from tracemill.teachers.offline.recorded_values import ending_of
+from tracemill.teachers.gate.features import StepFacts, build_step_features
+from tracemill.teachers.offline.recorded_table import RecordedState, iter_recorded_table
+from tracemill.teachers.offline.recorded_values import recorded_ending_value
 
 _GOES_ON = Message("assistant", "(the session goes on)")
 
@@ -32,12 +32,12 @@ class Aftermath:
     outcome: Outcome
 
 
-def facts_in(path: Path, table: Table) -> dict[tuple[int, str], StepFacts]:
+def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], StepFacts]:
     """The facts of every step of a table by its number and model. Raises TeacherError where the file cannot
     be read."""
     acts = {
         (row.state_id, model): answer.action
-        for row in recorded_rows(path)
+        for row in iter_recorded_table(path)
         if isinstance(row, RecordedState)
         for model, answer in row.answers.items()
     }
@@ -47,7 +47,7 @@ def facts_in(path: Path, table: Table) -> dict[tuple[int, str], StepFacts]:
         for model in state.acted:
             action = acts[state.state_id, model]
             trace = _trace(state, model, action, after.get((state.state_id, model)))
-            facts = facts_of(trace, {0: state.tools})[_steps(state)]
+            facts = build_step_features(trace, {0: state.tools})[_steps(state)]
             found[state.number, model] = replace(facts, trace_id=state.task)
     return found
 
@@ -66,7 +66,7 @@ def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], Aftermath]]:
 
 def _aftermath(action: Mapping[str, Any]) -> Aftermath:
     result, ended = action.get("observation"), action.get("last_turn") is True
-    said = ending_of(action)
+    said = recorded_ending_value(action)
     outcome: Outcome = "unknown"
     if ended and said is not None:
         outcome = "resolved" if said >= 1 else "not_resolved"

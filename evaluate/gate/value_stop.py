@@ -6,8 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from tracemill.evaluate.gate.gate_pass import Way, pass_over, stop_by_value
-from tracemill.evaluate.gate.gate_step import THRESHOLD, GateStep, Known, gate_steps, tiered_shares
+from tracemill.evaluate.gate.gate_pass import Way, run_gate_pass, stop_by_value
+from tracemill.evaluate.gate.gate_step import (
+    THRESHOLD,
+    GateStep,
+    Known,
+    build_gate_steps,
+    tiered_gate_step_shares,
+)
 from tracemill.evaluate.table.draw_steps import AskedStep
 from tracemill.evaluate.table.recorded_states import is_tuning
 from tracemill.evaluate.table.savings import Chooser
@@ -25,7 +31,7 @@ _LOWEST, _HIGHEST = -7.0, 1.5
 """Powers of e of the prices of a curve, in pairs per mean cost of a step."""
 
 
-def choosers(
+def build_compared_stops(
     facts: Mapping[tuple[int, str], StepFacts],
     rewarded: bool,
     told: Told,
@@ -44,8 +50,8 @@ def choosers(
         def choose(steps: Sequence[AskedStep]) -> Sequence[int]:
             if not steps:
                 return []
-            met = gate_steps(steps, facts, rewarded)
-            asked = pass_over(met, way, share, 0).asked
+            met = build_gate_steps(steps, facts, rewarded)
+            asked = run_gate_pass(met, way, share, 0).asked
             return [asked.get(step.facts.step_id, 0) for step in met]
 
         return choose
@@ -53,7 +59,7 @@ def choosers(
     return {name: chooser(*way) for name, way in ways.items()}
 
 
-def between_figures(
+def compare_stops(
     draws: Sequence[tuple[Sequence[GateStep], Told]],
 ) -> dict[str, Any]:
     """Of each way to stop at every step, medians over draws: the USD as a share of asking all teachers and of
@@ -92,7 +98,7 @@ def between_figures(
 
 
 def _asked(steps: Sequence[GateStep], way: Way, seed: int) -> list[int]:
-    asked = pass_over(steps, way, math.inf, seed).asked
+    asked = run_gate_pass(steps, way, math.inf, seed).asked
     return [asked.get(step.facts.step_id, 0) for step in steps]
 
 
@@ -104,7 +110,7 @@ def _summed(steps: Sequence[GateStep], answers: Sequence[int]) -> tuple[float, i
 
 def _curve(steps: Sequence[GateStep], told: Told, full: float, good: int) -> list[float | None]:
     """The least share of the USD of asking all at which each recall is reached; None where none does."""
-    shares = tiered_shares(max(len(step.calls_usd) for step in steps), THRESHOLD)
+    shares = tiered_gate_step_shares(max(len(step.calls_usd) for step in steps), THRESHOLD)
     unit = len(steps) / full
     points: list[tuple[float, float]] = []
     for at in range(_PRICES):
@@ -121,6 +127,6 @@ def _median(values: Sequence[float | None]) -> float | None:
     return None if math.isinf(middle) else round(middle, 4)
 
 
-def told_by_other_half(known: Mapping[bool, Known]) -> Told:
+def compared_stop_beliefs(known: Mapping[bool, Known]) -> Told:
     """What is believed of a step by what was learned from the half of the tasks that it is not of."""
     return lambda step: known[not is_tuning(step.task)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.voting.early_stop import Stop, settled
+from tracemill.agreement.voting.early_stop import Stop, why_stop_early
 from tracemill.agreement.voting.labels import Voice
 from tracemill.agreement.voting.policy import Policy
 from tracemill.evaluate.table.recorded_states import Acted, TableState
@@ -155,7 +155,7 @@ class Asker:
         waiting = tuple(each.acted.family for each in told[count:])
         place = (state.number, student, tuple(vote.teacher for vote in votes), waiting, stop)
         if place not in self._settled:
-            self._settled[place] = bool(settled(votes, own, waiting, policy, stop))
+            self._settled[place] = bool(why_stop_early(votes, own, waiting, policy, stop))
         return self._settled[place]
 
     def _score(self, state: TableState, student: str, told: Sequence[Told]) -> str | None:

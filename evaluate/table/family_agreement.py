@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.evaluate.table.recorded_states import Table
 from tracemill.records.families import UNKNOWN
 
@@ -14,13 +14,13 @@ NOT_KNOWN = "family not known"
 LEVELS: Mapping[str, Callable[[Keys, Keys], bool]] = {
     "exact": lambda one, other: one.exact == other.exact,
     "canonical": lambda one, other: one.canonical == other.canonical,
-    "effect": alike,
+    "effect": is_same_effect,
     "intent": lambda one, other: one.intent == other.intent,
     "class": lambda one, other: one.cls == other.cls,
 }
 
 
-def agreement_of(table: Table) -> list[dict[str, Any]]:
+def count_family_agreement(table: Table) -> list[dict[str, Any]]:
     """For every two families (one with itself too): the meetings of valid actions of two of their models at
     a state, and the share of them that is the same, by rung; first those over all of a kind. Where a family
     is not known the two may be of one or not."""

@@ -25,7 +25,7 @@ ASSUMED = PriceSettings.model_validate({"prompt_usd": "1", "completion_usd": "4"
 """USD per million tokens of a model that neither the configuration nor the price list names."""
 
 
-def prices_of(path: Path | None) -> Mapping[str, PriceSettings]:
+def read_model_prices(path: Path | None) -> Mapping[str, PriceSettings]:
     """The prices in a TOML file: a table a model, with the keys of `prices` of a teacher. Raises
     ConfigError where it cannot be read or a key is wrong."""
     if path is None:
@@ -40,7 +40,7 @@ def prices_of(path: Path | None) -> Mapping[str, PriceSettings]:
         ) from None
 
 
-def spread_prices(models: Sequence[str]) -> dict[str, PriceSettings]:
+def spread_model_prices(models: Sequence[str]) -> dict[str, PriceSettings]:
     """The rows of the spread for models in this order, the first the cheapest; of more models than rows
     neighbours share one, of fewer the rows between are passed over."""
     last = max(len(models) - 1, 1)
@@ -48,7 +48,9 @@ def spread_prices(models: Sequence[str]) -> dict[str, PriceSettings]:
     return {model: OFFLINE_PRICES[SPREAD_ROWS[place]] for model, place in zip(models, places, strict=True)}
 
 
-def priced(models: Iterable[str], given: Mapping[str, PriceSettings]) -> dict[str, tuple[PriceSettings, str]]:
+def find_model_prices(
+    models: Iterable[str], given: Mapping[str, PriceSettings]
+) -> dict[str, tuple[PriceSettings, str]]:
     """The price of each model, and where it comes from: `configured`, `listed` or `assumed`."""
     listed = {name.rpartition("/")[2]: price for name, price in OFFLINE_PRICES.items()} | OFFLINE_PRICES
     found: dict[str, tuple[PriceSettings, str]] = {}

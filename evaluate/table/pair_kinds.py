@@ -7,7 +7,7 @@ from typing import Any
 
 from tracemill.evaluate.table.student_draws import Decided
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.pairs.caps import Caps, cap, is_deciding
+from tracemill.pairs.caps import Caps, apply_caps, is_deciding
 from tracemill.records.identity import make_trace_id
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
@@ -17,7 +17,7 @@ SHOWN = tuple(map(str, Operation))
 NAVIGATION = frozenset(map(str, (Operation.READ, Operation.SEARCH, Operation.LIST)))
 
 
-def teacher_rows(decided: Iterable[Decided], votes: int) -> list[DPOPair]:
+def pair_kinds_from_teachers(decided: Iterable[Decided], votes: int) -> list[DPOPair]:
     """The pairs that teachers make, over all draws: a step of a student gives one, whoever its teachers
     are, as in a dataset; texts are left out. `votes`: how many are behind each."""
     found: dict[str, DPOPair] = {}
@@ -52,11 +52,11 @@ def _row(step_id: str, pair: Decided, votes: int) -> DPOPair:
     )
 
 
-def kinds_of(teachers: Sequence[DPOPair], others: Sequence[DPOPair]) -> dict[str, Any]:
+def count_pair_kinds(teachers: Sequence[DPOPair], others: Sequence[DPOPair]) -> dict[str, Any]:
     """The pairs by label source and all together, before the caps that a release has unless told otherwise
     and after them; and what each cap takes."""
     pairs = [*teachers, *others]
-    gone, counts = cap(pairs, Caps())
+    gone, counts = apply_caps(pairs, Caps())
     lost = {each.row for each in gone}
     kept = [pair for row, pair in enumerate(pairs) if row not in lost]
     return {
@@ -70,10 +70,12 @@ def _by_source(pairs: Sequence[DPOPair]) -> dict[str, Any]:
     sources: dict[str, list[DPOPair]] = {}
     for pair in pairs:
         sources.setdefault(pair.label_source, []).append(pair)
-    return {name: shares(some) for name, some in sorted(sources.items())} | {"all": shares(pairs)}
+    return {name: pair_kind_shares(some) for name, some in sorted(sources.items())} | {
+        "all": pair_kind_shares(pairs)
+    }
 
 
-def shares(pairs: Sequence[DPOPair]) -> dict[str, Any]:
+def pair_kind_shares(pairs: Sequence[DPOPair]) -> dict[str, Any]:
     """How many there are; the share that a side of edits, tests or finishes (`deciding`), that both sides of
     only look around (`navigation`), and of each class of chosen action."""
     chosen = Counter(pair.chosen_operation for pair in pairs)

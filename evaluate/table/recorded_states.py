@@ -10,24 +10,29 @@ from pathlib import Path
 import orjson
 
 from tracemill.agreement.calls.arguments import fold_text
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.student_action import judged
-from tracemill.agreement.equivalence.validity import why_impossible, why_invalid
-from tracemill.agreement.voting.vote import voice_of
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.student_action import mark_action_broken
+from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
+from tracemill.agreement.voting.vote import vote_of_reply
 from tracemill.agreement.world.fold_context import record_of
 from tracemill.agreement.world.world_state import World
-from tracemill.evaluate.table.model_prices import priced
+from tracemill.evaluate.table.model_prices import find_model_prices
 from tracemill.harnesses.agents.registry import HARNESSES, unknown_harness
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.records.errors import SourceError
 from tracemill.records.identity import digest
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context
-from tracemill.teachers.client.build_request import message_bytes
+from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import Price, price_of
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import PriceSettings, RecordedSettings
-from tracemill.teachers.offline.recorded_table import BrokenRow, RecordedAnswer, RecordedState, recorded_rows
+from tracemill.teachers.offline.recorded_table import (
+    BrokenRow,
+    RecordedAnswer,
+    RecordedState,
+    iter_recorded_table,
+)
 from tracemill.teachers.offline.recorded_teacher import RecordedTeacher
 from tracemill.teachers.planning.measured_usage import BYTES_A_TOKEN
 
@@ -89,8 +94,10 @@ class Table:
         return tuple(dict.fromkeys(state.task for state in self.states))
 
     def half(self, half: str) -> "Table":
-        """The same with the tasks of one half alone (`in_half`)."""
-        return replace(self, states=tuple(state for state in self.states if in_half(state.task, half)))
+        """The same with the tasks of one half alone (`is_recorded_in_half`)."""
+        return replace(
+            self, states=tuple(state for state in self.states if is_recorded_in_half(state.task, half))
+        )
 
     @property
     def rewarded(self) -> bool:
@@ -108,7 +115,7 @@ def read_table(
     TeacherError where the file cannot be read and SourceError where it has no usable state."""
     broken, examples, rows = Counter[str](), list[str](), list[RecordedState]()
     seen: set[str] = set()
-    for row in recorded_rows(path):
+    for row in iter_recorded_table(path):
         why = _unusable(row, seen)
         if why and not isinstance(row, RecordedState):
             examples.append(f"line {row.line}: {row.why}")
@@ -124,11 +131,11 @@ def read_table(
         found = ", ".join(f"{count} x {why}" for why, count in broken.most_common(3)) or "no lines"
         raise SourceError(f"{path} has no usable state ({found})", "rows with state_id, messages, actions")
     models = sorted({model for row in rows for model in row.answers})
-    costs = priced(models, given or {})
+    costs = find_model_prices(models, given or {})
     teachers = {model: _teacher(model, path, costs[model][0]) for model in models}
     states: list[TableState] = []
     for number, row in enumerate(rows):
-        states.append(_state(number, row, harness or harness_of(row), teachers))
+        states.append(_state(number, row, harness or recorded_state_harness(row), teachers))
         advance()
     return Table(
         path.name,
@@ -153,7 +160,7 @@ def _teacher(model: str, path: Path, price: PriceSettings) -> RecordedTeacher:
     return RecordedTeacher(RecordedSettings(name=model, model=model, path=path, prices=price))
 
 
-def in_half(task: str, half: str) -> bool:
+def is_recorded_in_half(task: str, half: str) -> bool:
     """Whether a task is of a half, `tune` or `test`, by a hash of its name; of `all` every task is."""
     return half == "all" or (half == "tune") == is_tuning(task)
 
@@ -163,7 +170,7 @@ def is_tuning(task: str) -> bool:
     return int(digest("half", task)[:8], 16) % 2 == 0
 
 
-def harness_of(row: RecordedState) -> str:
+def recorded_state_harness(row: RecordedState) -> str:
     """The harness a row says it is of, or its source, or to which most of its tools belong; else generic."""
     for said in (row.harness, row.source):
         plain = re.sub(r"[^a-z]", "", said.lower())
@@ -196,11 +203,11 @@ def _state(
 
 
 def _as_called(message: Message, harness: str) -> Message:
-    calls = calls_made(message.tool_calls, harness)
+    calls = recorded_state_calls(message.tool_calls, harness)
     return message if calls == message.tool_calls else replace(message, tool_calls=calls)
 
 
-def calls_made(calls: Sequence[ToolCall], harness: str) -> tuple[ToolCall, ...]:
+def recorded_state_calls(calls: Sequence[ToolCall], harness: str) -> tuple[ToolCall, ...]:
     """The calls as made; in SWE-agent a recorded command line is the call that this line makes."""
     if harness != "swe_agent":
         return tuple(calls)
@@ -212,20 +219,20 @@ def _of_line(call: ToolCall) -> ToolCall:
     line = given.get("command")
     if set(given) != {"command"} or not isinstance(line, str):
         return call
-    return replace(call_of_command(line), id=call.id)
+    return replace(parse_swe_agent_command(line), id=call.id)
 
 
 def _acted(teacher: RecordedTeacher, question: Question, answer: RecordedAnswer, world: World) -> Acted:
-    action = Action(answer.action.text, calls_made(answer.action.tool_calls, world.harness))
+    action = Action(answer.action.text, recorded_state_calls(answer.action.tool_calls, world.harness))
     bare = not answer.prompt_tokens and not answer.completion_tokens
     if bare:
         tokens = _prompt_tokens(question), _answer_tokens(answer.action)
         answer = replace(answer, prompt_tokens=tokens[0], completion_tokens=tokens[1])
     reply = replace(teacher.told(question, 0, answer).reply, action=action)
-    known = judged(keys(action, world), action, world)
+    known = mark_action_broken(ladder_keys(action, world), action, world)
     tools = world.tools or tuple(_spec(call) for call in action.tool_calls)
-    reason = why_invalid(reply, tools, world.harness) or why_impossible(action, known, world)
-    voice = voice_of(reply, known)
+    reason = why_reply_invalid(reply, tools, world.harness) or why_action_impossible(action, known, world)
+    voice = vote_of_reply(reply, known)
     return Acted(
         teacher.model,
         teacher.family,
@@ -253,14 +260,14 @@ def _folded(action: Action) -> str:
 
 def _prompt_tokens(question: Question) -> int:
     return round(
-        (message_bytes(question.messages) + len(orjson.dumps(question.wire_tools()))) / BYTES_A_TOKEN
+        (count_message_bytes(question.messages) + len(orjson.dumps(question.wire_tools()))) / BYTES_A_TOKEN
     )
 
 
 def _answer_tokens(action: Action) -> int:
-    return round(message_bytes([action.to_message()]) / BYTES_A_TOKEN)
+    return round(count_message_bytes([action.to_message()]) / BYTES_A_TOKEN)
 
 
-def reasons_without_vote(states: Iterable[TableState]) -> Counter[str]:
+def recorded_states_without_vote(states: Iterable[TableState]) -> Counter[str]:
     """Why actions have no vote, each with how many."""
     return Counter(done.reason for state in states for done in state.acted.values() if done.reason)

@@ -45,19 +45,19 @@ class Rule:
         return repr(self.bare)
 
 
-def rules() -> tuple[Rule, ...]:
+def list_label_rules() -> tuple[Rule, ...]:
     """Each rung with k = 1, 2 and 3 votes of three and nothing else asked for, and the policies."""
     return tuple(_open(rule) if voters == "any family" else rule for voters in VOTERS for rule in _rules())
 
 
-def product_rule(voters: Voters) -> Rule:
+def product_label_rule(voters: Voters) -> Rule:
     """The rule that the product applies, with these voters."""
-    return next(rule for rule in rules() if (rule.name, rule.voters) == (PRODUCT, voters))
+    return next(rule for rule in list_label_rules() if (rule.name, rule.voters) == (PRODUCT, voters))
 
 
-def rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
+def label_rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
     """The rules of these names with either kind of voters, all of them for no name. Raises ConfigError."""
-    known = rules()
+    known = list_label_rules()
     wrong = sorted(set(names) - {rule.name for rule in known})
     if wrong:
         raise ConfigError(

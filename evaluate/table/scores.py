@@ -48,7 +48,7 @@ class Tally:
         self._added += 1
 
 
-def resampled(tasks: int, times: int, seed: int) -> NDArray[np.float64]:
+def resample_rule_tasks(tasks: int, times: int, seed: int) -> NDArray[np.float64]:
     """How often each task is drawn, in `times` samples of all tasks with replacement: [times, tasks]."""
     drawn = np.random.default_rng(seed).multinomial(tasks, np.full(tasks, 1 / tasks), size=times)
     return drawn.astype(np.float64)
@@ -114,7 +114,7 @@ def _number(value: float | NDArray[np.float64]) -> float | None:
     return None if np.isnan(value) else round(float(value), 4)
 
 
-def rule_figures(
+def build_rule_scores(
     poll: Poll, draws: Sequence[Draw], tallied: Sequence[Tallied], weights: NDArray[np.float64]
 ) -> list[dict[str, Any]]:
     """The figures of every rule: over all draws the rule has teachers for, and over those with teachers that

@@ -13,11 +13,11 @@ from itertools import combinations, islice
 from math import comb
 
 from tracemill.agreement.equivalence.ladder import Keys, Rung
-from tracemill.agreement.voting.calibration import calibrated
+from tracemill.agreement.voting.calibration import calibrate_policy
 from tracemill.agreement.voting.labels import Label, Voice, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.voting.teacher_standing import Heard
-from tracemill.evaluate.table.model_prices import spread_prices
+from tracemill.evaluate.table.model_prices import spread_model_prices
 from tracemill.evaluate.table.recorded_states import Table, TableState
 from tracemill.evaluate.table.rules import Rule
 from tracemill.records.families import UNKNOWN
@@ -60,7 +60,7 @@ class Decided:
         return self.state.acted[self.chosen].keys.cls, self.state.acted[self.student].keys.cls
 
 
-def standing_of(table: Table) -> dict[str, float]:
+def student_draw_rewards(table: Table) -> dict[str, float]:
     """The mean reward of each model on the first steps of its tasks, of models that have any."""
     first: dict[str, list[float]] = defaultdict(list)
     for state in table.states:
@@ -70,13 +70,13 @@ def standing_of(table: Table) -> dict[str, float]:
     return {model: statistics.mean(rewards) for model, rewards in sorted(first.items())}
 
 
-def spread_over(table: Table) -> dict[str, PriceSettings]:
+def student_draw_prices(table: Table) -> dict[str, PriceSettings]:
     """Prices from cheap to dear for its models, by their mean reward on first steps, then by name."""
-    standing = standing_of(table)
-    return spread_prices(sorted(table.models, key=lambda model: (standing.get(model, 0.0), model)))
+    standing = student_draw_rewards(table)
+    return spread_model_prices(sorted(table.models, key=lambda model: (standing.get(model, 0.0), model)))
 
 
-def draws_of(
+def draw_students(
     table: Table,
     most: int,
     seed: int,
@@ -88,7 +88,7 @@ def draws_of(
     learners = [model for model in table.models if not students or model in students]
     others = [model for model in table.models if not teachers or model in teachers]
     total = sum(comb(len(others) - (learner in others), TEACHERS) for learner in learners)
-    standing = standing_of(table)
+    standing = student_draw_rewards(table)
     found = _all(learners, others) if total <= most else _sampled(learners, others, most, seed)
     return [_draw(student, trio, standing) for student, trio in found], total
 
@@ -255,4 +255,4 @@ class Poll:
             if len(backers) >= 2:
                 told = {name: "lead" if at in backers else name for at, name in enumerate(panel.voters)}
                 heard[not _fold(panel.state.task)].append(Heard(told))
-        return {fold: calibrated(rule.policy, steps) for fold, steps in heard.items()}
+        return {fold: calibrate_policy(rule.policy, steps) for fold, steps in heard.items()}

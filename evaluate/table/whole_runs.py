@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from tracemill.evaluate.table.recorded_states import calls_made
-from tracemill.ingesters.common.chat_messages import observed
+from tracemill.evaluate.table.recorded_states import recorded_state_calls
+from tracemill.ingesters.common.chat_messages import make_chat_observation
 from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.pairs.siblings import sibling_pairs
-from tracemill.privacy.core.placeholder_keys import without_digits
+from tracemill.privacy.core.placeholder_keys import strip_placeholder_digits
 from tracemill.records.errors import SourceError
 from tracemill.records.families import family_of
 from tracemill.records.identity import canonical_json, make_trace_id
@@ -51,7 +51,7 @@ class Runs:
         def read(trace_ids: frozenset[str]) -> Iterable[Trace]:
             return (by_id[name] for name in sorted(trace_ids))
 
-        siblings, why = sibling_pairs(frozenset(by_id), read, without_digits)
+        siblings, why = sibling_pairs(frozenset(by_id), read, strip_placeholder_digits)
         return [*found, *siblings], reasons + why
 
 
@@ -83,7 +83,7 @@ def _trace(row: Mapping[str, Any], harness: str) -> Trace:
         call_id = f"call-{number}"
         steps.append(Step(number, len(messages), model, family_of(model), cwd=_folder(done.get("state"))))
         messages.append(Message("assistant", done.get("thought") or "", _calls(done, call_id, harness)))
-        messages.append(observed("tool", done.get("observation") or "", call_id))
+        messages.append(make_chat_observation("tool", done.get("observation") or "", call_id))
     resolved = row.get("resolved")
     return Trace(
         make_trace_id("run", instance, model),
@@ -103,7 +103,7 @@ def _calls(done: Mapping[str, Any], call_id: str, harness: str) -> tuple[ToolCal
         return ()
     given = call.get("arguments") or {}
     arguments = given if isinstance(given, str) else canonical_json(given)
-    return calls_made([ToolCall(call_id, str(call["name"]), arguments)], harness)
+    return recorded_state_calls([ToolCall(call_id, str(call["name"]), arguments)], harness)
 
 
 def _folder(state: Any) -> str | None:

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracemill.data_cards.model.versions import next_version, version_key, versions_in
-from tracemill.flows.admission.glob_patterns import project_names
-from tracemill.flows.admission.text_search import folded
+from tracemill.data_cards.model.versions import next_version, parse_version_key, versions_in_folder
+from tracemill.flows.admission.glob_patterns import glob_project_names
+from tracemill.flows.admission.text_search import fold_searched_text
 from tracemill.flows.admission.trace_filter import FORGOTTEN, FORGOTTEN_FILE
-from tracemill.flows.admission.trace_inventory import any_home
+from tracemill.flows.admission.trace_inventory import mask_home_folder
 from tracemill.privacy.core.placeholder_keys import workspace_key
-from tracemill.privacy.publish_gate.decoded_texts import Place, Text, opened
+from tracemill.privacy.publish_gate.decoded_texts import Place, Text, open_decoded_text
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.workspace import Workspace
@@ -73,7 +73,10 @@ class Forgotten:
 
     def holds(self, text: str) -> bool:
         """Whether a text of the list stands in this one, or in what its JSON decodes to."""
-        return any(self._within(folded(leaf.text)) for leaf in opened(Text(text, "", Place(""), None)))
+        return any(
+            self._within(fold_searched_text(leaf.text))
+            for leaf in open_decoded_text(Text(text, "", Place(""), None))
+        )
 
     def _within(self, text: str) -> bool:
         for start in {text[at : at + _START] for at in range(len(text) - _START + 1)}:
@@ -105,7 +108,9 @@ class Forgotten:
             traces=self.traces | {self._hash(trace_id) for trace_id in traces},
             projects=self.projects | {self._project(name) for name in projects},
             versions=tuple(sorted({*self.versions, *versions})),
-            values=tuple(sorted({*self.values, *(self._value(folded(value)) for value in values)})),
+            values=tuple(
+                sorted({*self.values, *(self._value(fold_searched_text(value)) for value in values)})
+            ),
         )
 
     def write(self, work: Workspace) -> None:
@@ -123,9 +128,9 @@ class Forgotten:
         """The version the next release of a name must bear where the latest was removed, so that no
         number stands for two contents; None where the usual one will do."""
         removed = [version for release, version in self.versions if release == name]
-        latest = max(removed, key=version_key, default=None)
-        there = versions_in(releases_dir / name)
-        if latest is None or (there and version_key(there[-1]) > version_key(latest)):
+        latest = max(removed, key=parse_version_key, default=None)
+        there = versions_in_folder(releases_dir / name)
+        if latest is None or (there and parse_version_key(there[-1]) > parse_version_key(latest)):
             return None
         return next_version(latest, datetime.now(UTC), major)
 
@@ -137,7 +142,7 @@ class Forgotten:
         return _Value(len(text), self._hash("start", text[:_START]), self._hash("value", text))
 
     def _project(self, name: str) -> str:
-        return self._hash("project", any_home(name).casefold())
+        return self._hash("project", mask_home_folder(name).casefold())
 
     def _hash(self, *parts: str) -> str:
         text = "\0".join(parts).encode("utf-8", "surrogatepass")
@@ -147,7 +152,7 @@ class Forgotten:
 def _names(trace: Trace) -> set[str]:
     """Name and folders of the project, where it has none its repository: no mere part of a path, which
     could be anybody's."""
-    folders = {name for name in project_names(trace) if "/" in name}
+    folders = {name for name in glob_project_names(trace) if "/" in name}
     name = trace.project or trace.repository
     return folders | ({name} if name else set())
 

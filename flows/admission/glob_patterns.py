@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from tracemill.flows.admission.trace_inventory import any_home, any_user
+from tracemill.flows.admission.trace_inventory import mask_home_folder, mask_user_placeholder
 from tracemill.records.trace import Trace
 
 if TYPE_CHECKING:
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 _SIGNS = re.compile(r"[\\/]+")
 
 
-def names_of(trace: Trace) -> dict[str, set[str]]:
+def selection_glob_names(trace: Trace) -> dict[str, set[str]]:
     """What the entries of each list are held against."""
     owned = _repository_names(trace)
     models = {step.model for context in trace.contexts for step in context.steps if step.model}
     return {
-        "projects": project_names(trace),
-        "deny_projects": project_names(trace, every=True),
+        "projects": glob_project_names(trace),
+        "deny_projects": glob_project_names(trace, every=True),
         "repositories": owned,
         "deny_repositories": owned,
         "models": models,
@@ -31,9 +31,9 @@ def names_of(trace: Trace) -> dict[str, set[str]]:
     }
 
 
-def any_matches(names: set[str], globs: Sequence[str]) -> bool:
+def matches_any_glob(names: set[str], globs: Sequence[str]) -> bool:
     """Whether a glob fits one of the names, upper and lower case alike."""
-    patterns = {_plain(spelt) for glob in globs for spelt in (glob, any_home(glob))}
+    patterns = {_plain(spelt) for glob in globs for spelt in (glob, mask_home_folder(glob))}
     return any(fnmatchcase(_plain(name), pattern) for name in names for pattern in patterns)
 
 
@@ -42,19 +42,19 @@ def _plain(text: str) -> str:
     return (_SIGNS.sub("/", text.strip()).rstrip("/") or "/").casefold()
 
 
-def project_names(trace: Trace, every: bool = False) -> set[str]:
+def glob_project_names(trace: Trace, every: bool = False) -> set[str]:
     """What a glob for the project is held against: its name, and of the folder the session began in
     (with `every`: of each it worked in) the path, the paths above it and the name of each part. In a
-    redacted path the user is left open, as `any_home` leaves it in a glob."""
+    redacted path the user is left open, as `mask_home_folder` leaves it in a glob."""
     found = {trace.project} if trace.project else set()
     places = [step.cwd for context in trace.contexts for step in context.steps if step.cwd]
     for place in set(places if every else places[:1]):
-        found |= set(folders_of(any_user(place)))
+        found |= set(glob_folder_names(mask_user_placeholder(place)))
         found |= {part for part in _SIGNS.split(place) if part}
     return found
 
 
-def folders_of(place: str) -> list[str]:
+def glob_folder_names(place: str) -> list[str]:
     """A folder and those above it, with `/` between their names, the root left out."""
     parts = _SIGNS.sub("/", place).rstrip("/").split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1) if parts[end - 1]]
@@ -64,7 +64,7 @@ def _repository_names(trace: Trace) -> set[str]:
     return {trace.repository, trace.repository.split("/")[-1]} if trace.repository else set()
 
 
-def day_of(stamp: str | None) -> date | None:
+def selection_day(stamp: str | None) -> date | None:
     """The UTC day of a time stamp; one without a zone is taken as UTC. None for no stamp at all."""
     try:
         moment = datetime.fromisoformat(stamp or "")

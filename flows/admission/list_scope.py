@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from tracemill.privacy.core.placeholder_keys import keyed_digest
+from tracemill.privacy.core.placeholder_keys import digest_with_placeholder_key
 
 if TYPE_CHECKING:
     from tracemill.flows.admission.privacy_settings import PrivacySettings
@@ -68,7 +68,7 @@ class ListScope:
 NO_LISTS = ListScope()
 
 
-def widest(scopes: Iterable[ListScope]) -> ListScope:
+def widest_list_scope(scopes: Iterable[ListScope]) -> ListScope:
     """The scope that lets through what any of these does."""
     every = list(scopes)
     if not every:
@@ -80,7 +80,7 @@ def widest(scopes: Iterable[ListScope]) -> ListScope:
 
 
 def _digests(entries: Iterable[str], key: bytes) -> frozenset[str]:
-    return frozenset(keyed_digest(key, "lists", entry)[:16] for entry in entries)
+    return frozenset(digest_with_placeholder_key(key, "lists", entry)[:16] for entry in entries)
 
 
 def _behind(prefix: str, notes: Mapping[str, int]) -> frozenset[str]:

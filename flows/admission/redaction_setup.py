@@ -72,7 +72,7 @@ def _written_everywhere() -> str:
     return "\n".join(said)
 
 
-def known_values(redactor: Redactor) -> Counter[str]:
+def count_known_values(redactor: Redactor) -> Counter[str]:
     """How many values are looked for from each `.env` file; one that gives none is said too."""
     return Counter(
         {

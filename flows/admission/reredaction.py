@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tracemill.flows.admission.list_scope import ListScope, widest
+from tracemill.flows.admission.list_scope import ListScope, widest_list_scope
 from tracemill.flows.admission.reading_version import RedactionVersion
 from tracemill.flows.admission.trace_inventory import FOUND
 from tracemill.privacy.core.placeholder_keys import workspace_key
@@ -92,7 +92,7 @@ class Renewer:
         contexts = tuple(_joined(c, *before[c.index]) if c.index in before else c for c in read.contexts)
         if contexts == read.contexts:
             return read
-        lists = widest([ListScope.of_notes(stored.notes), self.lists])
+        lists = widest_list_scope([ListScope.of_notes(stored.notes), self.lists])
         notes = {name: count for name, count in read.notes.items() if name not in self.notes}
         return replace(read, contexts=contexts, redaction=stored.redaction, notes=notes | lists.notes())
 

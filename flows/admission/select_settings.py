@@ -10,7 +10,7 @@ from fnmatch import translate
 
 from pydantic import BaseModel, ConfigDict, field_validator, model_validator
 
-from tracemill.flows.admission.glob_patterns import any_matches, day_of, names_of
+from tracemill.flows.admission.glob_patterns import matches_any_glob, selection_day, selection_glob_names
 from tracemill.records.trace import Outcome, Trace
 
 _PAIRS = (
@@ -70,8 +70,8 @@ class SelectSettings(BaseModel):
     def matches(self, trace: Trace) -> Iterator[int]:
         """The places among `entries` of those that fit the trace, whether it is taken or not."""
         entries = self.entries()
-        names = names_of(trace) if entries else {}
-        yield from (at for at, (name, entry) in enumerate(entries) if any_matches(names[name], [entry]))
+        names = selection_glob_names(trace) if entries else {}
+        yield from (at for at, (name, entry) in enumerate(entries) if matches_any_glob(names[name], [entry]))
 
     def unmatched(self, matched: Collection[int]) -> list[str]:
         """A line for each entry whose place is not among those that matched."""
@@ -83,16 +83,16 @@ class SelectSettings(BaseModel):
         return next((f"not selected: {why}" for why in self._reasons(trace)), None)
 
     def _reasons(self, trace: Trace) -> Iterator[str]:
-        names = names_of(trace)
+        names = selection_glob_names(trace)
         for what, deny, allow in _PAIRS:
-            if any_matches(names[deny], getattr(self, deny)):
+            if matches_any_glob(names[deny], getattr(self, deny)):
                 yield f"denied {what}"
-            if getattr(self, allow) and not any_matches(names[allow], getattr(self, allow)):
+            if getattr(self, allow) and not matches_any_glob(names[allow], getattr(self, allow)):
                 yield f"other {what}"
         if self.outcomes and trace.outcome not in self.outcomes:
             yield "other outcome"
         if self.since or self.until:
-            yield from self._by_day(day_of(trace.started_at))
+            yield from self._by_day(selection_day(trace.started_at))
 
     def _by_day(self, day: date | None) -> Iterator[str]:
         if day is None:

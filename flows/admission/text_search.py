@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracemill.privacy.core.placeholder_keys import keyed_hash, placeholders_in
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders, hash_with_placeholder_key
 
 _NESTING = 4
 """How deep JSON stands in JSON: arguments in a raw answer in a reply in a ledger."""
@@ -23,14 +23,14 @@ _ESCAPED = re.compile(r"\\+u([0-9a-fA-F]{4})")
 _DIGITS = re.compile(r"[0-9a-f]{8}(?=>?$)")
 
 
-def folded(text: str) -> str:
+def fold_searched_text(text: str) -> str:
     """The text as it is compared: case-folded, in the normal form NFC."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
-def unescaped(text: str) -> str:
+def unescape_searched_text(text: str) -> str:
     """The text with the characters that JSON wrote as `\\u00e4`, at any depth."""
     if "\\u" not in text:
         return text
@@ -50,12 +50,16 @@ class Needle:
         found = [text]
         for _ in range(_NESTING):
             found.append(json.dumps(found[-1], ensure_ascii=False)[1:-1])
-        return cls(tuple(dict.fromkeys(folded(each) for each in found)))
+        return cls(tuple(dict.fromkeys(fold_searched_text(each) for each in found)))
 
     def within(self, text: str) -> bool:
         """Whether the text holds it."""
-        plain = unescaped(text)
-        texts = [folded(text)] if plain is text else [folded(text), folded(plain)]
+        plain = unescape_searched_text(text)
+        texts = (
+            [fold_searched_text(text)]
+            if plain is text
+            else [fold_searched_text(text), fold_searched_text(plain)]
+        )
         return any(spelling in each for each in texts for spelling in self.spellings)
 
     def within_bytes(self, data: bytes) -> bool:
@@ -73,10 +77,10 @@ class Needle:
 
     def in_table(self, table: pa.Table) -> bool:
         """Whether any string in any column holds it, however nested."""
-        return any(self.within(text) for text in strings_in(table))
+        return any(self.within(text) for text in strings_in_value(table))
 
 
-def strings_in(table: pa.Table) -> Iterator[str]:
+def strings_in_value(table: pa.Table) -> Iterator[str]:
     """Every string of every column, however nested."""
     for column in table.columns:
         for chunk in column.chunks:
@@ -107,7 +111,7 @@ class StandIns:
         """Whether one of the value, as it is redacted in that trace, is in the texts."""
         wanted: set[str] = set()
         for text in texts:
-            for start, end in placeholders_in(text):
+            for start, end in find_keyed_placeholders(text):
                 wanted = wanted or self._digits(trace_id)
                 digits = _DIGITS.search(text[start:end])
                 if digits is not None and digits[0] in wanted:
@@ -118,33 +122,33 @@ class StandIns:
         """Of every spelling that is likely: case and normal form are those of the recorded text."""
         cases = (str, str.lower, str.upper, str.casefold, str.title, str.capitalize)
         spelt = {unicodedata.normalize(form, self.value) for form in ("NFC", "NFD")} | {self.value}
-        return {keyed_hash(self.key, trace_id, case(each)) for each in spelt for case in cases}
+        return {hash_with_placeholder_key(self.key, trace_id, case(each)) for each in spelt for case in cases}
 
 
-def in_a_placeholder(needle: Needle, texts: Iterable[str]) -> bool:
+def is_inside_placeholder(needle: Needle, texts: Iterable[str]) -> bool:
     """Whether the text is part of what placeholders are made of, such as `EMAIL`."""
-    return any(needle.within(text[s:e]) for text in texts for s, e in placeholders_in(text))
+    return any(needle.within(text[s:e]) for text in texts for s, e in find_keyed_placeholders(text))
 
 
-def batches(path: Path) -> Iterator[pa.Table]:
+def searched_batches(path: Path) -> Iterator[pa.Table]:
     """A Parquet file in tables of some rows, so that none is large in memory."""
     for batch in pq.ParquetFile(path).iter_batches(batch_size=_ROWS):
         yield pa.Table.from_batches([batch])
 
 
-def rows_of(path: Path, ids: Callable[[pa.Table], list[str]]) -> Iterator[tuple[str, list[str]]]:
+def searched_rows(path: Path, ids: Callable[[pa.Table], list[str]]) -> Iterator[tuple[str, list[str]]]:
     """The id and the strings of each row of a Parquet file."""
-    for table in batches(path):
+    for table in searched_batches(path):
         for row, found in enumerate(ids(table)):
-            yield found, list(strings_in(table.slice(row, 1)))
+            yield found, list(strings_in_value(table.slice(row, 1)))
 
 
-def scrubbed(value: Any, change: Callable[[str, str], str], key: str = "") -> Any:
+def scrub_searched_text(value: Any, change: Callable[[str, str], str], key: str = "") -> Any:
     """A JSON value with each string, and each key, put through `change(key, text)`."""
     if isinstance(value, str):
         return change(key, value)
     if isinstance(value, list):
-        return [scrubbed(item, change, key) for item in value]
+        return [scrub_searched_text(item, change, key) for item in value]
     if isinstance(value, dict):
-        return {change("", name): scrubbed(item, change, name) for name, item in value.items()}
+        return {change("", name): scrub_searched_text(item, change, name) for name, item in value.items()}
     return value

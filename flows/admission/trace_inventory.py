@@ -20,20 +20,20 @@ _USER = re.compile(r"user_(?:[0-9a-f]{8}|[0-9a-f]{4})(?![A-Za-z0-9])")
 _HOME = re.compile(r"^([A-Za-z]:)?[\\/](home|Users|users)[\\/][^\\/]+")
 
 
-def any_user(text: str) -> str:
+def mask_user_placeholder(text: str) -> str:
     """A user's placeholder differs from trace to trace; the project does not."""
     return _USER.sub("user", text)
 
 
-def any_home(place: str) -> str:
+def mask_home_folder(place: str) -> str:
     """A folder with the user's name in it left open, so that recorded and redacted paths compare."""
-    return any_user(_HOME.sub(r"\1/\2/user", place))
+    return mask_user_placeholder(_HOME.sub(r"\1/\2/user", place))
 
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
     """One redacted trace: `session` is the id of the trace it is a subagent of, its own where it is none;
-    `text_bytes` counts each of its messages once, in UTF-8; `fullness` is that of `fullness_of`."""
+    `text_bytes` counts each of its messages once, in UTF-8; `fullness` is that of `trace_fullness`."""
 
     trace_id: str
     session: str
@@ -60,13 +60,13 @@ class TraceEntry:
             len(trace.contexts),
             trace.step_count,
             _text_bytes(messages.values()),
-            fullness_of(trace),
+            trace_fullness(trace),
             {k.removeprefix(FOUND): n for k, n in trace.notes.items() if k.startswith(FOUND)},
             ListScope.of_notes(trace.notes),
         )
 
 
-def fullness_of(trace: Trace) -> int:
+def trace_fullness(trace: Trace) -> int:
     """Of two copies of a session the fuller one stays: the one of more steps; of as many, that of more
     messages (the last result may be missing); of as many, a subagent's that knows who called it."""
     messages = sum(len(context.messages) for context in trace.contexts)
@@ -75,7 +75,7 @@ def fullness_of(trace: Trace) -> int:
 
 def _shown(project: Project) -> Project:
     """With the user left open also where the redaction knows the name for no person's."""
-    place = any_home(project.place)
+    place = mask_home_folder(project.place)
     name = project.name if place == project.place else re.split(r"[\\/]", place)[-1]
     return project._replace(name=name, place=place)
 
@@ -86,13 +86,13 @@ def _text_bytes(messages: Collection[Message]) -> int:
     return sum(len(text) if text.isascii() else len(text.encode("utf-8", "replace")) for text in texts)
 
 
-def with_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:
+def note_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:
     """The trace with what redaction found in it, types and counts alone, in its notes, and with `noted`."""
     said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | dict(noted)
     return replace(trace, notes=dict(trace.notes) | said) if said else trace
 
 
-def findings_of(entries: Iterable[TraceEntry]) -> Counter[str]:
+def sum_findings(entries: Iterable[TraceEntry]) -> Counter[str]:
     """What redaction found in all of them, by type."""
     total: Counter[str] = Counter()
     for entry in entries:

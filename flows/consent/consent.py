@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.flows.admission.list_scope import ListScope
-from tracemill.flows.admission.trace_inventory import TraceEntry, findings_of
+from tracemill.flows.admission.trace_inventory import TraceEntry, sum_findings
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent_prompt import say_request
 from tracemill.flows.consent.consent_records import Amount, Consent, Request
-from tracemill.flows.consent.destinations import Destination, destinations, terms_of
+from tracemill.flows.consent.destinations import Destination, destination_terms, list_destinations
 from tracemill.flows.run_state.run_records import write_manifest
-from tracemill.flows.runtime.terminal import confirmed, say_lines
+from tracemill.flows.runtime.terminal import confirm_on_terminal, say_lines
 from tracemill.records.errors import PrivacyError, WorkspaceError
 from tracemill.records.project import Project
 from tracemill.records.storage.atomic_files import read_json_file, write_json
@@ -68,14 +68,14 @@ def save_consents(work: Workspace, consents: Sequence[Consent]) -> None:
     write_json(work.root / CONSENTS, given, private=True)
 
 
-def request_of(
+def build_consent_request(
     settings: RunSettings,
     entries: Sequence[TraceEntry],
     consents: Sequence[Consent],
     unmatched: Sequence[str] = (),
 ) -> Request | None:
     """The part of a run that nobody has accepted; None where all of it was, or nothing leaves."""
-    wanted = destinations(settings, os.environ)
+    wanted = list_destinations(settings, os.environ)
     by_project: dict[str, list[TraceEntry]] = {}
     named: dict[str, Project] = {}
     for entry in entries:
@@ -98,8 +98,8 @@ def request_of(
         {project: Amount.of(by_project[project.digest], sessions) for project in projects},
         Amount.of(every, sessions),
         tuple(sorted({found for _, _, found in asked})),
-        dict(findings_of(every).most_common()),
-        terms_of(settings),
+        dict(sum_findings(every).most_common()),
+        destination_terms(settings),
         _by_lists(asked),
         any(consent.covers(p, consent.lists, found) for p, _, found in asked for consent in consents),
         tuple(unmatched),
@@ -146,7 +146,7 @@ def require_consent(
     """
     every = list(entries)
     consents = load_consents(work)
-    request = request_of(settings, every, consents, unmatched)
+    request = build_consent_request(settings, every, consents, unmatched)
     if request is None:
         say_lines(unmatched)
     else:
@@ -171,4 +171,4 @@ def _answer(request: Request, place: Path, yes: bool) -> str | None:
     say_request(request, place)
     if yes:
         return "--yes"
-    return "asked" if confirmed("Send this?") else None
+    return "asked" if confirm_on_terminal("Send this?") else None

@@ -21,7 +21,7 @@ def say_request(request: "Request", place: Path) -> None:
     console = _console()
     say_lines(request.unmatched)
     console.print("What would leave this machine, redacted:")
-    labels = labels_of(list(request.projects))
+    labels = consent_row_labels(list(request.projects))
     for project, amount in list(request.projects.items())[:_MOST]:
         console.print(f"  {labels[project]}: {amount}")
     if len(request.projects) > _MOST:
@@ -47,7 +47,7 @@ def say_request(request: "Request", place: Path) -> None:
         console.print("  nothing")
 
 
-def labels_of(projects: Sequence[Project]) -> dict[Project, str]:
+def consent_row_labels(projects: Sequence[Project]) -> dict[Project, str]:
     """What each project is called; where two would read alike, with the first digits of their digest."""
     plain = {project: printable(str(project)) for project in projects}
     times = Counter(plain.values())

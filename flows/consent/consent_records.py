@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from tracemill.flows.admission.list_scope import ListScope, widest
+from tracemill.flows.admission.list_scope import ListScope, widest_list_scope
 from tracemill.flows.admission.trace_inventory import TraceEntry
-from tracemill.flows.consent.destinations import Destination, servers_of
+from tracemill.flows.consent.destinations import Destination, destination_servers
 from tracemill.flows.run_state.run_records import utc_now
 from tracemill.privacy.redaction.redactor import RULES_VERSION
-from tracemill.records.printable import printable, so_many
+from tracemill.records.printable import printable, printable_count
 from tracemill.records.project import Project
 
 
@@ -69,9 +69,8 @@ class Amount:
         )
 
     def __str__(self) -> str:
-        return (
-            f"{so_many(self.sessions, 'session')}, {so_many(self.states, 'step')}, {self.megabytes:,.2f} MB"
-        )
+        sessions, steps = printable_count(self.sessions, "session"), printable_count(self.states, "step")
+        return f"{sessions}, {steps}, {self.megabytes:,.2f} MB"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +94,7 @@ class Request:
     @property
     def lists(self) -> ListScope:
         """The user's lists, as they hold for all of it."""
-        return widest(self.scopes)
+        return widest_list_scope(self.scopes)
 
     def to_json(self) -> dict[str, Any]:
         """As it is written to the run's manifest."""
@@ -123,7 +122,8 @@ class Request:
         names = ", ".join(printable(project.name, 40) for project in list(self.projects)[:5])
         more = f" and {len(self.projects) - 5} more" if len(self.projects) > 5 else ""
         return (
-            f"{so_many(self.total.sessions, 'session')} ({self.total.megabytes:,.2f} MB) of {names}{more} "
-            f"would go to {so_many(len(self.destinations), 'model')} at {servers_of(self.destinations)}"
+            f"{printable_count(self.total.sessions, 'session')} ({self.total.megabytes:,.2f} MB) of "
+            f"{names}{more} would go to {printable_count(len(self.destinations), 'model')} at "
+            f"{destination_servers(self.destinations)}"
             f"{', and the lists under [privacy] let more through than was accepted' if self.wider else ''}"
         )

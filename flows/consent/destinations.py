@@ -56,7 +56,7 @@ class Destination:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
-def destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
+def list_destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
     """The destinations of a run, this machine left out: empty where nothing leaves it."""
     return sorted({found for t in settings.asked() if (found := _destination(t, environ)) is not None})
 
@@ -74,11 +74,11 @@ def _destination(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> De
     )
 
 
-def terms_of(settings: RunSettings) -> str:
+def destination_terms(settings: RunSettings) -> str:
     """What a preset's user must know; empty for teachers given one by one."""
     return "" if settings.preset == "none" else PRESETS[settings.preset].terms
 
 
-def servers_of(found: Sequence[Destination]) -> str:
+def destination_servers(found: Sequence[Destination]) -> str:
     """The servers, each once, as a list in words."""
     return ", ".join(sorted({printable(destination.origin) for destination in found}))

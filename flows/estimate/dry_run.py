@@ -8,13 +8,13 @@ from typing import Any
 import orjson
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.estimate.pending_questions import Batch, batches_of
+from tracemill.flows.estimate.pending_questions import Batch, batch_pending_questions
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.records.storage.atomic_files import writing
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.chat_teacher import ChatTeacher
-from tracemill.teachers.planning.prompt_length import too_long
+from tracemill.teachers.planning.prompt_length import find_overlong_prompts
 from tracemill.teachers.pricing.price_book import PRICES, PriceBook
 
 
@@ -23,7 +23,8 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     bought under, URL, headers but for the API key, and body. Gives the counts by teacher.
 
     Left out are requests that were bought already, those of steps that need no further answer by what was
-    bought, and prompts that are longer than the context of a model whose card was read (`too_long` counts
+    bought, and prompts that are longer than the context of a model whose card was read
+    (`find_overlong_prompts` counts
     them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
     settled early. `decided_later` counts the steps of which a gate decides anew once answers to earlier ones
     are in, `not_shown` names the teachers whose requests have a form of their own. Raises WorkspaceError
@@ -38,7 +39,7 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     path, later = work.dry_run_path, 0
     book = PriceBook(work.root / PRICES)
     with writing(path, private=True) as temporary, temporary.open("wb") as out:
-        for batch in batches_of(settings, work):
+        for batch in batch_pending_questions(settings, work):
             teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
             settled = batch.settled(teachers, settings)
             later += batch.open_steps
@@ -66,7 +67,7 @@ def _requests(
     """The requests of one teacher at the steps that are not settled, in their order; `unfit` learns how many
     are longer than its context."""
     items = [item for item in batch.wanted(teacher, samples) if item.question.step_id not in settled]
-    long = {item.index for item in too_long(items)}
+    long = {item.index for item in find_overlong_prompts(items)}
     unfit[teacher.name] += len(long)
     for item in items:
         if item.index in long:

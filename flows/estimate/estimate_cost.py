@@ -14,20 +14,20 @@ from typing import Any
 import orjson
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.estimate.pending_questions import Batch, batches_of
+from tracemill.flows.estimate.pending_questions import Batch, batch_pending_questions
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.records.identity import digest
 from tracemill.records.message import ToolSpec
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers, check_all
-from tracemill.teachers.client.build_request import message_bytes
+from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.client.chat_teacher import ChatTeacher
 from tracemill.teachers.core.price import Price, nusd_to_usd
 from tracemill.teachers.core.teacher_protocol import Teacher
-from tracemill.teachers.planning.early_stop_rates import asked_shares
-from tracemill.teachers.planning.measured_usage import Measured, measure
-from tracemill.teachers.planning.prompt_length import too_long
+from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
+from tracemill.teachers.planning.measured_usage import Measured, measure_usage
+from tracemill.teachers.planning.prompt_length import find_overlong_prompts
 from tracemill.teachers.pricing.cache_rules import CacheRule, cache_rule
 
 
@@ -80,7 +80,7 @@ class Estimate:
         }
 
 
-def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
+def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     """The estimate of a replay. With `refresh` prices are read from the servers first, which also finds
     teachers that cannot be asked; else nothing uses the network.
 
@@ -96,19 +96,19 @@ def estimate(settings: RunSettings, refresh: bool = False) -> Estimate:
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
     later = 0
-    for batch in batches_of(settings, work):
+    for batch in batch_pending_questions(settings, work):
         later += batch.open_steps
         fresh = _sizes(batch)
         settled = batch.settled(teachers, settings)
         for tally in tallies:
             tally.add(batch, fresh, settings.replay.samples, settled)
         sizes |= fresh
-    known = measure(work, sizes)
+    known = measure_usage(work, sizes)
     for tally in tallies:
         tally.measured = known.get(tally.teacher.name, tally.measured)
     tallies.sort(key=lambda tally: tally.usd_a_call())
     vote = settings.agreement.rule()
-    shares = asked_shares(len(tallies), vote.threshold, settings.replay.stop, settings.gate.explore)
+    shares = early_stop_ask_rates(len(tallies), vote.threshold, settings.replay.stop, settings.gate.explore)
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
     return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap, later)
@@ -119,7 +119,9 @@ def _sizes(batch: Batch) -> dict[str, int]:
     found: dict[str, int] = {}
     for item in batch.shown:
         ends = {
-            index: list(accumulate((message_bytes([m]) for m in p.messages), initial=_tool_bytes(p.tools)))
+            index: list(
+                accumulate((count_message_bytes([m]) for m in p.messages), initial=_tool_bytes(p.tools))
+            )
             for index, p in item.presentations.items()
         }
         for state in item.trace.states():
@@ -170,7 +172,7 @@ class _Tally:
         self.states += asked
         self.bought += asked * samples - len(items)
         items = [item for item in items if item.question.step_id not in settled]
-        unfit = {item.index for item in too_long(items)}
+        unfit = {item.index for item in find_overlong_prompts(items)}
         self.too_long += len(unfit)
         items = [item for item in items if item.index not in unfit]
         steps = [item.question.step_id for item in items]

@@ -10,13 +10,13 @@ from tracemill.flows.admission.redaction_setup import make_sieve
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.config.from_settings import make_renewer
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.estimate.trace_batches import chosen_batches
-from tracemill.flows.labeling.ask_session import Asking, refill
-from tracemill.flows.labeling.ask_shards import plans_of
-from tracemill.flows.labeling.gate_run import Gate, gate_version, value_stop_of
-from tracemill.flows.labeling.label_shard import Shown, load_traces, stored_decisions, stored_replies
+from tracemill.flows.estimate.trace_batches import filter_trace_batches
+from tracemill.flows.labeling.ask_session import Asking, refill_session_rows
+from tracemill.flows.labeling.ask_shards import plan_ask_shards
+from tracemill.flows.labeling.gate_run import Gate, build_value_stop, gate_version
+from tracemill.flows.labeling.label_shard import Shown, load_decisions, load_replies, load_traces
 from tracemill.flows.labeling.own_ledger import build_ledger
-from tracemill.flows.labeling.vote_policy import referee_of
+from tracemill.flows.labeling.vote_policy import build_stopper
 from tracemill.flows.run_state.run_records import unfinished_run
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.progress import Meter
@@ -26,9 +26,9 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.ledger.reply_json import reply_for
+from tracemill.teachers.ledger.reply_json import answer_from_reply_json
 from tracemill.teachers.ledger.snapshot import copy_ledger
-from tracemill.teachers.planning.replay_plan import Item, keys_of, plan_items
+from tracemill.teachers.planning.replay_plan import Item, plan_items, replay_plan_keys
 from tracemill.teachers.pricing.price_book import PRICES, PriceBook
 from tracemill.teachers.replay.observed_replies import Hearing
 
@@ -61,24 +61,24 @@ class Batch:
     def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
         """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
         items = plan_items(self.questions, self.decisions, [teacher], samples)
-        bought = self.bought.answers_to(keys_of(items))
+        bought = self.bought.answers_to(replay_plan_keys(items))
         return [item for item in items if item.bought(bought) is None]
 
     def settled(self, teachers: Sequence[Teacher], settings: RunSettings) -> frozenset[str]:
         """The steps at which nobody else needs to be asked, by the answers that were bought."""
         items = plan_items(self.questions, self.decisions, teachers, settings.replay.samples)
-        bought = self.bought.answers_to(keys_of(items))
+        bought = self.bought.answers_to(replay_plan_keys(items))
         clean = {item.trace.trace_id: item.reply for item in self.shown}
         families = {teacher.name: teacher.family for teacher in teachers}
-        referee = referee_of(settings, self.shown)
-        value = value_stop_of(referee, self.decisions, settings, self.gate)
+        referee = build_stopper(settings, self.shown)
+        value = build_value_stop(referee, self.decisions, settings, self.gate)
         hearing = Hearing(referee, self.decisions, families, value)
         rest: list[Item] = []
         for item in items:
             if (stored := item.bought(bought)) is None:
                 rest.append(item)
             else:
-                reply = reply_for(stored, item.question.step_id, item.teacher.name)
+                reply = answer_from_reply_json(stored, item.question.step_id, item.teacher.name)
                 hearing.hear(clean[item.question.trace_id](reply))
         return frozenset(hearing.settled(rest))
 
@@ -87,13 +87,13 @@ class Batch:
         return sum(d.verdict == "ask" and d.teacher == teacher for d in self.decisions)
 
 
-def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
+def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
     """The selected traces of a workspace, in the plans in which a replay asks them, decided as it would.
     Raises WorkspaceError where it has none, ConfigError where nobody is to be asked."""
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
     renewer, total = make_renewer(work, settings), Summary()
-    chosen = chosen_batches(work, make_sieve(settings.select, work), total)
+    chosen = filter_trace_batches(work, make_sieve(settings.select, work), total)
     batches = [[trace.trace_id for trace in taken] for _, taken in chosen]
     with _ledger(settings, work) as ledger, build_ledger(None) as refilled:
         book = PriceBook(work.root / PRICES)
@@ -102,7 +102,7 @@ def batches_of(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
         asking = Asking(settings, ledger, run_id, renewer.redactor, frozenset(), Meter(), book)
         asking.gate, asking.states_left = Gate.open(settings, work, book), total.states
         bought = Bought(ledger, refilled)
-        for place, plan in enumerate(plans_of(batches, asking)):
+        for place, plan in enumerate(plan_ask_shards(batches, asking)):
             later = place > 0 and asking.gate is not None
             yield from [_decided(work, asking, renewer, ids, bought, later) for ids in plan]
 
@@ -113,9 +113,9 @@ def _decided(
     """A batch with its decisions; `later` says that a replay knows more when it makes them."""
     shown = tuple(Shown.of(trace, renewer) for trace in load_traces(work, ids))
     questions = tuple(question for item in shown for question in item.questions())
-    before = stored_decisions(work, ids)
+    before = load_decisions(work, ids)
     decisions = tuple(asking.decide(questions, before, shown))
-    refill(bought.ledger, stored_replies(work, ids), bought.refilled)
+    refill_session_rows(bought.ledger, load_replies(work, ids), bought.refilled)
     version = gate_version(asking.settings)
     fixed = {d.step_id for d in before if d.gate.partition("+")[0] == version}
     open_steps = sum(question.step_id not in fixed for question in questions) if later else 0

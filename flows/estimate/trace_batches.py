@@ -12,7 +12,7 @@ from tracemill.records.trace import Trace
 _BATCH = 64
 
 
-def stored_batches(work: Workspace) -> list[tuple[str, list[str]]]:
+def list_trace_batches(work: Workspace) -> list[tuple[str, list[str]]]:
     """Source and trace ids of each batch. Raises WorkspaceError where the workspace has no traces."""
     found: dict[str, list[str]] = {}
     for table in work.current("traces"):
@@ -28,9 +28,9 @@ def stored_batches(work: Workspace) -> list[tuple[str, list[str]]]:
     ]
 
 
-def chosen_batches(work: Workspace, sieve: Sieve, total: Summary) -> Iterator[tuple[str, list[Trace]]]:
+def filter_trace_batches(work: Workspace, sieve: Sieve, total: Summary) -> Iterator[tuple[str, list[Trace]]]:
     """The batches with what the sieve lets through alone; `total` counts the rest, and the states."""
-    for source, ids in stored_batches(work):
+    for source, ids in list_trace_batches(work):
         taken = [trace for trace in load_traces(work, ids) if not _left_out(sieve, trace, total)]
         total.states += sum(trace.step_count for trace in taken)
         if taken:

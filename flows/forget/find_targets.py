@@ -9,18 +9,25 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tracemill.data_cards.model.versions import versions_in
-from tracemill.flows.admission.glob_patterns import folders_of
-from tracemill.flows.admission.text_search import Needle, StandIns, batches, folded, in_a_placeholder, rows_of
-from tracemill.flows.admission.trace_inventory import any_home, any_user
+from tracemill.data_cards.model.versions import versions_in_folder
+from tracemill.flows.admission.glob_patterns import glob_folder_names
+from tracemill.flows.admission.text_search import (
+    Needle,
+    StandIns,
+    fold_searched_text,
+    is_inside_placeholder,
+    searched_batches,
+    searched_rows,
+)
+from tracemill.flows.admission.trace_inventory import mask_home_folder, mask_user_placeholder
 from tracemill.flows.sources.watermarks import FILE as MARKS
 from tracemill.ingesters.registry import FORMATS
-from tracemill.privacy.core.placeholder_keys import placeholders_in, workspace_key
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders, workspace_key
 from tracemill.records.errors import ConfigError
 from tracemill.records.project import Project
 from tracemill.records.storage.table_schemas import SCHEMAS
-from tracemill.records.storage.workspace import Workspace, trace_ids_of
-from tracemill.teachers.ledger.forget import trace_of_answer
+from tracemill.records.storage.workspace import Workspace, workspace_trace_ids
+from tracemill.teachers.ledger.forget import trace_of_forgotten_answer
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.pricing.price_book import PRICES
 
@@ -79,7 +86,7 @@ class Found:
         return self.needle is not None and self.needle.within(text)
 
 
-def known_traces(work: Workspace) -> dict[str, Known]:
+def find_target_traces(work: Workspace) -> dict[str, Known]:
     """Every trace the workspace holds, by id."""
     found: dict[str, Known] = {}
     for shard in work.live("traces"):
@@ -94,25 +101,25 @@ def _known(row: dict[str, Any]) -> Known:
     return Known(
         row["trace_id"],
         row["parent_trace_id"],
-        any_user(row["project"] or row["repository"] or ""),
+        mask_user_placeholder(row["project"] or row["repository"] or ""),
         tuple(Project(**project) for project in row["worked_in"]),
         row["origin"] if alone else None,
     )
 
 
-def find(work: Workspace, ledger: Ledger | None, target: str, kind: str | None) -> Found:
+def find_target(work: Workspace, ledger: Ledger | None, target: str, kind: str | None) -> Found:
     """What the target comes to: the first of trace, project and text that fits, or the one named.
     Raises ConfigError for a kind there is not and for a text too short to look for."""
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"--as {kind}", f"one of {', '.join(KINDS)}")
-    known = known_traces(work)
+    known = find_target_traces(work)
     if kind in (None, "trace") and (ids := _by_id(known, target)):
         return _completed(work, known, Found("trace", ids))
     if kind in (None, "project") and (ids := _by_project(known, target)):
         projects = frozenset(project for trace_id in ids for project in known[trace_id].projects[:1])
         return _completed(work, known, Found("project", ids, projects))
     if kind in (None, "value"):
-        if len(folded(target)) < LEAST:
+        if len(fold_searched_text(target)) < LEAST:
             raise ConfigError(f"a text of {len(target)} characters", f"at least {LEAST}")
         return _by_value(work, ledger, known, target)
     return Found("trace" if kind == "trace" else "project")
@@ -128,7 +135,7 @@ def _by_id(known: dict[str, Known], target: str) -> frozenset[str]:
 
 
 def _by_project(known: dict[str, Known], target: str) -> frozenset[str]:
-    wanted, place = target.casefold(), any_home(target).rstrip("/\\").casefold()
+    wanted, place = target.casefold(), mask_home_folder(target).rstrip("/\\").casefold()
     return frozenset(
         k.trace_id
         for k in known.values()
@@ -138,7 +145,7 @@ def _by_project(known: dict[str, Known], target: str) -> frozenset[str]:
 
 
 def _folders(place: str) -> set[str]:
-    return {folder.casefold() for folder in folders_of(any_home(place))}
+    return {folder.casefold() for folder in glob_folder_names(mask_home_folder(place))}
 
 
 def _by_value(work: Workspace, ledger: Ledger | None, known: dict[str, Known], target: str) -> Found:
@@ -147,21 +154,21 @@ def _by_value(work: Workspace, ledger: Ledger | None, known: dict[str, Known], t
     is_type = False
     for name in SCHEMAS:
         for shard in work.live(name):
-            for trace_id, texts in rows_of(work.root / shard.path, partial(trace_ids_of, name)):
+            for trace_id, texts in searched_rows(work.root / shard.path, partial(workspace_trace_ids, name)):
                 if any(needle.within(text) for text in texts):
-                    is_type = is_type or in_a_placeholder(needle, texts)
+                    is_type = is_type or is_inside_placeholder(needle, texts)
                     traces.add(trace_id)
                 elif stand_ins.within(texts, trace_id):
                     replaced.add(trace_id)
     answers = [text for _, text in ledger.texts() if needle.within(text)] if ledger else []
-    traces |= {trace_of_answer(text) for text in answers} & set(known)
+    traces |= {trace_of_forgotten_answer(text) for text in answers} & set(known)
     found = Found(
         "value",
         frozenset(traces | replaced),
         needle=needle,
         answers=len(answers),
         replaced=len(replaced - traces),
-        is_type=is_type and not placeholders_in(target),
+        is_type=is_type and not find_keyed_placeholders(target),
     )
     return _completed(work, known, found)
 
@@ -171,12 +178,12 @@ def _completed(work: Workspace, known: dict[str, Known], found: Found) -> Found:
     traces = found.traces | {k.trace_id for k in known.values() if k.parent in found.traces}
     origins = frozenset(o for i in traces if i in known and (o := known[i].origin))
     grown = replace(found, traces=traces, origins=origins, of=len(known))
-    texts = [*texts_of(work), *work.root.glob(MARKS)] if found.needle else []
+    texts = [*find_target_json_files(work), *work.root.glob(MARKS)] if found.needle else []
     files = [p for p in texts if found.needle and found.needle.within_bytes(p.read_bytes())]
     return replace(grown, files=tuple(files), releases=tuple(_releases_with(work, grown)))
 
 
-def texts_of(work: Workspace) -> Iterator[Path]:
+def find_target_json_files(work: Workspace) -> Iterator[Path]:
     """The JSON files that say what was done: manifests of runs, what was consented to and accepted."""
     yield from sorted((work.root / "runs").rglob("*.json"))
     kept = {"workspace.json", "forgotten.json", PRICES}
@@ -186,13 +193,13 @@ def texts_of(work: Workspace) -> Iterator[Path]:
 def _releases_with(work: Workspace, found: Found) -> Iterator[Path]:
     for folder in sorted(work.releases_dir.glob("*")):
         if folder.is_dir():
-            yield from (folder / v for v in versions_in(folder) if _release_holds(folder / v, found))
+            yield from (folder / v for v in versions_in_folder(folder) if _release_holds(folder / v, found))
 
 
 def _release_holds(folder: Path, found: Found) -> bool:
     files = [path for path in folder.rglob("*") if path.is_file()]
     tables = [path for path in files if path.suffix == ".parquet"]
-    if any(_table_holds(table, found) for path in tables for table in batches(path)):
+    if any(_table_holds(table, found) for path in tables for table in searched_batches(path)):
         return True
     needle = found.needle
     return needle is not None and any(needle.within_bytes(p.read_bytes()) for p in files if p not in tables)
@@ -203,4 +210,4 @@ def _table_holds(table: pa.Table, found: Found) -> bool:
         return True
     if "step_id" not in table.column_names:
         return False
-    return not found.traces.isdisjoint(trace_ids_of("pairs", table))
+    return not found.traces.isdisjoint(workspace_trace_ids("pairs", table))

@@ -78,7 +78,7 @@ def _remains(found: Found, sent_to: Sequence[str], ledger: Ledger | None) -> lis
     return said
 
 
-def rows_of(record: Mapping[str, Any]) -> list[tuple[str, str]]:
+def forget_output_rows(record: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The closing table as (what, figures)."""
     rows = [(f"{name} rows", f"{count:,}") for name, count in record["rows"].items()]
     return [

@@ -20,22 +20,22 @@ from typing import Any
 from rich.console import Console
 
 from tracemill.flows.admission.forgotten_list import Forgotten
-from tracemill.flows.admission.glob_patterns import folders_of
-from tracemill.flows.admission.text_search import GONE, scrubbed
+from tracemill.flows.admission.glob_patterns import glob_folder_names
+from tracemill.flows.admission.text_search import GONE, scrub_searched_text
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import load_consents, save_consents
-from tracemill.flows.forget.find_targets import Found, find, texts_of
-from tracemill.flows.forget.forget_output import record_of, rows_of, say_plan
-from tracemill.flows.labeling.gate_weights import weights_folder
+from tracemill.flows.forget.find_targets import Found, find_target, find_target_json_files
+from tracemill.flows.forget.forget_output import forget_output_rows, record_of, say_plan
+from tracemill.flows.labeling.gate_weights import gate_weights_folder
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.run_records import sole_writer
-from tracemill.flows.runtime.terminal import confirmed
+from tracemill.flows.runtime.terminal import confirm_on_terminal
 from tracemill.flows.sources.watermarks import forget_marks
 from tracemill.records.errors import PrivacyError, ReleaseError, WorkspaceError
-from tracemill.records.printable import so_many
+from tracemill.records.printable import printable_count
 from tracemill.records.storage.atomic_files import read_json_file, write_json
-from tracemill.records.storage.shard_rewrite import DROP_ORDER, drop_traces, sweep
-from tracemill.records.storage.workspace import Workspace, trace_ids_of
+from tracemill.records.storage.shard_rewrite import DROP_ORDER, drop_traces, sweep_rewritten_shards
+from tracemill.records.storage.workspace import Workspace, workspace_trace_ids
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 
 _STRUCTURE = frozenset(("schema", "run_id", "command", "fingerprint", "status", "stage"))
@@ -59,7 +59,7 @@ def forget_target(
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work), _ledger(settings, work) as ledger:
         _clean_up(work)
-        found = find(work, ledger, target, kind)
+        found = find_target(work, ledger, target, kind)
         if not found.anything():
             if ledger is not None:
                 ledger.compact()
@@ -71,18 +71,18 @@ def forget_target(
                 )
         else:
             _confirm(work, found, yes, everything)
-        record = carry_out(work, ledger, found, target)
+        record = carry_out_forget_run(work, ledger, found, target)
     if as_json:
         sys.stdout.write(json.dumps(record) + "\n")
     else:
         width = None if sys.stdout.isatty() else 100
-        print_closing(Console(width=width, highlight=False), rows_of(record), "tracemill forget")
+        print_closing(Console(width=width, highlight=False), forget_output_rows(record), "tracemill forget")
 
 
 def _clean_up(work: Workspace) -> None:
     """What killed writers left, a killed `forget` among them, is no part of any table or release; the
     requests of a dry run can be written again."""
-    sweep(work)
+    sweep_rewritten_shards(work)
     work.dry_run_path.unlink(missing_ok=True)
     for left_over in work.releases_dir.glob("*/.*.tmp"):
         shutil.rmtree(left_over)
@@ -106,7 +106,7 @@ def _is_to_be_remembered(found: Found, kind: str | None, yes: bool) -> bool:
     asked = (
         "There is no such trace, project or text, nor a placeholder of it. Leave out sessions that hold it?"
     )
-    return sys.stdin.isatty() and sys.stderr.isatty() and confirmed(asked)
+    return sys.stdin.isatty() and sys.stderr.isatty() and confirm_on_terminal(asked)
 
 
 def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None:
@@ -121,9 +121,9 @@ def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
         say_plan(work, found)
-        if confirmed("Remove this for good?"):
+        if confirm_on_terminal("Remove this for good?"):
             return
-    size = f"{len(found.traces):,} of {found.of:,} traces, {so_many(len(found.releases), 'release')}"
+    size = f"{len(found.traces):,} of {found.of:,} traces, {printable_count(len(found.releases), 'release')}"
     raise PrivacyError(
         f"not confirmed: {size}; nothing was removed",
         "a yes",
@@ -131,7 +131,7 @@ def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None
     )
 
 
-def carry_out(work: Workspace, ledger: Ledger | None, found: Found, target: str) -> dict[str, Any]:
+def carry_out_forget_run(work: Workspace, ledger: Ledger | None, found: Found, target: str) -> dict[str, Any]:
     """Remove what was found, in the order that a kill does no harm; gives what was removed from where,
     and what remains to be done. Hold `sole_writer`."""
     sent_to = _sent_to(work, found)
@@ -146,13 +146,13 @@ def carry_out(work: Workspace, ledger: Ledger | None, found: Found, target: str)
     answers = _forget_in_ledger(work, ledger, found, listed)
     _forget_in_consents(work, found)
     files = _scrub_manifests(work, found, target)
-    shutil.rmtree(weights_folder(work), ignore_errors=True)
+    shutil.rmtree(gate_weights_folder(work), ignore_errors=True)
     rows = {name: drop_traces(work, name, found.traces) for name in DROP_ORDER}
     return record_of(found, rows, answers, files, sent_to, ledger)
 
 
 def _project_name(target: str) -> str:
-    return folders_of(target)[-1] if "/" in target or "\\" in target else target
+    return glob_folder_names(target)[-1] if "/" in target or "\\" in target else target
 
 
 def _remove_release(path: Path) -> None:
@@ -182,7 +182,7 @@ def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: Found, list
     keep: set[str] = set()
     for table in work.current("replies"):
         keys = table.column("request_key").to_pylist()
-        ids = trace_ids_of("replies", table)
+        ids = workspace_trace_ids("replies", table)
         keep |= {key for key, i in zip(keys, ids, strict=True) if i not in found.traces}
     aliases = {trace_id: listed.alias(trace_id) for trace_id in found.traces}
     return ledger.forget(aliases, found.holds, keep)
@@ -206,9 +206,9 @@ def _scrub_manifests(work: Workspace, found: Found, target: str) -> int:
     """Take the text, or names of sessions and project, out of what runs said of themselves; gives how
     many files were written anew."""
     change, count = _change(found, target), 0
-    for path in texts_of(work):
+    for path in find_target_json_files(work):
         before = read_json_file(path)
-        after = scrubbed(before, change)
+        after = scrub_searched_text(before, change)
         if after != before:
             write_json(path, after)
             count += 1

@@ -1,4 +1,4 @@
-"""How full each trace is that was read (`trace_inventory.fullness_of`, above all its steps), told by the
+"""How full each trace is that was read (`trace_inventory.trace_fullness`, above all its steps), told by the
 processes of one ingest to each other.
 
 A session may stand in two shards: the earlier copy stays unless the later one is fuller. Processes that read

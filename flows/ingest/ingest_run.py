@@ -6,9 +6,9 @@ from typing import Any
 
 from tracemill.flows.admission.trace_filter import FORGOTTEN_FILE
 from tracemill.flows.ingest.ingest_shard import Intake, count_entries
-from tracemill.flows.ingest.known_traces import refuse_unreadable, report_of, take_stock
-from tracemill.flows.ingest.parallel_ingest import IngestOrder, ingested_shards, intake_of
-from tracemill.flows.ingest.reuse_traces import marks_of
+from tracemill.flows.ingest.known_traces import find_known_traces, known_traces_report, refuse_unreadable
+from tracemill.flows.ingest.parallel_ingest import IngestOrder, parallel_ingest_intake, parallel_ingest_shards
+from tracemill.flows.ingest.reuse_traces import trace_reuse_marks
 from tracemill.flows.run_state.run_records import (
     DEFAULT_WORKSPACE,
     end_run,
@@ -18,14 +18,14 @@ from tracemill.flows.run_state.run_records import (
 )
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.flows.runtime.progress import meter
-from tracemill.flows.sources.open_watermarks import begin, known_sources
+from tracemill.flows.runtime.progress import progress_meter
+from tracemill.flows.sources.open_watermarks import open_known_watermarks, open_watermarks
 from tracemill.flows.sources.shard_plan import Plan, plan_sources
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.records.errors import ConfigError, WorkspaceError
 from tracemill.records.ingest_report import IngestReport
-from tracemill.records.printable import so_many
-from tracemill.records.storage.atomic_files import encodable
+from tracemill.records.printable import printable_count
+from tracemill.records.storage.atomic_files import encodable_json
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 
@@ -54,7 +54,7 @@ def ingest_everything(order: IngestOrder) -> dict[str, Any]:
     """
     order = _checked(order)
     text = "recorded" if order.unredacted else "redacted"
-    known = known_sources(
+    known = open_known_watermarks(
         order.out, order.privacy, order.select, order.sources.format, text, order.ask_again, order.rules
     )
     plan = plan_sources(order.sources, order.shard_mb, known, order.sample is not None)
@@ -95,7 +95,7 @@ def _refuse_forgotten(intake: Intake) -> None:
     )
     if found:
         raise WorkspaceError(
-            f"{intake.work.root} holds {so_many(found, 'session')} forgotten since",
+            f"{intake.work.root} holds {printable_count(found, 'session')} forgotten since",
             "recorded text of what was not forgotten",
             "remove the folder and ingest again",
         )
@@ -103,20 +103,23 @@ def _refuse_forgotten(intake: Intake) -> None:
 
 def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks | None) -> dict[str, Any]:
     started = time.perf_counter()
-    intake = intake_of(order, work)
+    intake = parallel_ingest_intake(order, work)
     if order.forgotten:
         _refuse_forgotten(intake)
-    marks = known or begin(
+    marks = known or open_watermarks(
         work.root, intake.redactor, order.select, order.sources.format, work.text, order.ask_again
     )
     total, read = Summary(unread=plan.unread_reasons()), dict[str, int]()
-    stock = take_stock(plan, marks, intake, order.sample, read, total)
-    reports = [report_of(kept) for kept in stock.plan.kept]
+    stock = find_known_traces(plan, marks, intake, order.sample, read, total)
+    reports = [known_traces_report(kept) for kept in stock.plan.kept]
     entries = stock.entries
-    with ingested_shards(order, intake, stock.plan.shards, read) as shards, meter(None) as gauge:
+    with (
+        parallel_ingest_shards(order, intake, stock.plan.shards, read) as shards,
+        progress_meter(None) as gauge,
+    ):
         gauge.begin("ingest", stock.plan.files)
         for done in shards:
-            marks.add(marks_of(done.accounts, marks))
+            marks.add(trace_reuse_marks(done.accounts, marks))
             total.add(done.summary)
             entries |= done.entries
             reports += [account.report for account in done.accounts]
@@ -124,12 +127,12 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
             raise_if_interrupted()
     count_entries(total, entries.values())
     if intake.redactor is not None:
-        from tracemill.flows.admission.redaction_setup import known_values
+        from tracemill.flows.admission.redaction_setup import count_known_values
 
-        total.flags += known_values(intake.redactor)
+        total.flags += count_known_values(intake.redactor)
     if order.select:
         total.unmatched = order.select.unmatched(total.matched)
-    record = encodable(
+    record = encodable_json(
         {
             "files": [_file(report) for report in _by_file(reports)],
             "unread_files": [item._asdict() for item in plan.unread],

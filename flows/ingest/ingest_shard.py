@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracemill.flows.admission.list_scope import NO_LISTS, ListScope
-from tracemill.flows.admission.trace_inventory import TraceEntry, findings_of, fullness_of, with_findings
+from tracemill.flows.admission.trace_inventory import TraceEntry, note_findings, sum_findings, trace_fullness
 from tracemill.flows.ingest.duplicate_board import ReadBefore
 from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary
@@ -136,7 +136,7 @@ class Intake:
         if reason := self.sieve.reason(trace, account.matched) if self.sieve else None:
             account.left_out[reason] += 1
             return
-        facts, entry = facts_of(trace, self.redactor), None
+        facts, entry = ingest_shard_facts(trace, self.redactor), None
         if account.file.only is None or trace.trace_id in account.file.only:
             entry = self._taken(trace, read, done, shards)
         else:
@@ -147,7 +147,7 @@ class Intake:
         self, trace: Trace, read: dict[str, int], done: Ingested, shards: TraceShards
     ) -> TraceEntry | None:
         """The entry of the trace, None where a copy that is no less full of it was read."""
-        full = fullness_of(trace)
+        full = trace_fullness(trace)
         before = read.get(trace.trace_id)
         if before is not None:
             done.summary.flags[TWICE] += 1
@@ -155,7 +155,7 @@ class Intake:
                 return None
         if self.renewer is not None:
             try:
-                read_now = with_findings(*self.renewer.redactor.redact_trace(trace), self.renewer.notes)
+                read_now = note_findings(*self.renewer.redactor.redact_trace(trace), self.renewer.notes)
                 stored = self.stored.get(read_now.trace_id) if self.stored else None
                 trace = self.renewer.join(read_now, stored)
                 done.accounts[-1].mixed |= trace is not read_now
@@ -169,7 +169,7 @@ class Intake:
         return entry
 
 
-def facts_of(trace: Trace, redactor: "Redactor | None") -> Facts:
+def ingest_shard_facts(trace: Trace, redactor: "Redactor | None") -> Facts:
     """The facts of a recorded trace as they may be written down."""
     facts = Facts.of(trace)
     if redactor is None:
@@ -195,4 +195,4 @@ def count_entries(summary: Summary, entries: Collection[TraceEntry]) -> None:
     summary.traces += len(entries)
     summary.contexts += sum(entry.contexts for entry in entries)
     summary.states += sum(entry.states for entry in entries)
-    summary.redactions += findings_of(entries)
+    summary.redactions += sum_findings(entries)

@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tracemill.flows.admission.trace_inventory import TraceEntry
-from tracemill.flows.ingest.ingest_shard import Intake, facts_of
-from tracemill.flows.ingest.reuse_traces import carry, drop_damaged
+from tracemill.flows.ingest.ingest_shard import Intake, ingest_shard_facts
+from tracemill.flows.ingest.reuse_traces import drop_damaged, reuse_traces
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.sources.shard_plan import GONE, Kept, Plan
 from tracemill.flows.sources.source_spec import SourceOrder
@@ -31,7 +31,7 @@ class Stock:
     drawn: "Drawn | None" = None
 
 
-def take_stock(
+def find_known_traces(
     plan: Plan,
     marks: Watermarks,
     intake: Intake,
@@ -47,16 +47,16 @@ def take_stock(
     marks.add([_stranger(file, marks) for file in plan.strangers])
     drawn = None
     if sample is not None:
-        from tracemill.flows.ingest.sample_plan import sampled
+        from tracemill.flows.ingest.sample_plan import draw_sample_plan
 
-        quiet = partial(facts_of, redactor=intake.redactor)
-        plan, drawn, count = sampled(plan, sample, marks, intake.sieve, quiet)
+        quiet = partial(ingest_shard_facts, redactor=intake.redactor)
+        plan, drawn, count = draw_sample_plan(plan, sample, marks, intake.sieve, quiet)
         total.add(count)
     total.changes += plan.changes
-    return Stock(plan, carry(intake, plan.kept, read, total), drawn)
+    return Stock(plan, reuse_traces(intake, plan.kept, read, total), drawn)
 
 
-def report_of(kept: Kept) -> IngestReport:
+def known_traces_report(kept: Kept) -> IngestReport:
     """What reading a source gave when it was read, under the name it has now."""
     name = kept.file.name if kept.file else f"{GONE} ({kept.mark.key})"
     return replace(kept.mark.report, path=name, seconds=0.0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tracemill.flows.ingest.duplicate_board import ReadBefore, SharedFullness
 from tracemill.flows.ingest.ingest_shard import Ingested, Intake
-from tracemill.flows.runtime.lean_imports import lean
+from tracemill.flows.runtime.lean_imports import lean_imports
 from tracemill.flows.sources.source_spec import SourceOrder
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.errors import WorkspaceError
@@ -67,7 +67,7 @@ class IngestOrder:
 
 
 @contextmanager
-def ingested_shards(
+def parallel_ingest_shards(
     order: IngestOrder, intake: Intake, shards: Sequence[Files], read: dict[str, int]
 ) -> Iterator[Iterator[Ingested]]:
     """What each shard gives, in order, its traces live in the workspace; `read` holds the fullness of
@@ -102,7 +102,7 @@ def _jobs_for(shards: Sequence[Files]) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), int(total / _WORTH_A_PROCESS_BYTES)))
 
 
-def intake_of(order: IngestOrder, work: Workspace) -> Intake:
+def parallel_ingest_intake(order: IngestOrder, work: Workspace) -> Intake:
     """How the sources of an order are taken in. Raises WorkspaceError where one that says what was
     forgotten is none."""
     select, size = order.select, order.shard_mb * 1e6
@@ -182,14 +182,14 @@ def _context() -> "BaseContext":
 def _taker(order: IngestOrder, read: dict[str, int], board: Path) -> Callable[[int, Files], Ingested]:
     """The work of a process of its own."""
     work = Workspace(order.out.expanduser(), "recorded" if order.unredacted else "redacted")
-    return partial(_take_in, intake_of(order, work), read, board)
+    return partial(_take_in, parallel_ingest_intake(order, work), read, board)
 
 
 def _take_in(intake: Intake, read: dict[str, int], board: Path, number: int, files: Files) -> Ingested:
     """What a shard gives. It is begun once more where a session in it turns out to be in an earlier one."""
     left: list[Shard] = []
     for strict in (True, False):
-        with SharedFullness(read, board, number, strict) as known, lean():
+        with SharedFullness(read, board, number, strict) as known, lean_imports():
             try:
                 done = intake.files(files, known)
             except ReadBefore as late:

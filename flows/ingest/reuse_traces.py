@@ -7,7 +7,13 @@ from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.ingest.ingest_shard import TWICE, Account, Intake
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.sources.shard_plan import Kept
-from tracemill.flows.sources.watermark_records import Mark, beside_of, ends_of, part_key, rows_digest
+from tracemill.flows.sources.watermark_records import (
+    Mark,
+    companion_digest,
+    digest_file_ends,
+    source_part_key,
+    wanted_rows_digest,
+)
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.shard_file import Shard
@@ -36,7 +42,7 @@ def _reads(work: Workspace, shard: Shard) -> bool:
     return True
 
 
-def carry(
+def reuse_traces(
     intake: Intake, kept: Sequence[Kept], read: dict[str, int], summary: Summary
 ) -> dict[str, TraceEntry]:
     """A line for each trace of the sources that are not read, counted as if they were; `read` learns
@@ -86,7 +92,7 @@ def _present(work: Workspace) -> frozenset[str]:
     return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
 
 
-def batches_of(work: Workspace, traces: Collection[str]) -> list[list[str]]:
+def batch_reused_traces(work: Workspace, traces: Collection[str]) -> list[list[str]]:
     """The traces by the shard they lie in, oldest shard first: equal from run to run as long as they
     are not read again."""
     found: list[list[str]] = []
@@ -99,7 +105,7 @@ def batches_of(work: Workspace, traces: Collection[str]) -> list[list[str]]:
     return found[::-1]
 
 
-def marks_of(accounts: Iterable[Account], marks: Watermarks) -> list[Mark]:
+def trace_reuse_marks(accounts: Iterable[Account], marks: Watermarks) -> list[Mark]:
     """What to remember of sources that were read: not of one that could not be, that is gone again, or
     that holds anything forgotten, which may be let in again."""
     return [
@@ -113,7 +119,7 @@ def marks_of(accounts: Iterable[Account], marks: Watermarks) -> list[Mark]:
 def _mark(account: Account, marks: Watermarks) -> Iterable[Mark]:
     file = account.file
     try:
-        ends = "" if file.url else ends_of(file.path, file.stamp.bytes)
+        ends = "" if file.url else digest_file_ends(file.path, file.stamp.bytes)
     except OSError:
         return
     yield Mark(
@@ -123,9 +129,9 @@ def _mark(account: Account, marks: Watermarks) -> Iterable[Mark]:
         account.report.dialect,
         marks.mixed.id if account.mixed else marks.today.id,
         marks.roots_of(file),
-        part_key(file),
-        beside_of(file),
-        rows_digest(file.part),
+        source_part_key(file),
+        companion_digest(file),
+        wanted_rows_digest(file.part),
         account.whole,
         tuple(account.seen),
         dict(account.left_out),

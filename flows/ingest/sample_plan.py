@@ -10,16 +10,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracemill.flows.ingest.ingest_shard import NOT_SAMPLED, Account
-from tracemill.flows.ingest.reuse_traces import marks_of
+from tracemill.flows.ingest.reuse_traces import trace_reuse_marks
 from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.sources.sampling import Candidate, Drawn, SampleOrder, draw, stratum_of
+from tracemill.flows.sources.sampling import (
+    Candidate,
+    Drawn,
+    SampleOrder,
+    draw_stratified_sample,
+    stratum_of_facts,
+)
 from tracemill.flows.sources.shard_plan import UNCHANGED, Kept, Plan
-from tracemill.flows.sources.watermark_records import Facts, Mark, Seen, part_key, rows_digest
+from tracemill.flows.sources.watermark_records import Facts, Mark, Seen, source_part_key, wanted_rows_digest
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.read_source import Reading
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.row_preview import Glanced, glance
+from tracemill.ingesters.row_preview import Glanced, preview_rows
 from tracemill.records.trace import Trace
 
 if TYPE_CHECKING:
@@ -40,7 +46,7 @@ class _Pool:
     count: Summary = field(default_factory=Summary)
 
 
-def sampled(
+def draw_sample_plan(
     plan: Plan, order: SampleOrder, marks: Watermarks, sieve: "Sieve | None", quiet: Quiet
 ) -> tuple[Plan, Drawn, Summary]:
     """The plan cut down to a sample, the draw, and the count of what was left out and matched. What was
@@ -48,11 +54,11 @@ def sampled(
     read."""
     pool = _Pool(marked=list(plan.kept))
     _look_into(plan.fresh, pool, sieve, quiet)
-    marks.add(marks_of(pool.accounts, marks))
+    marks.add(trace_reuse_marks(pool.accounts, marks))
     parts = [part for table in plan.tables for part in table]
     _look_at_rows(parts, pool, sieve, quiet, order)
     _add_sessions(pool, order)
-    drawn = draw(pool.candidates, order)
+    drawn = draw_stratified_sample(pool.candidates, order)
     if missed := drawn.candidates - len(drawn.taken):
         pool.count.left_out[NOT_SAMPLED] += missed
     return _chosen(plan, pool, parts, drawn, marks), drawn, pool.count
@@ -91,12 +97,12 @@ def _look_at_rows(
         times[key] += 1
         name = f"row {key} {times[key]}"
         pool.rows[name] = (place, number)
-        pool.candidates.append(Candidate(name, stratum_of(facts, order.by)))
+        pool.candidates.append(Candidate(name, stratum_of_facts(facts, order.by)))
 
 
 def _glanced(part: SourceFile) -> Iterator[Glanced]:
     assert isinstance(part.part, TableSlice)
-    return glance(part.part, part.dialect)
+    return preview_rows(part.part, part.dialect)
 
 
 def _add_sessions(pool: _Pool, order: SampleOrder) -> None:
@@ -104,7 +110,7 @@ def _add_sessions(pool: _Pool, order: SampleOrder) -> None:
     seen = {item.trace_id: item for item in _all_seen(pool)}
     for trace_id, item in sorted(seen.items()):
         if item.parent not in seen:
-            pool.candidates.append(Candidate(trace_id, stratum_of(item.facts, order.by)))
+            pool.candidates.append(Candidate(trace_id, stratum_of_facts(item.facts, order.by)))
 
 
 def _all_seen(pool: _Pool) -> Iterator[Seen]:
@@ -166,4 +172,4 @@ def _with_rows(parts: Sequence[SourceFile], pool: _Pool, wanted: frozenset[str])
 
 
 def _is_same(mark: Mark, part: SourceFile) -> bool:
-    return mark.part == part_key(part) and mark.rows == rows_digest(part.part)
+    return mark.part == source_part_key(part) and mark.rows == wanted_rows_digest(part.part)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from tracemill.agreement.voting.policy import Policy
 from tracemill.flows.labeling.ask_session import open_run, redact_reply
 from tracemill.flows.labeling.label_shard import Shown
-from tracemill.flows.labeling.vote_policy import drop_hopeless, referee_for
+from tracemill.flows.labeling.vote_policy import build_stopper_for, drop_hopeless
 from tracemill.flows.run_state.run_records import new_run_id
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.reply import TeacherReply
@@ -18,12 +18,12 @@ from tracemill.teachers.core.teacher_settings import (
     GateSettings,
     ReplaySettings,
 )
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.replay.replay_run import replay
 
 
-async def ask_states(
+async def ask_in_memory(
     shown: Sequence[Shown],
     wanted: Collection[str],
     teachers: Sequence[BaseTeacherSettings],
@@ -43,12 +43,12 @@ async def ask_states(
     redactor, minutes = Redactor.from_environment(os.environ), settings.deadline_minutes
     result = await replay(
         questions,
-        drop_hopeless(decide(questions, teachers, 0, GateSettings()), teachers, policy),
+        drop_hopeless(make_gate_decisions(questions, teachers, 0, GateSettings()), teachers, policy),
         build_teachers(teachers, os.environ, lambda text: redactor.redact_text(text)[0]),
         ledger,
         run_id,
         settings,
-        referee=referee_for(shown, policy, "tiered" if settings.stop == "value" else settings.stop),
+        referee=build_stopper_for(shown, policy, "tiered" if settings.stop == "value" else settings.stop),
         time_left_s=None if minutes is None else minutes * 60,
         redact=lambda reply: redact_reply(redactor, reply),
     )

@@ -12,10 +12,10 @@ from tracemill.agreement.voting.early_stop import Referee
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_run import Gate, gate_version
 from tracemill.flows.labeling.price_history import open_book
-from tracemill.flows.labeling.vote_policy import drop_hopeless, policy_of
+from tracemill.flows.labeling.vote_policy import build_vote_policy, drop_hopeless
 from tracemill.flows.run_state.run_records import begin_asking
 from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.runtime.interrupts import on_press
+from tracemill.flows.runtime.interrupts import on_interrupt
 from tracemill.flows.runtime.progress import Meter
 from tracemill.flows.runtime.terminal import say_lines
 from tracemill.privacy.redaction.redactor import Redactor
@@ -29,7 +29,7 @@ from tracemill.teachers.build_teachers import build_teachers, check_all
 from tracemill.teachers.core.price import nusd_to_usd, usd_down
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import BudgetSettings
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.entries import Spent
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -101,10 +101,12 @@ class Asking:
         if self.gate is not None:
             left = None if self.settings.budget is None else self._left_usd()
             choices = self.gate.choose(new, shown, version, left, self.states_left)
-        fresh = decide(questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate, choices)
+        fresh = make_gate_decisions(
+            questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate, choices
+        )
         made = [
             d if choices else replace(d, gate=version)
-            for d in drop_hopeless(fresh, self.settings.asked(), policy_of(self.settings))
+            for d in drop_hopeless(fresh, self.settings.asked(), build_vote_policy(self.settings))
         ]
         return [found.get((d.step_id, d.teacher), d) for d in made]
 
@@ -123,7 +125,7 @@ class Asking:
 
     def remember(self, replies: Sequence[TeacherReply]) -> None:
         """Give a ledger that was lost the answers the workspace still holds."""
-        refill(self.ledger, replies, self.ledger)
+        refill_session_rows(self.ledger, replies, self.ledger)
 
     def begin(self, states: int) -> None:
         """Ready to ask, at most all teachers at so many states."""
@@ -192,7 +194,7 @@ class Asking:
             loop.call_soon_threadsafe(interrupted.set)
             loop.call_soon_threadsafe(loop.call_later, COME_HOME_S, task.cancel)
 
-        with on_press(press):
+        with on_interrupt(press):
             return await replay(
                 questions,
                 decisions,
@@ -235,7 +237,7 @@ class Asking:
         summary.held_calls = spent.open_calls
 
 
-def refill(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None:
+def refill_session_rows(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None:
     """Store those of the replies that answer and that `known` does not have."""
     answered = {reply.request_key: reply for reply in replies if reply.failure is None}
     found = known.answers_to(list(answered))

@@ -5,15 +5,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from tracemill.flows.labeling.gate_run import value_stop_of
+from tracemill.flows.labeling.gate_run import build_value_stop
 from tracemill.flows.labeling.label_shard import (
     Shown,
-    stored_decisions,
-    stored_replies,
+    load_decisions,
+    load_replies,
     write_decisions,
     write_replies,
 )
-from tracemill.flows.labeling.vote_policy import referee_of, with_outcomes
+from tracemill.flows.labeling.vote_policy import build_stopper, record_vote_outcomes
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.records.reply import Decision, TeacherReply
@@ -49,7 +49,7 @@ class Shard:
         return [item.trace.trace_id for item in self.shown]
 
 
-def plans_of(shards: Iterable[T], asking: "Asking | None") -> Iterator[list[T]]:
+def plan_ask_shards(shards: Iterable[T], asking: "Asking | None") -> Iterator[list[T]]:
     """The shards in the groups that are asked together: as many as make a plan that keeps all calls in
     flight, one by one where nobody is asked."""
     enough = 0 if asking is None else TRACES_A_CALL * asking.settings.replay.concurrency
@@ -70,12 +70,12 @@ def ask_shards(
     What belongs to no single shard, such as the calls made, is in the summary of the first. Raises
     KeyboardInterrupt where Ctrl-C was pressed, once what was bought is written."""
     if asking is None:
-        return [(stored_replies(work, shard.trace_ids), Summary()) for shard in shards]
+        return [(load_replies(work, shard.trace_ids), Summary()) for shard in shards]
     shown = [item for shard in shards for item in shard.shown]
     decided = [_decide(work, shard, asking) for shard in shards]
     every = [decision for decisions in decided for decision in decisions]
-    referee = referee_of(asking.settings, shown)
-    value = value_stop_of(referee, every, asking.settings, asking.gate)
+    referee = build_stopper(asking.settings, shown)
+    value = build_value_stop(referee, every, asking.settings, asking.gate)
     result = asking.ask(
         [question for item in shown for question in item.questions()],
         every,
@@ -95,9 +95,9 @@ def ask_shards(
 def _decide(work: Workspace, shard: Shard, asking: "Asking") -> list[Decision]:
     """The decisions of a shard, written before any money is spent on them."""
     questions = [question for item in shard.shown for question in item.questions()]
-    decisions = asking.decide(questions, stored_decisions(work, shard.trace_ids), shard.shown)
+    decisions = asking.decide(questions, load_decisions(work, shard.trace_ids), shard.shown)
     write_decisions(work, shard.source, shard.trace_ids, decisions)
-    asking.remember(stored_replies(work, shard.trace_ids))
+    asking.remember(load_replies(work, shard.trace_ids))
     return decisions
 
 
@@ -113,7 +113,7 @@ def _write(
     fresh = [reply for reply in result.replies if reply.step_id in steps]
     summary = _failures(work, shard, fresh, result)
     replies = write_replies(work, shard.source, shard.trace_ids, fresh)
-    outcomes = with_outcomes(decisions, result.not_asked)
+    outcomes = record_vote_outcomes(decisions, result.not_asked)
     if value is not None:
         outcomes = value.with_looks(outcomes, fresh)
     write_decisions(work, shard.source, shard.trace_ids, outcomes)
@@ -134,7 +134,7 @@ def _failures(
     summary.answered_now = len(sent) - len(failed)
     summary.failed_now = Counter(reply.failure for reply in failed if reply.failure is not None)
     if failed:
-        known = {reply.request_key for reply in stored_replies(work, shard.trace_ids)}
+        known = {reply.request_key for reply in load_replies(work, shard.trace_ids)}
         summary.failed_first = sum(reply.request_key not in known for reply in failed)
     return summary
 

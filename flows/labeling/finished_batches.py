@@ -18,7 +18,7 @@ from tracemill.flows.admission.reading_version import RedactionVersion
 from tracemill.flows.admission.stage_versions import versions_text
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_run import gate_version
-from tracemill.flows.run_state.jsonl_log import append_lines, objects_in, rewrite_lines
+from tracemill.flows.run_state.jsonl_log import append_lines, read_jsonl_log, rewrite_lines
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.harnesses.presentation import PRESENTATION_VERSION
 from tracemill.pairs.sources import HINDSIGHT
@@ -46,7 +46,7 @@ class Settled:
         self._newest = {name: _newest(work, name) for name in _TABLES}
         self._found: dict[str, dict[str, Any]] = {}
         lines = 0
-        for value in objects_in(self._path):
+        for value in read_jsonl_log(self._path):
             lines += 1
             with suppress(KeyError, TypeError):
                 RedactionVersion.from_json(value["redaction"])

@@ -6,12 +6,12 @@ from typing import Any
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_run import gate_version
-from tracemill.flows.labeling.gate_weights import UNTOLD, ended_early
+from tracemill.flows.labeling.gate_weights import UNTOLD, has_early_end
 from tracemill.records.reply import Decision
 from tracemill.records.storage.table_rows import decisions_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import EXPLORED
-from tracemill.teachers.gate.totals_estimate import Chance, totals_of
+from tracemill.teachers.gate.totals_estimate import Chance, estimate_totals
 
 _SHOWN_VERSIONS = 5
 
@@ -40,12 +40,14 @@ def gate_report(work: Workspace, settings: RunSettings) -> dict[str, Any]:
             verdict: dict(Counter(d.reason for d in steps.values() if d.verdict == verdict).most_common())
             for verdict in ("ask", "skip")
         },
-        "stopped": sum(ended_by_value(rows) is not None and not _explored(rows) for rows in every.values()),
-        "pairs": totals_of(chances_of(every.values(), verdicts)).to_json(),
+        "stopped": sum(
+            stop_belief_report(rows) is not None and not _explored(rows) for rows in every.values()
+        ),
+        "pairs": estimate_totals(gate_chances(every.values(), verdicts)).to_json(),
     }
 
 
-def chances_of(steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str]) -> Iterable[Chance]:
+def gate_chances(steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str]) -> Iterable[Chance]:
     """One for each step, given as its decisions, with what its vote came to. Where asking stopped by value
     the label is known by exploration alone, and so it counts as drawn with the probability of that; also at
     explored steps where it would have stopped."""
@@ -53,9 +55,9 @@ def chances_of(steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str])
         decision = max(rows, key=lambda row: row.probability)
         verdict, asked = verdicts.get(decision.step_id, ""), decision.verdict == "ask"
         found = None if not verdict or verdict in UNTOLD else float(verdict == "pair")
-        left = ended_by_value(rows) if asked else None
+        left = stop_belief_report(rows) if asked else None
         if left is None:
-            given_up = ended_early(rows) is not None
+            given_up = has_early_end(rows) is not None
             yield Chance(decision.probability, decision.belief or 0.0, 0.0 if given_up else found, asked)
         else:
             drawn, chance = _explored(rows), decision.probability
@@ -63,7 +65,7 @@ def chances_of(steps: Iterable[Sequence[Decision]], verdicts: Mapping[str, str])
             yield Chance(chance, left, found if drawn else None, drawn)
 
 
-def ended_by_value(rows: Iterable[Decision]) -> float | None:
+def stop_belief_report(rows: Iterable[Decision]) -> float | None:
     """The probability of a pair at which asking stopped by value at a step, or would have; None where not."""
     return next((row.heard_belief or 0.0 for row in rows if row.heard_verdict == "stop"), None)
 

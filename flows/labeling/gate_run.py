@@ -17,28 +17,34 @@ if TYPE_CHECKING:
 import os
 from typing import TYPE_CHECKING
 
-from tracemill.flows.labeling.gate_weights import NO_STAGES, Experience, keep_weights, stages_in, version_of
+from tracemill.flows.labeling.gate_weights import (
+    NO_STAGES,
+    Experience,
+    gate_weights_version,
+    keep_weights,
+    read_gate_stages,
+)
 from tracemill.records.pair import StepVotes
 from tracemill.records.reply import TeacherReply
 from tracemill.records.storage.table_rows import replies_from_table
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.gate.baselines import scores_of
-from tracemill.teachers.gate.budget_pacing import Pacer, explored_share, share_for_choice
-from tracemill.teachers.gate.features import Second, StepFacts, facts_of
+from tracemill.teachers.gate.baselines import baseline_scores
+from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share, paced_explored_share
+from tracemill.teachers.gate.features import Second, StepFacts, build_step_features
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION, Ahead, Choice, coin
 from tracemill.teachers.gate.pair_model import Belief
-from tracemill.teachers.gate.pair_value import Valued, valued
-from tracemill.teachers.gate.second_reply import second_of
+from tracemill.teachers.gate.pair_value import Valued, score_pair_values
+from tracemill.teachers.gate.second_reply import read_second_reply
 from tracemill.teachers.gate.step_costs import (
     Priced,
-    call_costs_usd,
-    cheapest_first,
+    step_call_costs_usd,
+    step_costs_to_go,
     step_costs_usd,
-    to_go_usd,
+    teachers_by_step_cost,
 )
 from tracemill.teachers.gate.value_stages import Stages
-from tracemill.teachers.planning.early_stop_rates import asked_shares
+from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.pricing.price_book import PriceBook
 
 if TYPE_CHECKING:
@@ -106,9 +112,9 @@ class Gate:
         teachers = self._shares()
         costs = step_costs_usd(asked, teachers)
         share = self._share(costs, left_usd, states_left)
-        full_usd = sum(map(sum, call_costs_usd(asked, teachers)))
+        full_usd = sum(map(sum, step_call_costs_usd(asked, teachers)))
         of_full = share * max(sum(costs), _FREE_USD) / max(full_usd, _FREE_USD)
-        explore = explored_share(self.settings.gate.explore, of_full)
+        explore = paced_explored_share(self.settings.gate.explore, of_full)
         first, _ = self._weighed(steps, beliefs, costs, share, explore)
         out = self._out(first, explore)  # at the price that the choice leaves
         costs = step_costs_usd(asked, teachers, out)
@@ -121,8 +127,8 @@ class Gate:
         self._promised_states += sum(item.trace.step_count for item in shown)
         self._seen += len(made)
         self._seen_usd += sum(step.expected_usd for step in made)
-        name = f"{version}+{version_of(self.belief, self.stages) if self._learns else 'fixed'}"
-        ahead = self._ahead(call_costs_usd(asked, teachers, out), teachers, max(threshold, self._price))
+        name = f"{version}+{gate_weights_version(self.belief, self.stages) if self._learns else 'fixed'}"
+        ahead = self._ahead(step_call_costs_usd(asked, teachers, out), teachers, max(threshold, self._price))
         return {
             step.facts.step_id: Choice(step, taken, name, explore, each)
             for (step, taken), each in zip(chosen, ahead, strict=True)
@@ -138,7 +144,9 @@ class Gate:
         return [
             {
                 teacher.name: Ahead(place, price, usd)
-                for place, (teacher, usd) in enumerate(zip(teachers, to_go_usd(costs, shares), strict=True))
+                for place, (teacher, usd) in enumerate(
+                    zip(teachers, step_costs_to_go(costs, shares), strict=True)
+                )
             }
             for costs in calls
         ]
@@ -153,13 +161,13 @@ class Gate:
     ) -> tuple[list[tuple[Valued, bool]], float]:
         """Every step at these costs, and whether it is chosen where a share of what all cost may be spent;
         and the score from which on it is."""
-        made = valued(steps, beliefs, costs, self.settings.gate.utility)
-        scores, left = self._scores(made), share_for_choice(share, explore)
+        made = score_pair_values(steps, beliefs, costs, self.settings.gate.utility)
+        scores, left = self._scores(made), paced_choice_share(share, explore)
         threshold = self._pacer.threshold(scores, [_usd(step) for step in made], left)
         return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)], threshold
 
     def _scores(self, steps: Sequence[Valued]) -> list[float]:
-        return scores_of(steps, self.settings.gate.policy, self.settings.gate.seed)
+        return baseline_scores(steps, self.settings.gate.policy, self.settings.gate.seed)
 
     def _out(self, chosen: Sequence[tuple[Valued, bool]], explore: float) -> frozenset[str]:
         """The steps at which is asked, those drawn by chance among them."""
@@ -189,7 +197,11 @@ class Gate:
         """What decides between teachers under a gate as decisions name it; what holds now where its weights
         are gone."""
         version = gate.partition("+")[2]
-        kept = None if version == version_of(self.belief, self.stages) else stages_in(self._work, version)
+        kept = (
+            None
+            if version == gate_weights_version(self.belief, self.stages)
+            else read_gate_stages(self._work, version)
+        )
         return self.stages if kept is None else kept
 
     def _facts(self, shown: "Sequence[Shown]") -> dict[str, StepFacts]:
@@ -197,7 +209,7 @@ class Gate:
         return {
             step.step_id: step
             for item in shown
-            for step in facts_of(
+            for step in build_step_features(
                 item.trace, {at: given.tools for at, given in item.presentations.items()}, seconds
             )
         }
@@ -211,14 +223,14 @@ class Gate:
             for reply in replies_from_table(table):
                 if reply.teacher == name and reply.sample == 0:
                     found[reply.step_id] = reply
-        return {step_id: second_of(reply) for step_id, reply in found.items()}
+        return {step_id: read_second_reply(reply) for step_id, reply in found.items()}
 
     def _shares(self) -> list[Priced]:
         """The teachers with how often each is asked at a step, cheapest first."""
         settings = self.settings
-        order = cheapest_first(self._teachers, _TOKENS)
+        order = teachers_by_step_cost(self._teachers, _TOKENS)
         threshold = settings.agreement.rule().threshold
-        shares = asked_shares(len(order), threshold, settings.replay.stop, settings.gate.explore)
+        shares = early_stop_ask_rates(len(order), threshold, settings.replay.stop, settings.gate.explore)
         return [
             Priced(t.name, t.family, t.price, self._experience.share(t.name, share))
             for t, share in zip(order, shares, strict=True)
@@ -237,7 +249,7 @@ def _usd(step: Valued) -> float:
     return max(step.expected_usd, _FREE_USD)
 
 
-def value_stop_of(
+def build_value_stop(
     referee: Referee | None, decisions: Iterable[Decision], settings: RunSettings, gate: "Gate | None"
 ) -> ValueStop | None:
     """What says where asking on is not worth its cost; None where that is not looked at."""

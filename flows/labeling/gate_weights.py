@@ -18,8 +18,8 @@ from tracemill.records.storage.atomic_files import write_json
 from tracemill.records.storage.table_rows import decisions_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import TAKEN
-from tracemill.teachers.gate.pair_model import Belief, Row, learned
-from tracemill.teachers.gate.value_stages import Stages, price_that_keeps, stage_of
+from tracemill.teachers.gate.pair_model import Belief, Row, learn_pair_model
+from tracemill.teachers.gate.value_stages import Stages, price_that_keeps, value_stage_of
 from tracemill.teachers.gate.value_stop import NOT_WORTH_ON
 from tracemill.teachers.planning.schedule import NOT_NEEDED
 
@@ -63,13 +63,13 @@ class Experience:
     def _take(self, step_id: str, rows: Sequence[Decision], verdict: str) -> None:
         """One step. Where asking ended by value it counts as what was believed then, where the first teacher
         agreed with the student as no pair."""
-        ended = ended_early(rows)
+        ended = has_early_end(rows)
         if ended is None and (not verdict or verdict in UNTOLD):
             return
         label = float(verdict == "pair") if ended is None else ended
         self._rows[step_id] = (rows[0].features, label)
         self._between.pop(step_id, None)
-        looks = sorted((row for row in rows if row.heard), key=lambda row: stage_of(row.heard))
+        looks = sorted((row for row in rows if row.heard), key=lambda row: value_stage_of(row.heard))
         if ended is None and looks:
             self._between[step_id] = looks
 
@@ -84,7 +84,7 @@ class Experience:
     def belief(self) -> Belief:
         """What follows from it."""
         some = sorted(self._rows)[-_MOST_ROWS:]
-        return learned(self._rows[step_id] for step_id in some)
+        return learn_pair_model(self._rows[step_id] for step_id in some)
 
     def stages(self) -> Stages:
         """What follows from it for stopping between teachers."""
@@ -92,7 +92,7 @@ class Experience:
         for step_id in sorted(self._between)[-_MOST_ROWS:]:
             for look in self._between[step_id]:
                 words, label = (*look.features, *look.heard), self._rows[step_id][1]
-                rows.setdefault(stage_of(look.heard), []).append((words, label))
+                rows.setdefault(value_stage_of(look.heard), []).append((words, label))
         return Stages.learn({stage: rows.get(stage, []) for stage in range(1, max(rows, default=0) + 1)})
 
     def price(self, stages: Stages, keep: float) -> float:
@@ -100,7 +100,9 @@ class Experience:
         the end."""
         chains: list[list[tuple[float, float, float]]] = []
         for looks in self._between.values():
-            beliefs = [stages.probability(look.features, look.heard, stage_of(look.heard)) for look in looks]
+            beliefs = [
+                stages.probability(look.features, look.heard, value_stage_of(look.heard)) for look in looks
+            ]
             chains.append(
                 [
                     (belief, look.utility or 0.0, look.to_go_usd or 0.0)
@@ -116,13 +118,13 @@ class Experience:
         return (heard + _EXPECTED_STEPS * expected) / (steps + _EXPECTED_STEPS)
 
 
-def weights_folder(work: Workspace) -> Path:
+def gate_weights_folder(work: Workspace) -> Path:
     """Where the weights are. `tracemill forget` removes it: they were learned from what is to be forgotten
     too, and the next run learns them anew from the tables."""
     return work.root / "decisions" / "gate"
 
 
-def ended_early(rows: Iterable[Decision]) -> float | None:
+def has_early_end(rows: Iterable[Decision]) -> float | None:
     """The probability of a pair that is left at a step which asking gave up before its label was certain, by
     value or because the first teacher agreed with the student; None for any other step."""
     for row in rows:
@@ -133,14 +135,14 @@ def ended_early(rows: Iterable[Decision]) -> float | None:
     return None
 
 
-def version_of(belief: Belief, stages: Stages) -> str:
+def gate_weights_version(belief: Belief, stages: Stages) -> str:
     """The version of weights: of the gate's, and of those between teachers where there are any."""
     return digest(belief.version, stages.version, size=4) if stages.beliefs else belief.version
 
 
 def keep_weights(work: Workspace, belief: Belief, stages: Stages = NO_STAGES) -> str:
     """Write the weights under their version and make them the current ones; gives the version."""
-    folder, version = weights_folder(work), version_of(belief, stages)
+    folder, version = gate_weights_folder(work), gate_weights_version(belief, stages)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{version}.json"
     if not path.exists():
@@ -149,10 +151,10 @@ def keep_weights(work: Workspace, belief: Belief, stages: Stages = NO_STAGES) ->
     return version
 
 
-def stages_in(work: Workspace, version: str) -> Stages | None:
+def read_gate_stages(work: Workspace, version: str) -> Stages | None:
     """What weights of a version hold for stopping between teachers; None where they are gone."""
     try:
-        value = orjson.loads((weights_folder(work) / f"{version}.json").read_bytes())
+        value = orjson.loads((gate_weights_folder(work) / f"{version}.json").read_bytes())
         return Stages.from_json(value["stages"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

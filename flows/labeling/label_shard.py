@@ -14,7 +14,7 @@ from tracemill.agreement.world.fold_context import record_of
 from tracemill.agreement.world.world_state import Record
 from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.run_state.stale_labels import answers_of
+from tracemill.flows.run_state.stale_labels import stale_label_answers
 from tracemill.harnesses.presentation import Presentation, present_all
 from tracemill.pairs.teacher_pairs import teacher_pair
 from tracemill.records.label_source import sources_of_traces
@@ -104,7 +104,7 @@ class Shown:
         return made
 
 
-def found_again(shown: Sequence[Shown]) -> Counter[str]:
+def count_new_findings(shown: Sequence[Shown]) -> Counter[str]:
     """What was taken out of the traces beyond what had been, by type."""
     return sum((item.renewed.found for item in shown if item.renewed), Counter[str]())
 
@@ -113,7 +113,7 @@ def _text_of(trace: Trace) -> tuple[object, ...]:
     return trace.contexts, trace.seen_tools
 
 
-def stored_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
+def load_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
     """The decisions already made for these traces; a rerun replays them."""
     tables = work.current("decisions", frozenset(trace_ids))
     return [d for table in tables for d in decisions_from_table(table)]
@@ -125,7 +125,7 @@ def write_decisions(work: Workspace, source: str, trace_ids: Sequence[str], made
     work.write("decisions", decisions_to_table(ordered), trace_ids, source, today())
 
 
-def stored_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply]:
+def load_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply]:
     """The replies already bought for these traces."""
     tables = work.current("replies", frozenset(trace_ids))
     return [r for table in tables for r in replies_from_table(table)]
@@ -136,7 +136,7 @@ def write_replies(
 ) -> list[TeacherReply]:
     """Write the replies of a shard together with those it had; gives them all, of each step,
     teacher and sample the newest."""
-    merged = {(r.step_id, r.teacher, r.sample): r for r in stored_replies(work, trace_ids)}
+    merged = {(r.step_id, r.teacher, r.sample): r for r in load_replies(work, trace_ids)}
     merged |= {(r.step_id, r.teacher, r.sample): r for r in replies}
     every = sorted(merged.values(), key=lambda r: (r.step_id, r.teacher, r.sample, r.request_key))
     if every:
@@ -179,7 +179,7 @@ def make_pairs(
                 made.summary.pair_skips.update(
                     {f"{source.name}: {reason}": count for reason, count in reasons.items()}
                 )
-    made.summary.pairs.update(pair_kind(pair) for pair in made.pairs)
+    made.summary.pairs.update(name_pair_kind(pair) for pair in made.pairs)
     return made
 
 
@@ -206,7 +206,7 @@ def _vote(
         made.pairs.append(pair)
 
 
-def pair_kind(pair: DPOPair) -> str:
+def name_pair_kind(pair: DPOPair) -> str:
     """Label source and operations of a pair: `teachers: edit over run`."""
     return f"{pair.label_source}: {pair.chosen_operation} over {pair.rejected_operation}"
 
@@ -216,7 +216,7 @@ def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: L
     the vote they follow (`vote_policy.vote_version`); the answers that the workspace holds now are those
     they were made with."""
     some = frozenset(trace_ids)
-    answers = answers_of(work, some)
+    answers = stale_label_answers(work, some)
     if made.pairs or answers or any(work.current("pairs", some)):
         pairs = sorted(made.pairs, key=lambda pair: pair.pair_id)
         work.write("pairs", pairs_to_table(pairs), trace_ids, source, today(), vote, answers)

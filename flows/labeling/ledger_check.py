@@ -36,7 +36,7 @@ def _place(settings: RunSettings, work: Workspace) -> str:
         return str(work.ledger_path)
     from sqlalchemy.engine import make_url
 
-    from tracemill.teachers.ledger.postgres import is_postgres, place_of
+    from tracemill.teachers.ledger.postgres import is_postgres, postgres_place
 
     url = make_url(settings.ledger_url)
-    return place_of(url) if is_postgres(url) else url.render_as_string()
+    return postgres_place(url) if is_postgres(url) else url.render_as_string()

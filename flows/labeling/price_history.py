@@ -22,7 +22,7 @@ def open_book(work: Workspace) -> PriceBook:
     return PriceBook(work.root / PRICES, lambda line: say_lines([line]), planned=_planned(work))
 
 
-def prices_for_manifest(
+def price_history_for_manifest(
     settings: RunSettings,
     work: Workspace,
     environ: Mapping[str, str],

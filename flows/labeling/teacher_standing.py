@@ -3,11 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tracemill.agreement.voting.calibration import calibrated
+from tracemill.agreement.voting.calibration import calibrate_policy
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.teacher_standing import LEAST_COMPARED, Heard, TeacherStanding, standings
+from tracemill.agreement.voting.teacher_standing import (
+    LEAST_COMPARED,
+    Heard,
+    TeacherStanding,
+    compare_teachers,
+)
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.labeling.vote_policy import policy_of
+from tracemill.flows.labeling.vote_policy import build_vote_policy
 from tracemill.records.identity import StepId
 from tracemill.records.pair import StepVotes
 from tracemill.records.storage.table_rows import decisions_from_table, votes_from_table
@@ -17,9 +22,9 @@ from tracemill.teachers.gate.gate_decisions import EXPLORED
 _KIN = "family of the student"
 
 
-def standings_of(work: Workspace) -> dict[str, TeacherStanding]:
+def measure_reliability(work: Workspace) -> dict[str, TeacherStanding]:
     """The standing of each teacher by the explored slice of a workspace, where all are asked."""
-    return standings(_explored(work))
+    return compare_teachers(_explored(work))
 
 
 def _explored(work: Workspace) -> list[Heard]:
@@ -55,14 +60,14 @@ def _step(step: StepVotes, resolved: bool) -> Heard:
     return Heard(actions, kin, resolved)
 
 
-def measured_policy(settings: RunSettings, work: Workspace) -> Policy:
+def measured_reliability_policy(settings: RunSettings, work: Workspace) -> Policy:
     """The vote of a configuration. One that weighs votes takes the counts of the explored slice as the
     workspace holds it now, reliability only where it is given none; they stay for the whole run."""
-    policy = policy_of(settings)
-    return calibrated(policy, _explored(work)) if policy.min_chance else policy
+    policy = build_vote_policy(settings)
+    return calibrate_policy(policy, _explored(work)) if policy.min_chance else policy
 
 
-def standing_report(work: Workspace) -> dict[str, Any]:
+def measured_reliability_report(work: Workspace) -> dict[str, Any]:
     """For each teacher that was compared: its standing, the steps that it rests on, its agreement with the
     others, and whether a warning is due."""
     return {
@@ -74,6 +79,6 @@ def standing_report(work: Workspace) -> dict[str, Any]:
             "told": each.compared >= LEAST_COMPARED,
             "weaker": each.weaker,
         }
-        for name, each in sorted(standings_of(work).items())
+        for name, each in sorted(measure_reliability(work).items())
         if each.asked
     }

@@ -24,16 +24,16 @@ ASKED = "asked"
 TOO_FEW = "too few families may vote"
 
 
-def policy_of(settings: RunSettings) -> Policy:
+def build_vote_policy(settings: RunSettings) -> Policy:
     """The vote of a configuration."""
     return settings.agreement.rule()
 
 
 def vote_version(settings: RunSettings) -> str:
     """What the vote of a configuration is, as shards of pairs and votes name it. Counts that a workspace
-    fills in (`flows.labeling.teacher_standing.measured_policy`) are no part of it."""
+    fills in (`flows.labeling.teacher_standing.measured_reliability_policy`) are no part of it."""
     code = versions_text("vote", {"vote": VOTE_VERSION})
-    return digest(code, canonical_json(asdict(policy_of(settings))), size=8)
+    return digest(code, canonical_json(asdict(build_vote_policy(settings))), size=8)
 
 
 def require_labels(work: Workspace, settings: RunSettings) -> None:
@@ -55,12 +55,12 @@ def require_labels(work: Workspace, settings: RunSettings) -> None:
                 )
 
 
-def referee_of(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:
+def build_stopper(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:
     """Who says when a step of these traces is settled; None where every teacher is asked everywhere."""
-    return referee_for(shown, policy_of(settings), settings.replay.stop)
+    return build_stopper_for(shown, build_vote_policy(settings), settings.replay.stop)
 
 
-def referee_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee | None:
+def build_stopper_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee | None:
     """The same for a vote and a rule of stopping."""
     if stop == "off":
         return None
@@ -75,7 +75,7 @@ def referee_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee
 def check_vote(settings: RunSettings) -> None:
     """Raises ConfigError where the teachers of a configuration cannot win its vote, or where `gate.second`
     is none of them and no reply of it is in the workspace. Needs no key and looks at no server."""
-    asked, policy = settings.asked(), policy_of(settings)
+    asked, policy = settings.asked(), build_vote_policy(settings)
     if not asked:
         return
     require_eligible(
@@ -127,7 +127,9 @@ def drop_hopeless(
     ]
 
 
-def with_outcomes(decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]) -> list[Decision]:
+def record_vote_outcomes(
+    decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]
+) -> list[Decision]:
     """The decisions with what came of each that was to be asked: `asked`, or why it was not."""
     return [
         replace(d, outcome=not_asked.get((d.step_id, d.teacher), ASKED)) if d.verdict == "ask" else d

@@ -4,13 +4,13 @@ from typing import Any
 
 from tracemill.data_cards.hub.hub_errors import Patience
 from tracemill.data_cards.hub.push import Pusher
-from tracemill.data_cards.hub.repo_state import manifest_at, open_to_read
+from tracemill.data_cards.hub.repo_state import open_to_read, read_repo_manifest
 from tracemill.data_cards.model.compare_versions import compare_rows
-from tracemill.data_cards.model.drift import Figures, figure_changes
+from tracemill.data_cards.model.drift import Figures, compare_drift_figures
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.manifest import Published, check_files, read_manifest
-from tracemill.data_cards.model.versions import REPO_ID, releases_in
-from tracemill.flows.run_state.publish_log import pushed_of
+from tracemill.data_cards.model.versions import REPO_ID, versions_by_release
+from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.records.errors import ReleaseError
 from tracemill.records.storage.workspace import Workspace
 
@@ -25,8 +25,8 @@ def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
     Raises ReleaseError where the Hub cannot be read.
     """
     lines: dict[tuple[str, str], dict[str, Any]] = {}
-    for name, versions in releases_in(work.releases_dir).items():
-        noted = pushed_of(work.releases_dir / name)
+    for name, versions in versions_by_release(work.releases_dir).items():
+        noted = read_publish_log(work.releases_dir / name)
         for version in versions:
             places = [place["repo"] for place in noted.get(version, [])]
             try:
@@ -81,19 +81,20 @@ def _on_the_hub(repo_id: str) -> list[Published]:
         )
     read = Patience().run
     found = [
-        read(lambda commit=commit: manifest_at(pusher.api, repo_id, commit)) for commit in repo.tags.values()
+        read(lambda commit=commit: read_repo_manifest(pusher.api, repo_id, commit))
+        for commit in repo.tags.values()
     ]
     return sorted((each for each in found if each), key=lambda each: each.created)
 
 
-def diff_releases(work: Workspace, before: str, after: str) -> dict[str, Any]:
+def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, Any]:
     """What became of the rows from one version to another, and the figures that moved. Raises
     ReleaseError where a version is not there, or a table of it is missing or was changed."""
     old, new = (find_release(asked, work.releases_dir, one_name=True) for asked in (before, after))
     for each in (old, new):
         check_files(each.folder, each.manifest)
     rows = compare_rows(old.folder, new.folder)
-    figures = figure_changes(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
+    figures = compare_drift_figures(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
     return {
         "before": old.called,
         "after": new.called,
@@ -118,8 +119,8 @@ def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return rows or [("releases", "none")]
 
 
-def diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """`diff_releases` as a table for people."""
+def listed_version_diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """`diff_listed_versions` as a table for people."""
     rows = []
     for kind in ("added", "removed", "changed"):
         names = record[kind]

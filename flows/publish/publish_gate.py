@@ -31,7 +31,7 @@ def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
     )
 
 
-def judging(gate: PublishGate, said: list[str]) -> Callable[[Path], GateEntry]:
+def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[Path], GateEntry]:
     """The gate for `write_release`; `said` gets its lines for the closing table."""
 
     def judge(folder: Path) -> GateEntry:

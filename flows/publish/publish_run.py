@@ -7,18 +7,18 @@ from functools import partial
 from pathlib import Path
 
 from tracemill.data_cards.card.check_card import check_card
-from tracemill.data_cards.hub.audit_commit import audit_to_push, holds, push_audit
+from tracemill.data_cards.hub.audit_commit import can_commit_audit, find_audit_to_commit, push_audit
 from tracemill.data_cards.hub.hub_errors import PATIENCE, Patience
 from tracemill.data_cards.hub.push import Pushed, Pusher
 from tracemill.data_cards.hub.repo_state import HubRepo, open_hub, require_writer
 from tracemill.data_cards.model.audit_sample import read_audit
-from tracemill.data_cards.model.drift import Figures, drifts
+from tracemill.data_cards.model.drift import Figures, find_drift
 from tracemill.data_cards.model.drift_bounds import DriftBounds
 from tracemill.data_cards.model.find_release import LocalRelease, find_release
 from tracemill.data_cards.model.manifest import GateEntry, Manifest, Published, check_files
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.publish.publish_gate import judging, make_gate
-from tracemill.flows.run_state.publish_log import note_pushed, pushed_of
+from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
+from tracemill.flows.run_state.publish_log import note_pushed, read_publish_log
 from tracemill.flows.run_state.run_records import sole_writer
 from tracemill.records.errors import ConfigError, ReleaseError
 from tracemill.records.storage.workspace import Workspace
@@ -75,7 +75,7 @@ def publish_local(
     require_real(local.manifest)
     check_card(local.folder, local.manifest)
     if versions := _versions(work, local):
-        pushed_of(versions)  # a broken note is told before anything goes out
+        read_publish_log(versions)  # a broken note is told before anything goes out
     pusher = open_pusher(order)
     repo = pusher.state()
     there = pusher.found(local.manifest)
@@ -104,8 +104,8 @@ def _bring_audit(
     outcome: PublishOutcome,
 ) -> None:
     """The audit of a version that is there, where its card does not tell of it yet."""
-    look = partial(audit_to_push, pusher.api, repo, local.folder, local.manifest)
-    outcome.audit_there = holds(repo, local.manifest)
+    look = partial(find_audit_to_commit, pusher.api, repo, local.folder, local.manifest)
+    outcome.audit_there = can_commit_audit(repo, local.manifest)
     if (audit := order.patience.run(look)) is None:
         return
     outcome.said += _visibility(repo, order)
@@ -149,7 +149,7 @@ def require_real(manifest: Manifest) -> None:
 
 def _judge(work: Workspace, settings: RunSettings, folder: Path) -> list[str]:
     said: list[str] = []
-    judge = judging(make_gate(settings, work), said)
+    judge = judge_with_workspace_gate(make_gate(settings, work), said)
     entry: GateEntry = judge(folder)
     return said or [entry.statement]
 
@@ -173,7 +173,7 @@ def _drift(
     """Lines on what drifted, where it was accepted. Raises ReleaseError where it was not."""
     if repo is None or repo.manifest is None:
         return []
-    lines = drifts(Figures.of(repo.manifest), Figures.of(Published.of(manifest)), bounds)
+    lines = find_drift(Figures.of(repo.manifest), Figures.of(Published.of(manifest)), bounds)
     if lines and not order.accept_drift:
         raise ReleaseError(
             f"{manifest.version} drifts from {repo.manifest.version}: {'; '.join(lines)}",

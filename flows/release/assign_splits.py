@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracemill.flows.release.load_pairs import read_traces
-from tracemill.flows.release.split_rule import Unit, assign
+from tracemill.flows.release.split_rule import Unit, apply_split_rule
 from tracemill.flows.release.split_store import Grown
-from tracemill.normalize.operators.minhash import NearIndex, Signature, signature
-from tracemill.normalize.operators.word_counts import lower_words
+from tracemill.normalize.operators.minhash import NearIndex, Signature, minhash_signature
+from tracemill.normalize.operators.word_counts import words_to_count
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
-from tracemill.records.storage.workspace import Workspace, trace_ids_of
+from tracemill.records.storage.workspace import Workspace, workspace_trace_ids
 from tracemill.records.trace import Trace
 
 ALIKE = 0.8
@@ -65,16 +65,16 @@ def split_sessions(
         keys = _keys(grown, trace, repository or (pair.project if pair else trace.project))
         units.append(Unit(trace.trace_id, keys, rows=rows[trace.trace_id], overlap=bool(why)))
         if keys[-1] not in grown.tasks and keys[-1] not in tasks:
-            tasks[keys[-1]] = task_of(trace)
+            tasks[keys[-1]] = task_for_assigned_split(trace)
     fresh = dict(_signatures(tasks, {unit.keys[-1]: unit.keys[0] for unit in units}, grown))
     near = _near(grown.tasks, fresh)
     units = [replace(unit, near=near.get(unit.keys[-1], ())) for unit in units]
-    assigned = assign(units, grown.sides, shares)
+    assigned = apply_split_rule(units, grown.sides, shares)
     after = replace(grown, sides=assigned.by_key, tasks={**grown.tasks, **fresh})
     return Split(after, assigned.sides, overlaps)
 
 
-def admitted(
+def drop_unassigned_pairs(
     kept: Sequence[NormalizedDPOPair], split: Split
 ) -> tuple[list[NormalizedDPOPair], list[DroppedPair]]:
     """The pairs that have a side, and as dropped those that belong to two."""
@@ -89,7 +89,7 @@ def admitted(
 
 
 def _with_votes(work: Workspace) -> frozenset[str]:
-    return frozenset(name for table in work.current("votes") for name in trace_ids_of("votes", table))
+    return frozenset(name for table in work.current("votes") for name in workspace_trace_ids("votes", table))
 
 
 def _keys(grown: Grown, trace: Trace, repository: str | None) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def _keys(grown: Grown, trace: Trace, repository: str | None) -> tuple[str, ...]
     return tuple(grown.hashed(kind, name) for kind, name in named if name)
 
 
-def task_of(trace: Trace) -> str:
+def task_for_assigned_split(trace: Trace) -> str:
     """What the agent was asked to do: the first turn of the user, of a benchmark's template the issue."""
     for context in trace.contexts[:1]:
         for message in context.messages:
@@ -121,9 +121,9 @@ def _signatures(
     seed = int.from_bytes(grown.key[:4], "big")
     for name, task in tasks.items():
         own = " ".join(line for line in task.splitlines() if line.strip() not in common)
-        words = lower_words(own)
+        words = words_to_count(own)
         if len(words) >= _LEAST_WORDS:
-            yield name, signature(words, seed=seed)
+            yield name, minhash_signature(words, seed=seed)
 
 
 def _common_lines(tasks: Mapping[str, str], groups: Mapping[str, str]) -> frozenset[str]:

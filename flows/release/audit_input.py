@@ -59,7 +59,7 @@ class _Keyboard:
 
 
 @contextmanager
-def answering(path: Path | None) -> Iterator[Answers]:
+def open_audit_input(path: Path | None) -> Iterator[Answers]:
     """The answers of a file (`-` is stdin), else of the keyboard, whose terminal is put back as it was.
 
     Raises ConfigError where that is no terminal, and where the file holds another sign.

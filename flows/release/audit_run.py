@@ -12,29 +12,36 @@ from rich.panel import Panel
 from rich.text import Text
 
 from tracemill.data_cards.card.audit_card import put_on_card
-from tracemill.data_cards.model.audit_sample import AUDIT, Audit, Precision, draw, read_audit, write_audit
+from tracemill.data_cards.model.audit_sample import (
+    AUDIT,
+    Audit,
+    Precision,
+    draw_audit_sample,
+    read_audit,
+    write_audit,
+)
 from tracemill.data_cards.model.find_release import LocalRelease, find_release
 from tracemill.data_cards.model.manifest import Manifest, check_files
-from tracemill.data_cards.report.example_rows import Row, pair_rows
-from tracemill.data_cards.report.figures import table_rows
-from tracemill.data_cards.report.write_report import renew_report
-from tracemill.flows.release.audit_input import Answers, answering
-from tracemill.flows.run_state.publish_log import pushed_of
-from tracemill.flows.run_state.run_records import releases_of
+from tracemill.data_cards.report.example_rows import Row, find_example_pairs
+from tracemill.data_cards.report.figures import read_figure_rows
+from tracemill.data_cards.report.write_report import write_report_from_folder
+from tracemill.flows.release.audit_input import Answers, open_audit_input
+from tracemill.flows.run_state.publish_log import read_publish_log
+from tracemill.flows.run_state.run_records import releases_beside_run_records
 from tracemill.records.errors import ReleaseError
 
 KEYS = "a accept   r reject   u undo   q stop, to go on later"
 
 
-def audit_release(
+def run_audit(
     asked: str | None, root: Path | None, answers: Path | None, seed: int | None, as_json: bool
 ) -> None:
     """`tracemill audit`: goes on with the audit of a release, or begins one. Raises ConfigError where nobody
     can answer, ReleaseError where a table is missing or was changed, or an audit of another seed or of other
     pairs was begun."""
     console = Console(stderr=as_json, highlight=False)
-    with answering(answers) as keys:
-        release = find_release(asked, releases_of(root))
+    with open_audit_input(answers) as keys:
+        release = find_release(asked, releases_beside_run_records(root))
         folder, manifest = release.folder, release.manifest
         check_files(folder, manifest)
         audit = _begun(folder, manifest, seed)
@@ -43,14 +50,14 @@ def audit_release(
     precision = audit.precision(manifest.rows)
     if precision is not None:
         put_on_card(folder, precision)
-    renew_report(folder)
+    write_report_from_folder(folder)
     _say(console, release, audit, precision, as_json)
 
 
 def _say(
     console: Console, release: LocalRelease, audit: Audit, precision: Precision | None, as_json: bool
 ) -> None:
-    places = pushed_of(release.folder.parent).get(release.manifest.version, [])
+    places = read_publish_log(release.folder.parent).get(release.manifest.version, [])
     pushed = [place["repo"] for place in places]
     if as_json:
         figures = precision.model_dump(mode="json") if precision else {}
@@ -67,9 +74,9 @@ def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
     """The audit of a release as it stands. A new one is drawn by `seed`, else by one that chance gives."""
     audit = read_audit(folder, manifest.content_fingerprint)
     if audit is None:
-        names = [row["pair_id"] for row in table_rows(folder, "dpo", ("pair_id",))]
+        names = [row["pair_id"] for row in read_figure_rows(folder, "dpo", ("pair_id",))]
         seed = random.SystemRandom().randrange(10**6) if seed is None else seed
-        audit = draw(names, manifest.content_fingerprint, seed)
+        audit = draw_audit_sample(names, manifest.content_fingerprint, seed)
         write_audit(folder, audit)
     elif seed is not None and seed != audit.seed:
         raise ReleaseError(
@@ -81,7 +88,7 @@ def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
 
 
 def _rows_of(folder: Path, audit: Audit) -> dict[str, Row]:
-    rows = pair_rows(folder, audit.pair_ids)
+    rows = find_example_pairs(folder, audit.pair_ids)
     if strange := [name for name in audit.pair_ids if name not in rows]:
         raise ReleaseError(
             f"{folder / AUDIT} names {len(strange)} pairs that the release does not hold",

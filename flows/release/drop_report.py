@@ -5,22 +5,22 @@ from collections.abc import Iterable, Sequence
 from tracemill.data_cards.model.release_spec import Loss, LossExample
 from tracemill.normalize.normalizer import Normalized
 from tracemill.records.pair import DroppedPair
-from tracemill.records.placeholders import beginning
+from tracemill.records.placeholders import head_with_whole_placeholders
 
 EXAMPLES = 3
 EXCERPT_CHARS = 200
 
 
-def losses_of(normalized: Normalized) -> tuple[Loss, ...]:
+def build_drop_report(normalized: Normalized) -> tuple[Loss, ...]:
     """Every operator in its order, also those that dropped nothing."""
     counts = (
         Loss(operator=c.operator, rows_in=c.rows_in, dropped=c.dropped, errors=c.errors)
         for c in normalized.counts
     )
-    return with_examples(counts, normalized.dropped)
+    return add_drop_examples(counts, normalized.dropped)
 
 
-def with_examples(losses: Iterable[Loss], dropped: Sequence[DroppedPair]) -> tuple[Loss, ...]:
+def add_drop_examples(losses: Iterable[Loss], dropped: Sequence[DroppedPair]) -> tuple[Loss, ...]:
     """The losses, each with its first rows, of different reasons where there are any."""
     by_operator: dict[str, list[DroppedPair]] = {}
     for gone in dropped:
@@ -47,4 +47,4 @@ def _examples(dropped: Sequence[DroppedPair]) -> tuple[LossExample, ...]:
 
 def _excerpt(text: str) -> str:
     text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text if len(text) <= EXCERPT_CHARS else f"{beginning(text, EXCERPT_CHARS)} ..."
+    return text if len(text) <= EXCERPT_CHARS else f"{head_with_whole_placeholders(text, EXCERPT_CHARS)} ..."

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from tracemill.data_cards.model.release_spec import Loss
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
-from tracemill.normalize.context_length.token_counts import token_counter
+from tracemill.normalize.context_length.token_counts import make_token_counter
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
 from tracemill.records.views import SoftStep, StepRun
 
@@ -58,4 +58,4 @@ class Fitting:
 def make_fitting(settings: RunSettings) -> Fitting:
     """As the configuration says. Raises NormalizeError where its tokenizer cannot be used."""
     release = settings.release
-    return Fitting(Cutter(token_counter(release.tokenizer), release.max_tokens), release.max_tokens)
+    return Fitting(Cutter(make_token_counter(release.tokenizer), release.max_tokens), release.max_tokens)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from tracemill.flows.admission.reredaction import Renewed, Renewer
 from tracemill.flows.config.pair_settings import PairSettings
-from tracemill.harnesses.presentation import Presentation, present
+from tracemill.harnesses.presentation import Presentation, present_context
 from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
-from tracemill.pairs.caps import cap
+from tracemill.pairs.caps import apply_caps
 from tracemill.pairs.siblings import may_have_siblings, sibling_pairs
-from tracemill.pairs.side_text import worded
-from tracemill.privacy.core.placeholder_keys import without_digits
+from tracemill.pairs.side_text import choose_side_text
+from tracemill.privacy.core.placeholder_keys import strip_placeholder_digits
 from tracemill.records.identity import StepId
 from tracemill.records.message import render_turn
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes
@@ -61,7 +61,7 @@ def find_siblings(work: Workspace, renewer: Renewer | None = None) -> tuple[list
                 yield trace
 
     wanted = _with_both_outcomes(work)
-    return sibling_pairs(wanted, read, without_digits)
+    return sibling_pairs(wanted, read, strip_placeholder_digits)
 
 
 def _with_both_outcomes(work: Workspace) -> frozenset[str]:
@@ -96,7 +96,7 @@ def _nobody(pair_id: str) -> bool:
     return False
 
 
-def reduce_pairs(
+def load_reduced_pairs(
     work: Workspace,
     settings: PairSettings,
     normalizer: DJNormalizer,
@@ -111,7 +111,7 @@ def reduce_pairs(
     stored = load_pairs(work, renewer)
     siblings, reasons = find_siblings(work, renewer) if settings.siblings else ([], Counter[str]())
     pairs = sorted([*stored, *siblings], key=lambda pair: (not is_in(pair.pair_id), pair.pair_id))
-    said = [(pair, worded(pair, settings.wording)) for pair in pairs]
+    said = [(pair, choose_side_text(pair, settings.wording)) for pair in pairs]
     refused = [_refused(pair, reason, settings.wording) for pair, reason in said if isinstance(reason, str)]
     normalized = normalizer.normalize([pair for _, pair in said if isinstance(pair, DPOPair)])
     if settings.wording != "full":
@@ -133,7 +133,7 @@ def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
 def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str], bool]) -> Normalized:
     """What the caps leave. A row they take is dropped with its reason and its rank as the value."""
     pinned = frozenset(row for row, item in enumerate(normalized.kept) if is_in(item.pair.pair_id))
-    gone, counts = cap([item.pair for item in normalized.kept], settings.caps(), pinned)
+    gone, counts = apply_caps([item.pair for item in normalized.kept], settings.caps(), pinned)
     taken = {each.row: each for each in gone}
     dropped = [
         DroppedPair(item.pair, item.chosen_text, item.rejected_text, by.cap, by.reason, str(by.rank))
@@ -148,14 +148,14 @@ def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str
     )
 
 
-def votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[StepVotes]:
+def load_votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[StepVotes]:
     """The votes at steps that gave no teacher pair."""
     paired = {pair.step_id for pair in pairs if pair.label_source == "teachers"}
     for table in work.current("votes"):
         yield from (step for step in votes_from_table(table) if step.step_id not in paired)
 
 
-def with_states(
+def load_pair_states(
     work: Workspace, kept: Sequence[NormalizedDPOPair], renewer: Renewer
 ) -> Iterator[NormalizedDPOPair]:
     """The pairs with what is shown at their step, and what came back where that failed, one shard of traces
@@ -169,7 +169,7 @@ def with_states(
         for item in by_trace[trace.trace_id]:
             state = trace.state(StepId.parse(item.pair.step_id))
             if state.context.index not in shown:
-                shown[state.context.index] = present(trace, state.context)
+                shown[state.context.index] = present_context(trace, state.context)
             yield _with_state(item, shown[state.context.index], state)
 
 

@@ -12,21 +12,21 @@ from tracemill.data_cards.writing.write_release import Gate, NoRelease, Release,
 from tracemill.flows.admission.forgotten_list import Forgotten
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.labeling.label_shard import pair_kind
-from tracemill.flows.labeling.vote_policy import policy_of
-from tracemill.flows.publish.publish_gate import judging, make_gate
+from tracemill.flows.labeling.label_shard import name_pair_kind
+from tracemill.flows.labeling.vote_policy import build_vote_policy
+from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
 from tracemill.flows.release.assign_splits import Split
 from tracemill.flows.release.fit_context import Fitting, make_fitting
-from tracemill.flows.release.load_pairs import Reduced, votes_without_pair, with_states
+from tracemill.flows.release.load_pairs import Reduced, load_pair_states, load_votes_without_pair
 from tracemill.flows.release.released_pairs import Released
 from tracemill.flows.release.report_facts import run_figures
-from tracemill.flows.release.split_release import reduced_and_split
-from tracemill.flows.release.training_terms import terms_of
-from tracemill.flows.release.view_rows import judged_steps
+from tracemill.flows.release.split_release import split_release
+from tracemill.flows.release.training_terms import training_terms
+from tracemill.flows.release.view_rows import build_view_rows
 from tracemill.flows.run_state.code_version import code_version
 from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
-from tracemill.flows.run_state.stale_labels import newer_answers
+from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
 from tracemill.normalize.normalizer import DJNormalizer
 from tracemill.records.storage.workspace import Workspace
@@ -67,13 +67,13 @@ class _Making:
     def write(self, gate: Gate) -> Release | NoRelease:
         """The tables, read from the workspace a shard at a time, with card, report and manifest."""
         normalized, pairs, release = self.reduced.normalized, self.settings.pairs, self.settings.release
-        steps = judged_steps(self.work, normalized.kept, self.renewer, pairs.wording, release.views)
+        steps = build_view_rows(self.work, normalized.kept, self.renewer, pairs.wording, release.views)
         return write_release(
             self.spec(),
-            self.fitting.pairs(with_states(self.work, normalized.kept, self.renewer)),
+            self.fitting.pairs(load_pair_states(self.work, normalized.kept, self.renewer)),
             chain(normalized.dropped, self.fitting.too_long),
             self.work.releases_dir,
-            votes_without_pair(self.work, self.reduced.pairs),
+            load_votes_without_pair(self.work, self.reduced.pairs),
             gate,
             self.fitting.steps(step for step in steps if self.split.of(step.origin.trace_id) is not None),
             self.split.of,
@@ -94,12 +94,12 @@ def release_pairs(
     finds anything private."""
     gate, said = make_gate(settings, work), list[str]()
     gate.check()
-    reduced, split = reduced_and_split(work, settings, normalizer, renewer)
+    reduced, split = split_release(work, settings, normalizer, renewer)
     raise_if_interrupted()
     making = _Making(work, settings, renewer, run_id, summary, reduced, split, make_fitting(settings))
-    made = making.write(judging(gate, said))
+    made = making.write(judge_with_workspace_gate(gate, said))
     released = making.released()
-    outcome = replace(_outcome(released, reduced), newer_answers=newer_answers(work))
+    outcome = replace(_outcome(released, reduced), newer_answers=count_stale_labels(work))
     if isinstance(made, NoRelease):
         return replace(outcome, note=made.reason)
     split.grown.released(made.version, (item.pair.pair_id for item in released.kept)).write()
@@ -110,7 +110,7 @@ def release_pairs(
 
 def _outcome(released: Released, reduced: Reduced) -> ReleaseOutcome:
     """What the closing table says of the rows."""
-    siblings = Counter(pair_kind(pair) for pair in reduced.siblings)
+    siblings = Counter(name_pair_kind(pair) for pair in reduced.siblings)
     return ReleaseOutcome(
         path=None,
         version=None,
@@ -147,10 +147,10 @@ def _spec(
         recipe=normalized.recipe,
         recipe_fingerprint=normalized.fingerprint,
         configuration_fingerprint=settings.fingerprint(),
-        policy=policy_of(settings).name,
+        policy=build_vote_policy(settings).name,
         wording=settings.pairs.wording,
         views=settings.release.views,
-        teachers=teachers_of(settings, summary),
+        teachers=release_run_teachers(settings, summary),
         tokens_by="estimate" if settings.release.tokenizer is None else settings.release.tokenizer.name,
         max_tokens=settings.release.max_tokens,
         funnel=_funnel(summary, reduced),
@@ -178,7 +178,7 @@ def _funnel(summary: Summary, reduced: Reduced) -> dict[str, int]:
     return counted
 
 
-def teachers_of(settings: RunSettings, summary: Summary) -> tuple[TeacherEntry, ...]:
+def release_run_teachers(settings: RunSettings, summary: Summary) -> tuple[TeacherEntry, ...]:
     """The teachers of a configuration as the card names them."""
     return tuple(
         TeacherEntry(
@@ -186,8 +186,8 @@ def teachers_of(settings: RunSettings, summary: Summary) -> tuple[TeacherEntry, 
             model=teacher.model,
             family=teacher.family,
             simulated=teacher.simulated,
-            distillation=terms_of(teacher)[0],
-            terms=terms_of(teacher)[1],
+            distillation=training_terms(teacher)[0],
+            terms=training_terms(teacher)[1],
             standing=_standing(summary, teacher.name),
         )
         for teacher in settings.asked()

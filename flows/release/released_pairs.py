@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from tracemill.data_cards.model.release_spec import Growth, Loss
 from tracemill.data_cards.writing.split_writer import SPLITS
-from tracemill.flows.labeling.label_shard import pair_kind
+from tracemill.flows.labeling.label_shard import name_pair_kind
 from tracemill.flows.release.assign_splits import Split
-from tracemill.flows.release.drop_report import losses_of, with_examples
+from tracemill.flows.release.drop_report import add_drop_examples, build_drop_report
 from tracemill.flows.release.fit_context import Fitting
 from tracemill.normalize.normalizer import Normalized
 from tracemill.records.identity import StepId
@@ -37,13 +37,13 @@ class Released:
             normalized.fingerprint,
             kept,
             [*normalized.dropped, *fitting.too_long],
-            (*losses_of(normalized), *with_examples(fitting.losses(), fitting.too_long)),
+            (*build_drop_report(normalized), *add_drop_examples(fitting.losses(), fitting.too_long)),
             {name: rows[name] for name in SPLITS if rows[name]},
         )
 
     def kinds(self) -> dict[str, int]:
         """Rows by kind of pair."""
-        return dict(Counter(pair_kind(item.pair) for item in self.kept))
+        return dict(Counter(name_pair_kind(item.pair) for item in self.kept))
 
     def reasons(self) -> dict[str, int]:
         """Dropped pairs by operator and reason."""

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.report_model import REPORT_PAGE
-from tracemill.data_cards.report.write_report import renew_report
-from tracemill.flows.run_state.run_records import releases_of
+from tracemill.data_cards.report.write_report import write_report_from_folder
+from tracemill.flows.run_state.run_records import releases_beside_run_records
 
 
 def write_report_again(asked: str | None, root: Path | None, as_json: bool) -> None:
     """`tracemill report`: figures and page of a finished release, from the release alone."""
-    folder = find_release(asked, releases_of(root)).folder
-    figures = renew_report(folder)
+    folder = find_release(asked, releases_beside_run_records(root)).folder
+    figures = write_report_from_folder(folder)
     if as_json:
         sys.stdout.write(json.dumps(figures.model_dump(mode="json")) + "\n")
     else:

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.release.assign_splits import OPERATOR, Split, admitted, split_sessions
-from tracemill.flows.release.load_pairs import Reduced, reduce_pairs
+from tracemill.flows.release.assign_splits import OPERATOR, Split, drop_unassigned_pairs, split_sessions
+from tracemill.flows.release.load_pairs import Reduced, load_reduced_pairs
 from tracemill.flows.release.split_store import Grown
 from tracemill.normalize.contamination import load_benchmarks
 from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
 from tracemill.records.storage.workspace import Workspace
 
 
-def reduced_and_split(
+def split_release(
     work: Workspace, settings: RunSettings, normalizer: DJNormalizer, renewer: Renewer
 ) -> tuple[Reduced, Split]:
     """The pairs of a workspace that a release would hold, and the side of each session. Nothing is written:
@@ -21,14 +21,14 @@ def reduced_and_split(
     release = settings.release
     grown = Grown.of(work, release.name)
     grown = grown.rebuilt() if release.rebuild else grown
-    reduced = reduce_pairs(work, settings.pairs, normalizer, renewer, grown.holds)
+    reduced = load_reduced_pairs(work, settings.pairs, normalizer, renewer, grown.holds)
     shares = {"validation": release.validation, "test": release.test}
     split = split_sessions(work, grown, reduced.normalized.kept, shares, benchmarks.overlap)
     return replace(reduced, normalized=_with_side(reduced.normalized, split)), split
 
 
 def _with_side(normalized: Normalized, split: Split) -> Normalized:
-    stay, gone = admitted(normalized.kept, split)
+    stay, gone = drop_unassigned_pairs(normalized.kept, split)
     count = OperatorCount(OPERATOR, len(normalized.kept), len(gone), 0)
     return replace(
         normalized, kept=stay, dropped=[*normalized.dropped, *gone], counts=(*normalized.counts, count)

@@ -56,7 +56,9 @@ class _Groups:
             self.parent[other] = first
 
 
-def assign(units: Sequence[Unit], known: Mapping[str, str], shares: Mapping[str, float]) -> Assigned:
+def apply_split_rule(
+    units: Sequence[Unit], known: Mapping[str, str], shares: Mapping[str, float]
+) -> Assigned:
     """A side for each unit. `known` are sides by key as they were remembered, `shares` (0 to 1) what each
     held-out side should have of the rows.
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tracemill.data_cards.model.manifest import read_manifest
-from tracemill.data_cards.model.versions import version_key, versions_in
+from tracemill.data_cards.model.versions import parse_version_key, versions_in_folder
 from tracemill.normalize.operators.minhash import Signature
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.records.errors import WorkspaceError
@@ -61,8 +61,10 @@ class Grown:
 
     def _caught_up(self, folder: Path) -> "Grown":
         """With the rows of a release that was finished just before a crash."""
-        versions = versions_in(folder)
-        if not versions or (self.version and version_key(versions[-1]) <= version_key(self.version)):
+        versions = versions_in_folder(folder)
+        if not versions or (
+            self.version and parse_version_key(versions[-1]) <= parse_version_key(self.version)
+        ):
             return self
         rows, sides = set(self.rows), dict(self.sides)
         for split, row in _rows(folder / versions[-1]):
@@ -71,7 +73,7 @@ class Grown:
             for kind, name in (*named, ("session", row["trace_id"])):
                 if name:
                     sides.setdefault(self.hashed(kind, name), split)
-        major = version_key(versions[-1])[0]
+        major = parse_version_key(versions[-1])[0]
         return replace(self, major=major, version=versions[-1], rows=frozenset(rows), sides=sides)
 
     def hashed(self, kind: str, name: str) -> str:
@@ -90,7 +92,7 @@ class Grown:
     def released(self, version: str, pair_ids: Iterable[str]) -> "Grown":
         """With the rows of a version that was released."""
         rows = frozenset(self.hashed("row", pair_id) for pair_id in pair_ids)
-        return replace(self, major=version_key(version)[0], version=version, rows=rows)
+        return replace(self, major=parse_version_key(version)[0], version=version, rows=rows)
 
     def write(self) -> None:
         """Keep it, readable by its owner alone."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tracemill.flows.admission.reredaction import Renewed, Renewer
 from tracemill.flows.release.load_pairs import read_traces
 from tracemill.harnesses.presentation import Presentation, present_all
-from tracemill.pairs.other_views import Judgement, soft_step, step_runs
+from tracemill.pairs.other_views import Judgement, build_soft_step_view, build_step_run_views
 from tracemill.pairs.side_text import Wording
 from tracemill.records.identity import StepId
 from tracemill.records.pair import NormalizedDPOPair, StepVotes
@@ -17,7 +17,7 @@ from tracemill.records.views import SoftStep, StepRun
 CONFIRMED = "agrees_with_student"
 
 
-def judged_steps(
+def build_view_rows(
     work: Workspace,
     kept: Sequence[NormalizedDPOPair],
     renewer: Renewer,
@@ -93,7 +93,7 @@ def _runs(
     if judged:
         for context in by.trace.contexts:
             if context.index in shown:
-                yield from step_runs(by.trace, context, shown[context.index], judged, wording)
+                yield from build_step_run_views(by.trace, context, shown[context.index], judged, wording)
 
 
 def _soft(
@@ -112,6 +112,6 @@ def _soft(
         if step is not None:
             answers = by_step.get(step.step_id, [])
             why = evidence.get(step.step_id, "")
-            made = soft_step(state, shown[state.context.index], step, answers, wording, why)
+            made = build_soft_step_view(state, shown[state.context.index], step, answers, wording, why)
             if made is not None:
                 yield made

@@ -4,7 +4,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
-from tracemill.flows.run_state.stale_labels import said_of_newer
+from tracemill.flows.run_state.stale_labels import stale_labels_text
 from tracemill.records.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _money(value: float) -> str:
     return f"${value:,.4f}" if value < 100 else f"${value:,.2f}"
 
 
-def closing_rows(
+def closing_table_rows(
     summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
 ) -> list[tuple[str, str]]:
     """The closing table as (what, figures), in the order of the data flow; without what there is nothing to
@@ -61,7 +61,7 @@ def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) ->
         ("calls", f"{summary.calls:,} sent, {summary.reused:,} answered from the ledger"),
         ("failed calls", _failures(summary)),
         ("spent / cap", _spent(summary, cap_usd)),
-        ("teachers' standing", "\n".join(standing_lines(summary.standing))),
+        ("teachers' standing", "\n".join(closing_table_reliability(summary.standing))),
     ]
 
 
@@ -82,12 +82,12 @@ def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str
 def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:
     """Where it lies comes last: on the Hub, else here."""
     here, gate = ("release", _release_text(release)), ("publish gate", release.gate)
-    newer = ("left out", said_of_newer(release.newer_answers))
+    newer = ("left out", stale_labels_text(release.newer_answers))
     return [newer, here, gate, ("hub", release.pushed)] if release.pushed else [newer, gate, here]
 
 
-def standing_lines(report: dict[str, Any]) -> list[str]:
-    """`flows.labeling.teacher_standing.standing_report` as lines for people."""
+def closing_table_reliability(report: dict[str, Any]) -> list[str]:
+    """`flows.labeling.teacher_standing.measured_reliability_report` as lines for people."""
     lines = []
     for name, each in report.items():
         told = (

@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from tracemill.records.errors import WorkspaceError
-from tracemill.records.storage.atomic_files import encodable, writing
+from tracemill.records.storage.atomic_files import encodable_json, writing
 
 
-def objects_in(path: Path) -> Iterator[dict[str, Any]]:
+def read_jsonl_log(path: Path) -> Iterator[dict[str, Any]]:
     """The objects of a file in their order; none where there is no file."""
     try:
         data = path.read_bytes()
@@ -65,7 +65,7 @@ def _line(value: dict[str, Any]) -> bytes:
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:
-        return orjson.dumps(encodable(value), option=orjson.OPT_APPEND_NEWLINE)
+        return orjson.dumps(encodable_json(value), option=orjson.OPT_APPEND_NEWLINE)
 
 
 def _ends_whole(path: Path) -> bool:

@@ -14,13 +14,13 @@ PUBLISHED = "published.json"
 def note_pushed(versions: Path, pushed: Pushed, endpoint: str, audit: str) -> None:
     """Remember where a version was pushed; `versions` is the folder of a release's versions, `audit` the
     fingerprint of the audit that the card there tells of, empty where it tells of none."""
-    noted = pushed_of(versions)
+    noted = read_publish_log(versions)
     places = [each for each in noted.get(pushed.version, []) if each["repo"] != pushed.repo_id]
     place = {"repo": pushed.repo_id, "commit": pushed.commit, "endpoint": endpoint, "audit": audit}
     write_json(versions / PUBLISHED, {**noted, pushed.version: [*places, place]})
 
 
-def pushed_of(versions: Path) -> dict[str, list[dict[str, str]]]:
+def read_publish_log(versions: Path) -> dict[str, list[dict[str, str]]]:
     """Where each version of a release was pushed: `repo`, `commit`, `endpoint` and `audit`. Raises
     ReleaseError for a broken note."""
     path = versions / PUBLISHED

@@ -22,7 +22,7 @@ DEFAULT_WORKSPACE = Path("tracemill-workspace")
 """Where none is given, in the folder a command is called in."""
 
 
-def releases_of(root: Path | None) -> Path:
+def releases_beside_run_records(root: Path | None) -> Path:
     """Where the releases of a workspace lie, of the one in this folder where none is given; neither has to be
     there."""
     return (root or DEFAULT_WORKSPACE).expanduser() / "releases"

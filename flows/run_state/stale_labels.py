@@ -1,13 +1,13 @@
 """Answers of teachers that came after the pairs of a workspace were made."""
 
 from tracemill.records.identity import StepId, digest
-from tracemill.records.printable import so_many
+from tracemill.records.printable import printable_count
 from tracemill.records.storage.workspace import MadeOf, Workspace
 
 _COLUMNS = ("step_id", "request_key", "failure")
 
 
-def answers_of(work: Workspace, traces: frozenset[str] | None = None) -> MadeOf:
+def stale_label_answers(work: Workspace, traces: frozenset[str] | None = None) -> MadeOf:
     """By trace how many answers the workspace holds, and which; failed calls make no pair and are none.
     `traces` limits it to those."""
     keys: dict[str, list[str]] = {}
@@ -18,23 +18,22 @@ def answers_of(work: Workspace, traces: frozenset[str] | None = None) -> MadeOf:
     return {of: (len(found), digest(*sorted(found), size=8)) for of, found in keys.items()}
 
 
-def newer_answers(work: Workspace) -> int:
+def count_stale_labels(work: Workspace) -> int:
     """How many answers the pairs were made without, at the least: of one that took the place of another it
     is known for its trace alone."""
     taken: dict[str, tuple[int, str]] = {}
     for shard, traces in work.speaking("pairs"):
         taken |= {of: rows for of, rows in work.made_of("pairs", shard).items() if of in traces}
-    return sum(_newer(now, taken.get(of, (0, ""))) for of, now in answers_of(work).items())
+    return sum(_newer(now, taken.get(of, (0, ""))) for of, now in stale_label_answers(work).items())
 
 
-def said_of_newer(count: int) -> str:
+def stale_labels_text(count: int) -> str:
     """A line on them for people, empty where there is none."""
     if not count:
         return ""
     are = "is" if count == 1 else "are"
-    return (
-        f"{so_many(count, 'answer')} {are} newer than the pairs: `tracemill pairs` takes them in, at no cost"
-    )
+    answers = printable_count(count, "answer")
+    return f"{answers} {are} newer than the pairs: `tracemill pairs` takes them in, at no cost"
 
 
 def _newer(now: tuple[int, str], then: tuple[int, str]) -> int:

@@ -21,7 +21,7 @@ class Unsaid(Exception):
         return type(self), self.args
 
 
-def unsaid(work: Callable[P, T]) -> Callable[P, T]:
+def mask_errors(work: Callable[P, T]) -> Callable[P, T]:
     """The work, raising Unsaid for every error; for what Prefect runs."""
 
     @wraps(work)
@@ -34,7 +34,7 @@ def unsaid(work: Callable[P, T]) -> Callable[P, T]:
     return quiet
 
 
-def said(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def unmask_errors(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """What the work gives, with its errors as they were raised; for who calls what Prefect runs."""
     try:
         return work(*args, **kwargs)

@@ -3,7 +3,7 @@
 A KeyboardInterrupt that rises in a finalizer (asyncio's transports have one) or in a library's own
 clean-up is swallowed there, and the work goes on. So a press is kept as well as raised; long work calls
 `raise_if_interrupted` between its parts, and what a finalizer swallowed is raised again a moment later.
-While teachers are asked nothing is raised: whoever waits with `on_press` is told, and what is in flight
+While teachers are asked nothing is raised: whoever waits with `on_interrupt` is told, and what is in flight
 comes home.
 """
 
@@ -114,7 +114,7 @@ def raise_if_interrupted() -> None:
 
 
 @contextmanager
-def held() -> Iterator[None]:
+def hold_interrupts() -> Iterator[None]:
     """A press of Ctrl-C waits for the end of the block, which is short: what begins processes and threads
     is not to stop half-way. They never see one themselves."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
@@ -125,7 +125,7 @@ def held() -> Iterator[None]:
 
 
 @contextmanager
-def on_press(told: Callable[[], None]) -> Iterator[None]:
+def on_interrupt(told: Callable[[], None]) -> Iterator[None]:
     """`told` is called at the first press while the block lasts, in the signal handler, in place of a
     KeyboardInterrupt. A press before the block raises at its beginning."""
     raise_if_interrupted()

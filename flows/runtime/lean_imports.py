@@ -17,7 +17,7 @@ _FILE_SYSTEMS = ("pyarrow._s3fs", "pyarrow._gcsfs", "pyarrow._azurefs", "pyarrow
 
 
 @contextmanager
-def lean(numpy: bool = False) -> Iterator[None]:
+def lean_imports(numpy: bool = False) -> Iterator[None]:
     """Enter it before anything large is imported; `numpy` where something in it wants that.
 
     Garbage collection is rare meanwhile, and none looks at what is left at the end: sessions make no rings

@@ -18,7 +18,7 @@ _PROC = Path("/proc")
 _SERVER = b"prefect.server.api.server:create_app"
 
 
-def own_what_is_started() -> None:
+def tag_possible_orphan_servers() -> None:
     """From here on every process that this one starts says whose it is."""
     if (started := _started(os.getpid())) is not None:
         os.environ[OWNER] = f"{os.getpid()}:{started}"

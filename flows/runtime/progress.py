@@ -127,7 +127,7 @@ class Meter:
 
 
 @contextmanager
-def meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[Meter]:
+def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[Meter]:
     """A meter on stderr while the block runs: live where that is a terminal, elsewhere a line every
     `every_s` seconds."""
     made = Meter(cap_usd)

@@ -19,7 +19,7 @@ def say_lines(lines: Iterable[str]) -> None:
         console.print(printable(line))
 
 
-def confirmed(question: str) -> bool:
+def confirm_on_terminal(question: str) -> bool:
     """Whether a person on the terminal says yes; anything else, also the end of input, is no."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()

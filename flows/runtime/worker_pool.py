@@ -13,7 +13,7 @@ from queue import SimpleQueue
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
-from tracemill.flows.runtime.interrupts import held
+from tracemill.flows.runtime.interrupts import hold_interrupts
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
@@ -32,7 +32,7 @@ class Piped:
     ) -> None:
         self._processes: list[BaseProcess] = []
         self._idle: SimpleQueue[Connection] = SimpleQueue()
-        with held():
+        with hold_interrupts():
             for _ in range(count):
                 here, there = context.Pipe()
                 process = context.Process(target=_serve, args=(there, begin, given), daemon=True)  # pyright: ignore[reportAttributeAccessIssue]
@@ -45,7 +45,7 @@ class Piped:
     def map(self, calls: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
         """What the work gives for the arguments of each call, in order; raises what it raised, or
         ProcessEnded. What comes later is at work meanwhile."""
-        with held():
+        with hold_interrupts():
             begun = [self._threads.submit(self._ask, call) for call in calls]
         return _given(begun)
 

@@ -10,13 +10,13 @@ from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
 from tracemill.flows.sources.source_spec import SourceOrder
-from tracemill.flows.sources.watermark_records import address_of
+from tracemill.flows.sources.watermark_records import source_address
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.detect_format import ARCHIVE, EVALUATION
 from tracemill.ingesters.discover import FETCHED, LINKED_FOLDER, UNREADABLE, WORKSPACE, discover
-from tracemill.ingesters.idle_sessions import still_written
+from tracemill.ingesters.idle_sessions import is_session_not_idle
 from tracemill.ingesters.read_source import Reading, ingest_source
-from tracemill.ingesters.reading.encoding_errors import encoding_fault
+from tracemill.ingesters.reading.encoding_errors import find_encoding_error
 from tracemill.ingesters.reading.source_file import SourceFile, Stamp
 from tracemill.ingesters.registry import FORMATS, dialects, source_of
 from tracemill.records.errors import SourceError
@@ -47,7 +47,7 @@ class Found:
     datasets: list[str] = field(default_factory=list)
 
 
-def find(order: SourceOrder, marks: Watermarks | None) -> Found:
+def find_sources(order: SourceOrder, marks: Watermarks | None) -> Found:
     """Find every source of an order. Files that `marks` knows to be unchanged are not opened.
 
     Raises SourceError where a path is missing, where one named outright is no session, where a format
@@ -65,8 +65,8 @@ def find(order: SourceOrder, marks: Watermarks | None) -> Found:
         for address, file in _below(path, wanted, order, marks, found):
             found.files.setdefault(address, file)
     for file in (*_behind(order), *_of_hub(order, found)):
-        found.there.add(address_of(file))
-        found.files.setdefault(address_of(file), file)
+        found.there.add(source_address(file))
+        found.files.setdefault(source_address(file), file)
     if not found.files and not found.alone:
         where = ", ".join(order.names())
         raise SourceError(
@@ -84,7 +84,7 @@ def _below(
     forced = order.format if wanted is None else None
     now, idle = datetime.now(UTC), timedelta(minutes=order.idle_minutes)
     for file in discover([path], marks.recall) if marks else discover([path]):
-        address = address_of(file)
+        address = source_address(file)
         found.there.add(address)
         outright = file.path == path
         if forced and file.dialect not in (UNREADABLE, LINKED_FOLDER, WORKSPACE):
@@ -110,7 +110,7 @@ def _below(
 
 def _being_written(file: SourceFile, now: datetime, idle: timedelta) -> bool:
     try:
-        return still_written(file, now, idle)
+        return is_session_not_idle(file, now, idle)
     except OSError:
         return False  # gone meanwhile: whoever reads it says so
 
@@ -153,7 +153,7 @@ def _why_unread(file: SourceFile) -> str:
         return "results of an evaluation, read with its runs"
     if not file.bytes:
         return "empty"
-    fault = "" if file.url else encoding_fault(file.path)
+    fault = "" if file.url else find_encoding_error(file.path)
     return f"of no known format: {fault}" if fault else "of no known format"
 
 
@@ -172,10 +172,10 @@ def _why_unreadable(path: Path) -> str:
 
 def _behind(order: SourceOrder) -> Iterator[SourceFile]:
     """Files behind URLs; their dialect is told when their columns are looked at."""
-    from tracemill.ingesters.reading.remote_files import version_of
+    from tracemill.ingesters.reading.remote_files import remote_file_version
 
     for url in order.urls:
-        size, tag = version_of(url)
+        size, tag = remote_file_version(url)
         yield SourceFile(_file_name(url), order.format or FETCHED, size, Stamp(size, tag), url)
 
 
@@ -183,10 +183,10 @@ def _of_hub(order: SourceOrder, found: Found) -> Iterator[SourceFile]:
     """The files of datasets of the Hub."""
     if not order.hub:
         return
-    from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve
+    from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve_hub_dataset
 
     for text in order.hub:
-        dataset = resolve(HubSpec.parse(text))
+        dataset = resolve_hub_dataset(HubSpec.parse(text))
         found.datasets.append(dataset.name)
         for file in dataset.files:
             yield SourceFile(

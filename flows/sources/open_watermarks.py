@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 KEY_FILE = "redaction.key"
 
 
-def known_sources(
+def open_known_watermarks(
     root: Path,
     lists: "PrivacySettings | None",
     select: "SelectSettings | None",
@@ -31,15 +31,15 @@ def known_sources(
     if not (root / FILE).is_file():
         return None
     if text == "recorded":
-        return begin(root, None, select, forced, text)
+        return open_watermarks(root, None, select, forced, text)
     if not (root / KEY_FILE).is_file():
         return None
     from tracemill.flows.admission.redaction_setup import TODAYS_RULES, make_redactor
 
-    return begin(root, make_redactor(None, lists, rules or TODAYS_RULES), select, forced, anew=anew)
+    return open_watermarks(root, make_redactor(None, lists, rules or TODAYS_RULES), select, forced, anew=anew)
 
 
-def begin(
+def open_watermarks(
     root: Path,
     redactor: "Redactor | None",
     select: "SelectSettings | None",

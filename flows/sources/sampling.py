@@ -65,14 +65,14 @@ class Drawn:
         }
 
 
-def stratum_of(facts: Facts, by: Iterable[str]) -> Stratum:
+def stratum_of_facts(facts: Facts, by: Iterable[str]) -> Stratum:
     """The stratum of a session with these facts; what is not known is an empty text."""
     named = {"repository": facts.repository, "outcome": facts.outcome, "model": facts.model}
-    named["length"] = length_bucket(facts.steps)
+    named["length"] = stratum_length_bucket(facts.steps)
     return tuple(named[name] for name in by)
 
 
-def length_bucket(steps: int | None) -> str:
+def stratum_length_bucket(steps: int | None) -> str:
     """Steps in classes that double: `1`, `2`, `3-4`, `5-8`, `9-16` and on."""
     if steps is None:
         return ""
@@ -82,12 +82,14 @@ def length_bucket(steps: int | None) -> str:
     return f"{upper // 2 + 1}-{upper}"
 
 
-def draw(candidates: Iterable[Candidate], order: SampleOrder) -> Drawn:
+def draw_stratified_sample(candidates: Iterable[Candidate], order: SampleOrder) -> Drawn:
     """The sample; all of them where there are no more than are wanted. Keys are unique."""
     strata: dict[Stratum, list[str]] = {}
     for candidate in candidates:
         strata.setdefault(candidate.stratum, []).append(candidate.key)
-    seats = seats_of({name: len(keys) for name, keys in strata.items()}, order.max_traces, order.seed)
+    seats = seats_per_stratum(
+        {name: len(keys) for name, keys in strata.items()}, order.max_traces, order.seed
+    )
     taken: set[str] = set()
     for name, keys in strata.items():
         keys.sort(key=lambda key: (_number(order.seed, "session", key), key))
@@ -96,7 +98,7 @@ def draw(candidates: Iterable[Candidate], order: SampleOrder) -> Drawn:
     return Drawn(order, frozenset(taken), counted)
 
 
-def seats_of(sizes: Mapping[Stratum, int], wanted: int, seed: int) -> dict[Stratum, int]:
+def seats_per_stratum(sizes: Mapping[Stratum, int], wanted: int, seed: int) -> dict[Stratum, int]:
     """How many of each stratum: its exact share rounded down or up, `wanted` together, or all there are
     where that is less."""
     total = sum(sizes.values())

@@ -5,15 +5,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracemill.flows.sources.discovery import Found, Unread, find, require_sessions
+from tracemill.flows.sources.discovery import Found, Unread, find_sources, require_sessions
 from tracemill.flows.sources.source_spec import SourceOrder
-from tracemill.flows.sources.watermark_records import Mark, part_key
+from tracemill.flows.sources.watermark_records import Mark, source_part_key
 from tracemill.flows.sources.watermarks import Watermarks
-from tracemill.ingesters.detect_format import dialect_of_table
+from tracemill.ingesters.detect_format import detect_table_format
 from tracemill.ingesters.discover import FETCHED
-from tracemill.ingesters.reading.parquet_rows import TableSlice, layout_of
+from tracemill.ingesters.reading.parquet_rows import TableSlice, read_parquet_layout
 from tracemill.ingesters.reading.remote_files import HUB
-from tracemill.ingesters.reading.row_files import LineSpan, Part, is_table, parts_of, table_parts
+from tracemill.ingesters.reading.row_files import (
+    LineSpan,
+    Part,
+    is_table,
+    split_row_file,
+    split_table_row_file,
+)
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.ingesters.registry import source_of
 from tracemill.ingesters.row_readers import row_reader
@@ -75,8 +81,8 @@ def plan_sources(
     order: SourceOrder, shard_mb: float, marks: Watermarks | None = None, sampled: bool = False
 ) -> Plan:
     """Find the sources of an order, set apart what `marks` says is unchanged, and cut files of rows into
-    parts of about `shard_mb`. Raises SourceError as `find` does, before anything is read."""
-    found = find(order, marks)
+    parts of about `shard_mb`. Raises SourceError as `find_sources` does, before anything is read."""
+    found = find_sources(order, marks)
     if marks is not None:
         marks.find_moves({marks.hash(address) for address in found.there})
     limit = shard_mb * 1e6
@@ -127,7 +133,7 @@ def _apart(
     if _is_whole(current):
         return current, []
     by_part = {mark.part: mark for mark in current if mark.part is not None}
-    parts = [(part_key(part), part) for part in _parts(source, limit)]
+    parts = [(source_part_key(part), part) for part in _parts(source, limit)]
     return (
         [by_part[key] for key, _ in parts if key is not None and key in by_part],
         [part for key, part in parts if key not in by_part],
@@ -168,7 +174,7 @@ def _parts(source: SourceFile, limit: float) -> Iterator[SourceFile]:
             yield source
         return
     try:
-        parts = parts_of(source.path, limit) if row_reader(source.dialect) else []
+        parts = split_row_file(source.path, limit) if row_reader(source.dialect) else []
     except (OSError, SourceError):
         parts = []  # whoever reads it says so
     yield from (_part(source, part, size) for part, size in parts) if parts else [source]
@@ -180,15 +186,15 @@ def is_remote_table(source: SourceFile) -> bool:
 
 
 def _remote_parts(source: SourceFile, limit: float) -> Iterator[SourceFile]:
-    layout = layout_of(source.url)
-    told = dialect_of_table(layout.schema)
+    layout = read_parquet_layout(source.url)
+    told = detect_table_format(layout.schema)
     dialect = told if source.dialect == FETCHED else source.dialect
     if row_reader(dialect) is None:
         columns = ", ".join(layout.schema.names[:8])
         raise SourceError(f"{source.name} holds no sessions (columns: {columns})", "rows of a known format")
     parts = [
         _part(replace(source, dialect=dialect), part, size)
-        for part, size in table_parts(source.url, layout.groups, limit)
+        for part, size in split_table_row_file(source.url, layout.groups, limit)
     ]
     if dialect != told and parts:
         require_sessions(parts[0])

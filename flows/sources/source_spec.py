@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tracemill.ingesters.reading.remote_files import is_remote, shown
+from tracemill.ingesters.reading.remote_files import is_remote, printable_url
 
 IDLE_MINUTES = 15.0
 """A session that was added to within so many minutes is left alone; an agent's command may run for ten."""
@@ -24,7 +24,7 @@ class SourceOrder:
 
     def names(self) -> list[str]:
         """Each source as it was given, without anything secret."""
-        return [*(str(path) for path, _ in self.given), *map(shown, self.urls), *self.hub]
+        return [*(str(path) for path, _ in self.given), *map(printable_url, self.urls), *self.hub]
 
     def __bool__(self) -> bool:
         return bool(self.given or self.urls or self.hub)

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from tracemill.flows.admission.list_scope import ListScope
 from tracemill.flows.admission.trace_inventory import TraceEntry
-from tracemill.ingesters.companion_files import beside
-from tracemill.ingesters.discover import resolved
+from tracemill.ingesters.companion_files import digest_companion_files
+from tracemill.ingesters.discover import resolve_source_path
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.remote_files import HUB
 from tracemill.ingesters.reading.row_files import Part
@@ -97,7 +97,8 @@ class Mark:
     """A source, or a part of one, as it was when it was read the way `reading` names.
 
     `key` and `roots` are keyed hashes of its address and of what that lies in: a mark holds no path.
-    `ends` is a digest of its first and last 8 KiB, empty for a folder or a remote file, `beside` one of
+    `ends` is a digest of its first and last 8 KiB, empty for a folder or a remote file,
+    `digest_companion_files` one of
     what lay beside it and was read with it. `rows` is a
     digest of the rows that were wanted of it, empty for all; `whole` says whether all its other traces
     were. `left_out` counts traces that the lists left out, by reason; `matched` are the places of those
@@ -148,18 +149,18 @@ class Mark:
         return cls(**(value | made))
 
 
-def address_of(source: SourceFile) -> str:
+def source_address(source: SourceFile) -> str:
     """Where a source is: its resolved path, or its URL; a dataset's without the commit, since most files
     of the next one are the same."""
     if not source.url:
-        return resolved(source.path)
+        return resolve_source_path(source.path)
     if not source.url.startswith(HUB):
         return source.name
     repo, _, rest = source.name.partition("@")
     return f"{repo}/{rest.partition('/')[2]}"
 
 
-def roots_of(address: str) -> list[str]:
+def source_roots(address: str) -> list[str]:
     """The folders, or the dataset, that an address lies in."""
     found = []
     while (above := address.rpartition("/")[0]) and not above.endswith("/"):
@@ -168,7 +169,7 @@ def roots_of(address: str) -> list[str]:
     return found
 
 
-def part_key(source: SourceFile) -> PartKey | None:
+def source_part_key(source: SourceFile) -> PartKey | None:
     """The name of the part a source is of its file; None for a whole one."""
     part = source.part
     if isinstance(part, TableSlice):
@@ -176,19 +177,19 @@ def part_key(source: SourceFile) -> PartKey | None:
     return None if part is None else PartKey("bytes", part.first, part.last, source.stamp.bytes)
 
 
-def beside_of(source: SourceFile) -> str:
+def companion_digest(source: SourceFile) -> str:
     """A digest of what lies beside a source now and is read with it."""
-    return "" if source.url else beside(source.path, source.dialect)
+    return "" if source.url else digest_companion_files(source.path, source.dialect)
 
 
-def rows_digest(part: Part | None) -> str:
+def wanted_rows_digest(part: Part | None) -> str:
     """A digest of the rows wanted of a part, empty for all."""
     if not isinstance(part, TableSlice) or part.rows is None:
         return ""
     return digest(",".join(map(str, part.rows)), size=8)
 
 
-def ends_of(path: Path, size: int) -> str:
+def digest_file_ends(path: Path, size: int) -> str:
     """A digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
     Raises OSError where it cannot be read."""
     try:

@@ -13,9 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.flows.admission.reading_version import ReadingVersion, RedactionVersion
-from tracemill.flows.run_state.jsonl_log import append_lines, objects_in, rewrite_lines
-from tracemill.flows.sources.watermark_records import Mark, address_of, beside_of, ends_of, roots_of
-from tracemill.ingesters.discover import Remembered, resolved
+from tracemill.flows.run_state.jsonl_log import append_lines, read_jsonl_log, rewrite_lines
+from tracemill.flows.sources.watermark_records import (
+    Mark,
+    companion_digest,
+    digest_file_ends,
+    source_address,
+    source_roots,
+)
+from tracemill.ingesters.discover import Remembered, resolve_source_path
 from tracemill.ingesters.reading.source_file import SourceFile, Stamp
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import canonical_json
@@ -56,7 +62,7 @@ class Watermarks:
         """The marks of the workspace at `root`; none where there is no workspace yet. `secret` keys the
         hashes of addresses, `text` is the kind of text the workspace holds."""
         made = cls(root.expanduser(), today, secret)
-        for value in objects_in(made.path):
+        for value in read_jsonl_log(made.path):
             made.lines += 1
             with suppress(KeyError, TypeError, ValueError, AttributeError):
                 made._apply(value)
@@ -84,14 +90,14 @@ class Watermarks:
 
     def key_of(self, source: SourceFile) -> str:
         """What a source is remembered by."""
-        return self.hash(address_of(source))
+        return self.hash(source_address(source))
 
     def roots_of(self, source: SourceFile) -> tuple[str, ...]:
         """What the folders of a source are remembered by."""
-        address = address_of(source)
+        address = source_address(source)
         folder = address.rpartition("/")[0]
         if folder not in self._roots:
-            self._roots[folder] = tuple(map(self.hash, roots_of(address)))
+            self._roots[folder] = tuple(map(self.hash, source_roots(address)))
         return self._roots[folder]
 
     def hash(self, address: str) -> str:
@@ -110,7 +116,7 @@ class Watermarks:
         alike = [mark for mark in self.of(source) if mark.stamp == source.stamp and self.holds(mark)]
         if not alike:
             return []
-        around = beside_of(source)
+        around = companion_digest(source)
         return [mark for mark in alike if mark.beside == around]
 
     def holds(self, mark: Mark) -> bool:
@@ -125,7 +131,7 @@ class Watermarks:
     def recall(self, path: Path, stamp: Stamp) -> Remembered | None:
         """The dialect of a file that looks as it did, also where it was moved meanwhile; None where it
         has to be opened. Raises OSError where it is gone."""
-        key = self.hash(resolved(path))
+        key = self.hash(resolve_source_path(path))
         for mark in self._marks.get(key) or self._like(key, path, stamp):
             if mark.stamp == stamp and self.holds(mark):
                 return Remembered(mark.dialect)
@@ -134,7 +140,7 @@ class Watermarks:
     def _like(self, key: str, path: Path, stamp: Stamp) -> Sequence[Mark]:
         """The marks of a source that looked and began and ended as this unknown file does."""
         old = self._by_stamp.get(stamp) if stamp.bytes else None
-        if old is None or ends_of(path, stamp.bytes) != self._marks[old][0].ends:
+        if old is None or digest_file_ends(path, stamp.bytes) != self._marks[old][0].ends:
             return ()
         self._alike[key] = old
         return self._marks[old]
@@ -155,13 +161,13 @@ class Watermarks:
         if current := self.current(source):
             return MORE_WANTED if any(mark.rows or not mark.whole for mark in current) else TAKEN_UP
         before = marks[0].stamp
-        if before == source.stamp and marks[0].beside == beside_of(source):
+        if before == source.stamp and marks[0].beside == companion_digest(source):
             return READ_OTHERWISE if not self._is_todays(marks[0]) else NOT_HELD
         if before == source.stamp:
             return "changed"
         with suppress(OSError):
             if source.stamp.bytes > before.bytes and not source.url:
-                grew = not marks[0].ends or ends_of(source.path, before.bytes) == marks[0].ends
+                grew = not marks[0].ends or digest_file_ends(source.path, before.bytes) == marks[0].ends
                 return "grew" if grew else "changed"
         return "changed"
 

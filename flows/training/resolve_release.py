@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tracemill.data_cards.model.find_release import look_up, not_found
+from tracemill.data_cards.model.find_release import look_up, release_not_found_error
 from tracemill.data_cards.model.manifest import check_files
 from tracemill.data_cards.model.versions import LATEST
 from tracemill.records.errors import ReleaseError
@@ -12,7 +12,7 @@ from tracemill.train.training_job import TrainingRelease
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def training_release(asked: str, releases_dir: Path) -> TrainingRelease:
+def resolve_training_release(asked: str, releases_dir: Path) -> TrainingRelease:
     """The release `asked` means (`find_release`), with rows; where nothing here is called so,
     `OWNER/NAME` or `OWNER/NAME@TAG` at the Hub.
 
@@ -24,7 +24,7 @@ def training_release(asked: str, releases_dir: Path) -> TrainingRelease:
         name, _, tag = asked.partition("@")
         if _HUB.fullmatch(name) and not name.startswith("."):
             return _at_the_hub(name, "" if tag == LATEST else tag)
-        raise not_found(asked, releases_dir)
+        raise release_not_found_error(asked, releases_dir)
     if not found.manifest.rows:
         raise ReleaseError(f"{found.folder} holds no pair", "a release with rows")
     check_files(found.folder, found.manifest)
@@ -40,9 +40,9 @@ def training_release(asked: str, releases_dir: Path) -> TrainingRelease:
 def _at_the_hub(repository: str, tag: str) -> TrainingRelease:
     from huggingface_hub import HfApi
 
-    from tracemill.ingesters.reading.remote_files import faults
+    from tracemill.ingesters.reading.remote_files import wrap_remote_faults
 
-    with faults(f"{repository}@{tag}" if tag else repository):
+    with wrap_remote_faults(f"{repository}@{tag}" if tag else repository):
         commit = HfApi().dataset_info(repository, revision=tag or None).sha or ""
     return TrainingRelease(
         name=repository.replace("/", "--"), version=tag or commit[:12], digest=commit, repository=repository

@@ -6,17 +6,21 @@ from typing import Any
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.runtime.interrupts import terminable
-from tracemill.flows.runtime.progress import Meter, meter
-from tracemill.flows.training.resolve_release import training_release
+from tracemill.flows.runtime.progress import Meter, progress_meter
+from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, TracemillError
 from tracemill.records.version import __version__
 from tracemill.train.launchers import launcher_named
-from tracemill.train.start_child import check_places, finished, unfinished
+from tracemill.train.start_child import (
+    check_places,
+    finished_training_process,
+    is_training_process_unfinished,
+)
 from tracemill.train.training_job import Job, Trained, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
 
-def training_of(settings: RunSettings) -> TrainingSettings:
+def training_settings_of_run(settings: RunSettings) -> TrainingSettings:
     """The `[training]` table. Raises ConfigError where there is none, TrainingError where the model or the
     chat template is a path that is not there."""
     if settings.training is None:
@@ -28,17 +32,17 @@ def training_of(settings: RunSettings) -> TrainingSettings:
 @terminable()
 def train_on(settings: RunSettings, asked: str | None) -> Trained:
     """Train on the release `asked` names, by default the newest of the configuration's name."""
-    training = training_of(settings)
-    release = training_release(asked or settings.release.name, settings.workspace / "releases")
+    training = training_settings_of_run(settings)
+    release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
     return _train(settings, training, release)
 
 
 def _train(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Trained:
     job, launcher = _job(settings, training, release), launcher_named(training.launcher)
     launcher.check(job.settings)
-    if (there := finished(job)) is not None:
+    if (there := finished_training_process(job)) is not None:
         return there
-    with meter(None) as gauge:
+    with progress_meter(None) as gauge:
         gauge.begin("train: starting", 0)
         return launcher.run(job, lambda said: _show(gauge, said))
 
@@ -69,8 +73,8 @@ def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[
     if training is None or not training.after_release or outcome.path is None:
         return None
     try:
-        release = training_release(outcome.path, settings.workspace / "releases")
-        if not outcome.created and not unfinished(_job(settings, training, release)):
+        release = resolve_training_release(outcome.path, settings.workspace / "releases")
+        if not outcome.created and not is_training_process_unfinished(_job(settings, training, release)):
             return {"note": "none: no new version"}
         if release.simulated != "none" and not training.simulated:
             return {"note": "none: the release holds simulated rows, and training.simulated is not set"}
@@ -100,14 +104,14 @@ def figures(trained: Trained) -> dict[str, Any]:
     }
 
 
-def said_of_none(found: dict[str, Any]) -> str:
+def why_not_trained(found: dict[str, Any]) -> str:
     """Why there is no checkpoint; empty where there is one."""
     return f"failed: {found['failed']}" if "failed" in found else found.get("note", "")
 
 
-def training_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
     """`figures` as lines of a closing table."""
-    if said := said_of_none(found):
+    if said := why_not_trained(found):
         return [("training", said)]
     used = found["rows"]["train"]
     rows = f"{used['used']:,} used, {used['cut']:,} of them without their oldest turns"

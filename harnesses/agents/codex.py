@@ -4,7 +4,14 @@ In our own words, after recorded sessions of versions 0.118 to 0.139 and the pub
 (https://developers.openai.com/codex/cli).
 """
 
-from tracemill.harnesses.core.schema_builders import by_name, integer, items, record, stand_in, text
+from tracemill.harnesses.core.schema_builders import (
+    build_integer_schema,
+    build_list_schema,
+    build_object_schema,
+    build_text_schema,
+    build_tool_schema,
+    tool_schemas_by_name,
+)
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
 
 _SYSTEM = """\
@@ -17,40 +24,52 @@ How you work:
 
 (This prompt is a stand-in: what the session was really given was not recorded.)"""
 
-_SHELL = {"workdir": text("Folder to run it in."), "timeout_ms": integer("Longest time, in milliseconds.")}
-_STEP = record(
+_SHELL = {
+    "workdir": build_text_schema("Folder to run it in."),
+    "timeout_ms": build_integer_schema("Longest time, in milliseconds."),
+}
+_STEP = build_object_schema(
     {
-        "step": text("The step."),
-        "status": text("Where it stands.", options=("pending", "in_progress", "completed")),
+        "step": build_text_schema("The step."),
+        "status": build_text_schema("Where it stands.", options=("pending", "in_progress", "completed")),
     },
     ("step", "status"),
 )
-_TOOLS = by_name(
-    stand_in(
+_TOOLS = tool_schemas_by_name(
+    build_tool_schema(
         "exec_command",
         "Runs a command in a shell and gives its output, or a session that still runs.",
-        {"cmd": text("The command."), **_SHELL, "max_output_tokens": integer("Longest output.")},
+        {
+            "cmd": build_text_schema("The command."),
+            **_SHELL,
+            "max_output_tokens": build_integer_schema("Longest output."),
+        },
         ("cmd",),
     ),
-    stand_in(
+    build_tool_schema(
         "shell",
         "Runs a command, given as its words.",
-        {"command": items("Program and arguments.", {"type": "string"}), **_SHELL},
+        {"command": build_list_schema("Program and arguments.", {"type": "string"}), **_SHELL},
         ("command",),
     ),
-    stand_in(
+    build_tool_schema(
         "write_stdin",
         "Sends input to a command that still runs, or waits for more of its output.",
-        {"session_id": integer("The running command."), "chars": text("The input; empty to wait.")},
+        {
+            "session_id": build_integer_schema("The running command."),
+            "chars": build_text_schema("The input; empty to wait."),
+        },
         ("session_id",),
     ),
-    stand_in(
+    build_tool_schema(
         "apply_patch",
         "Changes files by a patch between the lines *** Begin Patch and *** End Patch.",
-        {"input": text("The patch.")},
+        {"input": build_text_schema("The patch.")},
         ("input",),
     ),
-    stand_in("update_plan", "Writes the plan.", {"plan": items("All steps.", _STEP)}, ("plan",)),
+    build_tool_schema(
+        "update_plan", "Writes the plan.", {"plan": build_list_schema("All steps.", _STEP)}, ("plan",)
+    ),
 )
 
 

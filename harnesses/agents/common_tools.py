@@ -13,7 +13,14 @@ from typing import TypeVar
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
 
 T = TypeVar("T")
-__all__ = ["COMMANDS", "PATHS", "WORKING_FOLDERS", "common_rule", "kind_of", "widened"]
+__all__ = [
+    "COMMANDS",
+    "PATHS",
+    "WORKING_FOLDERS",
+    "common_tool_kind",
+    "common_tool_rule",
+    "widen_common_rule",
+]
 
 PATHS = (
     *("path", "file_path", "absolute_path", "filePath", "filepath", "file", "filename", "file_name"),
@@ -101,13 +108,13 @@ _KINDS = {
 
 
 @lru_cache(maxsize=2048)
-def common_rule(tool: str) -> ToolRule | None:
+def common_tool_rule(tool: str) -> ToolRule | None:
     """What a tool of such a name does, its spelling (`runCommand`, `run-command`) and what stands before it
     (`mcp__files__read_file`, `container.exec`) apart; None for a name that many tools do not share."""
     return _named(_RULES, tool)
 
 
-def kind_of(tool: str) -> str:
+def common_tool_kind(tool: str) -> str:
     """What a tool of its operation does in particular: `names` where it finds files by their names, `meaning`
     where it searches by what a text means, `removes` where it removes a file, else nothing."""
     return _named(_KINDS, tool) or ""
@@ -117,7 +124,7 @@ def _named(table: Mapping[str, T], tool: str) -> T | None:
     return table.get(_bare(tool)) or table.get(_bare(_PARTS.split(tool)[-1]))
 
 
-def widened(rule: ToolRule) -> ToolRule:
+def widen_common_rule(rule: ToolRule) -> ToolRule:
     """The rule, where a call names the file or command by another of the usual arguments too."""
     usual = COMMANDS if rule.reading == "shell" else PATHS
     by_path = bool(rule.paths) and set(rule.target) <= set(rule.paths)

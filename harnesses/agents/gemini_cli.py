@@ -4,7 +4,13 @@ In our own words, after recorded sessions and the public documentation
 (https://google-gemini.github.io/gemini-cli/docs/tools/).
 """
 
-from tracemill.harnesses.core.schema_builders import by_name, flag, integer, stand_in, text
+from tracemill.harnesses.core.schema_builders import (
+    build_flag_schema,
+    build_integer_schema,
+    build_text_schema,
+    build_tool_schema,
+    tool_schemas_by_name,
+)
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
 
 _SYSTEM = """\
@@ -17,48 +23,60 @@ How you work:
 
 (This prompt is a stand-in: what the session was really given was not recorded.)"""
 
-_FILE = {"file_path": text("Path of the file.")}
-_TOOLS = by_name(
-    stand_in(
+_FILE = {"file_path": build_text_schema("Path of the file.")}
+_TOOLS = tool_schemas_by_name(
+    build_tool_schema(
         "read_file",
         "Gives the text of a file.",
-        {**_FILE, "offset": integer("First line, from 0."), "limit": integer("Number of lines.")},
+        {
+            **_FILE,
+            "offset": build_integer_schema("First line, from 0."),
+            "limit": build_integer_schema("Number of lines."),
+        },
         ("file_path",),
     ),
-    stand_in(
+    build_tool_schema(
         "write_file",
         "Writes a whole file.",
-        {**_FILE, "content": text("Its text.")},
+        {**_FILE, "content": build_text_schema("Its text.")},
         ("file_path", "content"),
     ),
-    stand_in(
+    build_tool_schema(
         "replace",
         "Replaces a text in a file.",
         {
             **_FILE,
-            "old_string": text("The text to replace."),
-            "new_string": text("The new text."),
-            "instruction": text("What the change is for."),
+            "old_string": build_text_schema("The text to replace."),
+            "new_string": build_text_schema("The new text."),
+            "instruction": build_text_schema("What the change is for."),
             "expected_replacements": {
-                **integer("How often the text stands; all are replaced."),
+                **build_integer_schema("How often the text stands; all are replaced."),
                 "default": 1,
             },
-            "allow_multiple": flag("Replace every occurrence."),
+            "allow_multiple": build_flag_schema("Replace every occurrence."),
         },
         ("file_path", "old_string", "new_string"),
     ),
-    stand_in(
+    build_tool_schema(
         "run_shell_command",
         "Runs a command and gives its output.",
-        {"command": text("The command."), "description": text("What it is for.")},
+        {"command": build_text_schema("The command."), "description": build_text_schema("What it is for.")},
         ("command",),
     ),
-    stand_in("list_directory", "Lists a folder.", {"dir_path": text("The folder.")}, ("dir_path",)),
-    stand_in("glob", "Finds files by name.", {"pattern": text("Pattern of names.")}, ("pattern",)),
-    stand_in(
+    build_tool_schema(
+        "list_directory", "Lists a folder.", {"dir_path": build_text_schema("The folder.")}, ("dir_path",)
+    ),
+    build_tool_schema(
+        "glob", "Finds files by name.", {"pattern": build_text_schema("Pattern of names.")}, ("pattern",)
+    ),
+    build_tool_schema(
         "search_file_content",
         "Finds text in files.",
-        {"pattern": text("Regular expression."), "dir_path": text("Where."), "include": text("Which files.")},
+        {
+            "pattern": build_text_schema("Regular expression."),
+            "dir_path": build_text_schema("Where."),
+            "include": build_text_schema("Which files."),
+        },
         ("pattern",),
     ),
 )

@@ -8,7 +8,11 @@ or such a block. In our own words, after recorded runs and the public documentat
 import json
 import re
 
-from tracemill.harnesses.core.schema_builders import by_name, stand_in, text
+from tracemill.harnesses.core.schema_builders import (
+    build_text_schema,
+    build_tool_schema,
+    tool_schemas_by_name,
+)
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule, WrittenCommand
 from tracemill.records.message import ToolCall
 
@@ -45,11 +49,11 @@ MINI_SWE_AGENT = Harness(
     "mini_swe_agent",
     "1.x and 2.x",
     _SYSTEM.format(acting="Every answer calls bash at least once."),
-    by_name(
-        stand_in(
+    tool_schemas_by_name(
+        build_tool_schema(
             "bash",
             "Runs a command in a shell of its own and gives its exit code and output.",
-            {"command": text("The command.")},
+            {"command": build_text_schema("The command.")},
             ("command",),
         )
     ),

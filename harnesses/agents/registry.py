@@ -8,7 +8,7 @@ from functools import lru_cache
 from tracemill.harnesses.agents.claude_code import NEW as CLAUDE_CODE_NEW
 from tracemill.harnesses.agents.claude_code import OLD as CLAUDE_CODE_OLD
 from tracemill.harnesses.agents.codex import CODEX
-from tracemill.harnesses.agents.common_tools import common_rule, widened
+from tracemill.harnesses.agents.common_tools import common_tool_rule, widen_common_rule
 from tracemill.harnesses.agents.gemini_cli import GEMINI_CLI
 from tracemill.harnesses.agents.mini_swe_agent import MINI_SWE_AGENT
 from tracemill.harnesses.agents.openhands import V0 as OPENHANDS_V0
@@ -42,15 +42,15 @@ GENERIC_ENDED = replace(GENERIC, name="generic_ended", text_ends=False)
 _SQL = ToolRule(Operation.READ, ("command", "query", "sql", "statement"), "sql")
 _SQL_TOOLS = ("execute_sql", "run_sql", "sql", "query", "execute_query", "read_query")
 _OWN_RULES = {
-    (each.name, each.versions): {tool: widened(rule) for tool, rule in each.rules.items()}
+    (each.name, each.versions): {tool: widen_common_rule(rule) for tool, rule in each.rules.items()}
     for each in HARNESSES
 }
 _ALL_RULES: dict[str, ToolRule] = dict.fromkeys(_SQL_TOOLS, _SQL)
 for _harness in HARNESSES:
     for _name, _rule in _harness.rules.items():
         _wider = _rule.standing or _rule.reading == "shell" or _rule.operation == Operation.SEARCH
-        _common = common_rule(_name) if _wider else None
-        _ALL_RULES.setdefault(_name, _common or widened(_rule))
+        _common = common_tool_rule(_name) if _wider else None
+        _ALL_RULES.setdefault(_name, _common or widen_common_rule(_rule))
 
 
 @lru_cache(maxsize=1024)
@@ -83,7 +83,7 @@ def rule_for(harness: Harness, tool: str) -> ToolRule | None:
     """What a tool does: the harness's own rule, else that of any harness with a tool of that name, else what
     tools of such a name do. Files and commands may be named by any of the usual arguments."""
     own = _OWN_RULES.get((harness.name, harness.versions))
-    return (own.get(tool) if own else None) or _ALL_RULES.get(tool) or common_rule(tool)
+    return (own.get(tool) if own else None) or _ALL_RULES.get(tool) or common_tool_rule(tool)
 
 
 @lru_cache(maxsize=2048)

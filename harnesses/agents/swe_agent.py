@@ -5,8 +5,14 @@ configurations of 1.x). In our own words, after recorded runs and the public doc
 (https://swe-agent.com).
 """
 
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command, places_of_command
-from tracemill.harnesses.core.schema_builders import by_name, integer, items, stand_in, text
+from tracemill.harnesses.agents.swe_agent_commands import locate_swe_agent_command, parse_swe_agent_command
+from tracemill.harnesses.core.schema_builders import (
+    build_integer_schema,
+    build_list_schema,
+    build_text_schema,
+    build_tool_schema,
+    tool_schemas_by_name,
+)
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule, WrittenCommand
 from tracemill.harnesses.shell.program_tables import FORFEIT
 
@@ -30,69 +36,105 @@ search; create <path> makes a file; edit <first>:<last>, then the new lines, the
 replaces lines of the open file; submit hands the work in"""
 
 _OPEN_FILE = "(the open file)"
-_WINDOW = {"path": text("Path of the file."), "line_number": integer("Line to show.")}
+_WINDOW = {
+    "path": build_text_schema("Path of the file."),
+    "line_number": build_integer_schema("Line to show."),
+}
 
-_TOOLS = by_name(
-    stand_in("bash", "Runs a command and gives its output.", {"command": text("The command.")}, ("command",)),
-    stand_in(
+_TOOLS = tool_schemas_by_name(
+    build_tool_schema(
+        "bash",
+        "Runs a command and gives its output.",
+        {"command": build_text_schema("The command.")},
+        ("command",),
+    ),
+    build_tool_schema(
         "str_replace_editor",
         "Views, creates and edits files: view shows a file or folder, create makes a new file, str_replace "
         "replaces a text that stands in the file exactly once, insert adds lines, undo_edit takes back.",
         {
-            "command": text("What to do.", options=("view", "create", "str_replace", "insert", "undo_edit")),
-            "path": text("Absolute path of the file or folder."),
-            "file_text": text("With create: the content."),
-            "old_str": text("With str_replace: the text to replace."),
-            "new_str": text("With str_replace and insert: the new text."),
-            "insert_line": integer("With insert: the line to insert after."),
-            "view_range": items("With view: first and last line.", {"type": "integer"}),
+            "command": build_text_schema(
+                "What to do.", options=("view", "create", "str_replace", "insert", "undo_edit")
+            ),
+            "path": build_text_schema("Absolute path of the file or folder."),
+            "file_text": build_text_schema("With create: the content."),
+            "old_str": build_text_schema("With str_replace: the text to replace."),
+            "new_str": build_text_schema("With str_replace and insert: the new text."),
+            "insert_line": build_integer_schema("With insert: the line to insert after."),
+            "view_range": build_list_schema("With view: first and last line.", {"type": "integer"}),
         },
         ("command", "path"),
     ),
-    stand_in("submit", "Hands the work in and ends the run.", {}),
-    stand_in("exit_forfeit", "Gives up and ends the run.", {}),
-    stand_in(
+    build_tool_schema("submit", "Hands the work in and ends the run.", {}),
+    build_tool_schema("exit_forfeit", "Gives up and ends the run.", {}),
+    build_tool_schema(
         "filemap",
         "Shows a Python file without the bodies of its long functions.",
-        {"file_path": text("Path of the file.")},
+        {"file_path": build_text_schema("Path of the file.")},
         ("file_path",),
     ),
-    stand_in(
-        "view_image", "Shows an image file.", {"image_file": text("Path of the image.")}, ("image_file",)
+    build_tool_schema(
+        "view_image",
+        "Shows an image file.",
+        {"image_file": build_text_schema("Path of the image.")},
+        ("image_file",),
     ),
-    stand_in("open", "Opens a file in the window.", _WINDOW, ("path",)),
-    stand_in("goto", "Moves the window to a line.", {"line_number": integer("The line.")}, ("line_number",)),
-    stand_in("scroll_up", "Moves the window up.", {}),
-    stand_in("scroll_down", "Moves the window down.", {}),
-    stand_in("create", "Makes and opens a file.", {"filename": text("Its path.")}, ("filename",)),
-    stand_in(
+    build_tool_schema("open", "Opens a file in the window.", _WINDOW, ("path",)),
+    build_tool_schema(
+        "goto",
+        "Moves the window to a line.",
+        {"line_number": build_integer_schema("The line.")},
+        ("line_number",),
+    ),
+    build_tool_schema("scroll_up", "Moves the window up.", {}),
+    build_tool_schema("scroll_down", "Moves the window down.", {}),
+    build_tool_schema(
+        "create", "Makes and opens a file.", {"filename": build_text_schema("Its path.")}, ("filename",)
+    ),
+    build_tool_schema(
         "edit",
         "Replaces a text in the open file.",
-        {"search": text("Text to find."), "replace": text("New text."), "replace-all": text("True for all.")},
+        {
+            "search": build_text_schema("Text to find."),
+            "replace": build_text_schema("New text."),
+            "replace-all": build_text_schema("True for all."),
+        },
         ("search", "replace"),
     ),
-    stand_in(
+    build_tool_schema(
         "insert",
         "Inserts text into the open file.",
-        {"text": text("The text."), "line": integer("Line to insert after; the end if left out.")},
+        {
+            "text": build_text_schema("The text."),
+            "line": build_integer_schema("Line to insert after; the end if left out."),
+        },
         ("text",),
     ),
-    stand_in(
+    build_tool_schema(
         "search_dir",
         "Searches the files of a folder for a text.",
-        {"search_term": text("The text."), "dir": text("The folder; the working directory if left out.")},
+        {
+            "search_term": build_text_schema("The text."),
+            "dir": build_text_schema("The folder; the working directory if left out."),
+        },
         ("search_term",),
     ),
-    stand_in(
+    build_tool_schema(
         "search_file",
         "Searches one file for a text.",
-        {"search_term": text("The text."), "file": text("The file; the open one if left out.")},
+        {
+            "search_term": build_text_schema("The text."),
+            "file": build_text_schema("The file; the open one if left out."),
+        },
         ("search_term",),
     ),
-    stand_in(
+    build_tool_schema(
         "find_file",
         "Finds files by name.",
-        {"file_name": text("Name or pattern."), "dir": text("The folder; here if left out.")},
+        {
+            "file_name": build_text_schema("Name or pattern."),
+            "dir": build_text_schema("The folder; here if left out."),
+        },
         ("file_name",),
     ),
 )
@@ -132,7 +174,7 @@ SWE_AGENT = Harness(
     _rules(),
     text_actions=True,
     text_system=_SYSTEM.format(acting=_TEXT_ACTING, submit="give the command submit"),
-    written=WrittenCommand(places_of_command, call_of_command, functions_first=True),
+    written=WrittenCommand(locate_swe_agent_command, parse_swe_agent_command, functions_first=True),
     user_answers=True,
     prefixes=("swe_agent", "sweagent"),
     text_ends=False,

@@ -39,7 +39,7 @@ _PLAIN_WORDS = re.compile(r"[\w./:=,@%+-]+(?: [\w./:=,@%+-]+)*")
 _NUMBERS = frozenset({"insert_line"})
 
 
-def call_of_command(command: str) -> ToolCall:
+def parse_swe_agent_command(command: str) -> ToolCall:
     """The call a command is, with an empty id: of one of SWE-agent's own tools where it is nothing else
     than that, else of `bash`. Never raises."""
     found = _own_call(command.strip())
@@ -123,13 +123,13 @@ def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def command_in(text: str) -> str | None:
+def find_swe_agent_command(text: str) -> str | None:
     """The command that SWE-agent takes from an answer; None where it would ask again."""
     place = _place_of_command(text)
     return None if place is None else text[place]
 
 
-def places_of_command(text: str) -> list[slice]:
+def locate_swe_agent_command(text: str) -> list[slice]:
     """Return where the command that SWE-agent takes from an answer stands, as a list of one or none."""
     place = _place_of_command(text)
     return [] if place is None else [place]

@@ -13,7 +13,9 @@ _BAD_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 _NAME_LENGTH = 64
 
 
-def text(description: str, *, options: Iterable[str] = (), default: str | None = None) -> dict[str, Any]:
+def build_text_schema(
+    description: str, *, options: Iterable[str] = (), default: str | None = None
+) -> dict[str, Any]:
     """Schema of a string property; `options` are its only values."""
     schema: dict[str, Any] = {"type": "string", "description": description}
     if options:
@@ -23,22 +25,22 @@ def text(description: str, *, options: Iterable[str] = (), default: str | None =
     return schema
 
 
-def integer(description: str) -> dict[str, Any]:
+def build_integer_schema(description: str) -> dict[str, Any]:
     """Schema of a whole-number property."""
     return {"type": "integer", "description": description}
 
 
-def flag(description: str, default: bool = False) -> dict[str, Any]:
+def build_flag_schema(description: str, default: bool = False) -> dict[str, Any]:
     """Schema of a true-or-false property."""
     return {"type": "boolean", "description": description, "default": default}
 
 
-def items(description: str, item: Mapping[str, Any]) -> dict[str, Any]:
+def build_list_schema(description: str, item: Mapping[str, Any]) -> dict[str, Any]:
     """Schema of a list property."""
     return {"type": "array", "description": description, "items": dict(item)}
 
 
-def record(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
+def build_object_schema(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[str, Any]:
     """Schema of an object with these properties."""
     schema: dict[str, Any] = {"type": "object", "properties": dict(properties)}
     names = list(required)
@@ -47,25 +49,25 @@ def record(properties: Mapping[str, Any], required: Iterable[str] = ()) -> dict[
     return schema
 
 
-def stand_in(
+def build_tool_schema(
     name: str, description: str, properties: Mapping[str, Any], required: Iterable[str] = ()
 ) -> ToolSpec:
     """A tool described by us, in the place of a description that was not recorded."""
-    return ToolSpec(name, description, record(properties, required), "stand_in")
+    return ToolSpec(name, description, build_object_schema(properties, required), "stand_in")
 
 
-def by_name(*tools: ToolSpec) -> dict[str, ToolSpec]:
+def tool_schemas_by_name(*tools: ToolSpec) -> dict[str, ToolSpec]:
     """Tools keyed by their name."""
     return {tool.name: tool for tool in tools}
 
 
 @lru_cache(maxsize=512)
-def wire_name(name: str) -> str:
+def clean_schema_name(name: str) -> str:
     """The name as providers accept it: letters, digits, `_` and `-`, at most 64, never empty."""
     return _BAD_NAME.sub("_", name)[:_NAME_LENGTH] or "unnamed"
 
 
-def sendable(tool: ToolSpec) -> ToolSpec:
+def clean_tool_schema(tool: ToolSpec) -> ToolSpec:
     """The tool with a name and schema a provider accepts.
 
     Recorded schemas hold nulls where their writer had columns (`"enum": null`, `"parameters": null`);
@@ -73,7 +75,7 @@ def sendable(tool: ToolSpec) -> ToolSpec:
     """
     parameters = _without_nulls(dict(tool.parameters)) if tool.parameters else {}
     parameters = {**EMPTY_PARAMETERS, **parameters}
-    return replace(tool, name=wire_name(tool.name), parameters=parameters)
+    return replace(tool, name=clean_schema_name(tool.name), parameters=parameters)
 
 
 def _without_nulls(value: Any) -> Any:

@@ -20,7 +20,7 @@ def _parser() -> "Parser":
 
 
 @lru_cache(maxsize=4096)
-def bash_words(line: str) -> tuple[str, ...] | None:
+def bash_tree_words(line: str) -> tuple[str, ...] | None:
     """The words and signs of a line in their order, comments and blanks left out, plain quotes removed;
     None where the grammar (tree-sitter-bash, MIT) does not read all of it, or it is longer than 20 kB."""
     source = line.encode("utf-8", "surrogatepass")

@@ -23,7 +23,7 @@ from tracemill.harnesses.shell.program_tables import (
     WRAPPERS,
 )
 from tracemill.records.fast_dataclass import quick_init
-from tracemill.records.placeholders import without_angles
+from tracemill.records.placeholders import strip_placeholder_angles
 
 
 @quick_init
@@ -50,7 +50,7 @@ UNREADABLE = Effect(Operation.RUN, None, True)
 
 
 @lru_cache(maxsize=4096)
-def command_effect(line: str) -> Effect:
+def find_command_operation(line: str) -> Effect:
     """What a command line does.
 
     A line that begins by handing in is FINISH. Else the first part that writes files decides, else the first
@@ -62,20 +62,20 @@ def command_effect(line: str) -> Effect:
         return _by_first_word(line)
     if commands and commands[0].argv[:2] in HAND_IN:
         return Effect(Operation.FINISH, None, True)
-    if len(commands) == 1 and (inner := inner_line(commands[0])) is not None:
-        return command_effect(inner)
+    if len(commands) == 1 and (inner := unwrap_operation_line(commands[0])) is not None:
+        return find_command_operation(inner)
     folder, effects = "", []
     for command in commands:
         if command.argv[:1] == ("cd",) and len(command.argv) > 1:
             folder = join_path(folder, command.argv[1])
             continue
-        effect = simple_effect(command, folder)
+        effect = simple_command_operation(command, folder)
         if effect is not None:
             effects.append((effect, command))
     return choose_effect(effects)
 
 
-def inner_line(command: Simple) -> str | None:
+def unwrap_operation_line(command: Simple) -> str | None:
     """The line that `bash -c LINE` runs; None for anything else, for one word, and where the outer shell
     changes the line."""
     argv = command.argv
@@ -86,7 +86,7 @@ def inner_line(command: Simple) -> str | None:
 
 
 @lru_cache(maxsize=4096)
-def unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
+def unwrap_operation_command(argv: tuple[str, ...]) -> tuple[str, ...]:
     """The command inside its wrappers: `sudo`, `timeout 60`, `poetry run`, `python -m pytest` → `pytest`."""
     words = argv
     while words:
@@ -109,7 +109,7 @@ def unwrap(argv: tuple[str, ...]) -> tuple[str, ...]:
 @lru_cache(maxsize=4096)
 def join_path(folder: str, path: str) -> str:
     """`path` as seen from `folder`, normalised; absolute and home paths stay so."""
-    path, folder = without_angles(path), without_angles(folder)
+    path, folder = strip_placeholder_angles(path), strip_placeholder_angles(folder)
     if path.startswith(("/", "~", "$")) or not folder:
         return posixpath.normpath(path) if path else folder
     return posixpath.normpath(posixpath.join(folder, path))
@@ -150,7 +150,7 @@ def choose_effect(effects: list[tuple[Effect, Simple]]) -> Effect:
 
 def is_setup(command: Simple) -> bool:
     """True where a command only prepares for another one, or tidies up."""
-    words = unwrap(command.argv)
+    words = unwrap_operation_command(command.argv)
     if command.writes_to is not None and not command.writes_to.startswith("/tmp"):
         return False
     tidies = words[:2] == ("rm", "-rf") and command.argv[:1] != ("xargs",)
@@ -158,9 +158,9 @@ def is_setup(command: Simple) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def simple_effect(command: Simple, folder: str) -> Effect | None:
+def simple_command_operation(command: Simple, folder: str) -> Effect | None:
     """What one simple command does in `folder`; None where it only passes on what a pipe gives it."""
-    words = unwrap(command.argv)
+    words = unwrap_operation_command(command.argv)
     target = command.writes_to
     program = words[0].rpartition("/")[2] if words else ""
     if target is not None and (command.heredoc is not None or program in ("cat", "echo", "printf", "")):
@@ -274,7 +274,7 @@ def _done_to_found(words: tuple[str, ...]) -> Operation | None:
         return Operation.EDIT
     for action in ("-exec", "-execdir", "-ok"):
         if action in words[:-1]:
-            inner = unwrap(words[words.index(action) + 1 :])
+            inner = unwrap_operation_command(words[words.index(action) + 1 :])
             return PROGRAMS.get(posixpath.basename(inner[0]), Operation.RUN) if inner else None
     return None
 

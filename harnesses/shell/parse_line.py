@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from tracemill.records.fast_dataclass import quick_init
-from tracemill.records.placeholders import without_angles
+from tracemill.records.placeholders import strip_placeholder_angles
 
 _HEREDOC = re.compile(
     r"<<(?P<dash>-?)[ \t]*(?P<quote>['\"]?)(?P<tag>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n"
@@ -115,7 +115,7 @@ class _Building:
             self.heredoc, expanded = bodies[int(whole[1])]
             self.redirects += [("<<", "expanded")] if expanded else []
             return
-        word = _in_quotes(token) if self._is_no_pattern(token) else unquote(token)
+        word = _in_quotes(token) if self._is_no_pattern(token) else unquote_line_word(token)
         if bodies:
             word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])][0], word)
         if self.pending:
@@ -164,7 +164,7 @@ def parse_command(line: str) -> tuple[Simple, ...] | None:
     place of a value is a word."""
     if "\x00" in line:
         return None
-    line = without_angles(line)
+    line = strip_placeholder_angles(line)
     if not _SPECIAL.search(line):
         only = _Building()
         only.words = line.split()
@@ -207,7 +207,7 @@ def _built(text: str, bodies: list[_Body]) -> list[_Building] | None:
     return built if position == len(text) and not built[-1].pending else None
 
 
-def unquote(word: str) -> str:
+def unquote_line_word(word: str) -> str:
     """A word without its quotes.
 
     As written stays a word with `$(...)` or backticks, one that quotes a `$name`, and one with escapes in

@@ -132,7 +132,7 @@ def _hunk(text: _Lines, marked: bool) -> Hunk:
     return Hunk(tuple(anchors), tuple(old), tuple(new), ends)
 
 
-def patch_of(command: Any, line: str | None, folder: str) -> str | None:
+def find_applied_patch(command: Any, line: str | None, folder: str) -> str | None:
     """The patch that a call of a shell applies, where it does nothing else: `command` is the argument that
     holds the command, words or a text, `line` its command line. Paths are seen from where the call is made,
     which goes to `folder` (empty for none) and maybe on: `cd sub && apply_patch <<'EOF'`."""

@@ -64,18 +64,20 @@ def _top(entry: Entry, session: Session, tops: dict[str, str]) -> str:
     return top
 
 
-def chain_trace_id(session: Session, chain: Chain) -> str:
+def agent_chain_trace_id(session: Session, chain: Chain) -> str:
     """The identity of a chain: session, agent, uuid of its first record."""
     first = session.first_uuid if chain.key == "" else chain.entries[0].uuid
     return make_trace_id("claude_code", session.session_id, chain.agent, first or "")
 
 
-def parents_inside(session: Session, chains: list[Chain], assembled: Assembled) -> dict[str, Parent]:
+def find_agent_chain_parents(
+    session: Session, chains: list[Chain], assembled: Assembled
+) -> dict[str, Parent]:
     """For each side chain key, the parent found in the same file."""
     found: dict[str, Parent] = {}
     if all(chain.key == "" for chain in chains):
         return found
-    ids = {chain.key: chain_trace_id(session, chain) for chain in chains}
+    ids = {chain.key: agent_chain_trace_id(session, chain) for chain in chains}
     trace_of = {entry.order: ids[chain.key] for chain in chains for entry in chain.entries}
     prompts = _prompts(assembled)
     for chain in chains:

@@ -10,8 +10,8 @@ from typing import Any
 
 import orjson
 
-from tracemill.ingesters.claude_code.content_blocks import flat_text
-from tracemill.ingesters.claude_code.record_fields import objects, text_at
+from tracemill.ingesters.claude_code.content_blocks import flatten_content_blocks
+from tracemill.ingesters.claude_code.record_fields import field_objects, field_text
 
 _CONTEXT_EVENTS = frozenset(("SessionStart", "UserPromptSubmit"))
 NOT_SHOWN = frozenset(
@@ -26,11 +26,11 @@ NOT_SHOWN = frozenset(
 )
 
 
-def reminder(attachment: dict[str, Any]) -> str | None:
+def attachment_reminder(attachment: dict[str, Any]) -> str | None:
     """The user text an attachment became; "" for one the model was not shown, None for an unknown kind."""
-    kind = text_at(attachment, "type")
+    kind = field_text(attachment, "type")
     if kind == "queued_command":
-        return flat_text(attachment.get("prompt"))
+        return flatten_content_blocks(attachment.get("prompt"))
     if kind in NOT_SHOWN:
         return ""
     render = _RENDER.get(kind) or next((r for end, r in _BY_END if kind.endswith(end)), None)
@@ -40,14 +40,14 @@ def reminder(attachment: dict[str, Any]) -> str | None:
     return f"<system-reminder>\n{text}\n</system-reminder>" if text else ""
 
 
-def added_context(attachment: dict[str, Any]) -> str:
+def read_attachment_context(attachment: dict[str, Any]) -> str:
     """The context a hook's JSON output asked to add; "" where it asked for none, or at another event
     than those that may.
 
     Later versions repeat it in a `hook_additional_context` attachment of its own.
     """
     stdout = attachment.get("stdout")
-    if text_at(attachment, "hookEvent") not in _CONTEXT_EVENTS:
+    if field_text(attachment, "hookEvent") not in _CONTEXT_EVENTS:
         return ""
     if not isinstance(stdout, str) or '"additionalContext"' not in stdout:
         return ""
@@ -60,28 +60,28 @@ def added_context(attachment: dict[str, Any]) -> str:
     return text if isinstance(text, str) else ""
 
 
-def hook_context_text(attachment: dict[str, Any], text: str) -> str:
+def attachment_hook_text(attachment: dict[str, Any], text: str) -> str:
     """Context a hook added, as a reminder."""
-    name = text_at(attachment, "hookName")
+    name = field_text(attachment, "hookName")
     return f"<system-reminder>\n{name} hook additional context: {text}\n</system-reminder>"
 
 
 def _hook_additional_context(a: dict[str, Any]) -> str:
-    content = flat_text(a.get("content"))
-    return f"{text_at(a, 'hookName')} hook additional context: {content}" if content else ""
+    content = flatten_content_blocks(a.get("content"))
+    return f"{field_text(a, 'hookName')} hook additional context: {content}" if content else ""
 
 
 def _hook_success(a: dict[str, Any]) -> str:
-    content = text_at(a, "content")
-    if text_at(a, "hookEvent") not in _CONTEXT_EVENTS or not content:
+    content = field_text(a, "content")
+    if field_text(a, "hookEvent") not in _CONTEXT_EVENTS or not content:
         return ""
-    return f"{text_at(a, 'hookName')} hook success: {content}"
+    return f"{field_text(a, 'hookName')} hook success: {content}"
 
 
 def _hook_blocking_error(a: dict[str, Any]) -> str:
     error = a.get("blockingError")
-    text = text_at(error, "blockingError") if isinstance(error, dict) else text_at(a, "content")
-    return f"{text_at(a, 'hookName')} hook blocking error: {text}"
+    text = field_text(error, "blockingError") if isinstance(error, dict) else field_text(a, "content")
+    return f"{field_text(a, 'hookName')} hook blocking error: {text}"
 
 
 def _async_hook_response(a: dict[str, Any]) -> str:
@@ -89,9 +89,9 @@ def _async_hook_response(a: dict[str, Any]) -> str:
     if not isinstance(response, dict):
         return ""
     specific = response.get("hookSpecificOutput")
-    parts = [text_at(response, "systemMessage")]
+    parts = [field_text(response, "systemMessage")]
     if isinstance(specific, dict):
-        parts.append(text_at(specific, "additionalContext"))
+        parts.append(field_text(specific, "additionalContext"))
     return "\n".join(filter(None, parts))
 
 
@@ -101,34 +101,34 @@ def _task_reminder(a: dict[str, Any]) -> str:
     lines = ["The task list has not been used for a while; use it where it helps the work at hand."]
     for item in items:
         if isinstance(item, dict):
-            subject = text_at(item, "subject") or text_at(item, "content")
-            lines.append(f"- [{text_at(item, 'status')}] {subject}")
+            subject = field_text(item, "subject") or field_text(item, "content")
+            lines.append(f"- [{field_text(item, 'status')}] {subject}")
     return "\n".join(lines)
 
 
 def _edited_text_file(a: dict[str, Any]) -> str:
-    head = f"{text_at(a, 'filename')} was changed since it was last read. Around the change:"
-    return f"{head}\n{text_at(a, 'snippet')}"
+    head = f"{field_text(a, 'filename')} was changed since it was last read. Around the change:"
+    return f"{head}\n{field_text(a, 'snippet')}"
 
 
 def _file(a: dict[str, Any]) -> str:
     content = a.get("content")
     inner = content.get("file") if isinstance(content, dict) else None
-    text = text_at(inner, "content") if isinstance(inner, dict) else flat_text(content)
-    return f"Content of {text_at(a, 'filename') or text_at(a, 'displayPath')}:\n{text}"
+    text = field_text(inner, "content") if isinstance(inner, dict) else flatten_content_blocks(content)
+    return f"Content of {field_text(a, 'filename') or field_text(a, 'displayPath')}:\n{text}"
 
 
 def _directory(a: dict[str, Any]) -> str:
-    path = text_at(a, "path") or text_at(a, "displayPath")
-    return f"Content of the directory {path}:\n{text_at(a, 'content')}"
+    path = field_text(a, "path") or field_text(a, "displayPath")
+    return f"Content of the directory {path}:\n{field_text(a, 'content')}"
 
 
 def _diagnostics(a: dict[str, Any]) -> str:
     lines = ["New diagnostics:"]
-    for file in objects(a.get("files")):
-        lines.append(f"{text_at(file, 'uri')}:")
-        for item in objects(file.get("diagnostics")):
-            lines.append(f"  {_place(item)}{text_at(item, 'severity')}: {text_at(item, 'message')}")
+    for file in field_objects(a.get("files")):
+        lines.append(f"{field_text(file, 'uri')}:")
+        for item in field_objects(file.get("diagnostics")):
+            lines.append(f"  {_place(item)}{field_text(item, 'severity')}: {field_text(item, 'message')}")
     return "\n".join(lines)
 
 
@@ -147,7 +147,7 @@ def _named(head: str, *keys: str) -> Callable[[dict[str, Any]], str]:
     """Head, then the values of the keys that hold text or lists of text, one below another."""
 
     def render(a: dict[str, Any]) -> str:
-        values = [flat_text(a[key]) for key in keys if isinstance(a.get(key), (str, list))]
+        values = [flatten_content_blocks(a[key]) for key in keys if isinstance(a.get(key), (str, list))]
         body = "\n".join(filter(None, values))
         return f"{head}\n{body}" if body else ""
 
@@ -168,13 +168,13 @@ def _fixed(text: str) -> Callable[[dict[str, Any]], str]:
 
 
 def _plan_mode(a: dict[str, Any]) -> str:
-    path = text_at(a, "planFilePath")
+    path = field_text(a, "planFilePath")
     where = f" The plan is kept in {path}." if path else ""
     return f"Plan mode is on: change nothing until the user accepts the plan.{where}"
 
 
 def _tokens(a: dict[str, Any]) -> str:
-    if text := text_at(a, "text"):
+    if text := field_text(a, "text"):
         return text
     numbers = [f"{key} {value}" for key, value in a.items() if isinstance(value, int)]
     return f"Tokens: {', '.join(numbers)}" if numbers else ""
@@ -185,12 +185,12 @@ def _budget_usd(a: dict[str, Any]) -> str:
 
 
 def _selected_lines(a: dict[str, Any]) -> str:
-    where = f"lines {a.get('lineStart')} to {a.get('lineEnd')} of {text_at(a, 'filename')}"
-    return f"The user selected {where}:\n{text_at(a, 'content')}"
+    where = f"lines {a.get('lineStart')} to {a.get('lineEnd')} of {field_text(a, 'filename')}"
+    return f"The user selected {where}:\n{field_text(a, 'content')}"
 
 
 def _invoked_skills(a: dict[str, Any]) -> str:
-    skills = [f"{text_at(s, 'name')}:\n{text_at(s, 'content')}" for s in objects(a.get("skills"))]
+    skills = [f"{field_text(s, 'name')}:\n{field_text(s, 'content')}" for s in field_objects(a.get("skills"))]
     return "Skills in use in this session:\n" + "\n".join(skills) if skills else ""
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from tracemill.ingesters.claude_code.draft_contexts import Draft
 from tracemill.ingesters.claude_code.steps import StepUnit, TextUnit
-from tracemill.ingesters.claude_code.token_check import ADDED, PromptCheck, Seen, thought_tokens
+from tracemill.ingesters.claude_code.token_check import ADDED, PromptCheck, Seen, thinking_tokens_for_check
 from tracemill.records.families import family_of
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message
@@ -139,7 +139,7 @@ class _Build:
         self._add(message)
         completion = unit.usage.completion_tokens if unit.usage is not None else None
         thinking = len(message.reasoning or "")
-        about = thought_tokens(thinking, self.chars - before, completion)
+        about = thinking_tokens_for_check(thinking, self.chars - before, completion)
         self.thoughts += about
         # What is recorded of thinking may be its summary; like all else, it may rise by a token a character.
         self.thought = max(about, thinking)

@@ -6,7 +6,7 @@ record they stand behind, its anchor: the summary, or the boundary itself.
 
 from typing import Any, NamedTuple
 
-from tracemill.ingesters.claude_code.record_fields import strings
+from tracemill.ingesters.claude_code.record_fields import field_strings
 from tracemill.ingesters.claude_code.session import Entry
 
 
@@ -18,14 +18,14 @@ class Preserved(NamedTuple):
     broken: bool = False
 
 
-def preserved_by(entry: Entry, parents: dict[str, str | None]) -> Preserved | None:
+def read_compaction(entry: Entry, parents: dict[str, str | None]) -> Preserved | None:
     """What the compaction of a boundary keeps; None where it says nothing. The list wins over the
     segment."""
     detail = entry.detail or {}
     listed, segment = detail.get("preservedMessages"), detail.get("preservedSegment")
     if isinstance(listed, dict):
         uuids = listed.get("uuids")
-        known = strings(uuids if isinstance(uuids, list) else listed.get("allUuids"))
+        known = field_strings(uuids if isinstance(uuids, list) else listed.get("allUuids"))
         return Preserved(_anchor(listed, entry), known)
     if isinstance(segment, dict):
         path = _walk(segment.get("tailUuid"), segment.get("headUuid"), parents)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tracemill.ingesters.claude_code.record_fields import text_at
+from tracemill.ingesters.claude_code.record_fields import field_text
 from tracemill.ingesters.reading.result_text import error_kind_of, image_placeholder, image_url_placeholder
 from tracemill.records.message import ErrorKind, Message, ToolCall
 
@@ -37,7 +37,7 @@ class Told(NamedTuple):
     results: tuple[Message, ...]
 
 
-def said(content: Any) -> Said:
+def parse_assistant_blocks(content: Any) -> Said:
     """The content of an assistant record; blocks of blank text are left out."""
     if isinstance(content, str):
         return Said(content if content.strip() else "", "", (), ())
@@ -47,7 +47,7 @@ def said(content: Any) -> Said:
         if kind == "tool_use":
             return Said("", "", (_call(blocks[0]),), ())
         if kind == "thinking":
-            return Said("", text_at(blocks[0], "thinking"), (), ())
+            return Said("", field_text(blocks[0], "thinking"), (), ())
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[ToolCall] = []
@@ -74,16 +74,16 @@ def _take(
         if isinstance(text, str) and text.strip():
             texts.append(text)
     elif kind == "thinking":
-        if thought := text_at(block, "thinking"):
+        if thought := field_text(block, "thinking"):
             thoughts.append(thought)
     elif isinstance(kind, str):
         if kind in _CALL_BLOCKS:
             calls.append(_call(block))
         elif kind.endswith("_tool_result"):
-            results.append(tool_result(block, None, "", None))
+            results.append(parse_tool_result_block(block, None, "", None))
 
 
-def told(content: Any, names: dict[str, str], version: str, denial: Any) -> Told:
+def parse_user_blocks(content: Any, names: dict[str, str], version: str, denial: Any) -> Told:
     """The content of a user record; `names` gives the tool of each call seen so far."""
     if isinstance(content, str):
         return Told(content, ())
@@ -91,32 +91,34 @@ def told(content: Any, names: dict[str, str], version: str, denial: Any) -> Told
     results: list[Message] = []
     for block in content if isinstance(content, list) else ():
         if isinstance(block, dict) and block.get("type") == "tool_result":
-            results.append(tool_result(block, names.get(text_at(block, "tool_use_id")), version, denial))
-        elif text := block_text(block):
+            results.append(
+                parse_tool_result_block(block, names.get(field_text(block, "tool_use_id")), version, denial)
+            )
+        elif text := content_block_text(block):
             texts.append(text)
     return Told("\n".join(texts) if texts else "", tuple(results))
 
 
-def tool_result(block: dict[str, Any], name: str | None, version: str, denial: Any) -> Message:
+def parse_tool_result_block(block: dict[str, Any], name: str | None, version: str, denial: Any) -> Message:
     """A tool_result block as a message: text as the model saw it, flagged where the source flags it."""
-    text = flat_text(block.get("content"))
+    text = flatten_content_blocks(block.get("content"))
     flag = block.get("is_error")
     is_error = flag if isinstance(flag, bool) else None
     kind = _error_kind(text, is_error, name, version, denial)
-    return Message("tool", text, (), text_at(block, "tool_use_id"), name, is_error, kind)
+    return Message("tool", text, (), field_text(block, "tool_use_id"), name, is_error, kind)
 
 
-def flat_text(content: Any, depth: int = 0) -> str:
+def flatten_content_blocks(content: Any, depth: int = 0) -> str:
     """Content of any shape as text, images as placeholders; what is nested beyond sense is left out."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
-        texts = [text for block in content if (text := block_text(block, depth))]
+        texts = [text for block in content if (text := content_block_text(block, depth))]
         return texts[0] if len(texts) == 1 else "\n".join(texts)
-    return "" if content is None else block_text(content, depth)
+    return "" if content is None else content_block_text(content, depth)
 
 
-def block_text(block: Any, depth: int = 0) -> str:
+def content_block_text(block: Any, depth: int = 0) -> str:
     """One block as text; "" for a block that has none."""
     if isinstance(block, str):
         return block
@@ -126,14 +128,14 @@ def block_text(block: Any, depth: int = 0) -> str:
     if kind in ("image", "document"):
         return _media(block, str(kind))
     if kind == "tool_reference":
-        return f"{_LOADED}{text_at(block, 'tool_name')}]"
+        return f"{_LOADED}{field_text(block, 'tool_name')}]"
     if "text" in block:
-        return text_at(block, "text")
+        return field_text(block, "text")
     nested = block.get("content")
-    return flat_text(nested, depth + 1) if isinstance(nested, (str, list)) else ""
+    return flatten_content_blocks(nested, depth + 1) if isinstance(nested, (str, list)) else ""
 
 
-def tools_loaded(result: Message) -> Iterable[str]:
+def loaded_tools_in_block(result: Message) -> Iterable[str]:
     """Names of the tools that a result loaded."""
     if not result.content.startswith(_LOADED):
         return ()
@@ -141,7 +143,7 @@ def tools_loaded(result: Message) -> Iterable[str]:
     return [line[len(_LOADED) : -1] for line in lines if line.startswith(_LOADED) and line.endswith("]")]
 
 
-def started_agent(result: Message, twin: Any) -> str | None:
+def started_agent_in_block(result: Message, twin: Any) -> str | None:
     """The id of the subagent that a call ran: as the structured twin of its result has it (2.1.x), or
     as the text says (2.0.x, and 2.1.x of agents in the background)."""
     agent = twin.get("agentId") if isinstance(twin, dict) else None
@@ -155,7 +157,7 @@ def _call(block: dict[str, Any]) -> ToolCall:
     """A call; the record holds its arguments parsed, so the string is the compact JSON of them."""
     arguments = block.get("input")
     text = arguments if isinstance(arguments, str) else _compact(arguments)
-    return ToolCall(text_at(block, "id"), text_at(block, "name"), text)
+    return ToolCall(field_text(block, "id"), field_text(block, "name"), text)
 
 
 def _compact(value: Any) -> str:
@@ -195,8 +197,8 @@ def _media(block: dict[str, Any], kind: str) -> str:
     if isinstance(source.get("url"), str):
         return image_url_placeholder(source["url"])
     if source.get("type") == "text":
-        return text_at(source, "data")
+        return field_text(source, "data")
     media_type = source.get("media_type")
     return image_placeholder(
-        media_type if isinstance(media_type, str) else f"{kind}/unknown", text_at(source, "data")
+        media_type if isinstance(media_type, str) else f"{kind}/unknown", field_text(source, "data")
     )

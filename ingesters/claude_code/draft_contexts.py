@@ -9,8 +9,8 @@ parallel calls.
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tracemill.ingesters.claude_code.compaction import Preserved, preserved_by
-from tracemill.ingesters.claude_code.record_fields import strings
+from tracemill.ingesters.claude_code.compaction import Preserved, read_compaction
+from tracemill.ingesters.claude_code.record_fields import field_strings
 from tracemill.ingesters.claude_code.session import Entry, Session
 from tracemill.ingesters.claude_code.steps import Assembled, StepUnit, TextUnit, Unit
 from tracemill.records.ingest_report import IngestReport
@@ -176,7 +176,7 @@ class _Line:
         draft.start, draft.awaits_summary = "compaction", True
         draft.at[entry.uuid] = -1
         self.known.add(entry.uuid)
-        draft.preserved = preserved_by(entry, self.parents)
+        draft.preserved = read_compaction(entry, self.parents)
         if draft.preserved is not None and draft.preserved.anchor == entry.uuid:
             self._splice(draft, draft.preserved)
 
@@ -229,8 +229,8 @@ class _Line:
         draft.origin, draft.shared = older, len(older.units)
         draft.units, draft.at = list(older.units), dict(older.at)
         draft.awaits_summary, draft.preserved = older.awaits_summary, older.preserved
-        draft.cleared = older.cleared | set(strings(detail.get("compactedToolIds")))
-        for uuid in strings(detail.get("clearedAttachmentUUIDs")):
+        draft.cleared = older.cleared | set(field_strings(detail.get("compactedToolIds")))
+        for uuid in field_strings(detail.get("clearedAttachmentUUIDs")):
             place = draft.at.get(uuid, -1)
             if place >= 0 and isinstance(draft.units[place], TextUnit):
                 draft.units[place] = None

@@ -10,16 +10,26 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.claude_code.attachments import added_context, hook_context_text, reminder
-from tracemill.ingesters.claude_code.content_blocks import flat_text, said, started_agent, told, tools_loaded
+from tracemill.ingesters.claude_code.attachments import (
+    attachment_hook_text,
+    attachment_reminder,
+    read_attachment_context,
+)
+from tracemill.ingesters.claude_code.content_blocks import (
+    flatten_content_blocks,
+    loaded_tools_in_block,
+    parse_assistant_blocks,
+    parse_user_blocks,
+    started_agent_in_block,
+)
 from tracemill.ingesters.claude_code.prompt_queue import PromptQueue, restore_absorbed
 from tracemill.ingesters.claude_code.record_fields import (
     TREE,
     UNTREED,
+    field_object,
+    field_strings,
+    field_text,
     is_native,
-    object_at,
-    strings,
-    text_at,
 )
 from tracemill.ingesters.claude_code.session import SYNTHETIC, Entry, Kind, Session
 from tracemill.ingesters.reading.json_reading import iter_json_lines
@@ -107,7 +117,7 @@ class _Reader:
         if kind == "queue-operation":
             self._queue.take(number, record)
         elif kind == "last-prompt":
-            self.session.leaf = text_at(record, "leafUuid") or self.session.leaf
+            self.session.leaf = field_text(record, "leafUuid") or self.session.leaf
         elif not isinstance(kind, str) or not kind:
             self.report.skipped["record without type"] += 1
         elif kind not in UNTREED:
@@ -135,10 +145,10 @@ class _Reader:
         """What the first records that say so tell of the session."""
         session = self.session
         session.first_uuid = session.first_uuid or main
-        session.session_id = session.session_id or text_at(record, "sessionId")
-        session.version = session.version or text_at(record, "version") or None
-        session.started_at = session.started_at or text_at(record, "timestamp") or None
-        session.cwd = session.cwd or text_at(record, "cwd") or None
+        session.session_id = session.session_id or field_text(record, "sessionId")
+        session.version = session.version or field_text(record, "version") or None
+        session.started_at = session.started_at or field_text(record, "timestamp") or None
+        session.cwd = session.cwd or field_text(record, "cwd") or None
         found = (session.first_uuid, session.session_id, session.version, session.started_at, session.cwd)
         self._known = all(found)
 
@@ -165,7 +175,9 @@ class _Reader:
         native, model = message.get("id"), message.get("model")
         entry.message_id = native if isinstance(native, str) and native else uuid
         entry.model = model if isinstance(model, str) and model else None
-        entry.text, entry.reasoning, entry.calls, entry.results = said(message.get("content"))
+        entry.text, entry.reasoning, entry.calls, entry.results = parse_assistant_blocks(
+            message.get("content")
+        )
         if entry.calls:
             entry.calls = self._named(entry.calls, uuid)
             self._calls(entry)
@@ -211,8 +223,10 @@ class _Reader:
             self.report.skipped["message without content"] += 1
             return
         entry = self._entry(number, uuid, record, "user")
-        version = text_at(record, "version")
-        entry.text, entry.results = told(content, self.session.names, version, record.get("toolDenialKind"))
+        version = field_text(record, "version")
+        entry.text, entry.results = parse_user_blocks(
+            content, self.session.names, version, record.get("toolDenialKind")
+        )
         entry.summary = record.get("isCompactSummary") is True
         entry.meta = record.get("isMeta") is True
         if record.get("isVisibleInTranscriptOnly") is True and not entry.summary:
@@ -229,9 +243,9 @@ class _Reader:
         for result in entry.results:
             if result.is_error:
                 self.report.tool_errors += 1
-            if agent := started_agent(result, twin):
+            if agent := started_agent_in_block(result, twin):
                 session.agent_calls.setdefault(agent, result.tool_call_id or "")
-            if tools := tools_loaded(result):
+            if tools := loaded_tools_in_block(result):
                 session.seen_tools.update(dict.fromkeys(tools))
 
     def _attachment(self, number: int, uuid: str, record: dict[str, Any]) -> None:
@@ -241,16 +255,18 @@ class _Reader:
             return
         entry = self._entry(number, uuid, record, "reminder")
         kind = attachment.get("type")
-        text = reminder(attachment)
+        text = attachment_reminder(attachment)
         if text is None:
             self.report.flags["attachment of unknown kind"] += 1
         elif kind == "deferred_tools_delta":
-            self.session.seen_tools.update(dict.fromkeys(strings(attachment.get("addedNames"))))
+            self.session.seen_tools.update(dict.fromkeys(field_strings(attachment.get("addedNames"))))
         elif kind == "hook_additional_context":
             content = attachment.get("content")
-            self._added.update(strings(content) if isinstance(content, list) else [flat_text(content)])
-        elif kind == "hook_success" and (added := added_context(attachment)):
-            self._pending.append((entry, added, hook_context_text(attachment, added)))
+            self._added.update(
+                field_strings(content) if isinstance(content, list) else [flatten_content_blocks(content)]
+            )
+        elif kind == "hook_success" and (added := read_attachment_context(attachment)):
+            self._pending.append((entry, added, attachment_hook_text(attachment, added)))
         # Prompts typed while the agent worked are the user's; notes of finished tasks are the harness's.
         typed = kind == "queued_command" and attachment.get("commandMode") == "prompt"
         entry.text, entry.meta = text or "", not typed
@@ -261,16 +277,16 @@ class _Reader:
         if subtype == "compact_boundary":
             self.report.compactions += 1
             entry = self._entry(number, uuid, record, "compact")
-            entry.detail = object_at(record, "compactMetadata")
+            entry.detail = field_object(record, "compactMetadata")
             tools = entry.detail.get("preCompactDiscoveredTools")
-            self.session.seen_tools.update(dict.fromkeys(strings(tools)))
+            self.session.seen_tools.update(dict.fromkeys(field_strings(tools)))
             self.session.entries.append(entry)
         elif subtype == "microcompact_boundary":
             entry = self._entry(number, uuid, record, "microcompact")
-            entry.detail = object_at(record, "microcompactMetadata")
+            entry.detail = field_object(record, "microcompactMetadata")
             self.session.entries.append(entry)
         elif "retractedMessageUuids" in record:
-            self._withdrawn.update(strings(record["retractedMessageUuids"]))
+            self._withdrawn.update(field_strings(record["retractedMessageUuids"]))
 
     def _progress(self, record: dict[str, Any]) -> None:
         """Progress of a subagent repeats its messages; only the call that started it is news."""

@@ -28,9 +28,9 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
 
 def _beside(path: Path) -> Iterator[str]:
     """The session that called a subagent, and the file that says how deep it is."""
-    from tracemill.ingesters.claude_code.subagent_parents import session_folder
+    from tracemill.ingesters.claude_code.subagent_parents import subagent_session_folder
 
-    if (above := session_folder(path)) is not None:
+    if (above := subagent_session_folder(path)) is not None:
         yield from (f"{above}{suffix}" for suffix in (".jsonl", ".jsonl.gz"))
         yield f"{path.parent}/{path.name.partition('.')[0]}.meta.json"
 

@@ -13,16 +13,16 @@ from time import perf_counter
 from tracemill.ingesters.claude_code.agent_chains import (
     Chain,
     Parent,
-    chain_trace_id,
-    parents_inside,
+    agent_chain_trace_id,
+    find_agent_chain_parents,
     split_chains,
 )
 from tracemill.ingesters.claude_code.build_contexts import build_context
 from tracemill.ingesters.claude_code.draft_contexts import Draft, draft_contexts, live_draft
 from tracemill.ingesters.claude_code.entries import read_session
 from tracemill.ingesters.claude_code.session import Session
-from tracemill.ingesters.claude_code.steps import assemble
-from tracemill.ingesters.claude_code.subagent_parents import SUMMARISER, parent_outside
+from tracemill.ingesters.claude_code.steps import assemble_steps
+from tracemill.ingesters.claude_code.subagent_parents import SUMMARISER, find_subagent_parent
 from tracemill.ingesters.claude_code.token_check import MIN_CORRELATION, PromptCheck
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.records.errors import SourceError
@@ -62,8 +62,8 @@ def read_traces(path: Path, report: IngestReport) -> list[Trace]:
 
 def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:
     chains = split_chains(session)
-    assembled = assemble(session.entries, report)
-    inside = parents_inside(session, chains, assembled)
+    assembled = assemble_steps(session.entries, report)
+    inside = find_agent_chain_parents(session, chains, assembled)
     traces: list[Trace] = []
     for chain in chains:
         drafts = draft_contexts(chain.entries, session, assembled, report)
@@ -74,7 +74,7 @@ def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:
             continue
         parent = inside.get(chain.key) or Parent()
         if chain.key and parent.trace_id is None and session.first_uuid is None:
-            parent = parent_outside(path, session, chain)
+            parent = find_subagent_parent(path, session, chain)
         notes = _notes(contexts, live, check, chain, report)
         traces.append(_trace(path, session, chain, contexts, parent, notes))
     return traces
@@ -90,7 +90,7 @@ def _trace(
 ) -> Trace:
     called = {c.name for context in contexts for message in context.messages for c in message.tool_calls}
     return Trace(
-        chain_trace_id(session, chain),
+        agent_chain_trace_id(session, chain),
         "claude_code",
         DIALECT,
         "claude_code",

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tracemill.ingesters.claude_code.record_fields import text_at
+from tracemill.ingesters.claude_code.record_fields import field_text
 from tracemill.ingesters.claude_code.session import Entry, Session
 
 _INTO_THE_TURN = ("", "absorbed_mid_turn")
@@ -44,16 +44,16 @@ class PromptQueue:
 
     def take(self, order: int, record: dict[str, Any]) -> None:
         """One record."""
-        operation = text_at(record, "operation")
+        operation = field_text(record, "operation")
         if operation == "enqueue":
-            self._waiting.append(_Waiting(order, text_at(record, "content").strip()))
+            self._waiting.append(_Waiting(order, field_text(record, "content").strip()))
         elif operation == "popAll":
             self._waiting.clear()
         elif operation == "dequeue" and self._waiting:
             self._waiting.remove(min(self._waiting, key=_turn_to_run))
         elif operation == "remove":
-            found = self._removed(order, text_at(record, "content").strip())
-            if _fits_a_turn(found.text) and text_at(record, "reason") in _INTO_THE_TURN:
+            found = self._removed(order, field_text(record, "content").strip())
+            if _fits_a_turn(found.text) and field_text(record, "reason") in _INTO_THE_TURN:
                 self.absorbed.append(Absorbed(found.order, order, found.text))
 
     def _removed(self, order: int, text: str) -> _Waiting:

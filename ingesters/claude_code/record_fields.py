@@ -27,31 +27,31 @@ UNTREED = frozenset(
 )
 
 
-def text_at(record: Mapping[str, Any], key: str) -> str:
+def field_text(record: Mapping[str, Any], key: str) -> str:
     """The text at a key, "" where there is none."""
     value = record.get(key)
     return value if isinstance(value, str) else ""
 
 
-def object_at(record: Mapping[str, Any], key: str) -> dict[str, Any]:
+def field_object(record: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The object at a key, an empty one where there is none."""
     value = record.get(key)
     return value if isinstance(value, dict) else {}
 
 
-def strings(value: Any) -> list[str]:
+def field_strings(value: Any) -> list[str]:
     """The texts of a list, none where it is no list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def field_objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list, none where it is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def is_native(record: Mapping[str, Any]) -> bool:
     """Whether an object is a record as Claude Code writes them."""
-    kind = text_at(record, "type")
+    kind = field_text(record, "type")
     if kind in TREE:
         return isinstance(record.get("uuid"), str) or isinstance(record.get("sessionId"), str)
     if not kind:  # usage logs of early versions: no type, no content

@@ -86,7 +86,7 @@ class Assembled:
     by_call: dict[str, StepUnit]
 
 
-def assemble(entries: Iterable[Entry], report: IngestReport) -> Assembled:
+def assemble_steps(entries: Iterable[Entry], report: IngestReport) -> Assembled:
     """Merges chunks and attaches results over the whole file, then says what begins at which line."""
     entries = list(entries)
     firsts, by_call = _merge(entries, report)

@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from tracemill.ingesters.claude_code.agent_chains import Chain, Parent
-from tracemill.ingesters.claude_code.content_blocks import STARTERS, flat_text
-from tracemill.ingesters.claude_code.record_fields import objects, text_at
+from tracemill.ingesters.claude_code.content_blocks import STARTERS, flatten_content_blocks
+from tracemill.ingesters.claude_code.record_fields import field_objects, field_text
 from tracemill.ingesters.claude_code.session import Session
 from tracemill.ingesters.reading.json_reading import open_bytes
 from tracemill.records.identity import make_trace_id
@@ -26,7 +26,7 @@ SUMMARISER = "acompact"
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
-def parent_outside(path: Path, session: Session, chain: Chain) -> Parent:
+def find_subagent_parent(path: Path, session: Session, chain: Chain) -> Parent:
     """The parent of the agent whose file `path` is, as far as the files at hand tell."""
     agent = chain.agent or path.name.removeprefix("agent-").partition(".")[0]
     main = next((file for file in _main_files(path, session.session_id) if file.is_file()), None)
@@ -42,7 +42,7 @@ def parent_outside(path: Path, session: Session, chain: Chain) -> Parent:
     return found
 
 
-def session_folder(path: Path) -> Path | None:
+def subagent_session_folder(path: Path) -> Path | None:
     """The folder of the session that the agent of a file belongs to; its own file lies beside it under
     the same name. None where the path names none."""
     folder = path.parent.parent.parent if _run_of(path) else path.parent
@@ -56,7 +56,7 @@ def _run_of(path: Path) -> str:
 
 def _main_files(path: Path, session_id: str) -> Iterator[Path]:
     """Where the session's own file may lie."""
-    folder = session_folder(path)
+    folder = subagent_session_folder(path)
     for suffix in _SUFFIXES:
         if folder is not None:
             yield folder.with_name(f"{folder.name}{suffix}")
@@ -110,8 +110,8 @@ def _identity(record: dict[str, Any], session_id: str, side_file: bool) -> str |
         return None
     if side_file and record.get("type") not in ("user", "assistant", "attachment"):
         return None
-    agent = text_at(record, "agentId") if side_file else ""
-    return make_trace_id("claude_code", text_at(record, "sessionId") or session_id, agent, uuid)
+    agent = field_text(record, "agentId") if side_file else ""
+    return make_trace_id("claude_code", field_text(record, "sessionId") or session_id, agent, uuid)
 
 
 def _record(line: bytes) -> dict[str, Any]:
@@ -132,7 +132,9 @@ def _starter(record: dict[str, Any], agent: str) -> str | None:
     same = isinstance(twin, dict) and twin.get("agentId") == agent
     for block in _blocks(record):
         call = block.get("tool_use_id")
-        if isinstance(call, str) and (same or f"agentId: {agent}" in flat_text(block.get("content"))):
+        if isinstance(call, str) and (
+            same or f"agentId: {agent}" in flatten_content_blocks(block.get("content"))
+        ):
             return call
     return None
 
@@ -157,4 +159,4 @@ def _calls_with(record: dict[str, Any], prompt: str) -> Iterator[str]:
 
 def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
     message = record.get("message")
-    return objects(message.get("content")) if isinstance(message, dict) else []
+    return field_objects(message.get("content")) if isinstance(message, dict) else []

@@ -78,7 +78,7 @@ class PromptCheck:
         return min((_pearson(part) for part in self._parts if _tells(part)), default=None)
 
 
-def thought_tokens(reasoning: int, shown: int, completion: int | None) -> int:
+def thinking_tokens_for_check(reasoning: int, shown: int, completion: int | None) -> int:
     """About how many tokens of thinking a response holds: by its recorded characters; where they are
     not recorded, by the tokens it took beyond the characters it shows."""
     if reasoning or completion is None:

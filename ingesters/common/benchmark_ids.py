@@ -14,20 +14,20 @@ _TRUE = (True, 1, "true", "True", "1")
 _FALSE = (False, 0, "false", "False", "0")
 
 
-def base_instance(instance_id: str | None) -> str | None:
+def base_benchmark_id(instance_id: str | None) -> str | None:
     """The instance without the number of the sample: `owner__repo-12_3` gives `owner__repo-12`."""
     found = _SAMPLE.match(instance_id or "")
     return found.group("instance") if found else instance_id
 
 
-def repository_of(instance_id: str | None) -> str | None:
+def benchmark_repository(instance_id: str | None) -> str | None:
     """`owner/repo` of an instance id as SWE-bench (`owner__repo-12`) or SWE-smith
     (`owner__repo.<commit>.<fault>`) makes it; None where the id is of another style."""
-    found = _INSTANCE.match(base_instance(instance_id) or "")
+    found = _INSTANCE.match(base_benchmark_id(instance_id) or "")
     return f"{found.group('owner')}/{found.group('repo')}" if found else None
 
 
-def outcome_of(value: Any) -> Outcome:
+def parse_benchmark_outcome(value: Any) -> Outcome:
     """A verdict in any of the types in use (bool, 0 and 1, their texts)."""
     if value is None or isinstance(value, Mapping | list):
         return "unknown"
@@ -36,10 +36,10 @@ def outcome_of(value: Any) -> Outcome:
     return "not_resolved" if value in _FALSE else "unknown"
 
 
-def reported_outcome(test_result: Any) -> Outcome:
+def benchmark_report_outcome(test_result: Any) -> Outcome:
     """The verdict of a `test_result`: `report.resolved`, or `resolved` on the top."""
     if not isinstance(test_result, Mapping):
         return "unknown"
     report = test_result.get("report")
     inner = report.get("resolved") if isinstance(report, Mapping) else None
-    return outcome_of(inner if inner is not None else test_result.get("resolved"))
+    return parse_benchmark_outcome(inner if inner is not None else test_result.get("resolved"))

@@ -10,7 +10,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from tracemill.ingesters.common.openai_messages import calls_of, reasoning_of, text_of
+from tracemill.ingesters.common.openai_messages import (
+    openai_content_text,
+    openai_reasoning,
+    parse_openai_calls,
+)
 from tracemill.ingesters.reading.json_reading import error_kind_of
 from tracemill.records.message import ErrorKind, Message, ToolCall
 
@@ -43,7 +47,7 @@ _TAIL = 800
 _HEAD = 4000
 
 
-def message_of(item: Mapping[str, Any], fallback: str) -> Message | None:
+def parse_chat_message(item: Mapping[str, Any], fallback: str) -> Message | None:
     """One message; None for a role that is none. A call without an id gets `<fallback>-<place>`.
 
     A user text that is what a tool gave back, and every tool result, carries whether it failed.
@@ -51,19 +55,23 @@ def message_of(item: Mapping[str, Any], fallback: str) -> Message | None:
     role = item.get("role")
     role = _ROLES.get(role, role) if isinstance(role, str) else None
     content = item.get("content")
-    text = content if type(content) is str else text_of(content)
+    text = content if type(content) is str else openai_content_text(content)
     if not text and "text" in item:
-        text = text_of(item["text"])
+        text = openai_content_text(item["text"])
     if role == "user":
         return _of_user(text)
     if role == "assistant":
-        calls = calls_of(item, fallback) if item.get("tool_calls") or item.get("function_call") else ()
-        return Message("assistant", text, calls, None, None, None, None, reasoning_of(item))
+        calls = (
+            parse_openai_calls(item, fallback) if item.get("tool_calls") or item.get("function_call") else ()
+        )
+        return Message("assistant", text, calls, None, None, None, None, openai_reasoning(item))
     if role == "tool":
         name = item.get("name")
-        return observed("tool", text, _answered_id(item), name if isinstance(name, str) and name else None)
+        return make_chat_observation(
+            "tool", text, _answered_id(item), name if isinstance(name, str) and name else None
+        )
     if role == "system":
-        return Message("system", text or text_of(item.get("system_prompt")))
+        return Message("system", text or openai_content_text(item.get("system_prompt")))
     return None
 
 
@@ -80,15 +88,15 @@ def _of_user(text: str) -> Message:
     return Message("user", text, (), None, None, is_error, kind)
 
 
-def observed(
+def make_chat_observation(
     role: Literal["user", "tool"], text: str, call_id: str | None = None, name: str | None = None
 ) -> Message:
     """What a tool gave back, with its failure read off its text."""
-    is_error, kind = text_error(text)
+    is_error, kind = chat_text_error(text)
     return Message(role, text, (), call_id, name, is_error, kind)
 
 
-def text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
+def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
     """Whether a result's text says that it failed: True, False (exit code 0), or None where it is silent."""
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
         return _said_error(text[: shell.start()])
@@ -96,7 +104,7 @@ def text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
 
 
 def _said_error(said: str) -> tuple[bool | None, ErrorKind | None]:
-    """As `text_error`, of a text without the lines of the prompt under it."""
+    """As `chat_text_error`, of a text without the lines of the prompt under it."""
     kind = error_kind_of(said, None) or _by_harness(said)
     if kind is not None:
         return True, kind
@@ -105,7 +113,7 @@ def _said_error(said: str) -> tuple[bool | None, ErrorKind | None]:
     return None, None
 
 
-def cwd_in(text: str) -> str | None:
+def find_chat_cwd(text: str) -> str | None:
     """The folder named by the prompt lines that SWE-agent puts under an observation."""
     found = _prompt_lines(text)
     return found.group("cwd") if found else None

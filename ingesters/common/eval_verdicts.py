@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from tracemill.ingesters.common.benchmark_ids import outcome_of
+from tracemill.ingesters.common.benchmark_ids import parse_benchmark_outcome
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Outcome
 
@@ -47,10 +47,10 @@ class Verdicts:
     def outcome(self, path: Path, instances: Iterable[str | None], report: IngestReport) -> Outcome:
         """The verdict on a run under any of its instance ids; `unknown` where none is near."""
         names = [name for name in dict.fromkeys(instances) if name]
-        for place in around(path):
+        for place in verdict_file_places(path):
             value = self._value(place, report)
             for instance in names if value is not None else ():
-                outcome = verdict_on(instance, value)
+                outcome = find_eval_verdict(instance, value)
                 if outcome != "unknown":
                     return outcome
         return "unknown"
@@ -59,7 +59,7 @@ class Verdicts:
         if place not in self._read:
             self._read[place] = None
             try:
-                path = there(place)
+                path = existing_verdict_file(place)
                 if path is not None and path.is_file() and path.stat().st_size <= _LARGEST:
                     self._read[place] = orjson.loads(path.read_bytes())
             except (OSError, ValueError):
@@ -67,7 +67,7 @@ class Verdicts:
         return self._read[place]
 
 
-def there(place: str) -> Path | None:
+def existing_verdict_file(place: str) -> Path | None:
     """The path of a file that is there; None, at once, for one that is not. Raises OSError."""
     try:
         os.lstat(place)
@@ -76,7 +76,7 @@ def there(place: str) -> Path | None:
     return Path(place)
 
 
-def around(path: Path) -> tuple[str, ...]:
+def verdict_file_places(path: Path) -> tuple[str, ...]:
     """Where verdicts on a run may stand, the nearest first."""
     folder, slash, _ = str(path).rpartition("/")
     return _places(folder or slash or ".")
@@ -88,13 +88,13 @@ def _places(folder: str) -> tuple[str, ...]:
     return tuple(f"{place}/{name}" for place in (folder, above) for name in NAMES)
 
 
-def verdict_on(instance: str, results: Any) -> Outcome:
+def find_eval_verdict(instance: str, results: Any) -> Outcome:
     """What a results file says of an instance."""
     if not isinstance(results, dict):
         return "unknown"
     own = results.get(instance)
     if isinstance(own, dict):
-        return outcome_of(own.get("resolved"))
+        return parse_benchmark_outcome(own.get("resolved"))
     if any(_lists(results.get(key), instance) for key in _RESOLVED):
         return "resolved"
     listed = any(_lists(results.get(key), instance) for key in _UNRESOLVED)

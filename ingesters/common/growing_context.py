@@ -156,7 +156,7 @@ class GrowingContext:
         """The context as it is now. Its record of the prompt is complete only where a user spoke
         before the first step and `lost` is False."""
         self.settle()
-        return context_of(index, self.messages, self.steps, self.start, tools, lost)
+        return make_grown_context(index, self.messages, self.steps, self.start, tools, lost)
 
     def _append(self, message: Message) -> None:
         last = self.messages[-1] if message.role == "user" and self.messages else None
@@ -169,7 +169,7 @@ class GrowingContext:
         self.messages.append(message)
 
 
-def context_of(
+def make_grown_context(
     index: int,
     messages: Iterable[Message],
     steps: Iterable[Step],

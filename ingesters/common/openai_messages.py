@@ -18,7 +18,7 @@ from tracemill.records.trace import Usage
 _NO_USAGE = Usage()
 
 
-def text_of(content: Any) -> str:
+def openai_content_text(content: Any) -> str:
     """Message content as text: parts are joined by newlines, an image becomes its placeholder."""
     if isinstance(content, str):
         return content
@@ -44,7 +44,7 @@ def _part_text(part: Any) -> str:
     return "\n".join(image_url_placeholder(url) for url in _image_urls(part))
 
 
-def image_part_text(url: Any) -> str:
+def openai_image_text(url: Any) -> str:
     """The placeholder of an image given by address; "" for what is no address."""
     return image_url_placeholder(url) if isinstance(url, str) and url else ""
 
@@ -59,14 +59,14 @@ def _image_urls(part: Mapping[str, Any]) -> list[str]:
     return [url for url in found if isinstance(url, str) and url]
 
 
-def argument_text(value: Any) -> str:
+def openai_argument_text(value: Any) -> str:
     """Call arguments as the string emitted; an object becomes canonical JSON, nothing becomes `{}`."""
     if isinstance(value, str):
         return value
     return "{}" if value is None else canonical_json(value)
 
 
-def call_of(value: Any, fallback_id: str) -> ToolCall | None:
+def parse_openai_call(value: Any, fallback_id: str) -> ToolCall | None:
     """One tool call, nested (`function: {name, arguments}`) or flat; None where it has no name."""
     if not isinstance(value, dict):
         return None
@@ -80,11 +80,11 @@ def call_of(value: Any, fallback_id: str) -> ToolCall | None:
     return ToolCall(
         call_id if isinstance(call_id, str) else str(call_id),
         name,
-        arguments if isinstance(arguments, str) else argument_text(arguments),
+        arguments if isinstance(arguments, str) else openai_argument_text(arguments),
     )
 
 
-def calls_of(message: Mapping[str, Any], fallback: str) -> tuple[ToolCall, ...]:
+def parse_openai_calls(message: Mapping[str, Any], fallback: str) -> tuple[ToolCall, ...]:
     """The calls of an assistant message, the legacy `function_call` included.
 
     A call without an id gets `<fallback>-<place>`.
@@ -93,11 +93,11 @@ def calls_of(message: Mapping[str, Any], fallback: str) -> tuple[ToolCall, ...]:
     values = listed if isinstance(listed, list) else []
     if not values and isinstance(message.get("function_call"), dict):
         values = [message["function_call"]]
-    found = (call_of(value, f"{fallback}-{place}") for place, value in enumerate(values))
+    found = (parse_openai_call(value, f"{fallback}-{place}") for place, value in enumerate(values))
     return tuple(call for call in found if call is not None)
 
 
-def reasoning_of(message: Mapping[str, Any]) -> str | None:
+def openai_reasoning(message: Mapping[str, Any]) -> str | None:
     """Recorded thinking of an assistant message: as one text, else as the blocks of LiteLLM."""
     text = message.get("reasoning_content")
     blocks = message.get("thinking_blocks")
@@ -107,7 +107,7 @@ def reasoning_of(message: Mapping[str, Any]) -> str | None:
     return text if isinstance(text, str) and text.strip() else None
 
 
-def specs_of(tools: Any, calls: Iterable[ToolCall], harness: Harness) -> tuple[ToolSpec, ...]:
+def parse_openai_tools(tools: Any, calls: Iterable[ToolCall], harness: Harness) -> tuple[ToolSpec, ...]:
     """Tools as recorded. Where a tool is recorded without the schema of its parameters, that is the
     stand-in of the harness, else inferred from `calls`; the origin of the spec says so."""
     if not isinstance(tools, list):
@@ -144,12 +144,12 @@ def _tool_name(body: Mapping[str, Any]) -> str | None:
     return None
 
 
-def all_calls(messages: Iterable[Message]) -> list[ToolCall]:
+def collect_message_calls(messages: Iterable[Message]) -> list[ToolCall]:
     """Every call in the messages, in order."""
     return [call for message in messages for call in message.tool_calls]
 
 
-def usage_of(value: Any) -> Usage:
+def parse_openai_usage(value: Any) -> Usage:
     """Token counts of a response, in the shapes of OpenAI, LiteLLM and OpenHands."""
     if not isinstance(value, dict):
         return _NO_USAGE

@@ -13,7 +13,7 @@ from tracemill.records.trace import Trace
 _Row = TypeVar("_Row")
 
 
-def traces_of_each(
+def read_rows_counting_faults(
     rows: Iterable[_Row], read: Callable[[_Row], Iterable[Trace | None]], report: IngestReport
 ) -> Iterator[Trace | None]:
     """What `read` makes of each row; one that defeats it is counted by the fault's type and stops no
@@ -29,7 +29,7 @@ def traces_of_each(
             yield from traces
 
 
-def all_at_once(
+def read_all_with_counts(
     path: Path, dialect: str, read: Callable[[Path, IngestReport], Iterable[Trace]]
 ) -> tuple[list[Trace], IngestReport]:
     """The traces that `read` gives of a source, and the report it filled meanwhile. Raises SourceError where
@@ -41,7 +41,7 @@ def all_at_once(
     return traces, report
 
 
-def counted(traces: Iterable[Trace | None], report: IngestReport) -> Iterator[Trace]:
+def count_traces_in_report(traces: Iterable[Trace | None], report: IngestReport) -> Iterator[Trace]:
     """The traces, each entered into the report; one that is there already is counted and left out."""
     seen: set[str] = set()
     for trace in traces:

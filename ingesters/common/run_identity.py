@@ -17,7 +17,7 @@ FACT_COLUMNS = frozenset(
 """Small columns of datasets that tell a run from others, its outcome and its model."""
 
 
-def said_digest(messages: Iterable[Message]) -> str:
+def run_identity_digest(messages: Iterable[Message]) -> str:
     """Digest of a run: all that the agent wrote and called, and of every other text its role and length.
     Two runs of one instance that agree in all that are one run."""
     parts: list[str] = []

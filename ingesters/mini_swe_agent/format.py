@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracemill.ingesters.common.eval_verdicts import around
+from tracemill.ingesters.common.eval_verdicts import verdict_file_places
 from tracemill.ingesters.format import Format, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -40,9 +40,9 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
 
 
 def _row_reader(dialect: str) -> RowReader:
-    from tracemill.ingesters.mini_swe_agent.ingest_trajectory import trace_of_run
+    from tracemill.ingesters.mini_swe_agent.ingest_trajectory import trace_of_mini_trajectory
 
-    return lambda row, origin, report, _: (trace_of_run(row, None, origin, report),)
+    return lambda row, origin, report, _: (trace_of_mini_trajectory(row, None, origin, report),)
 
 
 FORMAT = Format(
@@ -53,5 +53,5 @@ FORMAT = Format(
     detect_list=_detect_list,
     read=_read,
     row_reader=_row_reader,
-    beside=around,
+    beside=verdict_file_places,
 )

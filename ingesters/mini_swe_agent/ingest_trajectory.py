@@ -10,15 +10,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.common.benchmark_ids import base_instance, repository_of
+from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
 from tracemill.ingesters.common.chat_messages import PairedMessages
 from tracemill.ingesters.common.eval_verdicts import Verdicts
-from tracemill.ingesters.common.openai_messages import usage_of
-from tracemill.ingesters.common.report_counts import all_at_once, counted, traces_of_each
-from tracemill.ingesters.common.run_identity import said_digest
-from tracemill.ingesters.mini_swe_agent.messages import is_exit, plain_message, returned
+from tracemill.ingesters.common.openai_messages import parse_openai_usage
+from tracemill.ingesters.common.report_counts import (
+    count_traces_in_report,
+    read_all_with_counts,
+    read_rows_counting_faults,
+)
+from tracemill.ingesters.common.run_identity import run_identity_digest
+from tracemill.ingesters.mini_swe_agent.messages import is_exit, mini_result_message, parse_mini_message
 from tracemill.ingesters.reading.row_files import row_file
-from tracemill.ingesters.swe_agent.metadata import file_instance, mapping
+from tracemill.ingesters.swe_agent.metadata import metadata_file_instance, metadata_mapping
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
@@ -36,7 +40,7 @@ _ROLE_OF = {"function_call_output": "tool", "response": "assistant"}
 
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
-    return all_at_once(path, DIALECT, iter_traces)
+    return read_all_with_counts(path, DIALECT, iter_traces)
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
@@ -46,8 +50,10 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         return
     verdicts = Verdicts()
     runs = ((run, path if alone else None) for run, alone in _runs(path, report))
-    traces = traces_of_each(runs, lambda run: (trace_of_run(*run, path.name, report, verdicts),), report)
-    yield from counted(traces, report)
+    traces = read_rows_counting_faults(
+        runs, lambda run: (trace_of_mini_trajectory(*run, path.name, report, verdicts),), report
+    )
+    yield from count_traces_in_report(traces, report)
 
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
@@ -65,36 +71,36 @@ def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
         yield value, True
 
 
-def trace_of_run(
+def trace_of_mini_trajectory(
     run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
 ) -> Trace | None:
     """The trace of one run; None, and counted by reason, where it holds no step. `path` is the file of
     the run, None for a row of a table."""
     body = run if isinstance(run, dict) else {"messages": run}
-    listed, info = body.get("messages"), mapping(body.get("info"))
+    listed, info = body.get("messages"), metadata_mapping(body.get("info"))
     if not isinstance(listed, list) or not listed:
         report.skipped[NO_MESSAGES] += 1
         return None
-    config = mapping(info.get("config"))
+    config = metadata_mapping(info.get("config"))
     context = _context(_without_exit(listed, info, report), config, report)
     if context is None:
         report.skipped[NO_STEP] += 1
         return None
     named = body.get("instance_id")
     named = named if isinstance(named, str) and named else None
-    instance = base_instance(named or file_instance(path))
+    instance = base_benchmark_id(named or metadata_file_instance(path))
     version = info.get("mini_version")
     outcome: Outcome = "unknown"
     if verdicts is not None and path is not None:
         outcome = verdicts.outcome(path, (named, instance), report)
     return Trace(
-        trace_id=make_trace_id(DIALECT, named or "", said_digest(context.messages)),
+        trace_id=make_trace_id(DIALECT, named or "", run_identity_digest(context.messages)),
         source=DIALECT,
         dialect=DIALECT,
         harness=DIALECT,
         contexts=(context,),
         harness_version=version if isinstance(version, str) else None,
-        repository=repository_of(instance),
+        repository=benchmark_repository(instance),
         instance_id=instance,
         outcome=outcome,
         started_at=next((step.timestamp for step in context.steps), None),
@@ -126,11 +132,11 @@ def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestRep
     paired, steps = PairedMessages(), list[Step]()
     before: Message | None = None
     for place, item in enumerate(listed):
-        message = plain_message(item, f"call-{place}")
+        message = parse_mini_message(item, f"call-{place}")
         if message is None:
             report.skipped[UNKNOWN_ROLE] += 1
             continue
-        extra = mapping(item.get("extra"))
+        extra = metadata_mapping(item.get("extra"))
         if message.role == "assistant":
             steps.append(_step(len(steps), len(paired.messages), item, extra, config))
         elif (
@@ -138,7 +144,7 @@ def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestRep
         ):
             report.flags[LOST_ANSWER] += 1
         else:
-            message = returned(message, extra, before)
+            message = mini_result_message(message, extra, before)
         paired.add(message)
         before = message
     report.skipped += paired.dropped
@@ -157,18 +163,18 @@ def _step(
     index: int, cut: int, item: Mapping[str, Any], extra: Mapping[str, Any], config: Mapping[str, Any]
 ) -> Step:
     """A step with what its response tells; the model of the configuration where it names none."""
-    response = mapping(extra.get("response"))
+    response = metadata_mapping(extra.get("response"))
     body = response or (item if item.get("object") == "response" else {})
-    configured = mapping(config.get("model")).get("model_name")
+    configured = metadata_mapping(config.get("model")).get("model_name")
     model = next((m for m in (body.get("model"), configured) if isinstance(m, str) and m), None)
-    native, folder = body.get("id"), mapping(config.get("environment")).get("cwd")
+    native, folder = body.get("id"), metadata_mapping(config.get("environment")).get("cwd")
     return Step(
         index=index,
         cut=cut,
         model=model,
         family=family_of(model),
         native_id=native if isinstance(native, str) else None,
-        usage=usage_of(body.get("usage")),
+        usage=parse_openai_usage(body.get("usage")),
         cwd=folder if isinstance(folder, str) and folder else None,
         timestamp=_time(extra.get("timestamp", item.get("timestamp"))),
     )

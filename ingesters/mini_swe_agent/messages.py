@@ -5,18 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.operations import operation_of
+from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.text_calls import calls_in_text
-from tracemill.ingesters.common.chat_messages import message_of, text_error
-from tracemill.ingesters.common.openai_messages import call_of, text_of
-from tracemill.ingesters.swe_agent.metadata import mapping
+from tracemill.ingesters.common.chat_messages import chat_text_error, parse_chat_message
+from tracemill.ingesters.common.openai_messages import openai_content_text, parse_openai_call
+from tracemill.ingesters.swe_agent.metadata import metadata_mapping
 from tracemill.records.message import Action, ErrorKind, Message
 
 _HARNESS = "mini_swe_agent"
 _NOT_RUN = "action was not executed"
 
 
-def plain_message(item: Any, fallback: str) -> Message | None:
+def parse_mini_message(item: Any, fallback: str) -> Message | None:
     """A message in the chat shape, or an item of the Responses API; None for what is neither."""
     if not isinstance(item, dict):
         return None
@@ -24,19 +24,21 @@ def plain_message(item: Any, fallback: str) -> Message | None:
         return _of_response(item, fallback)
     if item.get("type") == "function_call_output":
         call_id = item.get("call_id")
-        return Message("tool", text_of(item.get("output")), (), call_id if isinstance(call_id, str) else "")
-    return message_of(item, fallback)
+        return Message(
+            "tool", openai_content_text(item.get("output")), (), call_id if isinstance(call_id, str) else ""
+        )
+    return parse_chat_message(item, fallback)
 
 
 def _of_response(item: Mapping[str, Any], fallback: str) -> Message:
     """The answer in a response: its texts, its calls, the summaries of its reasoning."""
     output = item.get("output")
     parts = [part for part in (output if isinstance(output, list) else []) if isinstance(part, dict)]
-    texts = [text_of(part.get("content")) for part in parts if part.get("type") == "message"]
-    thought = [text_of(part.get("summary")) for part in parts if part.get("type") == "reasoning"]
+    texts = [openai_content_text(part.get("content")) for part in parts if part.get("type") == "message"]
+    thought = [openai_content_text(part.get("summary")) for part in parts if part.get("type") == "reasoning"]
     listed = [part for part in parts if part.get("type") == "function_call"]
     calls = (
-        call_of({**part, "id": part.get("call_id") or part.get("id")}, f"{fallback}-{place}")
+        parse_openai_call({**part, "id": part.get("call_id") or part.get("id")}, f"{fallback}-{place}")
         for place, part in enumerate(listed)
     )
     return Message(
@@ -47,7 +49,7 @@ def _of_response(item: Mapping[str, Any], fallback: str) -> Message:
     )
 
 
-def returned(message: Message, extra: Mapping[str, Any], before: Message | None) -> Message:
+def mini_result_message(message: Message, extra: Mapping[str, Any], before: Message | None) -> Message:
     """A message that is no answer, with whether what it tells of failed.
 
     By its exit code where that is recorded, else by its text; an answer without exactly one command is
@@ -62,7 +64,7 @@ def returned(message: Message, extra: Mapping[str, Any], before: Message | None)
     if by_text and not calls_in_text(before.content, _HARNESS):
         return replace(message, is_error=True, error_kind=ErrorKind.TOOL_ERROR)
     if message.is_error is None and message.role == "tool":
-        is_error, kind = text_error(message.content)
+        is_error, kind = chat_text_error(message.content)
         return replace(message, is_error=is_error, error_kind=kind)
     return message
 
@@ -84,15 +86,15 @@ def is_exit(item: Any, before: Any, info: Mapping[str, Any]) -> bool:
     behind the command that hands in, or that repeats what was handed in."""
     if not isinstance(item, dict):
         return False
-    if item.get("role") == "exit" or "exit_status" in mapping(item.get("extra")):
+    if item.get("role") == "exit" or "exit_status" in metadata_mapping(item.get("extra")):
         return True
     if item.get("role") != "user" or not isinstance(before, dict):
         return False
-    text, submitted = text_of(item.get("content")), info.get("submission")
+    text, submitted = openai_content_text(item.get("content")), info.get("submission")
     if info.get("exit_status") and (not text or text == submitted):
         return True
-    answer = plain_message(before, "call")
+    answer = parse_mini_message(before, "call")
     if answer is None or answer.role != "assistant":
         return False
-    handed_in = operation_of(Action.of(answer), _HARNESS) == Operation.FINISH
+    handed_in = find_action_operation(Action.of(answer), _HARNESS) == Operation.FINISH
     return handed_in and not text.startswith("<returncode>")

@@ -12,15 +12,15 @@ from typing import Any
 
 import orjson
 
-from tracemill.ingesters.common.report_counts import traces_of_each
+from tracemill.ingesters.common.report_counts import read_rows_counting_faults
 from tracemill.ingesters.openhands.prompts.completion_log_files import (
     LOG_FOLDERS,
-    logs_below,
-    logs_beside,
-    logs_of_row,
+    find_log_files_below,
+    find_log_files_beside,
+    find_row_log_files,
     read_logs,
 )
-from tracemill.ingesters.openhands.v0.rows import V0Source, traces_of_events, traces_of_row
+from tracemill.ingesters.openhands.v0.rows import V0Source, traces_of_v0_events, traces_of_v0_row
 from tracemill.ingesters.reading.json_reading import read_json
 from tracemill.ingesters.reading.row_files import RowFile, row_file
 from tracemill.records.errors import SourceError
@@ -32,15 +32,15 @@ _NESTED = ("history", "trajectory", "metadata", "metrics", "test_result", "insta
 _PAGE = re.compile(r"(\d+)-(\d+)\.json")
 
 
-def rows_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
+def read_row_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """Evaluation and resolver outputs: one row a run."""
     file = row_file(path)
     rows = file.rows(report) if file.layout == "table" else _values(file, report)
-    read = partial(traces_of_any_row, dialect=dialect, origin=path.name, report=report, beside=path)
-    yield from traces_of_each((row for row in rows if row is not None), read, report)
+    read = partial(read_one_dialect_row, dialect=dialect, origin=path.name, report=report, beside=path)
+    yield from read_rows_counting_faults((row for row in rows if row is not None), read, report)
 
 
-def traces_of_any_row(
+def read_one_dialect_row(
     row: Any, dialect: str, origin: str, report: IngestReport, beside: Path | None = None
 ) -> Iterator[Trace | None]:
     """The traces of a row with events of either version, the main one first, under the prompts of the
@@ -51,14 +51,14 @@ def traces_of_any_row(
     row = _unpacked(row)
     if "history" not in row and isinstance(row.get("trajectory"), list):
         row = row | {"history": row["trajectory"]}
-    logs = logs_of_row(beside, row.get("instance_id"), report) if beside is not None else []
+    logs = find_row_log_files(beside, row.get("instance_id"), report) if beside is not None else []
     calls = read_logs(logs, report)
     if _is_v1(row.get("history")):
         from tracemill.ingesters.openhands.v1.rows import V1Source, trace_of_v1_events
 
         yield trace_of_v1_events(row["history"], V1Source(origin, {}, row, calls, dialect), report)
     else:
-        yield from traces_of_row(V0Source(origin, dialect, row, {}, calls), report)
+        yield from traces_of_v0_row(V0Source(origin, dialect, row, {}, calls), report)
 
 
 def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
     return row | found if found else row
 
 
-def v0_events_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
+def read_v0_event_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """A GUI export or several, a file of events by line, or a folder with one file an event."""
     if path.is_dir():
         yield from _v0_folder(path, dialect, report)
@@ -80,39 +80,39 @@ def v0_events_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Tra
     events = _event_list(path, report)
     exports = [each for each in events if isinstance(each, dict) and _wrapped(each) is not None]
     if exports:
-        read = partial(traces_of_any_row, dialect=dialect, origin=path.name, report=report)
-        yield from traces_of_each(exports, read, report)
+        read = partial(read_one_dialect_row, dialect=dialect, origin=path.name, report=report)
+        yield from read_rows_counting_faults(exports, read, report)
     else:
-        yield from traces_of_events(events, V0Source(path.name, dialect), report)
+        yield from traces_of_v0_events(events, V0Source(path.name, dialect), report)
 
 
-def v1_events_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
+def read_v1_event_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """A conversation folder, or its events in one file."""
-    from tracemill.ingesters.openhands.v1.rows import V1Source, trace_of_v1_events, traces_of_folder
+    from tracemill.ingesters.openhands.v1.rows import V1Source, trace_of_v1_events, traces_of_v1_folder
 
     if path.is_dir():
-        yield from traces_of_folder(path, report)
+        yield from traces_of_v1_folder(path, report)
         return
     report.flags["no base_state.json"] += 1
     yield trace_of_v1_events(_event_list(path, report), V1Source(path.name, {}, {}, (), dialect), report)
 
 
-def completion_of(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
+def read_completion_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
     """One completion log; in `llm_completions/<instance>/` it is of that instance."""
-    from tracemill.ingesters.openhands.prompts.completion_log import trace_of_completion
+    from tracemill.ingesters.openhands.prompts.completion_log import trace_of_completion_log
 
     folder = path.resolve().parent
     instance = folder.name if folder.parent.name in LOG_FOLDERS else None
-    yield trace_of_completion(read_json(path, report), dialect, path.name, report, instance)
+    yield trace_of_completion_log(read_json(path, report), dialect, path.name, report, instance)
 
 
 READERS: Mapping[str, Callable[[Path, str, IngestReport], Iterator[Trace | None]]] = {
-    "openhands_eval_v0": rows_of,
-    "openhands_resolver_v0": rows_of,
-    "openhands_events_v0": v0_events_of,
-    "openhands_sdk_v1": v1_events_of,
-    "openhands_completion_v0": completion_of,
-    "openhands_completion_v1": completion_of,
+    "openhands_eval_v0": read_row_dialect,
+    "openhands_resolver_v0": read_row_dialect,
+    "openhands_events_v0": read_v0_event_dialect,
+    "openhands_sdk_v1": read_v1_event_dialect,
+    "openhands_completion_v0": read_completion_dialect,
+    "openhands_completion_v1": read_completion_dialect,
 }
 """How each dialect is read."""
 
@@ -161,9 +161,9 @@ def _v0_folder(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace
     root = path.parent if path.name == "events" else path
     events = _event_folder(path, report)
     responses: set[str | None] = {_response_of(event) for event in events} - {None}
-    calls = read_logs(logs_below(root, report) or logs_beside(root, responses), report)
+    calls = read_logs(find_log_files_below(root, report) or find_log_files_beside(root, responses), report)
     source = V0Source(root.name, dialect, {}, _session(root), calls)
-    return traces_of_events(events, source, report)
+    return traces_of_v0_events(events, source, report)
 
 
 def _session(root: Path) -> Mapping[str, Any]:

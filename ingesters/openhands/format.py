@@ -113,18 +113,18 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
 def _row_reader(dialect: str) -> RowReader | None:
     if dialect not in ("openhands_eval_v0", "openhands_resolver_v0"):
         return None
-    from tracemill.ingesters.openhands.files import traces_of_any_row
+    from tracemill.ingesters.openhands.files import read_one_dialect_row
 
-    return lambda row, origin, report, path: traces_of_any_row(row, dialect, origin, report, path)
+    return lambda row, origin, report, path: read_one_dialect_row(row, dialect, origin, report, path)
 
 
 def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
     """The sources without the completion logs that are read with another one of them."""
     if not any((source.dialect or "").startswith("openhands_completion") for source in sources):
         return sources
-    from tracemill.ingesters.openhands.prompts.completion_log_files import without_read_logs
+    from tracemill.ingesters.openhands.prompts.completion_log_files import drop_read_log_files
 
-    return without_read_logs(sources)
+    return drop_read_log_files(sources)
 
 
 FORMAT = Format(

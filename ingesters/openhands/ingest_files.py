@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.common.report_counts import all_at_once, counted
+from tracemill.ingesters.common.report_counts import count_traces_in_report, read_all_with_counts
 from tracemill.ingesters.openhands.files import READERS
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
@@ -26,9 +26,9 @@ def iter_traces(path: Path, dialect: str, report: IngestReport) -> Iterator[Trac
     elif not report.bytes:
         report.skipped["empty file"] += 1
         return
-    yield from counted(reader(path, dialect, report), report)
+    yield from count_traces_in_report(reader(path, dialect, report), report)
 
 
 def ingest_file(path: Path, dialect: str) -> tuple[list[Trace], IngestReport]:
     """The traces of one file or session folder, and what was passed over. Raises SourceError."""
-    return all_at_once(path, dialect, lambda path, report: iter_traces(path, dialect, report))
+    return read_all_with_counts(path, dialect, lambda path, report: iter_traces(path, dialect, report))

@@ -66,7 +66,7 @@ def read_bytes(path: Path | str) -> bytes:
         return stream.read()
 
 
-def plain_name(name: str) -> str:
+def strip_compression_suffix(name: str) -> str:
     """A file name without the suffix of a compression."""
     return name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
 

@@ -11,7 +11,7 @@ _MARKS += ((b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))
 _OPENERS = (ord("{"), ord("["))
 
 
-def encoding_fault(path: Path) -> str:
+def find_encoding_error(path: Path) -> str:
     """What is wrong with how a file is written: another encoding than UTF-8, or lines that end in a carriage
     return alone; "" where nothing is, or the file cannot be read."""
     head = b""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tracemill.ingesters.reading.remote_files import HUB, faults
+from tracemill.ingesters.reading.remote_files import HUB, wrap_remote_faults
 from tracemill.records.errors import SourceError
 
 _SPEC = re.compile(
@@ -66,7 +66,7 @@ class HubDataset:
         return f"{HUB}{self.repo}@{self.commit}:{self.split}"
 
 
-def resolve(spec: HubSpec) -> HubDataset:
+def resolve_hub_dataset(spec: HubSpec) -> HubDataset:
     """The commit, split and files a name stands for.
 
     Raises SourceError for a dataset, revision, configuration or split there is not, for one that is
@@ -77,7 +77,7 @@ def resolve(spec: HubSpec) -> HubDataset:
 
     api = HfApi()
     where = f"{spec.repo}@{spec.revision}" if spec.revision else spec.repo
-    with faults(where):
+    with wrap_remote_faults(where):
         info = api.dataset_info(spec.repo, revision=spec.revision)
         if info.gated:
             api.auth_check(spec.repo, repo_type="dataset")

@@ -28,7 +28,7 @@ __all__ = [
     "new_report",
     "open_bytes",
     "read_json",
-    "repaired",
+    "repair_json",
 ]
 
 _BOM = b"\xef\xbb\xbf"
@@ -99,7 +99,7 @@ def read_json(path: Path | str, report: IngestReport | None = None, data: bytes 
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        value, reason = repaired(data)
+        value, reason = repair_json(data)
     if reason:
         raise SourceError(f"{path} does not parse: {reason}", "one JSON value", "check that it is whole")
     if report is not None:
@@ -107,7 +107,7 @@ def read_json(path: Path | str, report: IngestReport | None = None, data: bytes 
     return value
 
 
-def repaired(data: bytes) -> tuple[Any, str]:
+def repair_json(data: bytes) -> tuple[Any, str]:
     """JSON that orjson refuses, parsed leniently: (value, "") or (None, reason)."""
     text = data.decode("utf-8", "replace")
     reason = INVALID_UTF8 if "\ufffd" in text and not _is_utf8(data) else NOT_JSON
@@ -140,7 +140,7 @@ def _second_try(line: bytes, number: int, report: IngestReport) -> Any:
     if len(plain) < len(line):
         with suppress(orjson.JSONDecodeError):
             return orjson.loads(plain)
-    value, reason = repaired(plain)
+    value, reason = repair_json(plain)
     if reason:
         report.skipped[reason] += 1
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tracemill.ingesters.reading.remote_files import open_remote, shown
+from tracemill.ingesters.reading.remote_files import open_remote, printable_url
 from tracemill.records.errors import SourceError
 
 _BATCH = 16  # rows decoded at a time: memory stays small whatever the size of a row group
@@ -46,7 +46,7 @@ class TableSlice:
     rows: tuple[int, ...] | None = None
 
 
-def layout_of(place: Path | str) -> Layout:
+def read_parquet_layout(place: Path | str) -> Layout:
     """Columns and row groups of a table, from its footer alone. Raises SourceError."""
     with _open_table(place) as table:
         meta = table.metadata
@@ -57,26 +57,28 @@ def layout_of(place: Path | str) -> Layout:
         )
 
 
-def slice_rows(part: TableSlice) -> Iterator[dict[str, Any]]:
+def read_parquet_slice(part: TableSlice) -> Iterator[dict[str, Any]]:
     """The wanted rows of a slice in their order. Raises SourceError."""
     for _, row in _numbered(part, None):
         yield row
 
 
-def table_rows(place: Path | str) -> Iterator[dict[str, Any]]:
+def read_parquet_rows(place: Path | str) -> Iterator[dict[str, Any]]:
     """All rows of a table. Raises SourceError."""
     with _open_table(place) as table:
         last = table.metadata.num_row_groups
-    yield from slice_rows(TableSlice(place, 0, last, last))
+    yield from read_parquet_slice(TableSlice(place, 0, last, last))
 
 
-def column_rows(part: TableSlice, leaves: Sequence[str] | None) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_parquet_columns(
+    part: TableSlice, leaves: Sequence[str] | None
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """The rows of a slice with their numbers, of these columns alone (None: of all). A leaf inside a
-    column is named by its dotted path, as `leaves_of` gives it. Raises SourceError."""
+    column is named by its dotted path, as `find_parquet_leaves` gives it. Raises SourceError."""
     yield from _numbered(part, leaves)
 
 
-def leaves_of(place: Path | str) -> tuple[str, ...]:
+def find_parquet_leaves(place: Path | str) -> tuple[str, ...]:
     """The dotted paths of all leaf columns of a table. Raises SourceError."""
     with _open_table(place) as table:
         schema = table.schema
@@ -123,7 +125,7 @@ def _open_table(place: Path | str) -> Iterator[Any]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    name = shown(place) if isinstance(place, str) else str(place)
+    name = printable_url(place) if isinstance(place, str) else str(place)
     with ExitStack() as stack:
         try:
             file = stack.enter_context(open_remote(place)) if isinstance(place, str) else place

@@ -31,7 +31,7 @@ def is_remote(text: str) -> bool:
     return text.startswith(("http://", "https://"))
 
 
-def shown(url: str) -> str:
+def printable_url(url: str) -> str:
     """A URL as it may be shown and kept: without user, password, query and fragment."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2] if parts.scheme != "hf" else parts.netloc
@@ -44,7 +44,7 @@ def open_remote(url: str) -> Iterator[Any]:
 
     Raises SourceError where it cannot be reached or read, also while it is being read.
     """
-    with faults(shown(url)):
+    with wrap_remote_faults(printable_url(url)):
         if url.startswith(HUB):
             from huggingface_hub import HfFileSystem
 
@@ -55,13 +55,13 @@ def open_remote(url: str) -> Iterator[Any]:
             yield file
 
 
-def version_of(url: str) -> Version:
+def remote_file_version(url: str) -> Version:
     """Size and version of a file behind an http(s) URL. Raises SourceError where it cannot be read by
     ranges."""
-    with faults(shown(url)):
+    with wrap_remote_faults(printable_url(url)):
         info = _patiently(lambda: _web().info(url))
     if not info.get("size") or info.get("partial") is False:
-        raise _no_ranges(shown(url))
+        raise _no_ranges(printable_url(url))
     return Version(info["size"], str(info.get("ETag") or info.get("Last-Modified") or ""))
 
 
@@ -72,7 +72,7 @@ def fetch(url: str) -> Path:
 
     repo, _, rest = url.removeprefix(HUB).partition("@")
     revision, _, name = rest.partition("/")
-    with faults(url):
+    with wrap_remote_faults(url):
         return Path(hf_hub_download(repo, name, repo_type="dataset", revision=revision))
 
 
@@ -163,7 +163,7 @@ def _cause(error: BaseException) -> BaseException:
 
 
 @contextmanager
-def faults(name: str) -> Iterator[None]:
+def wrap_remote_faults(name: str) -> Iterator[None]:
     """What the network and the Hub raise as SourceError with one line."""
     try:
         yield

@@ -13,9 +13,15 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from tracemill.ingesters.reading.decompress import is_compressed, open_bytes, packed, plain_name
+from tracemill.ingesters.reading.decompress import is_compressed, open_bytes, packed, strip_compression_suffix
 from tracemill.ingesters.reading.json_reading import iter_json_lines, read_json
-from tracemill.ingesters.reading.parquet_rows import RowGroup, TableSlice, layout_of, slice_rows, table_rows
+from tracemill.ingesters.reading.parquet_rows import (
+    RowGroup,
+    TableSlice,
+    read_parquet_layout,
+    read_parquet_rows,
+    read_parquet_slice,
+)
 from tracemill.records.ingest_report import IngestReport
 
 _SMALL_BYTES = 1 << 20
@@ -58,7 +64,7 @@ class RowFile(NamedTuple):
         """The rows in their order, a value that is no list as the only one; what is none is counted in the
         report or left to the caller. Raises SourceError where the file cannot be read."""
         if self.layout == "table":
-            yield from table_rows(self.path)
+            yield from read_parquet_rows(self.path)
         elif self.layout == "lines":
             for _, row in iter_json_lines(self.path, report, kind=None, data=self.data):
                 yield row
@@ -79,8 +85,8 @@ def row_file(path: Path) -> RowFile:
     if data.startswith(_PARQUET):
         return RowFile(path, "table")
     if not small or packed(data):
-        return RowFile(path, "lines" if holds_lines(path) else "value")
-    named = plain_name(path.name).endswith(_LINES)
+        return RowFile(path, "lines" if is_row_file_lines(path) else "value")
+    named = strip_compression_suffix(path.name).endswith(_LINES)
     return RowFile(path, "lines" if _holds_lines(data, named) else "value", data)
 
 
@@ -90,30 +96,30 @@ def iter_rows(path: Path, report: IngestReport) -> Iterator[Any]:
     return row_file(path).rows(report)
 
 
-def part_rows(path: Path, part: Part, report: IngestReport) -> Iterator[Any]:
+def read_row_file_part(path: Path, part: Part, report: IngestReport) -> Iterator[Any]:
     """The rows of one part of a file. Raises SourceError where it cannot be read."""
     if isinstance(part, TableSlice):
-        yield from slice_rows(part)
+        yield from read_parquet_slice(part)
     else:
         for _, row in iter_json_lines(path, report, kind=None, span=(part.first, part.last)):
             yield row
 
 
-def parts_of(path: Path, limit: float) -> list[tuple[Part, int]]:
+def split_row_file(path: Path, limit: float) -> list[tuple[Part, int]]:
     """The parts a file of rows is read in, with their bytes: row groups in runs of about `limit` bytes
     unpacked, spans of lines of that size or a MiB; none where it can only be read whole. Raises
     SourceError and OSError."""
     if is_table(path):
-        return list(table_parts(path, layout_of(path).groups, limit))
+        return list(split_table_row_file(path, read_parquet_layout(path).groups, limit))
     size, limit = path.stat().st_size, max(limit, _LEAST_SPAN_BYTES)
-    if size <= limit or is_compressed(path) or not holds_lines(path):
+    if size <= limit or is_compressed(path) or not is_row_file_lines(path):
         return []
     count = int(-(-size // limit))
     edges = [size * at // count for at in range(count + 1)]
     return [(LineSpan(first, last), last - first) for first, last in pairwise(edges)]
 
 
-def table_parts(
+def split_table_row_file(
     place: Path | str, groups: tuple[RowGroup, ...], limit: float
 ) -> Iterator[tuple[TableSlice, int]]:
     """The row groups of a table in runs of about `limit` bytes unpacked, with these bytes."""
@@ -127,10 +133,10 @@ def table_parts(
         yield TableSlice(place, first, len(groups), len(groups)), size
 
 
-def holds_lines(path: Path) -> bool:
+def is_row_file_lines(path: Path) -> bool:
     """Whether a file holds JSON Lines: by its content where it has several lines (the first is a value by
     itself), else by its name. Raises OSError and EOFError where it cannot be read."""
-    named = plain_name(path.name).endswith(_LINES)
+    named = strip_compression_suffix(path.name).endswith(_LINES)
     if named:
         with open_bytes(path, glance=True) as stream:
             if stream.read(64).lstrip().removeprefix(_BOM)[:1] == b"{":
@@ -148,7 +154,7 @@ def holds_lines(path: Path) -> bool:
 
 
 def _holds_lines(data: bytes, named: bool) -> bool:
-    """As `holds_lines`, of all that a file holds."""
+    """As `is_row_file_lines`, of all that a file holds."""
     data = data.removeprefix(_BOM).strip()
     if named and data.startswith(b"{"):
         return True

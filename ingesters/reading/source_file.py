@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from tracemill.ingesters.reading.remote_files import shown
+from tracemill.ingesters.reading.remote_files import printable_url
 from tracemill.ingesters.reading.row_files import Part
 
 
@@ -42,4 +42,4 @@ class SourceFile:
     @property
     def name(self) -> str:
         """What it is called: its path, or its URL without anything secret."""
-        return shown(self.url) if self.url else str(self.path)
+        return printable_url(self.url) if self.url else str(self.path)

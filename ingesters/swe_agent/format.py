@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.common.eval_verdicts import around
+from tracemill.ingesters.common.eval_verdicts import verdict_file_places
 from tracemill.ingesters.format import Format, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -45,9 +45,9 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
 
 
 def _row_reader(dialect: str) -> RowReader:
-    from tracemill.ingesters.swe_agent.ingest_trajectory import traces_of_run
+    from tracemill.ingesters.swe_agent.ingest_trajectory import read_swe_agent_run
 
-    return lambda row, origin, report, _: traces_of_run(row, None, origin, report)
+    return lambda row, origin, report, _: read_swe_agent_run(row, None, origin, report)
 
 
 FORMAT = Format(
@@ -58,5 +58,5 @@ FORMAT = Format(
     detect_head=_detect_head,
     read=_read,
     row_reader=_row_reader,
-    beside=around,
+    beside=verdict_file_places,
 )

@@ -18,10 +18,10 @@ from typing import Any
 
 import orjson
 
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
-from tracemill.ingesters.common.chat_messages import cwd_in
+from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
+from tracemill.ingesters.common.chat_messages import find_chat_cwd
 from tracemill.ingesters.common.growing_context import StepFacts
-from tracemill.ingesters.common.openai_messages import text_of
+from tracemill.ingesters.common.openai_messages import openai_content_text
 from tracemill.ingesters.common.prompt_contexts import Turn
 
 REBUILT_CALL = "call rebuilt from the recorded command"
@@ -57,7 +57,7 @@ class _Record:
     model: str | None
 
 
-def turns_of(history: Sequence[Any], trajectory: Sequence[Any], model: str | None) -> RunTurns:
+def swe_agent_history_turns(history: Sequence[Any], trajectory: Sequence[Any], model: str | None) -> RunTurns:
     """The turns of a run, one for each step that is an answer of the agent.
 
     A run without a trajectory (a demonstration) has one for each action in its history.
@@ -135,12 +135,15 @@ def _places(said: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]
 
 
 def _signature(item: Mapping[str, Any], key: str) -> tuple[str, str]:
-    return text_of(item.get(key)).strip(), text_of(item.get("action")).strip()
+    return openai_content_text(item.get(key)).strip(), openai_content_text(item.get("action")).strip()
 
 
 def _is_exit(step: Mapping[str, Any]) -> bool:
     """Whether a step is the harness's word on why it stopped."""
-    thought, action = text_of(step.get("thought")), text_of(step.get("action")).strip()
+    thought, action = (
+        openai_content_text(step.get("thought")),
+        openai_content_text(step.get("action")).strip(),
+    )
     if not _EXIT.match(thought):
         return False
     return not action or bool(_EXIT_ACTION.fullmatch(action))
@@ -210,12 +213,12 @@ def _results(said: Sequence[Mapping[str, Any]], place: int) -> list[Any]:
 def _answer(step: Mapping[str, Any], by_calls: bool, flags: Counter[str]) -> dict[str, Any] | None:
     """The answer of a step that is not in the history. Of a run that acts by calls only the command is
     recorded then; the call is made of it."""
-    text, command = text_of(step.get("response")), text_of(step.get("action")).strip()
+    text, command = openai_content_text(step.get("response")), openai_content_text(step.get("action")).strip()
     if not text.strip() and not command:
         return None
     answer: dict[str, Any] = {"role": "assistant", "content": text}
     if by_calls and command:
-        call = call_of_command(command)
+        call = parse_swe_agent_command(command)
         flags[REBUILT_CALL] += 1
         function = {"name": call.name, "arguments": call.arguments}
         answer["tool_calls"] = [{"id": "", "type": "function", "function": function}]
@@ -224,7 +227,7 @@ def _answer(step: Mapping[str, Any], by_calls: bool, flags: Counter[str]) -> dic
 
 def _observation(step: Mapping[str, Any], action: Mapping[str, Any]) -> list[Any]:
     """What a step that is not in the history gave, without the template it was shown in."""
-    text = text_of(step.get("observation"))
+    text = openai_content_text(step.get("observation"))
     role = "tool" if action.get("tool_calls") else "user"
     return [{"role": role, "content": text}] if text.strip() else []
 
@@ -250,4 +253,4 @@ def _folder(state: Any) -> str | None:
 
 def _cwd_before(messages: Sequence[Any], place: int) -> str | None:
     last = messages[place - 1] if place else None
-    return cwd_in(text_of(last.get("content"))) if isinstance(last, dict) else None
+    return find_chat_cwd(openai_content_text(last.get("content"))) if isinstance(last, dict) else None

@@ -8,16 +8,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tracemill.harnesses.core.schema_builders import wire_name
-from tracemill.ingesters.common.chat_messages import message_of, observed
+from tracemill.harnesses.core.schema_builders import clean_schema_name
+from tracemill.ingesters.common.chat_messages import make_chat_observation, parse_chat_message
 from tracemill.ingesters.common.eval_verdicts import Verdicts
 from tracemill.ingesters.common.prompt_contexts import PromptContexts
-from tracemill.ingesters.common.report_counts import all_at_once, counted, traces_of_each
-from tracemill.ingesters.common.run_identity import said_digest
+from tracemill.ingesters.common.report_counts import (
+    count_traces_in_report,
+    read_all_with_counts,
+    read_rows_counting_faults,
+)
+from tracemill.ingesters.common.run_identity import run_identity_digest
 from tracemill.ingesters.reading.row_files import row_file
-from tracemill.ingesters.swe_agent.history import REBUILT_CALL, RunTurns, turns_of
-from tracemill.ingesters.swe_agent.metadata import RunFacts, facts_of, mapping
-from tracemill.ingesters.swe_gym.rows import decoded
+from tracemill.ingesters.swe_agent.history import REBUILT_CALL, RunTurns, swe_agent_history_turns
+from tracemill.ingesters.swe_agent.metadata import RunFacts, metadata_mapping, read_run_metadata
+from tracemill.ingesters.swe_gym.rows import decode_gym_row_value
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message
@@ -32,7 +36,7 @@ UNREADABLE_PART = "part of a run that is no list"
 
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
-    return all_at_once(path, DIALECT, iter_traces)
+    return read_all_with_counts(path, DIALECT, iter_traces)
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
@@ -41,10 +45,10 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         report.skipped["empty file"] += 1
         return
     verdicts = Verdicts()
-    traces = traces_of_each(
-        _runs(path, report), lambda run: traces_of_run(*run, path.name, report, verdicts), report
+    traces = read_rows_counting_faults(
+        _runs(path, report), lambda run: read_swe_agent_run(*run, path.name, report, verdicts), report
     )
-    yield from counted(traces, report)
+    yield from count_traces_in_report(traces, report)
 
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]:
@@ -61,7 +65,7 @@ def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]
         yield value, path
 
 
-def traces_of_run(
+def read_swe_agent_run(
     run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
 ) -> Iterator[Trace]:
     """The traces of one run: one, or one an attempt. `path` is the file of the run, None for a row.
@@ -72,7 +76,7 @@ def traces_of_run(
     if not isinstance(run, dict):
         report.skipped["run is no object"] += 1
         return
-    facts = facts_of(run, path)
+    facts = read_run_metadata(run, path)
     outcome: Outcome = "unknown"
     if path is not None and verdicts is not None:
         outcome = verdicts.outcome(path, (facts.named, facts.instance_id), report)
@@ -82,7 +86,7 @@ def traces_of_run(
         if trace is not None:
             yield trace
         return
-    best = mapping(run.get("info")).get("best_attempt_idx")
+    best = metadata_mapping(run.get("info")).get("best_attempt_idx")
     for place, attempt in enumerate(attempts):
         if not isinstance(attempt, dict):
             report.skipped["run is no object"] += 1
@@ -101,7 +105,7 @@ def _trace(
         report.skipped[NO_RUN] += 1
         return None
     _count_records(history, trajectory, report)
-    turns = turns_of(history, trajectory, facts.model)
+    turns = swe_agent_history_turns(history, trajectory, facts.model)
     report.flags += turns.flags
     report.steps_synthetic += turns.synthetic
     contexts = _contexts(turns, report)
@@ -113,7 +117,7 @@ def _trace(
         report.skipped[NO_STEP] += 1
         return None
     return Trace(
-        trace_id=make_trace_id(DIALECT, facts.named or "", said_digest(messages)),
+        trace_id=make_trace_id(DIALECT, facts.named or "", run_identity_digest(messages)),
         source=DIALECT,
         dialect=DIALECT,
         harness=DIALECT,
@@ -123,7 +127,7 @@ def _trace(
         instance_id=facts.instance_id,
         outcome=outcome,
         origin=origin,
-        seen_tools=tuple(dict.fromkeys(wire_name(name) for name in facts.offered)),
+        seen_tools=tuple(dict.fromkeys(clean_schema_name(name) for name in facts.offered)),
     )
 
 
@@ -147,15 +151,15 @@ def _distinct(contexts: tuple[Context, ...]) -> list[Message]:
 
 def _read(item: Mapping[str, Any]) -> Message | None:
     """A message of a history. A text behind an action is what it gave, in whatever template."""
-    message = message_of(item, "call")
+    message = parse_chat_message(item, "call")
     silent = message is not None and message.role == "user" and message.is_error is None
     if message is not None and silent and item.get("message_type") == "observation":
-        return observed("user", message.content)
+        return make_chat_observation("user", message.content)
     return message
 
 
 def _listed(run: Mapping[str, Any], key: str, report: IngestReport) -> list[Any]:
-    value = decoded(run.get(key))
+    value = decode_gym_row_value(run.get(key))
     if isinstance(value, list):
         return value
     if run.get(key) is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tracemill.ingesters.common.benchmark_ids import base_instance, repository_of
+from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
 
 # What each bundle of tools offers a model, by the name of its folder; those of 1.0 and of 1.1.
 _WINDOW = ("open", "goto", "scroll_up", "scroll_down", "create")
@@ -50,27 +50,30 @@ class RunFacts:
     offered: tuple[str, ...]
 
 
-def facts_of(run: Mapping[str, Any], path: Path | None) -> RunFacts:
+def read_run_metadata(run: Mapping[str, Any], path: Path | None) -> RunFacts:
     """The facts of a run. `path` is its file, None for a row of a table; its name is the instance where
     the file does not say."""
-    config, info = mapping(run.get("replay_config")), mapping(run.get("info"))
-    problem, agent = mapping(config.get("problem_statement")), mapping(config.get("agent"))
+    config, info = metadata_mapping(run.get("replay_config")), metadata_mapping(run.get("info"))
+    problem, agent = metadata_mapping(config.get("problem_statement")), metadata_mapping(config.get("agent"))
     named = _text(run.get("instance_id")) or _text(problem.get("id"))
-    instance = base_instance(named or file_instance(path))
-    urls = (mapping(mapping(config.get("env")).get("repo")).get("github_url"), problem.get("github_url"))
+    instance = base_benchmark_id(named or metadata_file_instance(path))
+    urls = (
+        metadata_mapping(metadata_mapping(config.get("env")).get("repo")).get("github_url"),
+        problem.get("github_url"),
+    )
     linked = (found for url in urls if (found := _GITHUB.search(_text(url) or "")))
     repository = next((found.group("repository") for found in linked), None)
     return RunFacts(
         named=named,
         instance_id=instance,
-        repository=_text(run.get("repo")) or repository_of(instance) or repository,
+        repository=_text(run.get("repo")) or benchmark_repository(instance) or repository,
         model=_model(run, info, agent, path),
         version=_text(info.get("swe_agent_version")),
-        offered=tuple(_offered(mapping(agent.get("tools")))),
+        offered=tuple(_offered(metadata_mapping(agent.get("tools")))),
     )
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
+def metadata_mapping(value: Any) -> Mapping[str, Any]:
     """The value where it is an object, or JSON text of one; else an empty one."""
     if isinstance(value, str) and value[:1] == "{":
         try:
@@ -88,10 +91,10 @@ def _model(
     A run whose own count says that nothing was sent or received was answered by nobody: its
     configuration names a model that was never asked.
     """
-    stats = mapping(info.get("model_stats"))
+    stats = metadata_mapping(info.get("model_stats"))
     if stats and not any(stats.get(key) for key in ("tokens_sent", "tokens_received", "instance_cost")):
         return None
-    inner = mapping(agent.get("model"))
+    inner = metadata_mapping(agent.get("model"))
     named = [run.get("model"), run.get("model_name_or_path"), run.get("model_name")]
     named += [inner.get("name"), inner.get("model_name"), *_folder_models(path)]
     model = next((text for value in named if (text := _text(value))), None)
@@ -118,7 +121,7 @@ def _offered(tools: Mapping[str, Any]) -> Iterator[str]:
             yield from (tool for tool in _BUNDLES.get(name, ()) if tool not in left_out)
 
 
-def file_instance(path: Path | None) -> str | None:
+def metadata_file_instance(path: Path | None) -> str | None:
     """The instance a trajectory file is named after: `<instance>.traj`, `<instance>.traj.json`."""
     return path.name.removesuffix(".gz").removesuffix(".json").removesuffix(".traj") if path else None
 

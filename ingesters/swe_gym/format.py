@@ -42,9 +42,9 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
 
 
 def _row_reader(dialect: str) -> RowReader:
-    from tracemill.ingesters.swe_gym.rows import trace_of_row
+    from tracemill.ingesters.swe_gym.rows import trace_of_gym_row
 
-    return lambda row, origin, report, _: (trace_of_row(row, origin, report),)
+    return lambda row, origin, report, _: (trace_of_gym_row(row, origin, report),)
 
 
 def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:

@@ -7,9 +7,13 @@ nebius/SWE-agent-trajectories, SWE-smith trajectories.
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.common.report_counts import all_at_once, counted, traces_of_each
+from tracemill.ingesters.common.report_counts import (
+    count_traces_in_report,
+    read_all_with_counts,
+    read_rows_counting_faults,
+)
 from tracemill.ingesters.reading.row_files import iter_rows
-from tracemill.ingesters.swe_gym.rows import trace_of_row
+from tracemill.ingesters.swe_gym.rows import trace_of_gym_row
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -23,10 +27,10 @@ def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
         report.skipped["empty file"] += 1
         return
     rows = iter_rows(path, report)
-    traces = traces_of_each(rows, lambda row: (trace_of_row(row, path.name, report),), report)
-    yield from counted(traces, report)
+    traces = read_rows_counting_faults(rows, lambda row: (trace_of_gym_row(row, path.name, report),), report)
+    yield from count_traces_in_report(traces, report)
 
 
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
     """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
-    return all_at_once(path, DIALECT, iter_traces)
+    return read_all_with_counts(path, DIALECT, iter_traces)

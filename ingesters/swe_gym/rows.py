@@ -18,14 +18,14 @@ import orjson
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.benchmark_ids import (
-    base_instance,
-    outcome_of,
-    reported_outcome,
-    repository_of,
+    base_benchmark_id,
+    benchmark_report_outcome,
+    benchmark_repository,
+    parse_benchmark_outcome,
 )
-from tracemill.ingesters.common.chat_messages import PairedMessages, message_of
-from tracemill.ingesters.common.openai_messages import all_calls, specs_of
-from tracemill.ingesters.common.run_identity import said_digest
+from tracemill.ingesters.common.chat_messages import PairedMessages, parse_chat_message
+from tracemill.ingesters.common.openai_messages import collect_message_calls, parse_openai_tools
+from tracemill.ingesters.common.run_identity import run_identity_digest
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -62,7 +62,7 @@ class _Rows:
     exact: bool
 
 
-def trace_of_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
+def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
     """The trace of a row; None, and counted by reason in `report.skipped`, where it is of no known shape."""
     if not isinstance(row, dict):
         report.skipped["row is no object"] += 1
@@ -72,27 +72,29 @@ def trace_of_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
         return None
     messages, cuts = _messages(raw, report)
     is_rebench = row.keys() >= _REBENCH_COLUMNS
-    steps = _steps(cuts, model_of(row) or (_REBENCH_MODEL if is_rebench else None))
+    steps = _steps(cuts, model_of_gym_row(row) or (_REBENCH_MODEL if is_rebench else None))
     if not steps:
         report.skipped[NO_STEP] += 1
         return None
     if all(_JUDGEMENT.fullmatch(messages[step.cut].content) for step in steps):
         report.skipped[JUDGE] += 1
         return None
-    tools = specs_of(decoded(row.get("tools")), all_calls(messages), harness_for(raw.harness))
+    tools = parse_openai_tools(
+        decode_gym_row_value(row.get("tools")), collect_message_calls(messages), harness_for(raw.harness)
+    )
     fidelity = _fidelity(messages, tools, steps, raw.exact)
     instance = _text(row.get("instance_id"))
     return Trace(
         trace_id=make_trace_id(
-            "swe_gym", *(_text(row.get(key)) or "" for key in _ID_KEYS), said_digest(messages)
+            "swe_gym", *(_text(row.get(key)) or "" for key in _ID_KEYS), run_identity_digest(messages)
         ),
         source="swe_gym",
         dialect="swe_gym",
         harness=raw.harness,
         contexts=(Context(0, messages, steps, "start", tools, fidelity),),
         harness_version=_REBENCH_VERSION if is_rebench else None,
-        repository=_text(row.get("repo")) or repository_of(instance),
-        instance_id=base_instance(instance),
+        repository=_text(row.get("repo")) or benchmark_repository(instance),
+        instance_id=base_benchmark_id(instance),
         outcome=_outcome(row),
         origin=origin,
     )
@@ -104,7 +106,7 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _Rows | None:
     if key is None:
         report.skipped[NO_MESSAGES] += 1
         return None
-    listed = decoded(row[key])
+    listed = decode_gym_row_value(row[key])
     if not isinstance(listed, list) or not listed:
         report.skipped[NO_LIST] += 1
         return None
@@ -127,7 +129,7 @@ def _messages(raw: _Rows, report: IngestReport) -> tuple[tuple[Message, ...], li
     paired, cuts = PairedMessages(), list[int]()
     roles = report.records
     for place, item in enumerate(raw.messages):
-        message = message_of(item, f"call-{place}") if isinstance(item, dict) else None
+        message = parse_chat_message(item, f"call-{place}") if isinstance(item, dict) else None
         if message is None:
             report.skipped[UNKNOWN_ROLE] += 1
             continue
@@ -157,7 +159,7 @@ def _fidelity(
     )
 
 
-def model_of(row: Mapping[str, Any]) -> str | None:
+def model_of_gym_row(row: Mapping[str, Any]) -> str | None:
     """The model a row names: a column of its own, the start of the run id, or one in its metadata."""
     named = next((text for key in _MODEL_KEYS if (text := _text(row.get(key)))), None)
     if named:
@@ -165,20 +167,22 @@ def model_of(row: Mapping[str, Any]) -> str | None:
     found = _RUN_MODEL.match(_text(row.get("run_id")) or "")
     if found:
         return found.group("model")
-    inner = (decoded(row.get(key)) for key in _NESTED)
-    return next((model for value in inner if isinstance(value, dict) and (model := model_of(value))), None)
+    inner = (decode_gym_row_value(row.get(key)) for key in _NESTED)
+    return next(
+        (model for value in inner if isinstance(value, dict) and (model := model_of_gym_row(value))), None
+    )
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
     """The verdict: `resolved`, `target` (nebius), or the report of the test run."""
     for key in ("resolved", "target"):
-        outcome = outcome_of(row.get(key))
+        outcome = parse_benchmark_outcome(row.get(key))
         if outcome != "unknown":
             return outcome
-    return reported_outcome(decoded(row.get("test_result")))
+    return benchmark_report_outcome(decode_gym_row_value(row.get("test_result")))
 
 
-def decoded(value: Any) -> Any:
+def decode_gym_row_value(value: Any) -> Any:
     """A value that some sets store as JSON text; None where the text is none."""
     if not isinstance(value, str):
         return value

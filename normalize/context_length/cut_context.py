@@ -11,7 +11,7 @@ from functools import partial
 from typing import TypeVar
 
 from tracemill.normalize.context_length.cut_plan import WHOLE, Plan
-from tracemill.normalize.context_length.token_counts import Count, messages_tokens, tools_tokens
+from tracemill.normalize.context_length.token_counts import Count, count_message_tokens, count_tool_tokens
 from tracemill.records.message import Message, ToolSpec
 from tracemill.records.pair import Length
 from tracemill.records.trace import MessageView
@@ -102,9 +102,11 @@ class Cutter:
         return _Place(plan, cut, min(plan.head, cut), bisect_left(plan.starts, cut), beside)
 
     def _beside(self, tools: tuple[ToolSpec, ...], sides: Sequence[Sequence[Message]]) -> int:
-        sizes = iter(messages_tokens([message for side in sides for message in side], self._count))
+        sizes = iter(count_message_tokens([message for side in sides for message in side], self._count))
         longest = max((sum(next(sizes) for _ in side) for side in sides), default=0)
-        return longest + _remembered(self._tools, _TOOLS, tools, partial(tools_tokens, tools, self._count))
+        return longest + _remembered(
+            self._tools, _TOOLS, tools, partial(count_tool_tokens, tools, self._count)
+        )
 
     def _last(self, place: _Place, most: int, whole: int, least: int) -> Fitted | None:
         """As many of the last turns as there is room for, the last one at least."""

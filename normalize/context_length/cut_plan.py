@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
-from tracemill.normalize.context_length.token_counts import Count, messages_tokens
+from tracemill.normalize.context_length.token_counts import Count, count_message_tokens
 from tracemill.records.message import Message
-from tracemill.records.placeholders import beginning, ending
+from tracemill.records.placeholders import head_with_whole_placeholders, tail_with_whole_placeholders
 
 WHOLE = 0
 SHORTENED = "\n[... {n:,} characters left out ...]\n"
@@ -22,7 +22,7 @@ class Plan:
         self.head = roles.index("assistant") if "assistant" in roles else len(roles)
         self.starts = _starts(roles, self.head)
         self._count = count
-        self._each = messages_tokens(messages, count)
+        self._each = count_message_tokens(messages, count)
         self._short: dict[int, list[Message]] = {}
         self._sizes: dict[int, list[int]] = {WHOLE: list(accumulate(self._each, initial=0))}
         self._marks: dict[int, int] = {}
@@ -33,7 +33,7 @@ class Plan:
         if most not in self._short:
             short = list(self.messages)
             for at in self._long(most):
-                short[at] = replace(short[at], content=shortened(short[at].content, most))
+                short[at] = replace(short[at], content=shorten_for_cut_plan(short[at].content, most))
             self._short[most] = short
         return self._short[most]
 
@@ -43,7 +43,10 @@ class Plan:
         if most not in self._sizes:
             places = self._long(most)
             texts = [self.messages[at].content for at in places]
-            before, after = self._count(texts), self._count([shortened(text, most) for text in texts])
+            before, after = (
+                self._count(texts),
+                self._count([shorten_for_cut_plan(text, most) for text in texts]),
+            )
             each = list(self._each)
             for at, was, now in zip(places, before, after, strict=True):
                 each[at] += now - was
@@ -53,7 +56,7 @@ class Plan:
     def marked(self, head: int, mark: Callable[[Sequence[Message]], Sequence[Message]]) -> int:
         """Tokens that a word on what is left out adds to the first `head` messages."""
         if head not in self._marks:
-            after = sum(messages_tokens(mark(self.messages[:head]), self._count))
+            after = sum(count_message_tokens(mark(self.messages[:head]), self._count))
             self._marks[head] = after - self.sizes(WHOLE)[head]
         return self._marks[head]
 
@@ -65,10 +68,10 @@ class Plan:
         ]
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_for_cut_plan(text: str, most: int) -> str:
     """The beginning and the end of a text, at most `most` characters together and no part of a placeholder,
     and between them how many are left out."""
-    first, last = beginning(text, most // 2), ending(text, most // 2)
+    first, last = head_with_whole_placeholders(text, most // 2), tail_with_whole_placeholders(text, most // 2)
     return f"{first}{SHORTENED.format(n=len(text) - len(first) - len(last))}{last}"
 
 

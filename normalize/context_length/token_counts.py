@@ -29,24 +29,24 @@ _BATCH_CHARS = 1_000_000
 _REMEMBERED = 200_000
 
 
-def estimated(text: str) -> int:
+def estimate_token_count(text: str) -> int:
     """Tokens of a text, estimated from its UTF-8 bytes."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     return -(-size * 10 // BYTES_A_10_TOKENS)
 
 
-def estimates(texts: Sequence[str]) -> list[int]:
-    """`estimated` of each text."""
-    return list(map(estimated, texts))
+def estimate_token_counts(texts: Sequence[str]) -> list[int]:
+    """`estimate_token_count` of each text."""
+    return list(map(estimate_token_count, texts))
 
 
-def token_counter(tokenizer: Path | None) -> Count:
+def make_token_counter(tokenizer: Path | None) -> Count:
     """Counts by a `tokenizer.json` (or a folder that holds one), the estimate where there is none.
 
     Raises NormalizeError where it cannot be read, or `tokenizers` is not installed.
     """
     if tokenizer is None:
-        return estimates
+        return estimate_token_counts
     wanted = "a tokenizer.json of the model that is trained, or its folder"
     path = tokenizer / "tokenizer.json" if tokenizer.is_dir() else tokenizer
     if not path.is_file():
@@ -104,7 +104,7 @@ def _batches(data: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
         yield batch
 
 
-def messages_tokens(messages: Sequence[Message], count: Count) -> list[int]:
+def count_message_tokens(messages: Sequence[Message], count: Count) -> list[int]:
     """Tokens of each message in a chat template."""
     texts: list[str] = []
     for message in messages:
@@ -120,6 +120,6 @@ def messages_tokens(messages: Sequence[Message], count: Count) -> list[int]:
     ]
 
 
-def tools_tokens(tools: Sequence[ToolSpec], count: Count) -> int:
+def count_tool_tokens(tools: Sequence[ToolSpec], count: Count) -> int:
     """Tokens of the schemas of tools, as JSON."""
     return sum(count([canonical_json(tool.to_wire()) for tool in tools]))

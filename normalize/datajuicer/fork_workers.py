@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tracemill.normalize.datajuicer.run_operators import BATCH_ROWS, Judged, Row, judge
+from tracemill.normalize.datajuicer.run_operators import BATCH_ROWS, Judged, Row, run_operators_on_batch
 from tracemill.normalize.operators.operator_rows import load_row
 from tracemill.records.errors import NormalizeError
 
@@ -22,13 +22,15 @@ _PROCESSES = 8
 """At the most: each takes about 0.1 GB."""
 
 
-def rows_of(path: Path, wanted: Collection[int]) -> list[Row]:
+def read_forked_rows(path: Path, wanted: Collection[int]) -> list[Row]:
     """The rows of a file whose numbers are wanted."""
     with path.open("rb") as lines:
         return [row for row in map(load_row, lines) if row["row"] in wanted]
 
 
-def judge_file(path: Path, count: int, operators: Sequence[Any], processes: int | None = None) -> Judged:
+def judge_in_fork_workers(
+    path: Path, count: int, operators: Sequence[Any], processes: int | None = None
+) -> Judged:
     """What operators say of each of the `count` rows of a file. The rows go out in the same batches however
     many processes there are, by default one for each core. Where one of them dies, so does this one, in the
     same way. Raises NormalizeError where one fails."""
@@ -55,7 +57,7 @@ def judge_file(path: Path, count: int, operators: Sequence[Any], processes: int 
 def _judge_share(path: Path, operators: Sequence[Any], share: int, shares: int) -> Judged:
     judged = Judged()
     for batch in _batches(path, share, shares):
-        judged.add(judge(operators, batch))
+        judged.add(run_operators_on_batch(operators, batch))
     return judged
 
 
@@ -88,7 +90,7 @@ def _help(
     try:
         said: Judged | str = _judge_share(path, operators, share, shares)
     except Exception as error:
-        said = failure_of(error)
+        said = fork_failure_text(error)
     part.write_bytes(pickle.dumps(said))
 
 
@@ -114,7 +116,7 @@ def _taken(part: Path) -> Judged:
     return said
 
 
-def failure_of(error: Exception) -> str:
+def fork_failure_text(error: Exception) -> str:
     """An error in words: its text may hold a row, its place does not."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{Path(frame.filename).name}:{frame.lineno}"

@@ -23,7 +23,7 @@ class _Name(type):
         return _named(name)
 
 
-def install() -> bool:
+def install_ray_stub() -> bool:
     """Puts the stand-in in place of a missing ray; False where ray itself is there."""
     if "ray" in sys.modules or importlib.util.find_spec("ray") is not None:
         return False

@@ -104,11 +104,11 @@ def run_operators(operators: Sequence[Any], labels: Sequence[str], rows: Sequenc
     """Runs every operator over the rows the ones before it left. Rows carry their number in `row`."""
     judged = Judged()
     for start in range(0, len(rows), BATCH_ROWS):
-        judged.add(judge(operators, rows[start : start + BATCH_ROWS]))
+        judged.add(run_operators_on_batch(operators, rows[start : start + BATCH_ROWS]))
     return settle(operators, labels, judged, lambda wanted: [row for row in rows if row["row"] in wanted])
 
 
-def judge(operators: Sequence[Any], rows: Sequence[Row]) -> Judged:
+def run_operators_on_batch(operators: Sequence[Any], rows: Sequence[Row]) -> Judged:
     """What each operator says of a batch of rows as far as it need not know the others."""
     judged = Judged({row["row"]: row["pair_id"] for row in rows})
     left = list(rows)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.records.errors import NormalizeError
-from tracemill.records.storage.atomic_files import last_words
+from tracemill.records.storage.atomic_files import last_log_file_line
 
 TIMEOUT_S = 3600.0
 _PASSED_ON = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "SYSTEMROOT", "VIRTUAL_ENV")
@@ -53,7 +53,7 @@ def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeou
     code = _run(folder, home, timeout_s)
     outcome_file = folder / "outcome.json"
     if not outcome_file.exists():
-        last = last_words(folder / "stderr.txt")
+        last = last_log_file_line(folder / "stderr.txt")
         raise NormalizeError(f"the data-juicer process {_ending(code)}{last}", "an outcome", "run it again")
     outcome: dict[str, Any] = json.loads(outcome_file.read_text(encoding="utf-8"))
     if "failure" in outcome:

@@ -25,18 +25,18 @@ def main(job_file: str) -> int:
     except NormalizeError as error:
         outcome = {"failure": str(error)}
     except Exception as error:
-        from tracemill.normalize.datajuicer.fork_workers import failure_of
+        from tracemill.normalize.datajuicer.fork_workers import fork_failure_text
 
-        outcome = {"failure": failure_of(error)}
+        outcome = {"failure": fork_failure_text(error)}
     _write_whole(Path(job["outcome"]), outcome)
     return 0
 
 
 def _run(job: dict[str, Any]) -> dict[str, Any]:
     recipe = load_recipe(Path(job["recipe"]))
-    ray_stub.install()
+    ray_stub.install_ray_stub()
     try:
-        from tracemill.normalize.datajuicer.fork_workers import judge_file, rows_of
+        from tracemill.normalize.datajuicer.fork_workers import judge_in_fork_workers, read_forked_rows
         from tracemill.normalize.datajuicer.run_operators import build_operators, settle
     except ImportError as error:
         said = str(error).splitlines()[0]
@@ -47,8 +47,8 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     if job["rows"] is None:
         return {"kept": [], "dropped": [], "rows_in": []}
     path = Path(job["rows"])
-    judged = judge_file(path, job["count"], operators, job["processes"])
-    return asdict(settle(operators, recipe.labels, judged, partial(rows_of, path)))
+    judged = judge_in_fork_workers(path, job["count"], operators, job["processes"])
+    return asdict(settle(operators, recipe.labels, judged, partial(read_forked_rows, path)))
 
 
 def _quieten() -> None:

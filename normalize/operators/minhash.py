@@ -25,7 +25,7 @@ _PLACES = _COIN.integers(0, 2**64, MOST_WORDS, dtype=np.uint64) | np.uint64(1)
 _TOGETHER = 32  # texts whose runs are mixed at once: what they take stays in the cache
 
 
-def word_hashes(words: Sequence[bytes], seed: int = 0) -> npt.NDArray[np.uint64]:
+def minhash_word_hashes(words: Sequence[bytes], seed: int = 0) -> npt.NDArray[np.uint64]:
     """A hash of 32 bits for each word. `seed` (32 bits) keeps hashes of different keys apart."""
     return np.fromiter(map(zlib.crc32, words, repeat(seed)), np.uint64, len(words))
 
@@ -40,12 +40,12 @@ def run_hashes(hashes: npt.NDArray[np.uint64], length: int) -> npt.NDArray[np.ui
     return total
 
 
-def signature(words: Sequence[bytes], shingle: int = 5, seed: int = 0) -> Signature:
-    """The signature of one text, as `signatures` gives it."""
-    return signatures([words], shingle, seed)[0]
+def minhash_signature(words: Sequence[bytes], shingle: int = 5, seed: int = 0) -> Signature:
+    """The signature of one text, as `minhash_signatures` gives it."""
+    return minhash_signatures([words], shingle, seed)[0]
 
 
-def signatures(texts: Sequence[Sequence[bytes]], shingle: int = 5, seed: int = 0) -> Signature:
+def minhash_signatures(texts: Sequence[Sequence[bytes]], shingle: int = 5, seed: int = 0) -> Signature:
     """The signatures of texts, one a row: 128 minima over hashes of a text's runs of `shingle` words. A text
     of fewer words is one run. `seed` (32 bits) keeps signatures of different keys apart."""
     found = np.empty((len(texts), PERMUTATIONS), np.uint32)
@@ -62,7 +62,7 @@ def _filled(words: Sequence[bytes], shingle: int) -> Sequence[bytes]:
 def _minima(texts: Sequence[Sequence[bytes]], shingle: int, seed: int) -> Signature:
     sizes = np.array([len(words) for words in texts])
     text_of = np.repeat(np.arange(len(texts)), sizes)
-    runs = run_hashes(word_hashes(list(chain.from_iterable(texts)), seed), shingle)
+    runs = run_hashes(minhash_word_hashes(list(chain.from_iterable(texts)), seed), shingle)
     within = text_of[: len(runs)] == text_of[shingle - 1 :]
     hashes = (runs[within] >> np.uint64(32)).astype(np.uint32)
     starts = np.concatenate([[0], np.cumsum(sizes - shingle + 1)[:-1]])
@@ -75,12 +75,14 @@ def _minima(texts: Sequence[Sequence[bytes]], shingle: int, seed: int) -> Signat
     return minima.T
 
 
-def likeness(first: Signature, second: Signature) -> float:
+def minhash_similarity(first: Signature, second: Signature) -> float:
     """The share of equal minima: an estimate of the Jaccard index, with a standard error of at most 0.044."""
     return float(np.count_nonzero(first == second)) / PERMUTATIONS
 
 
-def first_alike(values: Signature, threshold: float, bands: int, rows: int = 8) -> list[int | None]:
+def find_minhash_duplicates(
+    values: Signature, threshold: float, bands: int, rows: int = 8
+) -> list[int | None]:
     """For each signature the place of the first that is at least `threshold` alike and stays itself, None
     where it stays. Compared are those that share one of the `bands` of `rows` minima."""
     keys = _band_keys(values, bands, rows)
@@ -144,7 +146,9 @@ class NearIndex(Generic[K]):
             for name in band.get(key, ())
         )
         return [
-            name for name in dict.fromkeys(met) if likeness(self._signatures[name], value) >= self._threshold
+            name
+            for name in dict.fromkeys(met)
+            if minhash_similarity(self._signatures[name], value) >= self._threshold
         ]
 
     def _keys(self, value: Signature) -> list[int]:

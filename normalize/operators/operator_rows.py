@@ -57,7 +57,7 @@ def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
     }
 
 
-def dump_row(row: dict[str, Any]) -> bytes:
+def dump_operator_row(row: dict[str, Any]) -> bytes:
     """A row as a line of JSON; lone surrogates, which no UTF-8 can hold, as they are written in ASCII."""
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
@@ -66,7 +66,7 @@ def dump_row(row: dict[str, Any]) -> bytes:
 
 
 def load_row(line: bytes) -> dict[str, Any]:
-    """The inverse of `dump_row`."""
+    """The inverse of `dump_operator_row`."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:

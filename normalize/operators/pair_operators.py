@@ -11,9 +11,14 @@ import numpy as np
 from data_juicer.ops.base_op import OPERATORS, Deduplicator
 from rapidfuzz.distance import Indel
 
-from tracemill.normalize.operators.minhash import MOST_WORDS, PERMUTATIONS, first_alike, signatures
+from tracemill.normalize.operators.minhash import (
+    MOST_WORDS,
+    PERMUTATIONS,
+    find_minhash_duplicates,
+    minhash_signatures,
+)
 from tracemill.normalize.operators.side_filters import Reason, RowFilter
-from tracemill.normalize.operators.word_counts import letters, lower_words
+from tracemill.normalize.operators.word_counts import letters_to_count, words_to_count
 
 T = TypeVar("T")
 Keyed = tuple[bytes, str]  # the key of a row, and the type of the error where it has none
@@ -115,7 +120,7 @@ class FirstOfPairs(Deduplicator):
 
     def earlier(self, keys: Sequence[bytes]) -> list[int | None]:
         """For each key the place of the first that is the same, None where it is the first itself."""
-        return first_of(keys)
+        return find_repeated_pair_keys(keys)
 
     def keyed(self, rows: Sequence[Mapping[str, Any]]) -> list[Keyed]:
         """The keys of rows."""
@@ -175,7 +180,7 @@ class PairDeduplicator(FirstOfPairs):
 
     def _folded(self, text: str) -> str:
         text = text.lower() if self.lowercase else text
-        return letters(text) if self.ignore_non_character else text.strip()
+        return letters_to_count(text) if self.ignore_non_character else text.strip()
 
 
 @OPERATORS.register_module("pair_minhash_deduplicator")
@@ -198,16 +203,16 @@ class PairMinhashDeduplicator(FirstOfPairs):
     def keyed(self, rows: Sequence[Mapping[str, Any]]) -> list[Keyed]:
         """The signatures of both sides as bytes."""
         words = [_tried(self._words, row) for row in rows]
-        values = iter(signatures([said for said, error in words if not error], self.shingle))
+        values = iter(minhash_signatures([said for said, error in words if not error], self.shingle))
         return [(b"" if error else next(values).tobytes(), error) for _, error in words]
 
     def earlier(self, keys: Sequence[bytes]) -> list[int | None]:
         """As in `FirstOfPairs`; keys are the same where their signatures are alike enough."""
         values = np.frombuffer(b"".join(keys), np.uint32).reshape(len(keys), PERMUTATIONS)
-        return first_alike(values, self.threshold, bands=10)
+        return find_minhash_duplicates(values, self.threshold, bands=10)
 
     def _words(self, row: Mapping[str, Any]) -> list[bytes]:
-        first, second = (lower_words(row[key]) for key in self.text_keys)
+        first, second = (words_to_count(row[key]) for key in self.text_keys)
         return [*first, b"\x00", *second]
 
 
@@ -220,7 +225,7 @@ def _tried(make: Callable[[Mapping[str, Any]], T], row: Mapping[str, Any]) -> tu
         return cast(T, b""), type(error).__name__
 
 
-def first_of(keys: Iterable[bytes]) -> list[int | None]:
+def find_repeated_pair_keys(keys: Iterable[bytes]) -> list[int | None]:
     """For each key the place of the first one equal to it, None where it is the first itself."""
     seen: dict[bytes, int] = {}
     places = [seen.setdefault(key, index) for index, key in enumerate(keys)]

@@ -17,14 +17,14 @@ _BLANKS = "".join(" " if c.isspace() else c for c in _ASCII).encode() + _BEYOND
 _SIGNS = "".join(c for c in _ASCII if not c.isalnum() and not c.isspace()).encode()
 
 
-def lower_words(text: str) -> list[bytes]:
+def words_to_count(text: str) -> list[bytes]:
     """The runs of letters, digits and underscores of a text in lower case, as UTF-8."""
     if text.isascii():
         return text.encode("ascii").translate(_LOWER_WORDS).split()
     return [word.encode("utf-8", "surrogatepass") for word in _WORD.findall(text.lower())]
 
 
-def letters(text: str) -> str:
+def letters_to_count(text: str) -> str:
     """The letters of a text and nothing else."""
     if text.isascii():
         return text.encode("ascii").translate(None, _NOT_LETTERS).decode("ascii")

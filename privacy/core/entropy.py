@@ -68,7 +68,7 @@ def entropy(text: str) -> float:
     )
 
 
-def wordiness(text: str) -> float:
+def shape_wordiness(text: str) -> float:
     """Share of the letters and digits that stand in parts of a word's shape, 0 to 1.
 
     Parts are cut at case, digits and punctuation (`getUserName2` → get, User, Name, 2); a part is a
@@ -119,7 +119,7 @@ def is_random(value: str) -> bool:
     if not digits and (len(value) < 20 or value.islower() or value.isupper()):
         return False
     long = len(value) >= 32 and digits >= 3 and not value.islower() and not value.isupper()
-    return entropy(value) >= 3.0 and wordiness(value) < (0.65 if long else 0.5)
+    return entropy(value) >= 3.0 and shape_wordiness(value) < (0.65 if long else 0.5)
 
 
 def is_password(value: str) -> bool:
@@ -136,7 +136,7 @@ def is_password(value: str) -> bool:
         and value.isascii()
         and not value.islower()
         and not value.isupper()
-        and wordiness(value) < 0.3
+        and shape_wordiness(value) < 0.3
     )
 
 
@@ -167,7 +167,7 @@ def is_scrambled(value: str) -> bool:
     if len(value) < 22 or not value.isascii() or len(_TWO_CAPITALS.findall(value)) < 2:
         return False
     changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
-    return changes * 3 >= len(value) and wordiness(value) < 0.5 and entropy(value) >= 3.8
+    return changes * 3 >= len(value) and shape_wordiness(value) < 0.5 and entropy(value) >= 3.8
 
 
 def is_noise(value: str) -> bool:
@@ -179,7 +179,7 @@ def is_noise(value: str) -> bool:
         digits >= 2
         and _SPECIAL.search(value) is not None
         and entropy(value) >= 4.3
-        and wordiness(value) < 0.3
+        and shape_wordiness(value) < 0.3
     )
 
 
@@ -202,13 +202,13 @@ def is_token(value: str) -> bool:
 
 def is_mixed(value: str) -> bool:
     """Behind a known prefix: a digit, some variety, not a row of words."""
-    return bool(_DIGIT.search(value)) and len(set(value)) >= 8 and wordiness(value) < 0.75
+    return bool(_DIGIT.search(value)) and len(set(value)) >= 8 and shape_wordiness(value) < 0.75
 
 
 def is_mixed_case(value: str) -> bool:
     """Upper case, lower case and digits all occur, and hardly any words."""
     kinds = _LOWER.search(value) and _UPPER.search(value) and _DIGIT.search(value)
-    return bool(kinds) and wordiness(value) < 0.55 and entropy(value) >= 3.2
+    return bool(kinds) and shape_wordiness(value) < 0.55 and entropy(value) >= 3.2
 
 
 def is_base64_login(value: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
-from tracemill.privacy.core.secret_variables import is_secret_variable, url_password
+from tracemill.privacy.core.secret_variables import is_secret_variable, variable_url_password
 from tracemill.records.errors import ConfigError
 
 MAX_MB = 16
@@ -63,7 +63,7 @@ def _values(name: str, value: str) -> Iterator[str]:
     for each in (value.strip(), *(lines if len(lines) > 1 else ())):
         if len(each) >= MIN_SECRET and (not is_ordinary(each) or is_secret_variable(name, each)):
             yield each
-    if "://" in value and len(password := url_password(value)) >= MIN_SECRET:
+    if "://" in value and len(password := variable_url_password(value)) >= MIN_SECRET:
         yield password
 
 

@@ -27,14 +27,14 @@ _SPELLINGS = (
 _DIGITS = re.compile(rf"_(?:\d{{1,9}}_)?{HEX}(?=>?$)")
 
 
-def placeholders_in(text: str) -> list[tuple[int, int]]:
+def find_keyed_placeholders(text: str) -> list[tuple[int, int]]:
     """Where placeholders stand in a text; what stands there is never redacted again."""
     return [
         match.span() for literal, pattern in _SPELLINGS if literal in text for match in pattern.finditer(text)
     ]
 
 
-def without_digits(text: str) -> str:
+def strip_placeholder_digits(text: str) -> str:
     """The text with what is particular to a trace left out of its placeholders: `<EMAIL>`, `user`."""
     for literal, pattern in _SPELLINGS:
         if literal in text:
@@ -42,7 +42,7 @@ def without_digits(text: str) -> str:
     return text
 
 
-def keyed_digest(key: bytes, *parts: str) -> str:
+def digest_with_placeholder_key(key: bytes, *parts: str) -> str:
     """32 hex digits for some texts together; without the key they can be neither computed nor confirmed."""
     state = hashlib.blake2b(key=key[:64], digest_size=16)
     for part in parts:
@@ -51,7 +51,7 @@ def keyed_digest(key: bytes, *parts: str) -> str:
     return state.hexdigest()
 
 
-def keyed_hash(key: bytes, scope: str, value: str) -> str:
+def hash_with_placeholder_key(key: bytes, scope: str, value: str) -> str:
     """Eight hex digits for a value inside a scope (a trace id); needs the key to be computed."""
     data = value.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, key=_key_of(key, scope), digest_size=4).hexdigest()
@@ -62,22 +62,22 @@ def _key_of(key: bytes, scope: str) -> bytes:
     return hashlib.blake2b(scope.encode("utf-8", "surrogatepass"), key=key[:64], digest_size=32).digest()
 
 
-def user_placeholder(key: bytes, scope: str, name: str) -> str:
+def keyed_user_placeholder(key: bytes, scope: str, name: str) -> str:
     """The stand-in of a user name; a plain word, so that paths and identifiers stay readable."""
-    return f"user_{keyed_hash(key, scope, name.casefold())}"
+    return f"user_{hash_with_placeholder_key(key, scope, name.casefold())}"
 
 
-def placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
+def build_keyed_placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
     """`<KIND_3f2ac91d>`, or with `bare` an identifier, `REDACTED_KIND_3f2ac91d`, for code outside strings."""
     return f"REDACTED_{kind}_{digits}" if bare else f"<{kind}_{digits}>"
 
 
-def as_identifier(text: str, digits: str, longest: int) -> str:
+def placeholder_as_identifier(text: str, digits: str, longest: int) -> str:
     """A redacted name as letters, digits, `_` and `-`, placeholders kept; `REDACTED_NAME_<digits>` where
     that takes more than `longest` characters."""
     name = IN_ANGLES.sub(r"REDACTED_\1", _GLUED.sub("_", text))
     name = _NO_IDENTIFIER.sub("_", name)
-    return name if 0 < len(name) <= longest else placeholder("NAME", digits, bare=True)
+    return name if 0 < len(name) <= longest else build_keyed_placeholder("NAME", digits, bare=True)
 
 
 def workspace_key(path: Path) -> bytes:

@@ -29,7 +29,7 @@ UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 """The pattern of a UUID."""
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_rule_pattern(pattern: str) -> re.Pattern[str]:
     """A pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
     return re.compile(pattern, re.ASCII)
 
@@ -75,7 +75,9 @@ class Detector(NamedTuple):
     """The detector asks where its probes matched (`View.near`)."""
 
 
-def on(find: Callable[["View"], Iterator[Span]], *probes: str, located: bool = False) -> Detector:
+def make_probed_detector(
+    find: Callable[["View"], Iterator[Span]], *probes: str, located: bool = False
+) -> Detector:
     """A detector run where one of the probes matches."""
     return Detector(find, probes, located)
 
@@ -118,18 +120,27 @@ _OPTIONAL = re.compile(r"=\{0,2\}$")
 _REPEATED = re.compile(r"\{([1-9]\d*),\d*\}$")
 
 
-def rule(kind: str, literals: str, pattern: str, check: Callable[[str], bool] | None = None) -> Rule:
+def build_literal_rule(
+    kind: str, literals: str, pattern: str, check: Callable[[str], bool] | None = None
+) -> Rule:
     """A rule whose literals are given in one string, apart by blanks; `\\<` in the pattern is LEFT."""
     prefixed = pattern.startswith(r"\<")
     probe = _BEHIND.sub("", pattern.replace(r"\<", ""))
     probe = _REPEATED.sub(r"{\1}", _OPTIONAL.sub("", probe))  # the least that matches
-    return Rule(kind, tuple(literals.split()), compiled(pattern.replace(r"\<", LEFT)), probe, check, prefixed)
+    return Rule(
+        kind,
+        tuple(literals.split()),
+        compile_rule_pattern(pattern.replace(r"\<", LEFT)),
+        probe,
+        check,
+        prefixed,
+    )
 
 
 _INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
-def raw_of(text: str) -> bytes:
+def encode_rule_text(text: str) -> bytes:
     """The text in Latin-1, as many bytes as characters: a soft hyphen for what is not to be seen, `?` for
     every other character."""
     if not text.isascii():
@@ -154,7 +165,7 @@ class View:
         self.text = text
         self._ends = ends
         self._windows: list[tuple[int, int]] | None = None
-        self.raw = raw_of(text)
+        self.raw = encode_rule_text(text)
         self._planes: dict[str, bytes] = {}
         self._found: dict[tuple[str, bytes], list[int]] = {}
 
@@ -230,24 +241,24 @@ class View:
 _ESCAPE = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[a-zA-Z]")
 
 
-def after_escape(text: str, start: int) -> int:
+def skip_rule_escape(text: str, start: int) -> int:
     """`start`, or the end of the escape (`\\n`, `\\x1f`) that a word beginning there begins with."""
     if text[start - 1 : start] == "\\" and start and (match := _ESCAPE.match(text, start)):
         return match.end()
     return start
 
 
-def folded_of(raw: bytes) -> bytes:
+def fold_rule_bytes(raw: bytes) -> bytes:
     """The folded plane of a raw text."""
     return raw.translate(_TABLES["fold"])
 
 
 def fold(value: str) -> bytes:
     """A value as the folded plane shows it."""
-    return folded_of(raw_of(value))
+    return fold_rule_bytes(encode_rule_text(value))
 
 
-def near(
+def make_near_detector(
     literal: bytes,
     pattern: re.Pattern[str],
     kind: str,
@@ -266,16 +277,18 @@ def near(
             if found and check(found["v"]):
                 yield Span(*found.span("v"), kind)
 
-    return on(find, probe or pattern.pattern)
+    return make_probed_detector(find, probe or pattern.pattern)
 
 
-def anywhere(kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None) -> Detector:
+def make_anywhere_detector(
+    kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None
+) -> Detector:
     """A detector: what `pattern` holds in its group `v`, wherever it matches; `probe` finds such texts."""
-    searched = compiled(pattern)
+    searched = compile_rule_pattern(pattern)
 
     def find(view: View) -> Iterator[Span]:
         for found in searched.finditer(view.text):
             if check is None or check(found["v"]):
                 yield Span(*found.span("v"), kind)
 
-    return on(find, probe)
+    return make_probed_detector(find, probe)

@@ -11,9 +11,9 @@ from tracemill.privacy.core.entropy import (
     is_stand_in,
     is_token,
 )
-from tracemill.privacy.core.rule import compiled
+from tracemill.privacy.core.rule import compile_rule_pattern
 
-_PASSWORD_NAME = compiled(
+_PASSWORD_NAME = compile_rule_pattern(
     r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd)|psk)(?![a-z])|_pass$|pwd$|"
     r"(?-i:[a-z]P(?:ass|wd)$)"
 )
@@ -23,26 +23,26 @@ KEY_ADJECTIVES = (
     "shared|machine|product|activation|integration|ingest|ingestion|write|functions?|recaptcha"
 )
 """What makes the word `key` behind it a secret's name."""
-_TOKEN_NAME = compiled(
+_TOKEN_NAME = compile_rule_pattern(
     rf"(?i)secret|token|credential|(?:{KEY_ADJECTIVES})[_\-.]?key|apikey|"
     r"authorization|(?<![a-z])auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
 )
-_OTHER_NAME = compiled(
+_OTHER_NAME = compile_rule_pattern(
     r"(?i)public|(?:cache|idempotency|partition|sort|sorting|primary|foreign|lookup|dedup\w*|group|object|index|row|"
     r"s3|translation|locale|i18n|host|known|ssh|range|shard|routing)[_-]?keys?$|(?:hash|count|type|name|length|len|size|limit|id|ids|url|uri|path|file|dir|expires?|expiry|ttl|"
     r"field|label|regex|pattern|prefix|suffix|policy|index|idx|usage|kind|format|endpoint|header|version|"
     r"tokens|encryption|algorithm|hasher|method|mode|class|error|message|text|prompt|hint|help|title|budget)$"
 )
-_NO_NAME = compiled(r"[\"\\\n]|::")
+_NO_NAME = compile_rule_pattern(r"[\"\\\n]|::")
 # Names under which a word or a number is a secret too.
-_SETS = compiled(
+_SETS = compile_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
-KEY_ADJECTIVE = compiled(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
+KEY_ADJECTIVE = compile_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
 """The same before the word, apart from it."""
-_SEALED_NAME = compiled(r"(?i)licen[sc]e|product|serial|activation")
-_SERIAL = compiled(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
-_HYPHENATED = compiled(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
+_SEALED_NAME = compile_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
+_SERIAL = compile_rule_pattern(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
+_HYPHENATED = compile_rule_pattern(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
 
 
 def is_secret_name(name: str) -> bool:
@@ -56,7 +56,7 @@ def may_be_secret(name: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def secret_kind(name: str, value: str, plain: bool = False) -> str | None:
+def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
     """PASSWORD or SECRET where a value under this name is one; None where it is ordinary text. `plain`:
     the whole value is set here, so that it may also be a word, a number or a phrase."""
     kind = _kind_of(name)

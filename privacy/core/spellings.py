@@ -11,7 +11,7 @@ from urllib.parse import quote, quote_plus
 _MIN_ENCODED = 10  # characters of a piece of Base64
 
 
-def spellings(value: str) -> set[str]:
+def list_spellings(value: str) -> set[str]:
     """Every form of a value, itself among them."""
     forms = {value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD"))}
     if not value.isascii():
@@ -22,12 +22,12 @@ def spellings(value: str) -> set[str]:
             once = json.dumps(form, ensure_ascii=ascii_only)[1:-1]
             found |= {once, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_only)[1:-1]}
         data = form.encode("utf-8", "surrogatepass")
-        found |= {quote(data, safe=""), quote(data, safe="/"), quote_plus(data), *in_base64(data)}
+        found |= {quote(data, safe=""), quote(data, safe="/"), quote_plus(data), *base64_spellings(data)}
         found.add(form.replace("\n", "\\n"))
     return found
 
 
-def in_base64(data: bytes, least: int = _MIN_ENCODED) -> Iterator[str]:
+def base64_spellings(data: bytes, least: int = _MIN_ENCODED) -> Iterator[str]:
     """What the bytes alone decide of Base64 text that holds them, at each of three alignments."""
     for shift in range(3):
         first, last = math.ceil(shift * 8 / 6), (shift + len(data)) * 8 // 6

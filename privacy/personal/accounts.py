@@ -2,31 +2,39 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Span, View, after_escape, compiled, on
+from tracemill.privacy.core.rule import (
+    Span,
+    View,
+    compile_rule_pattern,
+    make_probed_detector,
+    skip_rule_escape,
+)
 from tracemill.privacy.core.word_lists import COMMON_WORDS, DOMAINS, MACHINE_WORDS, ROLES, SHARED_NAMES
 
-_PAGE = compiled(r"\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png)$")
-_ROOT_ENCODED = compiled(r"(?i)%2f(?:home|users)%2f(?P<v>[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})(?=%|$|[^\w.-])")
-_TILDE = compiled(r"(?<![\w~)\]}./])~(?P<v>[a-z][a-z0-9_-]{3,31})(?=/)")
-_ACCOUNT = compiled(
+_PAGE = compile_rule_pattern(r"\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png)$")
+_ROOT_ENCODED = compile_rule_pattern(
+    r"(?i)%2f(?:home|users)%2f(?P<v>[A-Za-z0-9_][A-Za-z0-9_.-]{0,31})(?=%|$|[^\w.-])"
+)
+_TILDE = compile_rule_pattern(r"(?<![\w~)\]}./])~(?P<v>[a-z][a-z0-9_-]{3,31})(?=/)")
+_ACCOUNT = compile_rule_pattern(
     r"(?:(?:[ug]id|groups)=\d{1,7}\(|(?<![A-Z_])(?:USER|LOGNAME|USERNAME)=[\"']?)(?P<v>[A-Za-z_][A-Za-z0-9_.-]{2,31})"
     r"(?=\)|[\"'`\s\\;]|$)"
 )
-_WHOAMI = compiled(
+_WHOAMI = compile_rule_pattern(
     r"(?:(?<=[$#%>&;|] )|(?<![\s\S]))whoami\n(?P<v>[A-Za-z_][A-Za-z0-9_.-]{2,31})(?=[\n\"'`\\]|$)"
 )
-_PROMPT = compiled(
+_PROMPT = compile_rule_pattern(
     r"@(?P<host>[A-Za-z0-9][\w.-]{1,62}?)(?::\s?(?=[~/])|[ ](?=[~/][^\n]{0,80}[$#%>])"
     r"|(?=[ ][\w.~/-]{1,40}[\]]?[ ]?[$#%] ))"
 )
-_REMOTE = compiled(r"(?:ssh|scp|sftp|rsync|ssh-copy-id|mosh)\b[^\n|;&@]{0,80}[ '\"]$")
-_KEY_COMMENT = compiled(r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} $")
+_REMOTE = compile_rule_pattern(r"(?:ssh|scp|sftp|rsync|ssh-copy-id|mosh)\b[^\n|;&@]{0,80}[ '\"]$")
+_KEY_COMMENT = compile_rule_pattern(r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} $")
 _TOOLS = ("ssh", "scp", "sftp", "rsync", "mosh")
-_SSH_HOST = compiled(r"@(?P<host>[A-Za-z0-9][\w.-]{1,62})(?![\w.@])")
-_CONTAINER = compiled(r"[0-9a-f]{12}")
-_NAME = compiled(r"[A-Za-z_][\w.-]{0,31}")
+_SSH_HOST = compile_rule_pattern(r"@(?P<host>[A-Za-z0-9][\w.-]{1,62})(?![\w.@])")
+_CONTAINER = compile_rule_pattern(r"[0-9a-f]{12}")
+_NAME = compile_rule_pattern(r"[A-Za-z_][\w.-]{0,31}")
 _NO_HOSTS, _NOBODY = COMMON_WORDS | MACHINE_WORDS, SHARED_NAMES | ROLES
-_ACCOUNT_NAME = compiled(r"(?<![\w.-])[\w.-]{1,40}$")
+_ACCOUNT_NAME = compile_rule_pattern(r"(?<![\w.-])[\w.-]{1,40}$")
 
 
 def find_accounts(view: View) -> Iterator[Span]:
@@ -62,7 +70,7 @@ def find_machines(view: View) -> Iterator[Span]:
         local = _ACCOUNT_NAME.search(text, max(0, at - 40), at)
         if local is None:
             continue
-        start = min(at, after_escape(text, at - len(local[0])))
+        start = min(at, skip_rule_escape(text, at - len(local[0])))
         host = _machine(text, start, at)
         name = text[start:at]
         if host is None or not _NAME.fullmatch(name) or name in ("", "git", "hg", "svn"):
@@ -99,18 +107,18 @@ def _is_key_comment(text: str, start: int) -> bool:
     return known and bool(_KEY_COMMENT.search(text, low, start))
 
 
-_OWNER = compiled(
+_OWNER = compile_rule_pattern(
     r"[d-][rwxsStT-]{9}[@+.]?[ \t]{1,4}\d{1,5}[ \t]{1,4}(?P<v>[A-Za-z_][\w.-]{2,31})[ \t]",
 )
-_ORDER = compiled(
+_ORDER = compile_rule_pattern(
     r"(?i)(?<!\w)(?:sudo[ ]-u[ ]|su[ ]-[ ]|ssh[ ]-l[ ]|logged in as:?[ ][\"'@]?)"
     r"(?P<v>[A-Za-z_][\w.-]{3,31})(?=[:\s\"')]|\.?$)"
 )
-_OWNED = compiled(
+_OWNED = compile_rule_pattern(
     r"(?i)(?<!\w)chown[ ](?:-\w+[ ])*(?P<v>[A-Za-z_][\w.-]{3,31})(?=:[\w.-]*[ ]|[ ][\w\"'-]*[/.~$*])"
 )
-_SYSTEM = compiled(r"(?:Linux|Darwin) (?P<v>[A-Za-z][\w-]{2,62}(?:\.\w+)*) \d+\.\d+")
-_MACHINE = compiled(
+_SYSTEM = compile_rule_pattern(r"(?:Linux|Darwin) (?P<v>[A-Za-z][\w-]{2,62}(?:\.\w+)*) \d+\.\d+")
+_MACHINE = compile_rule_pattern(
     r"(?:HOSTNAME|COMPUTERNAME|HOST)=[\"']?(?P<v>[A-Za-z][\w-]{3,62}(?:\.(?:local|lan|home))?)"
     r"(?=[\"'`\s\\;]|$)"
 )
@@ -135,7 +143,7 @@ _ACCOUNTS = (
 )
 _HOSTS = ((b"linux ", _SYSTEM), (b"darwin ", _SYSTEM), (b"hostname=", _MACHINE), (b"computername=", _MACHINE))
 DETECTORS = (
-    on(
+    make_probed_detector(
         find_accounts,
         r"(?i)%2f(?:home|users)%2f[a-z0-9_]",
         r"~[a-z][a-z0-9_-]{3,}/",
@@ -143,7 +151,7 @@ DETECTORS = (
         r"(?:-rw|drwx)[rwxsStT-]{6,7}[@+.]?[ \t]+\d+[ \t]+(?:[A-Za-qs-z_]|r[^o]|ro[^o]|roo[^t]|root\S)",
         r"(?i)(?:chown (?:-\w+ )*|sudo -u |su - |ssh -l |logged in as:? [\"'@]?)[a-z_][\w.-]{3}",
     ),
-    on(
+    make_probed_detector(
         find_machines,
         r"@[A-Za-z0-9][\w.-]+:\s?[~/]",
         r"@[A-Za-z0-9][\w.-]+ [~/]",
@@ -151,12 +159,12 @@ DETECTORS = (
         r"(?:ssh|scp|sftp|rsync|mosh)\b[^\n|;&@]*[ '\"][\w.-]+@[A-Za-z0-9]",
         r"(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-[\w-]+) [A-Za-z0-9+/=]{40,} [\w.-]+@[A-Za-z0-9]",
     ),
-    on(
+    make_probed_detector(
         find_hosts,
         r"(?:Linux|Darwin) [A-Za-z][\w-]+(?:\.\w+)* \d+\.\d+",
         r"(?:HOSTNAME|COMPUTERNAME|HOST)=[\"']?[A-Za-z][\w-]{3}",
     ),
-    on(find_password_lines, r"(?i)[\w.-]:x:\d{4}:"),
+    make_probed_detector(find_password_lines, r"(?i)[\w.-]:x:\d{4}:"),
 )
 ACCOUNTS = DETECTORS[0]
 """The detector of the names that commands print and variables hold."""

@@ -5,7 +5,14 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_base64_blob
-from tracemill.privacy.core.rule import Detector, Span, View, after_escape, compiled, on
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    View,
+    compile_rule_pattern,
+    make_probed_detector,
+    skip_rule_escape,
+)
 from tracemill.privacy.core.word_lists import (
     DOMAINS,
     PUBLIC_ADDRESSES,
@@ -28,58 +35,62 @@ _PERSON = re.compile(  # names are written in any alphabet
     r"|(?<![\s\S])(?P<x>(?-i:(?![a-z]))[^\W\d_][\w.' -]{1,60}?)[ \t]<$"  # a string of JSON by itself
     r"|(?<![^\n])[ \t]*\d{1,6}\t(?P<w>[^\W\d_][\w.' -]{1,60}?)[ \t]<$"  # `git shortlog`
 )
-_SAMPLE_HOST = compiled(
+_SAMPLE_HOST = compile_rule_pattern(
     r"(?i)(?:^|\.)(?:example\.(?:com|org|net|edu|io)|.*\.(?:test|invalid|example|localhost)|"
     r"domain\.(?:com|tld)|yourdomain\.com|foo\.(?:com|bar)|bar\.com|email\.com|test\.com)$"
 )
 _LEFT = r"(?:(?<![\w.])|(?<=\\[nrt]))"
-_IP4 = compiled(_LEFT + r"(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d|-[a-z])")
+_IP4 = compile_rule_pattern(_LEFT + r"(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d|-[a-z])")
 # What says that an address follows: right before it, or some words before.
-_IP4_SAID = compiled(
+_IP4_SAID = compile_rule_pattern(
     r"(?i)(?:\bip(?:v?4)?|addr(?:ess)?|inet|ssh|ping|host(?:name)?|peer|dns)[ \t\"'=:(\[]{1,4}$|://$|@$"
 )
-_IP4_CONTEXT = compiled(
+_IP4_CONTEXT = compile_rule_pattern(
     r"(?i)\bip|host|addr|server|client|remote|ssh|ping|peer|listen|://|@|bind|inet|dns|connect|"
     r"(?:from|to|via)[ :]$"
 )
 _CONTEXT_REACH = 32  # characters before an address in which a word says that it is one
-_LEADING_ZERO = compiled(r"(?:^|\.)0\d")
-_AFTER_ADDRESS = compiled(r":\d{2,5}\b| - [\w-]+ \[")
+_LEADING_ZERO = compile_rule_pattern(r"(?:^|\.)0\d")
+_AFTER_ADDRESS = compile_rule_pattern(r":\d{2,5}\b| - [\w-]+ \[")
 # Where documentation and tests take the addresses set aside for them (RFC 5737, RFC 3849).
-_IN_CODE = compiled(
+_IN_CODE = compile_rule_pattern(
     r"(?i)ip(?:v[46])?_?(?:address|network|interface)?\([bru]?\\*[\"']?$|>>> |\.\. |[a-z]\w*\([\"']$"
 )
 _SAMPLES = ([192, 0, 2], [198, 51, 100], [203, 0, 113])  # RFC 5737
 # First numbers under which networks for special purposes lie (RFC 6890).
 _SPECIAL = frozenset((0, 10, 100, 127, 169, 172, 192, 198, 203, *range(224, 256)))
 # A version: behind a sign or a word of packages, behind `Chrome/`, in brackets or a column behind a name.
-_PACKAGE_BEFORE = compiled(r"(?i)(?:version\W{1,6}|==\s?|[a-z0-9][-_]v?|\bv|(?<!tcp)(?<!udp)[a-z]/)$")
-_NAMED_BEFORE = compiled(r"^[ \t]*(?=[\w.+-]*[A-Za-z])[\w.+-]+(?:[ \t]+| ?\()$")
-_RELEASE_BEFORE = compiled(r"(?i)version|updat|upgrad|bump|releas")
+_PACKAGE_BEFORE = compile_rule_pattern(
+    r"(?i)(?:version\W{1,6}|==\s?|[a-z0-9][-_]v?|\bv|(?<!tcp)(?<!udp)[a-z]/)$"
+)
+_NAMED_BEFORE = compile_rule_pattern(r"^[ \t]*(?=[\w.+-]*[A-Za-z])[\w.+-]+(?:[ \t]+| ?\()$")
+_RELEASE_BEFORE = compile_rule_pattern(r"(?i)version|updat|upgrad|bump|releas")
 _STEPS = ("to ", "from ", "to v", "from v")
-_RAISED_BEFORE = compiled(r"(?i)(?:updat|upgrad|downgrad|bump|patch|releas)\w*[ :]")
-_VERSION_BEFORE = compiled(
+_RAISED_BEFORE = compile_rule_pattern(r"(?i)(?:updat|upgrad|downgrad|bump|patch|releas)\w*[ :]")
+_VERSION_BEFORE = compile_rule_pattern(
     r"(?i)(?:v|ver|version|release|build|[<>~^!=]=|[~^]|chrome|/[\w.-]*/?|-|_|==|@)\s?[\"']?$"
 )
 # `react 17.0.2 -> `: what follows is a version too.
-_CHANGED_BEFORE = compiled(
+_CHANGED_BEFORE = compile_rule_pattern(
     r"^[ \t]*(?:[-*+][ \t]+)?(?=[\w.@/+-]*[A-Za-z])[\w.@/+-]+[ \t(:]+v?\d+(?:\.\d+)+\S*[ \t]*"
     r"(?:->|=>|to|\W)[ \t]*v?$"
 )
-_MAC = compiled(
+_MAC = compile_rule_pattern(
     r"(?:(?<![\w:.-])|(?<=\\[nrt]))[0-9A-Fa-f]{2}(?P<s>[:-])(?:[0-9A-Fa-f]{2}(?P=s)){4}[0-9A-Fa-f]{2}(?![\w:-])"
 )
-_WRAPPED_HEX = compiled(r"(?:[0-9A-Fa-f]{2}:){3}\s*$")  # the line before ends in the middle of a number
-_MAC_DOTTED = compiled(r"(?<![\w.-])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.-])")
+_WRAPPED_HEX = compile_rule_pattern(
+    r"(?:[0-9A-Fa-f]{2}:){3}\s*$"
+)  # the line before ends in the middle of a number
+_MAC_DOTTED = compile_rule_pattern(r"(?<![\w.-])[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}(?![\w.-])")
 _DOTTED = b"hhhh.hhhh.hhhh"
-_IP6 = compiled(
+_IP6 = compile_rule_pattern(
     r"(?:(?<![\w:.])|(?<=\\[nrt]))(?:[0-9A-Fa-f]{1,4}:){1,7}(?::?[0-9A-Fa-f]{1,4}){1,7}(?![\w:.])"
 )
 BLOB = 256  # characters of encoded data in a row that are replaced
 _IN_A_ROW, _WRAPPED = b"x" * BLOB, b"\n" + b"x" * 60
 _RUN = re.compile(rb"x+")
-_BLOB = compiled(r"[A-Za-z0-9+/_-]{256,}={0,2}")
-_BLOB_LINES = compiled(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0,2}")
+_BLOB = compile_rule_pattern(r"[A-Za-z0-9+/_-]{256,}={0,2}")
+_BLOB_LINES = compile_rule_pattern(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0,2}")
 
 
 def find_emails(view: View) -> Iterator[Span]:
@@ -113,7 +124,7 @@ def _local_start(text: str, at: int) -> int:
         start -= 1
     while start < at and text[start] in ".-%+_":
         start += 1
-    return min(at, after_escape(text, start))
+    return min(at, skip_rule_escape(text, start))
 
 
 def _is_letter(character: str) -> bool:
@@ -269,10 +280,10 @@ _HEXTETS = (b":hhhh:", b"hhhh::", b":hhh:")
 _DOMAIN = r"(?:[A-Za-z0-9\x80-\xff?][A-Za-z0-9\x80-\xff?-]*\.)+[A-Za-z]{2}"
 _WRITTEN_SIGN = r"(?:%40|&#64;|&#x40;|\\u0040|\\x40)"
 DETECTORS: tuple[Detector, ...] = (
-    on(find_emails, rf"[\w.%+\"\x80-\xff?-]@{_DOMAIN}", rf"{_WRITTEN_SIGN}{_DOMAIN}"),
-    on(find_ip4, r"(?:\d{1,3}\.){3}\d"),
-    on(find_macs, r"[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})"),
-    on(find_dotted_macs, r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}"),
-    on(find_ip6, r"[0-9A-Fa-f:]:[0-9A-Fa-f]{3,4}:[0-9A-Fa-f:]|[0-9A-Fa-f]{4}::[0-9A-Fa-f]"),
-    on(find_blobs, r"[A-Za-z0-9+/=_\r\n-]{256}"),  # wrapped lines are a row of these too
+    make_probed_detector(find_emails, rf"[\w.%+\"\x80-\xff?-]@{_DOMAIN}", rf"{_WRITTEN_SIGN}{_DOMAIN}"),
+    make_probed_detector(find_ip4, r"(?:\d{1,3}\.){3}\d"),
+    make_probed_detector(find_macs, r"[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})"),
+    make_probed_detector(find_dotted_macs, r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}"),
+    make_probed_detector(find_ip6, r"[0-9A-Fa-f:]:[0-9A-Fa-f]{3,4}:[0-9A-Fa-f:]|[0-9A-Fa-f]{4}::[0-9A-Fa-f]"),
+    make_probed_detector(find_blobs, r"[A-Za-z0-9+/=_\r\n-]{256}"),  # wrapped lines are a row of these too
 )

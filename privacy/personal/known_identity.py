@@ -9,19 +9,21 @@ from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 
 from tracemill.privacy.core.ordinary_values import MIN_SECRET
-from tracemill.privacy.core.rule import LEFT, Span, View, compiled, fold, on
-from tracemill.privacy.core.secret_variables import is_secret_variable, url_password
-from tracemill.privacy.core.spellings import spellings
+from tracemill.privacy.core.rule import LEFT, Span, View, compile_rule_pattern, fold, make_probed_detector
+from tracemill.privacy.core.secret_variables import is_secret_variable, variable_url_password
+from tracemill.privacy.core.spellings import list_spellings
 from tracemill.privacy.core.user_lists import Listed
 from tracemill.privacy.core.word_lists import COMMON_WORDS, SHARED_NAMES
 
 MIN_FOLDED = 12  # characters of a value that is searched in any case
 MIN_NAME = 4  # characters of a name that is searched outside paths
-_HOME_NAME = compiled(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,31}")
-_WINDOWS_NAME = compiled(r"[A-Za-z0-9_][^\\/:*?\"<>|\r\n]{0,31}(?=\\)")
-_SLUG_NAME = compiled(r"[A-Za-z0-9_]{1,32}(?=-|/|\s|[\"'`]|\\|$)")
-_PAGE = compiled(r"^\d+$|^(?i:your)|\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png|vue|rb|go|rs|sh)$")
-_ROOTED = compiled(
+_HOME_NAME = compile_rule_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.\-]{0,31}")
+_WINDOWS_NAME = compile_rule_pattern(r"[A-Za-z0-9_][^\\/:*?\"<>|\r\n]{0,31}(?=\\)")
+_SLUG_NAME = compile_rule_pattern(r"[A-Za-z0-9_]{1,32}(?=-|/|\s|[\"'`]|\\|$)")
+_PAGE = compile_rule_pattern(
+    r"^\d+$|^(?i:your)|\.(?:html?|php|[jt]sx?|css|json|py|md|txt|svg|png|vue|rb|go|rs|sh)$"
+)
+_ROOTED = compile_rule_pattern(
     r"(?:^|[^\w.$})*~-]|/mnt(?:/[a-z])?|/var|/private|/export|/nfs\d*|/net|/gpfs|/lustre|/srv|/storage|/vol\d*|/data|/host(?:fs)?|/Data|(?<![A-Za-z])[A-Za-z]:|/[a-z])$"
 )
 
@@ -39,11 +41,11 @@ class Known:
     allow: Listed = field(default_factory=Listed)
 
 
-def known_from_environment(environ: Mapping[str, str], hostname: str | None = None) -> Known:
+def known_identity_from_environment(environ: Mapping[str, str], hostname: str | None = None) -> Known:
     """What the environment gives away: values of secret-named variables (8 characters or more, no
     paths), passwords inside URLs, `HOME`, the user's names, the machine's name."""
     values = [v for n, v in environ.items() if is_secret_variable(n, v)]
-    values += [p for v in environ.values() if "://" in v and (p := url_password(v))]
+    values += [p for v in environ.values() if "://" in v and (p := variable_url_password(v))]
     names = [
         environ.get(n, "")
         for n in ("USER", "LOGNAME", "USERNAME", "SUDO_USER", "GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME")
@@ -75,7 +77,7 @@ def make_known(
 
 def _spellings(secrets: Iterable[str]) -> set[str]:
     long = (stripped for value in secrets if len(stripped := value.strip()) >= MIN_SECRET)
-    return {form for value in long for form in spellings(value)}
+    return {form for value in long for form in list_spellings(value)}
 
 
 def _last_part(home: str) -> str:
@@ -86,12 +88,12 @@ def _is_distinctive(name: str) -> bool:
     return len(name) >= MIN_NAME and not name.isdigit() and name.lower() not in COMMON_WORDS | {"localhost"}
 
 
-def distinctive(names: Iterable[str]) -> tuple[str, ...]:
+def distinctive_known_names(names: Iterable[str]) -> tuple[str, ...]:
     """Those names that may be searched outside paths: four characters, no common word."""
     return tuple(sorted({name for name in names if _is_distinctive(name)}))
 
 
-def names_in_paths(texts: Iterable[str], surely: Iterable[str] = ()) -> tuple[str, ...]:
+def known_names_in_paths(texts: Iterable[str], surely: Iterable[str] = ()) -> tuple[str, ...]:
     """Distinctive user names that home folders give away: those in `surely` (working directories,
     projects), and those seen three times or more in `texts`."""
     counts: Counter[str] = Counter()
@@ -101,7 +103,7 @@ def names_in_paths(texts: Iterable[str], surely: Iterable[str] = ()) -> tuple[st
         )
     for text in surely:
         counts.update({text[s.start : s.end]: 3 for s in find_homes(View(text))})
-    return distinctive(name for name, count in counts.items() if count >= 3)
+    return distinctive_known_names(name for name, count in counts.items() if count >= 3)
 
 
 def find_homes(view: View, names: Iterable[str] = ()) -> Iterator[Span]:
@@ -216,7 +218,7 @@ def find_odd_homes(view: View, homes: Iterable[str]) -> Iterator[Span]:
             at = view.text.find(home, at + len(home))
 
 
-HOMES = on(
+HOMES = make_probed_detector(
     find_homes,
     r"(?i)/home/[a-z0-9_]",
     r"(?i)\\home\\{1,2}[a-z0-9_]",

@@ -4,7 +4,7 @@
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
+from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.word_lists import COMMON_WORDS, MACHINE_WORDS, NO_PERSONS, SHARED_NAMES
 
 _USER = r"(?P<v>[A-Za-z_][\w.-]{2,31})"
@@ -67,17 +67,19 @@ _HOSTS = (
 
 _NOBODY = COMMON_WORDS | SHARED_NAMES | NO_PERSONS
 _NOWHERE = COMMON_WORDS | MACHINE_WORDS | SHARED_NAMES
-_NUMBER = compiled(r"[\d.]+|[0-9a-f]{12}")
+_NUMBER = compile_rule_pattern(r"[\d.]+|[0-9a-f]{12}")
 
 
 def _finding(kind: str, nobody: frozenset[str], pattern: str, *probes: str) -> Detector:
-    searched = re.compile(pattern) if kind == "PERSON" else compiled(pattern)  # persons have any alphabet
+    searched = (
+        re.compile(pattern) if kind == "PERSON" else compile_rule_pattern(pattern)
+    )  # persons have any alphabet
 
     def find(view: View) -> Iterator[Span]:
         for match in searched.finditer(view.text):
             yield from _spans(match, kind, nobody)
 
-    return on(find, *probes)
+    return make_probed_detector(find, *probes)
 
 
 def _spans(match: re.Match[str], kind: str, nobody: frozenset[str]) -> Iterator[Span]:
@@ -103,17 +105,17 @@ def _is_nobody(name: str, nobody: frozenset[str]) -> bool:
 # Lines that only the account of somebody who works there gets into.
 _SURE = 3
 _TELLING = (
-    *(compiled(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
-    compiled(
+    *(compile_rule_pattern(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
+    compile_rule_pattern(
         rf"(?:\buid=\d{{3,7}}\(|(?<![A-Z_])(?:USER|LOGNAME)=|(?<![^\n])(?:[^\n]{{0,80}}[$#%>] )?whoami\n){_USER}(?=[)\s\"';]|$)"
     ),
 )
 
 
-_PROCESS = compiled(
+_PROCESS = compile_rule_pattern(
     r"(?<![^\n])(?P<v>[a-z_][\w.-]{2,31})\+? {1,12}\d{1,7} {1,4}\d{1,3}\.\d {1,4}\d{1,3}\.\d {1,4}\d+ +\d+ +[?\w/]+ +[A-Za-z]"
 )
-_PROCESSES = compiled(r"PID +%CPU")
+_PROCESSES = compile_rule_pattern(r"PID +%CPU")
 
 
 def find_owners(view: View) -> Iterator[Span]:
@@ -123,7 +125,7 @@ def find_owners(view: View) -> Iterator[Span]:
             yield from _spans(match, "USER", _NOBODY)
 
 
-def names_told(text: str) -> Iterator[str]:
+def find_people_named(text: str) -> Iterator[str]:
     """Names of accounts in lines of a text that are surely about whoever works there."""
     for pattern in _TELLING:
         for match in pattern.finditer(text):
@@ -133,9 +135,9 @@ def names_told(text: str) -> Iterator[str]:
 
 DETECTORS: tuple[Detector, ...] = (
     *(_finding("USER", _NOBODY, *each) for each in _ACCOUNTS),
-    on(find_owners, r"PID +%CPU(?s:.*)\n(?:[a-qs-z_]|r[^o]|ro[^o]|roo[^t]|root[^ +])"),
+    make_probed_detector(find_owners, r"PID +%CPU(?s:.*)\n(?:[a-qs-z_]|r[^o]|ro[^o]|roo[^t]|root[^ +])"),
     *(_finding("PERSON", _NOBODY, *each) for each in _PERSONS),
     *(_finding("HOST", _NOWHERE, *each) for each in _HOSTS),
 )
 TELLING: tuple[Detector, ...] = DETECTORS[:_SURE]
-"""The detectors of which one finds something wherever `names_told` does, beside `accounts.ACCOUNTS`."""
+"""The detectors of which one finds something wherever `find_people_named` does, beside `accounts.ACCOUNTS`."""

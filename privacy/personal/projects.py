@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable
 
-from tracemill.privacy.core.placeholder_keys import keyed_digest, without_digits
+from tracemill.privacy.core.placeholder_keys import digest_with_placeholder_key, strip_placeholder_digits
 from tracemill.records.project import Project
 from tracemill.records.trace import Trace
 
@@ -22,7 +22,7 @@ _OF_MANY = re.compile(
 )
 
 
-def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple[Project, ...]:
+def find_trace_projects(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple[Project, ...]:
     """The projects of a trace, the first it worked in first; never none. Those that a trace brings along are
     kept, as they may be shown: nobody knows who wrote them.
 
@@ -31,10 +31,10 @@ def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple
     """
 
     def made(kind: str, identity: str, name: str, place: str = "") -> Project:
-        return Project(keyed_digest(key, kind, identity), shown(name), place)
+        return Project(digest_with_placeholder_key(key, kind, identity), shown(name), place)
 
     def shown(text: str) -> str:
-        return without_digits(redact(text))
+        return strip_placeholder_digits(redact(text))
 
     if trace.worked_in:
         return tuple(_given(each, shown, key) for each in trace.worked_in)
@@ -44,11 +44,11 @@ def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple
     folders = [*dict.fromkeys(step.cwd for step in steps if step.cwd and step.cwd.strip())]
     found = [
         Project(
-            keyed_digest(key, "folder", identity),
+            digest_with_placeholder_key(key, "folder", identity),
             _last(place := shown(folder.rstrip("\\/") or folder)),
             place,
         )
-        for identity, folder in roots_of(folders, trace.project).items()
+        for identity, folder in find_project_roots(folders, trace.project).items()
     ]
     if trace.project and not any(_is_part(folder, trace.project) for folder in folders):
         found.append(made("project", _spelt(trace.project), trace.project))
@@ -58,11 +58,11 @@ def projects_of(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple
 def _given(project: Project, shown: Callable[[str], str], key: bytes) -> Project:
     digest = project.digest
     if not _DIGEST.fullmatch(digest):
-        digest = keyed_digest(key, "given", digest)
+        digest = digest_with_placeholder_key(key, "given", digest)
     return Project(digest, shown(project.name), shown(project.place))
 
 
-def roots_of(folders: Iterable[str], project: str | None = None) -> dict[str, str]:
+def find_project_roots(folders: Iterable[str], project: str | None = None) -> dict[str, str]:
     """The folders of a session's projects by what identifies them, each as recorded, in the order given.
 
     `project` is the name of the folder the session began in: where the first folder lies below one of that
@@ -75,7 +75,7 @@ def roots_of(folders: Iterable[str], project: str | None = None) -> dict[str, st
     above: set[str] = set()
     whole: set[str] = set()
     for folder in given:
-        identity = normalised(folder)
+        identity = normalise_project_folder(folder)
         parents = _parents(identity)
         if identity in roots or not whole.isdisjoint(parents):
             continue
@@ -86,7 +86,7 @@ def roots_of(folders: Iterable[str], project: str | None = None) -> dict[str, st
     return roots
 
 
-def normalised(folder: str) -> str:
+def normalise_project_folder(folder: str) -> str:
     """A folder as it is told from others: one sign between names, none at the end, no `.` and `..`, one
     form of Unicode, and on Windows, where nothing depends on them, no upper case."""
     text = _spelt(folder)

@@ -34,7 +34,7 @@ class Text(NamedTuple):
 
 
 class Leaf(NamedTuple):
-    """A string with every JSON layer opened; `opened` where it was JSON and its parts follow."""
+    """A string with every JSON layer opened; `open_decoded_text` where it was JSON and its parts follow."""
 
     text: str
     name: str
@@ -42,7 +42,7 @@ class Leaf(NamedTuple):
     opened: bool
 
 
-def column_of(trail: Trail) -> str:
+def decoded_text_column(trail: Trail) -> str:
     """`prompt[3].content` for the trail to it, "" for a whole text."""
     parts: list[str] = []
     while trail is not None:
@@ -51,7 +51,7 @@ def column_of(trail: Trail) -> str:
     return "".join(reversed(parts)).removeprefix(".")
 
 
-def strings_of(value: Any, place: Place, name: str = "", trail: Trail = None) -> Iterator[Text]:
+def list_decoded_texts(value: Any, place: Place, name: str = "", trail: Trail = None) -> Iterator[Text]:
     """Every string of a decoded value, keys too, each with its name and trail."""
     if isinstance(value, str):
         if value:
@@ -62,41 +62,43 @@ def strings_of(value: Any, place: Place, name: str = "", trail: Trail = None) ->
             if len(key) >= 8:
                 yield Text(key, "", place, (trail, "(key)"))
             called = announced if announced and key in _VALUE_KEYS else key
-            yield from strings_of(item, place, "" if called in _OUR_NAMES else called, (trail, key))
+            yield from list_decoded_texts(item, place, "" if called in _OUR_NAMES else called, (trail, key))
     elif isinstance(value, list | tuple):
         previous = ""
         for index, item in enumerate(value):
-            yield from strings_of(item, place, previous if previous.startswith("--") else "", (trail, index))
+            yield from list_decoded_texts(
+                item, place, previous if previous.startswith("--") else "", (trail, index)
+            )
             previous = item if isinstance(item, str) else ""
 
 
-def opened(text: Text, depth: int = 0) -> Iterator[Leaf]:
+def open_decoded_text(text: Text, depth: int = 0) -> Iterator[Leaf]:
     """The leaves of a string: itself, and where it is JSON, or lines of it, what it holds."""
-    values = parsed(text.text) if depth < MAX_DEPTH else None
+    values = parse_decoded_text(text.text) if depth < MAX_DEPTH else None
     yield Leaf(text.text, text.name, text.trail, values is not None)
     for value in values or ():
         if isinstance(value, str):  # a line among JSON lines that is none
             yield Leaf(value, "", text.trail, False)
             continue
-        for inner in strings_of(value, text.place, "", text.trail):
-            yield from opened(inner, depth + 1)
+        for inner in list_decoded_texts(value, text.place, "", text.trail):
+            yield from open_decoded_text(inner, depth + 1)
 
 
-def parsed(text: str) -> list[Any] | None:
+def parse_decoded_text(text: str) -> list[Any] | None:
     """What a JSON object or array, a JSON string, or lines of JSON objects hold; None for other text."""
     if text[:1] not in ("{", "[", " ", "\n", '"') or text.lstrip()[:1] not in ("{", "[", '"'):
         return None
-    value = loads(text)
+    value = load_decoded_json(text)
     if value is not None:
         return [[value]] if isinstance(value, str) else [value]
     first, newline, _ = text.partition("\n")
-    if not newline or not isinstance(loads(first), dict):
+    if not newline or not isinstance(load_decoded_json(first), dict):
         return None
     lines = text.splitlines()
-    return [value if isinstance(value := loads(line), dict | list) else line for line in lines]
+    return [value if isinstance(value := load_decoded_json(line), dict | list) else line for line in lines]
 
 
-def loads(text: str | bytes) -> Any:
+def load_decoded_json(text: str | bytes) -> Any:
     """An object, array or string of JSON; None for anything else."""
     try:
         value = json.loads(text)

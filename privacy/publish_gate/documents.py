@@ -92,7 +92,7 @@ class Document(NamedTuple):
         return head
 
 
-def documents_of(path: Path, shown: str, skipped: Skipped) -> Iterator[Document]:
+def read_documents(path: Path, shown: str, skipped: Skipped) -> Iterator[Document]:
     """What a file holds, unpacked; `shown` is its name in places, `shown/member` that of a part.
 
     Raises SourceError for a socket, a device, and a pipe that nobody writes to.

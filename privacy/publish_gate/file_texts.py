@@ -6,8 +6,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
-from tracemill.privacy.publish_gate.decoded_texts import Place, Text, Trail, loads, strings_of
-from tracemill.privacy.publish_gate.documents import Document, Skipped, documents_of, is_text
+from tracemill.privacy.publish_gate.decoded_texts import (
+    Place,
+    Text,
+    Trail,
+    list_decoded_texts,
+    load_decoded_json,
+)
+from tracemill.privacy.publish_gate.documents import Document, Skipped, is_text, read_documents
 from tracemill.records.errors import SourceError
 
 _BATCH = 64  # rows of a Parquet file that are decoded at a time
@@ -21,7 +27,7 @@ _LEAST_NAME = 8  # characters of a name that is judged, as of a JSON key
 _PARQUET, _SQLITE = b"PAR1", b"SQLite format 3\0"
 
 
-def files_under(path: Path, skipped: Skipped) -> Iterator[Path]:
+def walk_text_files(path: Path, skipped: Skipped) -> Iterator[Path]:
     """The files of a folder in the order of their names, hidden ones too; or the one file given.
 
     Raises SourceError where there is none. A folder that cannot be read is named in `skipped`.
@@ -43,7 +49,7 @@ def files_under(path: Path, skipped: Skipped) -> Iterator[Path]:
             if entry.name in _SKIPPED_FOLDERS:
                 skipped.passed_over["a git folder"] += 1
             else:
-                yield from files_under(entry, skipped)
+                yield from walk_text_files(entry, skipped)
         elif entry.name in _SKIPPED_NAMES:
             skipped.passed_over["a key or lock of tracemill's own"] += 1
         elif entry.is_file():
@@ -52,13 +58,13 @@ def files_under(path: Path, skipped: Skipped) -> Iterator[Path]:
             skipped.passed_over["a pipe, socket or device"] += 1
 
 
-def texts_of(path: Path, shown: str, skipped: Skipped) -> Iterator[Text]:
+def read_file_texts(path: Path, shown: str, skipped: Skipped) -> Iterator[Text]:
     """Every string of a file and of the parts of an archive, their names too; `shown` is the file's name
     in places. What cannot be read is named in `skipped`.
 
     Raises SourceError for a socket, a device, and a pipe that nobody writes to.
     """
-    for document in documents_of(path, shown, skipped):
+    for document in read_documents(path, shown, skipped):
         if len(document.shown) >= _LEAST_NAME:
             yield Text(document.shown, "", Place(document.shown), _NAME)
         yield from _of_document(document, skipped)
@@ -91,10 +97,10 @@ def _of_parquet(handle: IO[bytes], shown: str) -> Iterator[Text]:
     import pyarrow.parquet as pq
 
     row, file = 0, pq.ParquetFile(handle)
-    yield from strings_of(_described(file.schema_arrow), Place(shown), "", (None, "(schema)"))
+    yield from list_decoded_texts(_described(file.schema_arrow), Place(shown), "", (None, "(schema)"))
     for batch in file.iter_batches(batch_size=_BATCH):
         for value in batch.to_pylist():
-            yield from strings_of(value, Place(shown, row=row))
+            yield from list_decoded_texts(value, Place(shown, row=row))
             row += 1
 
 
@@ -121,7 +127,7 @@ def _of_sqlite(made: Document, skipped: Skipped) -> Iterator[Text]:
         base.text_factory = lambda data: data.decode("utf-8", "replace")
         query = "SELECT name, sql FROM sqlite_master WHERE type = 'table'"
         for table, made_by in sorted(base.execute(query).fetchall()):
-            yield from strings_of(made_by, Place(made.shown), "", (None, "(schema)"))
+            yield from list_decoded_texts(made_by, Place(made.shown), "", (None, "(schema)"))
             quoted = table.replace('"', '""')
             rows = base.execute(f'SELECT * FROM "{quoted}"')
             names = [column[0] for column in rows.description]
@@ -129,7 +135,7 @@ def _of_sqlite(made: Document, skipped: Skipped) -> Iterator[Text]:
                 value = dict(zip(names, (_plain(cell) for cell in row), strict=True))
                 if any(isinstance(cell, bytes) for cell in value.values()):
                     skipped.cannot("binary values of SQLite", made.shown)
-                yield from strings_of(value, Place(made.shown, row=number), "", (None, table))
+                yield from list_decoded_texts(value, Place(made.shown, row=number), "", (None, table))
 
 
 def _base(made: Document) -> sqlite3.Connection:
@@ -159,17 +165,19 @@ def _of_json(made: Document) -> Iterator[Text]:
     first = handle.readline()
     lines = made.suffix in _LINES or handle.tell() == size
     handle.seek(0)
-    if not lines and loads(first) is None and size <= _WHOLE:
-        value = loads(handle.read())
+    if not lines and load_decoded_json(first) is None and size <= _WHOLE:
+        value = load_decoded_json(handle.read())
         if value is None:
             yield from _of_text(made)
         else:
-            yield from strings_of(_joined(value), Place(made.shown))
+            yield from list_decoded_texts(_joined(value), Place(made.shown))
         return
     for number, line in enumerate(handle, start=1):
-        value = loads(line)
+        value = load_decoded_json(line)
         plain = line.decode("utf-8", "replace").rstrip("\n")
-        yield from strings_of(plain if value is None else _joined(value), Place(made.shown, line=number))
+        yield from list_decoded_texts(
+            plain if value is None else _joined(value), Place(made.shown, line=number)
+        )
 
 
 def _joined(value: Any) -> Any:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from tracemill.privacy.core.placeholder_keys import placeholders_in
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Trail, column_of
+from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Trail, decoded_text_column
 
 FINGERPRINT = re.compile(r"[0-9a-f]{12}")
 _BEFORE, _AFTER, _MARGIN = 32, 20, 200  # characters shown, and looked at so that none is cut in two
@@ -51,7 +51,7 @@ class Finding:
         return asdict(self)
 
 
-def counted(findings: Collection[Finding]) -> str:
+def summarize_findings(findings: Collection[Finding]) -> str:
     """`2 private values in 17 places`."""
     values = len({found.fingerprint for found in findings})
     places = sum(found.times for found in findings)
@@ -59,7 +59,7 @@ def counted(findings: Collection[Finding]) -> str:
     return f"{values:,} private {plural[0]} in {places:,} {plural[1]}"
 
 
-def fingerprint_of(key: bytes, rule: str, value: str) -> str:
+def fingerprint_finding(key: bytes, rule: str, value: str) -> str:
     """Twelve hex digits for a rule and a value; neither can be computed nor confirmed without the key."""
     state = hashlib.blake2b(key=key[:64], digest_size=6, person=b"gate")
     state.update(rule.encode() + b"\0" + value.encode("utf-8", "surrogatepass"))
@@ -93,13 +93,13 @@ class Found(NamedTuple):
             column=column,
             rule=self.span.kind,
             opinions=self.opinions,
-            excerpt=masked_excerpt(self.leaf.text, self.span, others),
-            fingerprint=fingerprint_of(key, self.span.kind, self.value),
+            excerpt=mask_finding_excerpt(self.leaf.text, self.span, others),
+            fingerprint=fingerprint_finding(key, self.span.kind, self.value),
             times=times,
         )
 
 
-def masked_excerpt(text: str, span: Span, others: Iterable[Span] = ()) -> str:
+def mask_finding_excerpt(text: str, span: Span, others: Iterable[Span] = ()) -> str:
     """The surroundings of a span with it, `others` and every long word hidden; one line."""
     low, high = max(0, span.start - _BEFORE), min(len(text), span.end + _AFTER)
     pieces, at, bound = ["..." if low else ""], low, max(0, low - _MARGIN)
@@ -126,7 +126,7 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 def _without_runs(text: str, low: int, high: int, first: int, last: int) -> str:
     """`text[low:high]` with long words masked; a word may reach from `first` to `last`."""
     part = text[first:last]
-    fixed = placeholders_in(part)
+    fixed = find_keyed_placeholders(part)
 
     def masked(run: re.Match[str]) -> str:
         plain = any(s < run.end() and run.start() < e for s, e in fixed)
@@ -135,9 +135,9 @@ def _without_runs(text: str, low: int, high: int, first: int, last: int) -> str:
     return _RUN.sub(masked, part)[low - first : max(low, high) - first]
 
 
-def spans_of_value(text: str, rule: str, value: str) -> list[Span]:
+def finding_value_spans(text: str, rule: str, value: str) -> list[Span]:
     """Where a value stands in a text, but for where it is one of our placeholders, or part of one."""
-    fixed = placeholders_in(text)
+    fixed = find_keyed_placeholders(text)
     found: list[Span] = []
     at = text.find(value) if value else -1
     while at >= 0:
@@ -169,5 +169,5 @@ def _shown_trail(trail: Trail, shown: Callable[[str], str]) -> Trail:
 
 def _column_name(trail: Trail) -> str:
     """The column as text; one that people's own long keys make up is cut."""
-    name = column_of(trail)
+    name = decoded_text_column(trail)
     return name if len(name) <= 120 else f"{name[:117]}..."

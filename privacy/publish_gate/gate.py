@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted, record_accepted
-from tracemill.privacy.publish_gate.findings import Finding, counted
+from tracemill.privacy.publish_gate.findings import Finding, summarize_findings
 from tracemill.privacy.publish_gate.kingfisher import ABSENT
 from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
 from tracemill.records.errors import PrivacyError
@@ -16,7 +16,8 @@ SHOWN = 50  # findings that an error lists
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """A release that may be published. `accepted`: different findings let pass; `opinions` who judged."""
+    """A release that may be published. `accepted`: different findings let pass; `release_gate_opinions` who
+    judged."""
 
     opinions: tuple[str, ...]
     accepted: int
@@ -71,10 +72,12 @@ class PublishGate:
             said = "; ".join(f"{why}: {', '.join(files)}" for why, files in verdict.not_read.items())
             raise PrivacyError(f"the release is refused: not all of it could be read ({said})", "all of it")
         different = {found.fingerprint for found in accepted}
-        return Passed(opinions(verdict, self.rules_version), len(different), verdict.texts, verdict.seconds)
+        return Passed(
+            release_gate_opinions(verdict, self.rules_version), len(different), verdict.texts, verdict.seconds
+        )
 
 
-def opinions(verdict: Verdict, rules_version: str) -> tuple[str, ...]:
+def release_gate_opinions(verdict: Verdict, rules_version: str) -> tuple[str, ...]:
     """Who judged: `own rules r1`, `kingfisher 2.14.0`."""
     own = f"own rules {rules_version}"
     return (own, f"kingfisher {verdict.second}") if verdict.second else (own,)
@@ -87,7 +90,7 @@ def _refusal(refused: list[Finding], verdict: Verdict) -> tuple[str, str, str]:
     if verdict.second is None:
         lines.append(f"  {ABSENT}")
     return (
-        f"the release is refused: {counted(refused)}",
+        f"the release is refused: {summarize_findings(refused)}",
         "none",
         "\n".join(["redact them, or --accept the fingerprint of each that may be published:", *lines]),
     )

@@ -8,11 +8,11 @@ from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from tracemill.privacy.core.placeholder_keys import placeholders_in
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.personal.known_identity import Known
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, column_of, opened
+from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, decoded_text_column, open_decoded_text
 from tracemill.privacy.publish_gate.documents import Skipped
-from tracemill.privacy.publish_gate.file_texts import texts_of
+from tracemill.privacy.publish_gate.file_texts import read_file_texts
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.redact_text import LeafRedactor
 
@@ -48,7 +48,7 @@ class FileChanges:
         }
 
 
-def changes_in(path: Path, shown: str, known: Known, key: bytes, skipped: Skipped) -> FileChanges:
+def preview_changes(path: Path, shown: str, known: Known, key: bytes, skipped: Skipped) -> FileChanges:
     """The changes of one file, as if it were one session: user names that its folders give away count.
 
     With `values` of `Excerpt` masked. Raises SourceError for a socket, a device, and a pipe that
@@ -57,7 +57,9 @@ def changes_in(path: Path, shown: str, known: Known, key: bytes, skipped: Skippe
     return _changes(path, shown, known, key, skipped, values=False)
 
 
-def changes_with_values(path: Path, shown: str, known: Known, key: bytes, skipped: Skipped) -> FileChanges:
+def preview_changes_with_values(
+    path: Path, shown: str, known: Known, key: bytes, skipped: Skipped
+) -> FileChanges:
     """The same with the values as they stand in the file: for the eyes of their owner alone."""
     return _changes(path, shown, known, key, skipped, values=True)
 
@@ -66,12 +68,12 @@ def _changes(
     path: Path, shown: str, known: Known, key: bytes, skipped: Skipped, *, values: bool
 ) -> FileChanges:
     found = FileChanges(shown)
-    stored = list(texts_of(path, shown, skipped))
+    stored = list(read_file_texts(path, shown, skipped))
     detectors, _ = Detectors(known).with_names_of(list(dict.fromkeys(text.text for text in stored)), ())
     rules = LeafRedactor(detectors, key, os.fspath(path), thorough=True)
     seen: set[tuple[str, str]] = set()
     for text in stored:
-        for leaf in opened(text):
+        for leaf in open_decoded_text(text):
             if not leaf.opened:
                 _add_leaf(found, leaf, text.place, rules, seen, values)
     found.counts = rules.findings
@@ -92,15 +94,15 @@ def _add_leaf(
     seen.add((leaf.text, new))
     old = leaf.text if values else _masked(leaf.text, new)
     for line, before, after in _lines(old, new):
-        where = _where(place, column_of(leaf.trail), line)
+        where = _where(place, decoded_text_column(leaf.trail), line)
         found.excerpts.append(Excerpt(where, *_cut(before, after)))
 
 
 def _masked(old: str, new: str) -> str:
     """The redacted text with stars for the placeholders it got: what was there is never touched."""
-    before = {old[start:end] for start, end in placeholders_in(old)}
+    before = {old[start:end] for start, end in find_keyed_placeholders(old)}
     pieces, done = [], 0
-    for start, end in placeholders_in(new):
+    for start, end in find_keyed_placeholders(new):
         if new[start:end] not in before:
             pieces += (new[done:start], _STARS)
             done = end

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tracemill.privacy.core.placeholder_keys import placeholders_in
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
-from tracemill.privacy.core.secret_names import is_secret_name, secret_kind
+from tracemill.privacy.core.secret_names import is_secret_name, secret_name_kind
 from tracemill.privacy.core.user_lists import Listed
 from tracemill.privacy.personal.known_identity import Known
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Text, opened
+from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Text, open_decoded_text
 from tracemill.privacy.publish_gate.documents import Skipped
-from tracemill.privacy.publish_gate.file_texts import files_under, texts_of
-from tracemill.privacy.publish_gate.findings import Finding, Found, is_same, spans_of_value
+from tracemill.privacy.publish_gate.file_texts import read_file_texts, walk_text_files
+from tracemill.privacy.publish_gate.findings import Finding, Found, finding_value_spans, is_same
 from tracemill.privacy.publish_gate.kingfisher import (
     Match,
     find_kingfisher,
@@ -30,7 +30,7 @@ from tracemill.privacy.publish_gate.kingfisher import (
 from tracemill.privacy.publish_gate.private_folder import private_folder
 from tracemill.privacy.publish_gate.scan_texts import Written, WrittenTexts
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
-from tracemill.privacy.redaction.redact_text import resolve
+from tracemill.privacy.redaction.redact_text import resolve_redacted_spans
 
 OWN, SECOND = "own rules", "kingfisher"
 
@@ -98,9 +98,9 @@ class Scanner:
             written = WrittenTexts(private / "texts") if self._binary else None
             work = _Work(Detectors(self._known), written)
             base = path if path.is_dir() else path.parent
-            for file in files_under(path, work.skipped):
+            for file in walk_text_files(path, work.skipped):
                 work.files += 1
-                for text in texts_of(file, str(file.relative_to(base)), work.skipped):
+                for text in read_file_texts(file, str(file.relative_to(base)), work.skipped):
                     work.take(text)
             if self._binary and written is not None:
                 written.close()
@@ -135,7 +135,7 @@ class _Work:
         self.times[raw] += 1
         if self.times[raw] > 1:
             return
-        for leaf in opened(text):
+        for leaf in open_decoded_text(text):
             mark = _digest(leaf.text, leaf.name)
             if mark in self._judged:
                 if mark in self._marked:
@@ -145,7 +145,7 @@ class _Work:
             self.characters += len(leaf.text)
             if self._written is not None:
                 self._written.add(leaf, text.place, raw)
-            if not leaf.opened and (spans := own_spans(self._rules, leaf.text, leaf.name)):
+            if not leaf.opened and (spans := scan_own_spans(self._rules, leaf.text, leaf.name)):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
 
@@ -164,8 +164,8 @@ class _Work:
             if is_same(hit.value, match.value):
                 hit.opinions = (*hit.opinions, SECOND) if SECOND not in hit.opinions else hit.opinions
                 return
-        spans = spans_of_value(text.leaf.text, match.rule, match.value)
-        if not spans and match.value not in text.leaf.text and not placeholders_in(match.value):
+        spans = finding_value_spans(text.leaf.text, match.rule, match.value)
+        if not spans and match.value not in text.leaf.text and not find_keyed_placeholders(match.value):
             spans = [Span(0, len(text.leaf.text), match.rule)]  # inside encoded data
         hits = [_Hit(span, match.value, (SECOND,)) for span in spans[:1]]
         if hits:
@@ -193,13 +193,13 @@ class _Work:
         return "".join(each if each.isprintable() else "?" for each in name)
 
 
-def own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
+def scan_own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
     """What all our own rules find in a decoded text that is called `name`, without the prefilter that
     redaction relies on; placeholders are nothing."""
-    spans = resolve(text, rules.spans(text, EVERYTHING))
+    spans = resolve_redacted_spans(text, rules.spans(text, EVERYTHING))
     whole = any(span.end - span.start == len(text) for span in spans)
-    if name and not whole and not placeholders_in(text):
-        kind = secret_kind(name.lstrip("-"), text, True)
+    if name and not whole and not find_keyed_placeholders(text):
+        kind = secret_name_kind(name.lstrip("-"), text, True)
         if kind:
             return [Span(0, len(text), kind)]
     return spans

@@ -4,7 +4,15 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
-from tracemill.privacy.core.rule import Detector, Span, View, fold, folded_of, on, raw_of
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    View,
+    encode_rule_text,
+    fold,
+    fold_rule_bytes,
+    make_probed_detector,
+)
 from tracemill.privacy.core.secret_names import KEY_PROBES
 from tracemill.privacy.personal import (
     accounts,
@@ -14,9 +22,9 @@ from tracemill.privacy.personal import (
     people,
     phones_and_accounts,
 )
-from tracemill.privacy.personal.known_identity import HOMES, Known, distinctive
-from tracemill.privacy.redaction.prefilter import Prefilter, Probe, literally
-from tracemill.privacy.redaction.redact_json import is_json, looks_like_json, unescaped
+from tracemill.privacy.personal.known_identity import HOMES, Known, distinctive_known_names
+from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
+from tracemill.privacy.redaction.redact_json import is_json, may_redact_json, unescape_json_for_redaction
 from tracemill.privacy.secrets import (
     command_lines,
     encoded,
@@ -102,7 +110,7 @@ class Detectors:
         more: Sequence[Detector] = (),
     ) -> None:
         self._known = known
-        self._names = distinctive((*known.names, *learned))
+        self._names = distinctive_known_names((*known.names, *learned))
         self._folded_names = tuple(fold(name) for name in self._names)
         self._shared = _shared()
         if base:
@@ -119,8 +127,8 @@ class Detectors:
 
     def needs(self, text: str) -> Needs:
         """What a text needs; where it is JSON, what it holds."""
-        raw = raw_of(text)
-        if looks_like_json(text):
+        raw = encode_rule_text(text)
+        if may_redact_json(text):
             bits = self._of_json(text, raw) & ~_NESTED
             return Needs(bits) if bits else NOTHING
         ends: list[int] = []
@@ -135,7 +143,7 @@ class Detectors:
         whole = is_json(text)
         bits = 0 if whole else self._of_raw(raw, [])
         for depth in range(_MAX_DEPTH):
-            raw = unescaped(raw, whole and depth == 0)
+            raw = unescape_json_for_redaction(raw, whole and depth == 0)
             found = self._of_raw(raw, [])
             bits |= found
             if not found & _NESTED or b"\\" not in raw:
@@ -147,7 +155,7 @@ class Detectors:
         if self._mine:
             bits |= self._mine.bits(raw, ends)
         if self._folded_names:
-            folded = folded_of(raw)
+            folded = fold_rule_bytes(raw)
             if any(name in folded for name in self._folded_names):
                 bits |= _NAMES
         return bits
@@ -159,10 +167,15 @@ class Detectors:
         without counting) and by lines about who works there; and what each text needs."""
         needs = {text: self.needs(text) for text in texts}
         told = {
-            name for text, each in needs.items() if each.bits & _TELLING for name in people.names_told(text)
+            name
+            for text, each in needs.items()
+            if each.bits & _TELLING
+            for name in people.find_people_named(text)
         }
         homes = (text for text, each in needs.items() if each.bits & _HOMES)
-        learned = Detectors(self._known, (*known_identity.names_in_paths(homes, surely), *sorted(told)), self)
+        learned = Detectors(
+            self._known, (*known_identity.known_names_in_paths(homes, surely), *sorted(told)), self
+        )
         if learned._names != self._names:
             needs = {text: learned._with_names(text, each) for text, each in needs.items()}
         return learned, needs
@@ -218,15 +231,15 @@ def _of_known(known: Known) -> list[Detector]:
     found: list[Detector] = []
     if known.homes:
         find = partial(known_identity.find_odd_homes, homes=known.homes)
-        found.append(on(find, *map(_literally, known.homes)))
+        found.append(make_probed_detector(find, *map(_literally, known.homes)))
     if known.hosts:
         find = partial(known_identity.find_words, words=known.hosts, kind="HOST")
-        found.append(on(find, *map(_literally, known.hosts)))
+        found.append(make_probed_detector(find, *map(_literally, known.hosts)))
     if known.redact:
         probes = () if known.redact.patterns else known.redact.values
-        found.append(on(known.redact.find, *map(_literally, probes)))
+        found.append(make_probed_detector(known.redact.find, *map(_literally, probes)))
     return found
 
 
 def _literally(value: str) -> str:
-    return literally(raw_of(value[:_HEAD]))
+    return build_prefilter_pattern(encode_rule_text(value[:_HEAD]))

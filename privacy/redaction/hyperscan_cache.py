@@ -23,30 +23,30 @@ _DIGEST_BYTES = 32
 _MODE = hyperscan.HS_MODE_BLOCK
 
 
-def cache_folder() -> Path:
+def hyperscan_cache_folder() -> Path:
     """Where what can be made again is kept. Raises RuntimeError where the user has no home folder."""
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (given if given.is_absolute() else Path.home() / ".cache") / "tracemill"
 
 
-def compiled(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
+def compile_hyperscan_database(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
     """A database of the expressions, whose matches bear their places as ids."""
     database = hyperscan.Database(mode=_MODE)
     database.compile(expressions=list(expressions), ids=list(range(len(expressions))), flags=list(flags))
     return database
 
 
-def kept(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
+def load_cached_hyperscan(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
     """The same database, out of the user's cache folder where it lies there whole, else compiled and put
     there; a folder that cannot be written costs the compiling and nothing else."""
     key = _key(expressions, flags)
     try:
-        path = cache_folder() / _NAME.format(key.hex()[:32])
+        path = hyperscan_cache_folder() / _NAME.format(key.hex()[:32])
     except RuntimeError:
-        return compiled(expressions, flags)
+        return compile_hyperscan_database(expressions, flags)
     database = _read(path, key)
     if database is None:
-        database = compiled(expressions, flags)
+        database = compile_hyperscan_database(expressions, flags)
         with suppress(TracemillError, OSError):
             _write(path, key, hyperscan.dumpb(database))
     return database

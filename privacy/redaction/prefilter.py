@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import hyperscan
 
-from tracemill.privacy.redaction.hyperscan_cache import compiled, kept
+from tracemill.privacy.redaction.hyperscan_cache import compile_hyperscan_database, load_cached_hyperscan
 
 _FLAGS = hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_SINGLEMATCH
 
@@ -54,7 +54,7 @@ class Prefilter:
     def _database(self) -> hyperscan.Database:
         expressions = [probe.pattern.encode("latin-1") for probe in self._probes]
         flags = [0 if probe.located else _FLAGS for probe in self._probes]
-        return (kept if self._keep else compiled)(expressions, flags)
+        return (load_cached_hyperscan if self._keep else compile_hyperscan_database)(expressions, flags)
 
     def bits(self, raw: bytes, ends: list[int]) -> int:
         """The bits of every probe that matches somewhere in a text, as `rules.raw_of` gives it; to `ends`
@@ -76,6 +76,6 @@ class Prefilter:
         return found
 
 
-def literally(value: bytes) -> str:
+def build_prefilter_pattern(value: bytes) -> str:
     """A pattern that matches a value in any case."""
     return "(?i)" + "".join(f"\\x{byte:02x}" for byte in value)

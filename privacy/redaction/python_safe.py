@@ -31,7 +31,7 @@ def is_python(text: str) -> bool:
     return True
 
 
-def are_inert(text: str, spans: Sequence[Span]) -> bool:
+def are_python_safe_spans(text: str, spans: Sequence[Span]) -> bool:
     """If the text is Python, it is so too with a placeholder at each of the spans, as far as can be told
     without parsing it; spans are in order and apart."""
     rest = [span for span in spans if not _is_inert(text, span)]

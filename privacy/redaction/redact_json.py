@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tracemill.privacy.core.rule import raw_of
+from tracemill.privacy.core.rule import encode_rule_text
 
 _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -37,7 +37,7 @@ class _Literal(NamedTuple):
     """What the value is called, where its surroundings say: its key, the flag before it."""
 
 
-def looks_like_json(text: str) -> bool:
+def may_redact_json(text: str) -> bool:
     """The text begins as a JSON object or array does, or is in quotes."""
     head = text[:1]
     if head.isspace():
@@ -45,11 +45,11 @@ def looks_like_json(text: str) -> bool:
     return head == "{" or head == "[" or (head == '"' and text.rstrip()[-1:] == '"')
 
 
-def unescaped(raw: bytes, whole: bool = False) -> bytes:
+def unescape_json_for_redaction(raw: bytes, whole: bool = False) -> bytes:
     """JSON as bytes of Latin-1 with its escapes undone: every string stands in it as it is meant. `whole`:
     it is surely valid."""
     if whole and rb"\/" not in raw:  # its only escape that Python does not know
-        return raw_of(codecs.unicode_escape_decode(raw)[0])
+        return encode_rule_text(codecs.unicode_escape_decode(raw)[0])
     raw = raw.replace(rb"\\", b"\0")  # which no JSON holds
     if rb"\u" in raw:
         raw = _UNICODE.sub(_character, raw)
@@ -60,7 +60,7 @@ def unescaped(raw: bytes, whole: bool = False) -> bytes:
 
 def _character(match: re.Match[bytes]) -> bytes:
     code = int(match[1], 16)
-    return bytes((code or 1,)) if code < 256 else raw_of(chr(code))
+    return bytes((code or 1,)) if code < 256 else encode_rule_text(chr(code))
 
 
 def is_json(text: str) -> bool:

@@ -5,12 +5,17 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from tracemill.privacy.core.placeholder_keys import keyed_hash, placeholder, placeholders_in, user_placeholder
+from tracemill.privacy.core.placeholder_keys import (
+    build_keyed_placeholder,
+    find_keyed_placeholders,
+    hash_with_placeholder_key,
+    keyed_user_placeholder,
+)
 from tracemill.privacy.core.rule import Span
-from tracemill.privacy.core.secret_names import secret_kind
+from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors, Needs
-from tracemill.privacy.redaction.python_safe import are_inert, is_python
-from tracemill.privacy.redaction.redact_json import is_json, is_json_string, looks_like_json, redact_json
+from tracemill.privacy.redaction.python_safe import are_python_safe_spans, is_python
+from tracemill.privacy.redaction.redact_json import is_json, is_json_string, may_redact_json, redact_json
 
 _MAX_PASSES = 5
 _MAX_DEPTH = 6
@@ -46,7 +51,7 @@ class LeafRedactor:
 
     def digits(self, value: str) -> str:
         """The hash by which a value is told in this scope."""
-        return keyed_hash(self.key, self.scope, value)
+        return hash_with_placeholder_key(self.key, self.scope, value)
 
     def redact(self, text: str, depth: int = 0, within: Needs | None = None) -> str:
         """The text without what is private; the same object where nothing was found. `within`: what a text
@@ -73,7 +78,7 @@ class LeafRedactor:
         needs = self.needs_of(text) if within is None or len(text) < _SHORT else within
         if not needs.bits:
             return text
-        if depth < _MAX_DEPTH and looks_like_json(text):
+        if depth < _MAX_DEPTH and may_redact_json(text):
             if is_json(text) or is_json_string(text):
                 return self.redact_strings(text, depth + 1, needs)
             if text[:1] == "{" and "\n" in text and is_json(text[: text.index("\n")]):
@@ -90,8 +95,8 @@ class LeafRedactor:
         return self._redact_value(value, name, 0, None)
 
     def _redact_value(self, value: str, name: str, depth: int, within: Needs | None) -> str:
-        kind = secret_kind(name.lstrip("-"), value, True) if name else None
-        if kind and not placeholders_in(value) and not self.detectors.is_allowed(value):
+        kind = secret_name_kind(name.lstrip("-"), value, True) if name else None
+        if kind and not find_keyed_placeholders(value) and not self.detectors.is_allowed(value):
             formats = [s for s in self.detectors.spans(value, EVERYTHING) if s.end - s.start == len(value)]
             kind = formats[0].kind if formats else kind
             self._log.append(kind)
@@ -105,7 +110,7 @@ class LeafRedactor:
 
     def _redact_plain(self, text: str, needs: Needs) -> str:
         for _ in range(_MAX_PASSES):
-            spans = resolve(text, self.detectors.spans(text, needs)) if needs.bits else []
+            spans = resolve_redacted_spans(text, self.detectors.spans(text, needs)) if needs.bits else []
             if not spans:
                 return text
             self._log += [span.kind for span in spans]
@@ -118,7 +123,7 @@ class LeafRedactor:
     def _replace(self, text: str, spans: list[Span]) -> str:
         new = self._substitute(text, spans, bare=False)
         private = [span for span in spans if span.kind != "USER"]
-        if not private or len(text) > _MAX_PARSED or are_inert(text, private):
+        if not private or len(text) > _MAX_PARSED or are_python_safe_spans(text, private):
             return new
         if not is_python(text) or is_python(new):
             return new
@@ -142,19 +147,19 @@ class LeafRedactor:
 
     def _stand_in(self, kind: str, value: str, *, bare: bool) -> str:
         if kind == "USER":
-            return user_placeholder(self.key, self.scope, value)
+            return keyed_user_placeholder(self.key, self.scope, value)
         plain = _ESCAPES.sub("", value) if kind == "PRIVATE_KEY" else value
-        digits = keyed_hash(self.key, self.scope, plain)
-        made = placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
+        digits = hash_with_placeholder_key(self.key, self.scope, plain)
+        made = build_keyed_placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
         if self.taken is not None and not bare:
             self.taken[value] = made
         return made
 
 
-def resolve(text: str, spans: list[Span]) -> list[Span]:
+def resolve_redacted_spans(text: str, spans: list[Span]) -> list[Span]:
     """Spans in order and apart: overlapping ones are joined and keep the type found first in the list;
     those that touch a placeholder are dropped, unless a private key lies around it."""
-    fixed = placeholders_in(text) if spans else []
+    fixed = find_keyed_placeholders(text) if spans else []
     ranked = [
         (span, rank)
         for rank, span in enumerate(spans)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from tracemill.privacy.core.placeholder_keys import as_identifier
+from tracemill.privacy.core.placeholder_keys import placeholder_as_identifier
 from tracemill.privacy.redaction.redact_text import LeafRedactor, redact_arguments
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace
@@ -67,7 +67,7 @@ class TraceParts:
         if name not in self._names:
             new = self._leaf.redact(name)
             self._names[name] = (
-                name if new == name else as_identifier(new, self._leaf.digits(name), _NAME_LENGTH)
+                name if new == name else placeholder_as_identifier(new, self._leaf.digits(name), _NAME_LENGTH)
             )
         return self._names[name]
 
@@ -140,7 +140,7 @@ class TraceParts:
 def redact_id(ids: LeafRedactor, identity: str) -> str:
     """An id without what is private, in characters that file names and ids allow."""
     new = identity if _MADE_ID.fullmatch(identity) else ids.redact(identity)
-    return identity if new == identity else as_identifier(new, ids.digits(identity), 128)
+    return identity if new == identity else placeholder_as_identifier(new, ids.digits(identity), 128)
 
 
 def _short_strings(trace: Trace) -> Iterator[str]:

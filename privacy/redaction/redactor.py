@@ -17,8 +17,8 @@ from tracemill.privacy.core.env_files import EnvFile, read_env_file
 from tracemill.privacy.core.ordinary_values import MIN_SECRET
 from tracemill.privacy.core.rule import Detector
 from tracemill.privacy.core.user_lists import make_listed
-from tracemill.privacy.personal.known_identity import Known, known_from_environment, make_known
-from tracemill.privacy.personal.projects import projects_of
+from tracemill.privacy.personal.known_identity import Known, known_identity_from_environment, make_known
+from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.redact_text import LeafRedactor
 from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id
@@ -90,7 +90,7 @@ class Redactor:
         whatever rule finds it; only known secrets do not. Raises ConfigError for a pattern that is none
         and for a file that cannot be read.
         """
-        known = known_from_environment(environ, hostname or socket.gethostname())
+        known = known_identity_from_environment(environ, hostname or socket.gethostname())
         files = tuple(map(read_env_file, env_files))
         more = [make_known(secrets), *(make_known(file.values) for file in files)]
         values = {value for each in (known, *more) for value in each.secrets}
@@ -165,7 +165,7 @@ class Redactor:
         leaf = LeafRedactor(detectors, self._key, trace_id, needs, taken=taken)
         fields = TraceParts(leaf, ids).trace(trace)
         shown = LeafRedactor(detectors, self._key, trace_id)
-        worked_in = projects_of(trace, shown.redact, self._key)
+        worked_in = find_trace_projects(trace, shown.redact, self._key)
         redacted = dataclasses.replace(
             trace, trace_id=trace_id, redaction=self.rules.version, worked_in=worked_in, **fields
         )

@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed_case, is_token
-from tracemill.privacy.core.rule import Span, View, compiled
-from tracemill.privacy.core.secret_names import KEY_ADJECTIVE, KEY_ADJECTIVES, may_be_secret, secret_kind
+from tracemill.privacy.core.rule import Span, View, compile_rule_pattern
+from tracemill.privacy.core.secret_names import KEY_ADJECTIVE, KEY_ADJECTIVES, may_be_secret, secret_name_kind
 
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
 # What the word `key` must have before it.
 _BEFORE_KEY = rf"(?:[_.\-]|(?:{KEY_ADJECTIVES})[_. -]?)"
 # Where a name can begin to be a secret's: a literal, what must be there, and how far it looks back.
 _STARTS = tuple(
-    (literal, compiled(f"(?i){pattern}"), back)
+    (literal, compile_rule_pattern(f"(?i){pattern}"), back)
     for literal, pattern, back in (
         (
             b"pass",
@@ -31,7 +31,7 @@ _STARTS = tuple(
         (b"connection", r"connection[_-]?string", 0),
     )
 )
-_ASSIGN = compiled(
+_ASSIGN = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
     r"(?P<sep>\s{0,4}(?::\s{0,3}[A-Za-z][\w.\[\]| ]{0,30}=|=>|:=|={1,3}|:|,(?=\s*\\*[\"']))"
@@ -42,23 +42,25 @@ _ASSIGN = compiled(
     r"(?:[frbuFRBU]{0,2}(?P<quote>\\*[\"'`])(?P<quoted>(?:(?!(?P=quote))(?:\\.|[^\n\\])){4,1024})(?P=quote)"
     r"|(?P<bare>(?![:=])[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
 )
-_IDENTIFIER = compiled(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
-_MINGLED = compiled(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # which the names of variables hardly are
-_HEADER_NAME = compiled(r"[a-z]+(?:-[a-z0-9]+){1,5}")
-_LONG_WORD = compiled(r"[a-z]{15,32}")  # no single word of a language, and hardly a variable
-_ENV_NAME = compiled(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
+_IDENTIFIER = compile_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
+_MINGLED = compile_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # which the names of variables hardly are
+_HEADER_NAME = compile_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
+_LONG_WORD = compile_rule_pattern(r"[a-z]{15,32}")  # no single word of a language, and hardly a variable
+_ENV_NAME = compile_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
 # How a line of a diff or of a search's results begins; and options that set a variable.
-_LINE_MARK = compiled(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
-_GIVEN = compiled(
+_LINE_MARK = compile_rule_pattern(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
+_GIVEN = compile_rule_pattern(
     r"(?:--(?:set(?:-string)?|from-literal|build-arg|var|env|params?|parameters?)|[ \t]-(?:var|e|D|P))"
     r"[ =]?[\"']?(?:[\w.-]+=[^\s,]*,)*[\w.]*$"
 )
-_MADE_UP = compiled(r"(?=[^A-Za-z]*[A-Za-z])(?=\D*\d)(?=\w*[^\w])[^./$%]+")  # and no name, path or reference
-_IMAGE_LINE = compiled(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
-_ENV_LINE = compiled(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
+_MADE_UP = compile_rule_pattern(
+    r"(?=[^A-Za-z]*[A-Za-z])(?=\D*\d)(?=\w*[^\w])[^./$%]+"
+)  # and no name, path or reference
+_IMAGE_LINE = compile_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Dockerfile
+_ENV_LINE = compile_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
 
-def beginnings(view: View) -> Iterator[tuple[int, int]]:
+def find_assignment_starts(view: View) -> Iterator[tuple[int, int]]:
     """Where words stand with which the name of a secret can begin or go on, and where these words end."""
     text = view.text
     for literal, start, back in _STARTS:
@@ -84,7 +86,7 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
 def find_assignments(view: View) -> Iterator[Span]:
     """`NAME=value`, `"name": "value"`, `--name value`, `name is value`, where name says secret."""
     seen = -1
-    for at, end in beginnings(view):
+    for at, end in find_assignment_starts(view):
         match = _ASSIGN.match(view.text, end)
         span = _assigned(view.text, at, match) if match else None
         if span is not None and span.start != seen:
@@ -113,7 +115,7 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
     if match["quoted"] is not None:
         if "," in match["sep"] and _HEADER_NAME.fullmatch(match["quoted"]):
             return None
-        kind = secret_kind(name.lstrip("-"), match["quoted"], "," not in match["sep"])
+        kind = secret_name_kind(name.lstrip("-"), match["quoted"], "," not in match["sep"])
         return Span(*match.span("quoted"), kind) if kind else None
     return _bare_value(text, start, name, match)
 
@@ -122,16 +124,16 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
     """An unquoted value: the whole word on an environment line, else only what no code could be."""
     first, last = match.span("bare")
     if _is_of_environment(text, start, name, match["sep"]) and (whole := _ENV_LINE.match(text, first - 1)):
-        kind = secret_kind(name, whole["v"], True)
+        kind = secret_name_kind(name, whole["v"], True)
         return Span(*whole.span("v"), kind) if kind else None
     value = match["bare"].rstrip(".:")
     last = first + len(value)
     behind = text[last : last + 1]
     if behind in ("(", "[", "{") or (behind == "<" and match["sep"] != ">"):
         return None
-    kind = secret_kind(name.lstrip("-"), value)
+    kind = secret_name_kind(name.lstrip("-"), value)
     if kind is None and _LONG_WORD.fullmatch(value) and behind in ("", "\n", "\r", "\\"):
-        return Span(first, last, "PASSWORD") if secret_kind(name, value, True) == "PASSWORD" else None
+        return Span(first, last, "PASSWORD") if secret_name_kind(name, value, True) == "PASSWORD" else None
     if kind is None or _IDENTIFIER.fullmatch(value):
         return None
     if is_token(value) or kind == "BASIC_AUTH":

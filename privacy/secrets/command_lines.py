@@ -3,31 +3,44 @@
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random
-from tracemill.privacy.core.rule import Detector, Span, View, compiled, near, on
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    View,
+    compile_rule_pattern,
+    make_near_detector,
+    make_probed_detector,
+)
 
-_REDIS = compiled(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
-_CLI_LOGIN = compiled(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
-_CLI_PASSWORD = compiled(
+_REDIS = compile_rule_pattern(r"redis-cli\b[^\n|;&]{0,80}?\s-a\s{1,2}[\"']?(?P<v>[^\s\"'\\]{6,128})")
+_CLI_LOGIN = compile_rule_pattern(r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]{1,64}:(?P<v>[^\s\"'\\]{4,128})")
+_CLI_PASSWORD = compile_rule_pattern(
     r"(?:sshpass|mysql\w*|mariadb\w*|docker|podman|helm|htpasswd|twine|az|mongo(?:sh|dump)?|zip|unzip|7z|ldap\w+)\b"
     r"[^\n|;&]{0,120}?\s-[pPw]\s?\\*[\"']?(?P<v>[^\s\"'\\]{6,128})"
 )
-_NETRC = compiled(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
-_NET_USE = compiled(
+_NETRC = compile_rule_pattern(r"login\s{1,4}\S{1,80}\s{1,8}password\s{1,4}(?P<v>[^\s\"\'\\]{4,128})")
+_NET_USE = compile_rule_pattern(
     r"(?i)net use [^\n]{0,80}?\\\\\S+ (?:(?P<v>[^\s/\"'*][^\s\"']{3,64}) /user|"
     r"/user:\S+ (?P<w>[^\s/\"'*][^\s\"']{3,64}))"
 )
-_PGPASS = compiled(
+_PGPASS = compile_rule_pattern(
     r"(?<![\w.])(?:[\w.-]{1,80}|\*):(?:\d{4,5}|\*):[\w*-]{1,64}:[\w*-]{1,64}:(?P<v>[^\s:\"'\\]{6,128})(?=\\n|\s|$)"
 )
-_PASS_ARGUMENT = compiled(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
-_IDENTIFIED = compiled(r"(?i)identified (?:with \S{1,40} )?by (?:password )?\\*[\"'](?P<v>[^\s\"'\\]{4,128})")
-_CHPASSWD = compiled(r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd")
-_SUDO = compiled(r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S")
-_SMB_LINE = compiled(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
-_LOGIN_KEY = compiled(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
+_PASS_ARGUMENT = compile_rule_pattern(r"pass:(?P<v>[^\s\"'\\,(){}\[\];]{4,128})(?![,(){}\[\];])")
+_IDENTIFIED = compile_rule_pattern(
+    r"(?i)identified (?:with \S{1,40} )?by (?:password )?\\*[\"'](?P<v>[^\s\"'\\]{4,128})"
+)
+_CHPASSWD = compile_rule_pattern(
+    r"[\w-]{1,32}:(?P<v>[^\s\"'|:\\]{4,128})[\"']?\s{0,3}\|?\s{0,3}(?:sudo )?chpasswd"
+)
+_SUDO = compile_rule_pattern(
+    r"echo (?:-[en]+ )?[\"']?(?P<v>[^\s\"'|$\\]{4,128})[\"']?\s{0,3}\|\s{0,3}sudo -S"
+)
+_SMB_LINE = compile_rule_pattern(r"smb\w*[^\n|;&]{0,120}?-U[ =]?[\"']?[\w\\.-]{1,64}%(?P<v>[^\s\"']{4,128})")
+_LOGIN_KEY = compile_rule_pattern(r"login\b[^\n]{0,40}?(?P<v>(?<=[\s\"'=])[0-9a-f]{40}(?![0-9a-f]))")
 
 
-_HTPASSWD = compiled(
+_HTPASSWD = compile_rule_pattern(
     r"htpasswd\s{1,4}-\w{0,4}b\w{0,4}\s{1,4}\S{1,80}\s{1,4}\S{1,80}\s{1,4}[\"']?(?P<v>[^\s\"'\\]{6,128})"
 )
 
@@ -51,26 +64,28 @@ def find_shares(view: View) -> Iterator[Span]:
 _TOOLS = r"(?:sshpass|mysql|mariadb|docker|podman|helm|htpasswd|twine|az|mongo|zip|7z|ldap)"
 _CLI_PROBE = rf"{_TOOLS}[^\n|;&]*\s-[pPw]\s?\\*[\"']?[^\s\"'\\]{{6}}"
 DETECTORS: tuple[Detector, ...] = (
-    near(
+    make_near_detector(
         b"htpasswd",
         _HTPASSWD,
         "PASSWORD",
         _is_login,
         probe=r"htpasswd\s+-\w*b\w*\s+\S+\s+\S+\s+[\"']?[^\s\"'\\]{6}",
     ),
-    near(b"redis-cli", _REDIS, "PASSWORD", _is_login, probe=r"redis-cli\b[^\n|;&]*\s-a\s"),
-    near(
+    make_near_detector(b"redis-cli", _REDIS, "PASSWORD", _is_login, probe=r"redis-cli\b[^\n|;&]*\s-a\s"),
+    make_near_detector(
         b"-u",
         _CLI_LOGIN,
         "PASSWORD",
         _is_login,
         probe=r"-u(?:ser)?[ =]\s{0,2}\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}",
     ),
-    near(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
-    near(b" -w", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
-    near(b"login", _NETRC, "PASSWORD", _is_set, probe=r"login\s+\S+\s+password\s+[^\s\"'\\]{4}"),
-    on(find_shares, r"(?i)net use [^\n]*/user"),
-    near(
+    make_near_detector(b" -p", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
+    make_near_detector(b" -w", _CLI_PASSWORD, "PASSWORD", _is_login, back=120, probe=_CLI_PROBE),
+    make_near_detector(
+        b"login", _NETRC, "PASSWORD", _is_set, probe=r"login\s+\S+\s+password\s+[^\s\"'\\]{4}"
+    ),
+    make_probed_detector(find_shares, r"(?i)net use [^\n]*/user"),
+    make_near_detector(
         b":0000:",
         _PGPASS,
         "PASSWORD",
@@ -78,15 +93,17 @@ DETECTORS: tuple[Detector, ...] = (
         back=80,
         probe=r"[\w.*-]:(?:\d{4,5}|\*):[\w*-]+:[\w*-]+:[^\s:\"'\\]{6}",
     ),
-    near(b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login, probe=r"pass:[^\s\"'\\,(){}\[\];]{4}"),
-    near(
+    make_near_detector(
+        b"pass:", _PASS_ARGUMENT, "PASSWORD", _is_login, probe=r"pass:[^\s\"'\\,(){}\[\];]{4}"
+    ),
+    make_near_detector(
         b"identified",
         _IDENTIFIED,
         "PASSWORD",
         _is_set,
         probe=r"(?i)identified (?:with \S+ )?by (?:password )?\\*[\"'][^\s\"'\\]{4}",
     ),
-    near(
+    make_near_detector(
         b"chpasswd",
         _CHPASSWD,
         "PASSWORD",
@@ -94,13 +111,15 @@ DETECTORS: tuple[Detector, ...] = (
         back=170,
         probe=r":[^\s\"'|:\\]{4,}[\"']?\s*\|?\s*(?:sudo )?chpasswd",
     ),
-    near(b"sudo -s", _SUDO, "PASSWORD", _is_set, back=150, probe=r"[^\s\"'|$\\]{4}[\"']?\s*\|\s*sudo -S"),
-    near(
+    make_near_detector(
+        b"sudo -s", _SUDO, "PASSWORD", _is_set, back=150, probe=r"[^\s\"'|$\\]{4}[\"']?\s*\|\s*sudo -S"
+    ),
+    make_near_detector(
         b"smbclient",
         _SMB_LINE,
         "PASSWORD",
         _is_login,
         probe=r"smbclient[^\n|;&]*-U[ =]?[\"']?[\w\\.-]+%[^\s\"']{4}",
     ),
-    near(b"login", _LOGIN_KEY, "LOGIN_KEY", is_random, probe=r"login\b[^\n]{0,40}[0-9a-f]{40}"),
+    make_near_detector(b"login", _LOGIN_KEY, "LOGIN_KEY", is_random, probe=r"login\b[^\n]{0,40}[0-9a-f]{40}"),
 )

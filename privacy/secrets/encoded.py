@@ -6,21 +6,21 @@ import binascii
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
-from tracemill.privacy.core.secret_names import secret_kind
-from tracemill.privacy.core.spellings import in_base64
+from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.secret_names import secret_name_kind
+from tracemill.privacy.core.spellings import base64_spellings
 from tracemill.privacy.secrets.token_scan import find_tokens
 
 # Groups of Base64 whose three bytes are printable ASCII: the bits that say so are those of these letters.
 _GROUP = r"[I-Za-fCD][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]"
-_BASE64 = compiled(
+_BASE64 = compile_rule_pattern(
     rf"(?<![A-Za-z0-9+/_-])(?:{_GROUP}){{6}}[A-Za-z0-9+/]{{0,4000}}={{0,2}}(?![A-Za-z0-9+/_-])"
 )
-_WIDE = compiled(
+_WIDE = compile_rule_pattern(
     r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/][AQgw][AB][A-Za-z0-9+/]A[A-Za-z0-9+/]{2}A[A-Za-z0-9+/]{32,4000}={0,2}(?![A-Za-z0-9+/])"
 )
-_HEX = compiled(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){24,2000}(?![0-9A-Za-z])")
-_PAIR = compiled(
+_HEX = compile_rule_pattern(r"(?<![0-9A-Za-z])(?:[2-7][0-9a-f]|0a|0d){24,2000}(?![0-9A-Za-z])")
+_PAIR = compile_rule_pattern(
     r"(?m)(?:^|[\s;,{])[\"']?(?P<name>[A-Za-z_][\w.-]{2,48})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<v>[^\s\"']{6,256})"
 )
 
@@ -57,7 +57,7 @@ _WORDS = (
     ),
     *("apiKey", "sk-or-"),
 )
-_IN_BASE64 = sorted({piece for word in _WORDS for piece in in_base64(word.encode(), 4)})
+_IN_BASE64 = sorted({piece for word in _WORDS for piece in base64_spellings(word.encode(), 4)})
 
 
 def find_encoded(view: View) -> Iterator[Span]:
@@ -105,13 +105,13 @@ def _kind_in(plain: str) -> str | None:
     if token and token.kind != "JWT":
         return token.kind
     for pair in _PAIR.finditer(plain):
-        if kind := secret_kind(pair["name"], pair["v"], True):
+        if kind := secret_name_kind(pair["name"], pair["v"], True):
             return kind
     return token.kind if token else None
 
 
 DETECTORS: tuple[Detector, ...] = (
-    on(
+    make_probed_detector(
         find_encoded,
         "|".join(map(re.escape, _IN_BASE64)),
         r"(?i:-e(?:nc(?:odedcommand)?|c)?)\s+[A-Za-z0-9+/]{40}",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracemill.privacy.core.entropy import entropy
-from tracemill.privacy.core.rule import Rule, Span, compiled
+from tracemill.privacy.core.rule import Rule, Span, compile_rule_pattern
 
 _EXACT = {
     "AKIA": "[A-Z2-7]{16}",
@@ -46,7 +46,7 @@ _EXACT = {
 _MIN_ENTROPY = 3.0  # bits a character; random hex of 32 has about 3.7
 
 
-def exact_formats(*, whole: bool = False) -> str:
+def glued_token_formats(*, whole: bool = False) -> str:
     """A pattern of the prefixes that are told without an edge; `whole`: of the tokens."""
     found = (re.escape(prefix) + (f"(?:{body})" if whole else "") for prefix, body in sorted(_EXACT.items()))
     return "|".join(found)
@@ -55,7 +55,7 @@ def exact_formats(*, whole: bool = False) -> str:
 def glued_patterns(rule: Rule) -> tuple[re.Pattern[str], ...]:
     """One pattern for each of the rule's prefixes that can be told without an edge before it."""
     return tuple(
-        compiled(rf"(?<=[A-Za-z0-9]){re.escape(literal)}(?:{_EXACT[literal]})(?![A-Za-z0-9_-])")
+        compile_rule_pattern(rf"(?<=[A-Za-z0-9]){re.escape(literal)}(?:{_EXACT[literal]})(?![A-Za-z0-9_-])")
         for literal in rule.literals
         if literal in _EXACT and rule.prefixed and rule.kind != "JWE"  # begins as a JWT does, has any length
     )

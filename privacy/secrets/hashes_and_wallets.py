@@ -11,7 +11,7 @@ from tracemill.privacy.core.entropy import (
     is_stand_in,
     is_token,
 )
-from tracemill.privacy.core.rule import Detector, anywhere
+from tracemill.privacy.core.rule import Detector, make_anywhere_detector
 from tracemill.privacy.core.word_lists import SPEECH
 
 _PHRASE_SIZES = (12, 15, 18, 21, 24)  # words of a wallet's phrase (BIP 39)
@@ -64,128 +64,128 @@ _WORD_IN_PATH = r"(?:reset|verify|confirm|invite|invitation|magic|activat\w{1,4}
 _SEED = r"(?:mnemonic|seed|recovery|secret|backup|wallet)"
 DETECTORS: tuple[Detector, ...] = (
     *(
-        anywhere("PASSWORD_HASH", rf"(?<![\w$])(?P<v>{pattern})", probe, _is_varied)
+        make_anywhere_detector("PASSWORD_HASH", rf"(?<![\w$])(?P<v>{pattern})", probe, _is_varied)
         for pattern, probe in _HASHES
     ),
-    anywhere(
+    make_anywhere_detector(
         "WALLET_KEY",
         rf"(?i:\b(?:wif|wallet|private|key|btc|bitcoin|import|dump)\w*\b[^\n]{{0,24}}?)(?<![A-Za-z0-9])(?P<v>[5KL9c]{_BASE58_SET}{{50,51}})(?![A-Za-z0-9])",
         rf"(?i:wif|wallet|private|key|btc|bitcoin|import|dump)\w*\b[^\n]{{0,25}}[5KL9c]{_BASE58_SET}{{50}}",
         is_mixed_case,
     ),
-    anywhere(
+    make_anywhere_detector(
         "WALLET_KEY",
         r"(?i)\b(?:wallet|private|deployer|signer|priv)\b(?![^\n]{0,40}(?:hash|tx|block|root|public|address))"
         r"[^\n]{0,40}?(?P<v>(?<![0-9a-z])(?:0x)?[0-9a-f]{64})(?![0-9a-f])",
         r"(?i)(?:wallet|private|deployer|signer|priv)\b[^\n]{0,41}[0-9a-f]{64}",
         is_random,
     ),
-    anywhere(
+    make_anywhere_detector(
         "WALLET_PHRASE",
         rf"(?i:{_SEED})[^\n]{{0,30}}?[\s\"'=:`]{{1,4}}(?P<v>(?:[a-z]{{3,8}}[ ,]{{1,2}}){{11,23}}[a-z]{{3,8}})(?![a-z]|[ ,]{{1,2}}[a-z])",
         rf"(?i:{_SEED})[^\n]{{0,34}}(?:[a-z]{{3,8}}[ ,]+){{11}}[a-z]{{3}}",
         _is_phrase,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         rf"{_LOGIN_CALL}\(\s{{0,8}}(?:(?:username|user|email)\s?=\s?)?{_ARGUMENT},\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
         rf"{_LOGIN_CALL}\([^)\n]+,\s*\\*[\"']",
         is_password,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         rf"(?i)(?:mysql|mariadb|maria|pymssql|odbc|oracle|pg_?|sql)\w{{0,10}}[._:>-]{{0,2}}(?:real_)?connect\(\s{{0,8}}{_ARGUMENT},\s{{0,4}}{_ARGUMENT},\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
         r"(?i)sql[\w.:>-]*connect\(|(?:maria|odbc|oracle|pg_?)[\w.:>-]*connect\(",
         is_password,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         rf"new (?:PDO|mysqli|MySQLi)\(\s{{0,8}}{_ARGUMENT},\s{{0,4}}{_ARGUMENT},\s{{0,8}}\\*[\"'](?P<v>[^\"'\n\\]{{6,128}})\\*[\"']\s{{0,8}}[,)]",
         r"new (?:PDO|mysqli|MySQLi)\(",
         is_password,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         r"(?i)<(?:\w{0,24}(?:password|passwd|passphrase|pwd))>(?P<v>\{[A-Za-z0-9+/]{8,}={0,2}\}|[^<>\n{}$]{4,128})</",
         r"(?i)<\w*(?:password|passwd|passphrase|pwd)>[^<>\n]{4,}</",
         _is_element,
     ),
-    anywhere(
+    make_anywhere_detector(
         "SECRET",
         r"(?<!\w)(?:export\s)?[A-Z][A-Z0-9_]{0,40}(?:SECRET|PASSWORD|PASSPHRASE|TOKEN|KEY)=\"(?P<v>[^\"\n$`]{3,200}"
         r"(?:\n[^\"\n=$`]{1,200}){1,10})\"(?=[ \t]*(?:\n|$))",
         r"(?:SECRET|PASSWORD|PASSPHRASE|TOKEN|KEY)=\"[^\"\n]{3,}\n[^\"]+\"",
         _is_made_up,
     ),
-    anywhere(
+    make_anywhere_detector(
         "TWILIO_KEY",
         r"AC[0-9a-f]{32}[^0-9A-Za-z\n]{1,8}(?:auth_?token\W{1,4})?(?P<v>[0-9a-f]{32})(?![0-9A-Za-z])",
         r"AC[0-9a-f]{32}[^0-9A-Za-z\n]",
     ),
-    anywhere(
+    make_anywhere_detector(
         "TWILIO_KEY",
         r"AC<[^\n]{0,4}(?P<v>[0-9a-f]{32})(?![0-9A-Za-z])",
         r"AC<[^\n]{0,4}[0-9a-f]{32}",
     ),
-    anywhere(
+    make_anywhere_detector(
         "ASANA_TOKEN",
         r"(?<![\w/])(?P<v>[012]/\d{13,17}(?:/\d{13,17})?:[0-9a-f]{32})(?![A-Za-z0-9])",
         r"[012]/\d{13,17}(?:/\d{13,17})?:[0-9a-f]{32}",
     ),
-    anywhere(
+    make_anywhere_detector(
         "WEBHOOK",
         r"hooks\.zapier\.com\\?/(?P<v>hooks\\?/(?:catch|standard)\\?/[\w\\/-]{8,})",
         r"hooks\.zapier\.com",
     ),
-    anywhere(
+    make_anywhere_detector(
         "WEBHOOK",
         r"(?i)https?:\\?/\\?/[\w.-]{3,80}(?::\d{2,5})?/(?:[\w.-]{1,40}/){0,4}(?:web-?)?hooks?/(?:[\w.-]{1,40}/){0,3}(?P<v>[\w-]{20,200})",
         r"(?i)https?:\\?/\\?/[^\s\"'<>]{3,200}hooks?/",
         _is_link_code,
     ),
-    anywhere(
+    make_anywhere_detector(
         "AZURE_KEY",
         r"(?i)(?:azure|devops|azdo|\bado\b|personal access token|\bpat\b|visualstudio)[^\n]{0,60}?(?<![a-z0-9])(?P<v>(?-i:[a-z2-7]{52}|[A-Za-z0-9]{84}))(?![a-z0-9])",
         r"(?i)(?:azure|devops|azdo|ado\b|token|pat\b|visualstudio)[^\n]{0,61}[a-z0-9]{52}",
         is_random,
     ),
-    anywhere(
+    make_anywhere_detector(
         "DISCORD_TOKEN",
         r"(?<![\w.-])(?P<v>[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27,45})(?![\w.-])",
         r"[MNO][A-Za-z0-9_-]{23,27}\.[\w-]{6}\.[\w-]{27}",
         is_mixed_case,
     ),
-    anywhere(
+    make_anywhere_detector(
         "URL_TOKEN",
         r"[?&;](?:api_?|access_?|app_?)?key=(?P<v>[\w.~%+/-]{16,400}={0,2})(?![\w$({])",
         r"[?&;](?:api_?|access_?|app_?)?key=[\w.~%+/-]{16}",
         _is_machine_made,
     ),
-    anywhere(
+    make_anywhere_detector(
         "URL_TOKEN",
         r"[?&;](?i:signature|sig|hmac|x-goog-signature|policy)=(?P<v>[\w.~%+/-]{32,2048}={0,2})",
         r"(?i)[?&;](?:signature|sig|hmac|x-goog-signature|policy)=[\w.~%+/-]{32}",
         is_random,
     ),
-    anywhere(
+    make_anywhere_detector(
         "URL_TOKEN",
         r"[?&;](?:code|ticket|invite|otp|nonce|sid|jsessionid|PHPSESSID|session|sess|st|magic|hash_key|confirmation|reset)=(?P<v>[\w.~%+/-]{16,2048}={0,2})",
         r"[?&;](?:code|ticket|invite|otp|nonce|sid|jsessionid|PHPSESSID|session|sess|st|magic|hash_key|confirmation|reset)=[\w.~%+/-]{16}",
         is_mixed_case,
     ),
-    anywhere(
+    make_anywhere_detector(
         "URL_TOKEN",
         rf"(?i)://[^\s\"'<>?#]{{3,200}}/(?:[\w]{{1,20}}[_-])?{_WORD_IN_PATH}(?:[_-]\w{{1,20}}){{0,2}}/(?P<v>[\w.~-]{{20,512}})(?![\w/])",
         rf"(?i)://[^\s\"'<>?#]+[/_-]{_WORD_IN_PATH}[\w-]*/[\w.~-]{{20}}",
         _is_link_code,
     ),
-    anywhere(
+    make_anywhere_detector(
         "TOTP_SECRET",
         r"(?i:\b(?:[th]?otp|2fa|mfa|authenticator|two-factor)\b[^\n]{0,40}?)(?<![A-Za-z0-9])(?P<v>[A-Z2-7]{16,64}|(?:[A-Za-z2-7]{4} ){3,15}[A-Za-z2-7]{4})(?![A-Za-z0-9])",
         r"(?i:otp|[2m]fa|authenticator|factor)\b[^\n]{0,41}(?:[A-Z2-7]{16}|(?:[A-Za-z2-7]{4} ){3}[A-Za-z2-7]{4})",
         lambda value: any(c.isdigit() for c in value) and (" " in value or is_random(value.lower())),
     ),
-    anywhere(
+    make_anywhere_detector(
         "RECOVERY_CODE",
         r"(?i:(?:recovery|backup|scratch|rescue)[ _-]codes?)[^\n]{0,60}[\s:\"'\[]{1,6}(?P<v>(?:(?=[a-z-]*\d)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,3}[\s,\"']{0,6}){1,20})",
         r"(?i)(?:recovery|backup|scratch|rescue)[ _-]codes?[^\n]{0,60}\s",

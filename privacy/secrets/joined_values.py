@@ -6,10 +6,17 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_base64_login, is_mixed_case, is_password, is_stand_in, is_token
-from tracemill.privacy.core.rule import Detector, Span, View, anywhere, compiled, on
-from tracemill.privacy.core.secret_names import secret_kind
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    View,
+    compile_rule_pattern,
+    make_anywhere_detector,
+    make_probed_detector,
+)
+from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.word_lists import COMMON_WORDS, SPEECH
-from tracemill.privacy.secrets.assignments import beginnings, name_around
+from tracemill.privacy.secrets.assignments import find_assignment_starts, name_around
 
 _COLOUR = r"(?:\x1b\[[\d;]{0,12}m)"
 _SOME = r"[^\s\"'`\x1b,;<>(){}]"
@@ -17,7 +24,7 @@ _WRAPPERS = (
     r"Some|Just|Optional\.of|ConvertTo-SecureString(?: -String)?|(?:pydantic\.)?Secret(?:Str|String|Text|Value|Key|Bytes)?|"
     r"String::from|Buffer\.from|(?:base64\.)?b64decode|new \w{2,40}"
 )
-_JOINED = compiled(
+_JOINED = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})(?:"
     rf"[\"'`]?(?:{_COLOUR}{{1,4}}[\"'`]?\s{{0,3}}[=:]\s{{0,3}}{_COLOUR}{{0,4}}|\s{{0,3}}[=:]\s{{0,3}}{_COLOUR}{{1,4}})"
     rf"[\"'`]?(?P<coloured>{_SOME}{{6,1024}})(?=\x1b|[\"'`\s]|$)"
@@ -39,15 +46,15 @@ _JOINED = compiled(
     r"|[\"']?\r?\n\"(?P<below>[^\"\n\\]{6,1024})\"(?=\r?\n|$)"
     r")"
 )
-_CLIENT = compiled(r"(?i)(?:^|\n)[^\n>]{0,80}> ?(?:h?get|hget \S{1,80}) \S{0,80}$")
-_DEFINES = compiled(r"(?:\(def(?:once|parameter|var|constant)?|#define|\(setq|%define)\s{1,4}$")
-_MARK = compiled(r"(?:\d{1,3}(?:;\d{1,3})*)?m(?=[A-Z])")
+_CLIENT = compile_rule_pattern(r"(?i)(?:^|\n)[^\n>]{0,80}> ?(?:h?get|hget \S{1,80}) \S{0,80}$")
+_DEFINES = compile_rule_pattern(r"(?:\(def(?:once|parameter|var|constant)?|#define|\(setq|%define)\s{1,4}$")
+_MARK = compile_rule_pattern(r"(?:\d{1,3}(?:;\d{1,3})*)?m(?=[A-Z])")
 
 
 def find_joined(view: View) -> Iterator[Span]:
     """Values behind a secret's name and a joint that no assignment has."""
     text = view.text
-    for at, end in beginnings(view):
+    for at, end in find_assignment_starts(view):
         match = _JOINED.match(text, end)
         if match is None:
             continue
@@ -68,7 +75,7 @@ def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
     plain = how in ("default", "typed", "below", "made", "hashed", "else", "plist", "variable", "box") or (
         how == "coloured" and name.isupper()
     )
-    kind = secret_kind(name, value, plain)
+    kind = secret_name_kind(name, value, plain)
     if how not in ("cell", "said", "wrapped", "answer", "told", "unset", "defined") or kind is None:
         return kind
     if how == "cell" and text[start - 1 : start] not in ("", "\n", ",", "\t", '"', "'"):
@@ -103,11 +110,11 @@ def _is_no_sentence(value: str) -> bool:
 
 
 # The values under `data` of a Kubernetes secret: secret by definition, whatever their names.
-_MANIFEST = compiled(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
-_DATA = compiled(
+_MANIFEST = compile_rule_pattern(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
+_DATA = compile_rule_pattern(
     r"(?<![^\n])(?P<in>[ \t]*)data:[ \t]*\r?\n(?P<items>(?:(?P=in)[ \t]+[\"']?[\w.-]{1,253}[\"']?:[ \t]*[\"']?[A-Za-z0-9+/]{4,}={0,2}[\"']?[ \t]*(?:\r?\n|$)){1,200})"
 )
-_ITEM = compiled(r":[ \t]*[\"']?(?P<v>[A-Za-z0-9+/]{4,}={0,2})")
+_ITEM = compile_rule_pattern(r":[ \t]*[\"']?(?P<v>[A-Za-z0-9+/]{4,}={0,2})")
 _DOCUMENT = 20_000  # characters around `kind: Secret` that are looked at
 
 
@@ -139,13 +146,13 @@ _JOINTS = (
     r"[\"']?\r?\n\"[^\"\n]{6}",
 )
 DETECTORS: tuple[Detector, ...] = (
-    anywhere(
+    make_anywhere_detector(
         "SECRET",
         r"(?i:\bset\s+[\w\"`]{1,40}\s?=\s?'(?P<v>[^'\n]{8,1024})'[^\n]{0,80}\bwhere\s[^\n]{0,60}'[^'\n]*(?:passw|secret|token|_key|credential)[^'\n]*')",
         r"(?i)set\s[^\n]*=\s?'[^'\n]{8}[^\n]*where\s[^\n]*(?:passw|secret|token|_key|credential)",
         _is_set,
     ),
-    on(
+    make_probed_detector(
         find_joined,
         rf"(?i){_NAME}[\w-]*(?:{'|'.join(_JOINTS)})",
         rf"(?i){_NAME}[\w-]*\"\s?\{{[^{{}}]*default\s*=\s*\"",
@@ -154,20 +161,20 @@ DETECTORS: tuple[Detector, ...] = (
         rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+\"",
         located=True,
     ),
-    on(find_manifests, r"kind:[ \t]*[\"']?Secret"),
-    anywhere("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", _is_given),
-    anywhere("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", _is_given),
-    anywhere("PASSWORD", r"(?<![A-Za-z])machine[ \t]+\S{1,200}\s+(?:login\s+\S{1,100}\s+)?password\s+(?P<v>[^\s\"'<>$]{4,256})", r"machine[ \t]+\S+\s+(?:login\s+\S+\s+)?password\s+\S", _is_given),
-    anywhere("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", _is_given),
-    anywhere("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
-    anywhere("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", _is_given),
-    anywhere("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
-    anywhere("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
-    anywhere("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac(?:\.new|_sha\d{1,3}|\.hmac)?\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
-    anywhere("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
-    anywhere("TOTP_SECRET", r"otpauth://[^\s\"'<>]{1,200}?[?&;]secret=(?P<v>[A-Za-z2-7]{12,128})", r"otpauth://"),
-    anywhere("BITWARDEN_TOKEN", r"(?<![\w.])0\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?P<v>[A-Za-z0-9]{24,40}:[A-Za-z0-9+/]{20,48}={0,2})", r"0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\."),
-    anywhere("DJANGO_KEY", r"django-insecure-(?P<v>[a-z0-9!@#$%^&*(\-_=+)]{40,60})", r"django-insecure-"),
-    anywhere("API_KEY", r"(?<![A-Za-z0-9])(?P<v>jina_[A-Za-z0-9]{50,64}|rpa_[A-Z0-9]{30}[A-Za-z0-9]{8,20}|rpa_[A-Za-z0-9]{40,50})(?![A-Za-z0-9])", r"(?:jina|rpa)_[A-Za-z0-9]{38}", is_mixed_case),
-    anywhere("PASSWORD", r"(?i:pass(?:word|wd)?|smtp|gmail|app[ _-]?pw)[^\n=:]{0,24}[=:][ \t]{0,3}\\*[\"']?(?P<v>(?-i:[a-z]{4}(?: [a-z]{4}){3}))(?![ \t]?[a-z])", r"(?i:pass|smtp|gmail|app)[^\n=:]*[=:][ \t]*\\*[\"']?[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}", _is_no_sentence),
+    make_probed_detector(find_manifests, r"kind:[ \t]*[\"']?Secret"),
+    make_anywhere_detector("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])machine[ \t]+\S{1,200}\s+(?:login\s+\S{1,100}\s+)?password\s+(?P<v>[^\s\"'<>$]{4,256})", r"machine[ \t]+\S+\s+(?:login\s+\S+\s+)?password\s+\S", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", _is_given),
+    make_anywhere_detector("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
+    make_anywhere_detector("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
+    make_anywhere_detector("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
+    make_anywhere_detector("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac(?:\.new|_sha\d{1,3}|\.hmac)?\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),
+    make_anywhere_detector("URL_TOKEN", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=(?P<v>[A-Za-z0-9_-]{24,128})(?![\w$({%-])", r"[?&;](?:appid|app_id|apikey|subscription-key|auth_?key|client_?key|user_?key|hash|x-api-key)=[A-Za-z0-9_-]{24}", is_token),
+    make_anywhere_detector("TOTP_SECRET", r"otpauth://[^\s\"'<>]{1,200}?[?&;]secret=(?P<v>[A-Za-z2-7]{12,128})", r"otpauth://"),
+    make_anywhere_detector("BITWARDEN_TOKEN", r"(?<![\w.])0\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.(?P<v>[A-Za-z0-9]{24,40}:[A-Za-z0-9+/]{20,48}={0,2})", r"0\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\."),
+    make_anywhere_detector("DJANGO_KEY", r"django-insecure-(?P<v>[a-z0-9!@#$%^&*(\-_=+)]{40,60})", r"django-insecure-"),
+    make_anywhere_detector("API_KEY", r"(?<![A-Za-z0-9])(?P<v>jina_[A-Za-z0-9]{50,64}|rpa_[A-Z0-9]{30}[A-Za-z0-9]{8,20}|rpa_[A-Za-z0-9]{40,50})(?![A-Za-z0-9])", r"(?:jina|rpa)_[A-Za-z0-9]{38}", is_mixed_case),
+    make_anywhere_detector("PASSWORD", r"(?i:pass(?:word|wd)?|smtp|gmail|app[ _-]?pw)[^\n=:]{0,24}[=:][ \t]{0,3}\\*[\"']?(?P<v>(?-i:[a-z]{4}(?: [a-z]{4}){3}))(?![ \t]?[a-z])", r"(?i:pass|smtp|gmail|app)[^\n=:]*[=:][ \t]*\\*[\"']?[a-z]{4} [a-z]{4} [a-z]{4} [a-z]{4}", _is_no_sentence),
 )  # fmt: skip

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed
-from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
-from tracemill.privacy.secrets.glued_tokens import exact_formats
+from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.secrets.glued_tokens import glued_token_formats
 from tracemill.privacy.secrets.token_scan import find_tokens
 
 _REACH = 400  # characters around a disguise that a token may take
@@ -21,8 +21,8 @@ _WRITTEN = (
 _DISGUISE = re.compile(
     rf"(?P<out>(?<=[A-Za-z0-9_.-])(?:{_TAKEN_OUT})(?=[A-Za-z0-9_.*%&\\-]))|(?P<written>{_WRITTEN})"
 )
-_LINE_END = compiled(
-    rf"(?P<a>(?<![A-Za-z0-9])(?:{exact_formats()})[\w-]{{0,160}})\r?\n[ \t]{{0,12}}(?P<b>[\w-]{{4,160}})(?![\w-])"
+_LINE_END = compile_rule_pattern(
+    rf"(?P<a>(?<![A-Za-z0-9])(?:{glued_token_formats()})[\w-]{{0,160}})\r?\n[ \t]{{0,12}}(?P<b>[\w-]{{4,160}})(?![\w-])"
 )
 
 
@@ -81,7 +81,7 @@ def find_wrapped(view: View) -> Iterator[Span]:
             yield Span(match.start(), match.end(), "TOKEN")
 
 
-_WHOLE = compiled(exact_formats(whole=True))
+_WHOLE = compile_rule_pattern(glued_token_formats(whole=True))
 _IN_TOKEN = r"[A-Za-z0-9_-]"
 
 
@@ -92,18 +92,18 @@ def _beginnings(invisible: str) -> tuple[str, ...]:
         rf"{_IN_TOKEN}{{2}}[{invisible}]+{_IN_TOKEN}{{8}}",
         rf"{_IN_TOKEN}{{4}}(?:</?(?:wbr|b|em|mark|strong|span[^<>]*)/?>|\*\*){_IN_TOKEN}{{16}}",
         rf"{_IN_TOKEN}{{4}}\\\r?\n[ \t]*{_IN_TOKEN}{{8}}",
-        rf"(?:{exact_formats()}){_IN_TOKEN}*{_JOINT}{_IN_TOKEN}{{6}}",
+        rf"(?:{glued_token_formats()}){_IN_TOKEN}*{_JOINT}{_IN_TOKEN}{{6}}",
         rf"(?:%[2-7][0-9A-Fa-f]|&#\d+;|&#[xX][2-7][0-9A-Fa-f];|\\x[2-7][0-9A-Fa-f]|\\u00[2-7][0-9A-Fa-f]){_IN_TOKEN}{{16}}",
         r"(?:(?:%|\\x|\\u00)[2-7][0-9A-Fa-f]){16}",
         rf"(?:{_IN_TOKEN}[{invisible}]){{12}}",
     )
 
 
-_BEGINNING = compiled("|".join(f"(?:{each})" for each in _beginnings(_INVISIBLE)))
+_BEGINNING = compile_rule_pattern("|".join(f"(?:{each})" for each in _beginnings(_INVISIBLE)))
 DETECTORS: tuple[Detector, ...] = (
-    on(
+    make_probed_detector(
         find_disguised,
         *_beginnings(r"\xad\x00"),
     ),
-    on(find_wrapped, rf"(?:{exact_formats()})[\w-]*\r?\n[ \t]*[\w-]{{4}}"),
+    make_probed_detector(find_wrapped, rf"(?:{glued_token_formats()})[\w-]*\r?\n[ \t]*[\w-]{{4}}"),
 )

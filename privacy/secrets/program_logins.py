@@ -4,7 +4,7 @@
 import re
 
 from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random, is_stand_in
-from tracemill.privacy.core.rule import Detector, anywhere
+from tracemill.privacy.core.rule import Detector, make_anywhere_detector
 
 _QUOTE = r"\\*[\"']?"
 _VALUE = r"(?P<v>(?!-)[^\s\"'\\|;&<>]{5,128})"
@@ -58,7 +58,7 @@ _COPULA = (
 )
 DETECTORS: tuple[Detector, ...] = (
     *(
-        anywhere(
+        make_anywhere_detector(
             "PASSWORD",
             rf"(?<![\w.-])(?:{program}){how}{_QUOTE}{_VALUE}{_QUOTE}"
             + (rf"\s{{0,3}}(?={after})" if after else ""),
@@ -68,31 +68,31 @@ DETECTORS: tuple[Detector, ...] = (
         )
         for program, how, after in _COMMANDS
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         r"(?i)(?:^|[;\"'`= ])(?:password|pwd)\s?=\s?(?P<v>[^;\"'`\n\\{<$]{4,128});(?=[^\n]{0,200}=)",
         r"(?i)(?:password|pwd)\s?=[^;\"'`\n\\]{4,128};",
         _is_given,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         rf"(?i)(?<!\w){_PASS_WORDS}(?:\s[^\W\d_]{{1,12}}){{0,4}}?\s{{0,2}}{_COPULA}\s{{1,3}}[\"'`*\u201e\u201c\xab]{{0,3}}(?P<v>[^\s\"'`<>\u201c\u201d\xbb]{{6,64}}?)(?=[\"'`*\u201c\u201d\xbb]|[.,;:!?)]*(?:\s|$))",
         rf"(?i){_PASS_PROBE}(?:\s[^\W\d_]+)*\s*(?:{_COPULA[3:-8]}|\?)\s+[^\n]{{0,3}}\S*[0-9]",
         _is_strong,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         r"(?i)\b(?:log ?-?in|logon|sign ?-?in|credentials?|creds|anmeld\w*|zugang\w*|account|identifiants?|default user)\b[^\n]{0,48}?[\s\"'`(][\w.@+-]{2,40}[\"'`]? ?/ [\"'`]?(?P<v>[^\s\"'`<>/]{6,64})",
         r"(?i)(?:log ?-?in|logon|sign ?-?in|credential|creds|anmeld|zugang|account|identifiant|default user)[^\n]*[\w\"'`] ?/ [\"'`]?[^\s/]*[0-9]",
         _is_strong,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PASSWORD",
         r"(?<![\w.])send(?:line|_line)?(?:\s{1,3}--)?[ (]{1,3}[\"'](?P<v>[^\"'\\\n$\[{ ]{6,64})\\[rn]",
         r"send(?:line|_line)?(?:\s+--)?[ (]{1,3}[\"'][^\"'\\\n ]{6,64}\\[rn]",
         _is_strong,
     ),
-    anywhere(
+    make_anywhere_detector(
         "PIN",
         r"(?i:\b(?:bank|card|sim|phone|door|alarm|my|your|the|his|her)\b[^\n]{0,12}\s)PIN(?: code| number)?(?:\s(?:is|was)\s|\s?[:=]\s?)(?P<v>\d{4,8})(?!\w)",
         r"PIN(?: code| number)?\s?(?:is|was|[:=])\s?\d{4}",

@@ -2,28 +2,32 @@
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compiled, on
-from tracemill.privacy.core.secret_names import secret_kind
-from tracemill.privacy.secrets.assignments import beginnings, name_around
+from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.secret_names import secret_name_kind
+from tracemill.privacy.secrets.assignments import find_assignment_starts, name_around
 
 _ITEMS = 100  # values of a list that are looked at
-_BLOCK = compiled(
+_BLOCK = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})[\"'`]?:[ \t]*(?:[|>][+-]?[ \t]*)?\r?\n(?P<indent>[ \t]{0,40})(?=[^\s#])"
 )
-_ITEM = compiled(r"(?P<dash>-[ \t]+)?[\"']?(?P<v>[^\s\"'#,]{6,1024})[\"']?[ \t]*(?:\r?\n|$)")
-_FLOW = compiled(r"(?P<tail>[\w\-]{0,40})\\*[\"'`]?\s{0,3}(?::|=>?)\s{0,3}\[(?P<items>[^\[\]]{8,4000})\]")
-_FLOW_ITEM = compiled(r"\\*[\"'`](?P<q>[^\"'`\\\n]{6,1024})\\*[\"'`]|(?P<b>[^\s,\"'`\\\[\]]{6,1024})")
-_NAME_BEFORE = compiled(
+_ITEM = compile_rule_pattern(r"(?P<dash>-[ \t]+)?[\"']?(?P<v>[^\s\"'#,]{6,1024})[\"']?[ \t]*(?:\r?\n|$)")
+_FLOW = compile_rule_pattern(
+    r"(?P<tail>[\w\-]{0,40})\\*[\"'`]?\s{0,3}(?::|=>?)\s{0,3}\[(?P<items>[^\[\]]{8,4000})\]"
+)
+_FLOW_ITEM = compile_rule_pattern(
+    r"\\*[\"'`](?P<q>[^\"'`\\\n]{6,1024})\\*[\"'`]|(?P<b>[^\s,\"'`\\\[\]]{6,1024})"
+)
+_NAME_BEFORE = compile_rule_pattern(
     r"(?i)(?<!\w)(?:name|key)\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<name>[\w.-]{3,60})\\*[\"']?\s{0,3}[,;]?\s{0,40}"
     r"\\*[\"']?$"
 )
-_VALUE = compiled(r"(?i)value\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<v>[^\s\"'\\<>]{4,512})")
+_VALUE = compile_rule_pattern(r"(?i)value\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<v>[^\s\"'\\<>]{4,512})")
 
 
 def find_blocks(view: View) -> Iterator[Span]:
     """`api_key: |` with the value in the line below, `api_keys:` with a list below."""
     text = view.text
-    for at, end in beginnings(view):
+    for at, end in find_assignment_starts(view):
         match = _BLOCK.match(text, end)
         start, name = name_around(text, at, match.end("tail")) if match else (at, "")
         if match is None or not name:
@@ -34,7 +38,7 @@ def find_blocks(view: View) -> Iterator[Span]:
         for _ in range(_ITEMS):
             if item is None or not (item["dash"] or deeper) or item["v"].endswith(":"):
                 break
-            if kind := secret_kind(name, item["v"]):
+            if kind := secret_name_kind(name, item["v"]):
                 yield Span(*item.span("v"), kind)
             following = item.end() + len(match["indent"])
             again = item["dash"] and text[item.end() : following] == match["indent"]
@@ -44,14 +48,14 @@ def find_blocks(view: View) -> Iterator[Span]:
 def find_flow_lists(view: View) -> Iterator[Span]:
     """`api_keys: [first, second]`, and the same in code."""
     text = view.text
-    for at, end in beginnings(view):
+    for at, end in find_assignment_starts(view):
         match = _FLOW.match(text, end)
         _, name = name_around(text, at, match.end("tail")) if match else (at, "")
         if match is None or not name:
             continue
         for item in _FLOW_ITEM.finditer(text, *match.span("items")):
             group = "q" if item["q"] else "b"
-            if kind := secret_kind(name, item[group]):
+            if kind := secret_name_kind(name, item[group]):
                 yield Span(*item.span(group), kind)
 
 
@@ -61,7 +65,7 @@ def find_named_values(view: View) -> Iterator[Span]:
     for at in view.positions(b"value"):
         match = _VALUE.match(text, at)
         before = _NAME_BEFORE.search(text, max(0, at - 140), at) if match else None
-        if match and before and (kind := secret_kind(before["name"], match["v"])):
+        if match and before and (kind := secret_name_kind(before["name"], match["v"])):
             yield Span(*match.span("v"), kind)
 
 
@@ -70,13 +74,15 @@ _WORD = (
     r"|[a-z_. -]key)[\w-]*|auth|_pat"
 )
 DETECTORS: tuple[Detector, ...] = (
-    on(
+    make_probed_detector(
         find_blocks,
         rf"(?i)(?:{_WORD})[\"'`]?:[ \t]*(?:[|>][+-]?[ \t]*)?\r?\n[ \t]*(?:-[ \t]+)?[\"']?[^\s\"'#,]{{6}}",
         located=True,
     ),
-    on(find_flow_lists, rf"(?i)(?:{_WORD})\\*[\"'`]?\s*(?::|=>?)\s*\[[^\[\]]{{8}}", located=True),
-    on(
+    make_probed_detector(
+        find_flow_lists, rf"(?i)(?:{_WORD})\\*[\"'`]?\s*(?::|=>?)\s*\[[^\[\]]{{8}}", located=True
+    ),
+    make_probed_detector(
         find_named_values,
         r"(?i)(?:name|key)\\*[\"']?\s*[:=]\s*\\*[\"']?[\w.-]{3,}\\*[\"']?\s*[,;]?\s*\\*[\"']?value\\*[\"']?\s*[:=]\s*"
         r"\\*[\"']?[^\s\"'\\<>]{4}",

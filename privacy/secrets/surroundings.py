@@ -16,39 +16,46 @@ from tracemill.privacy.core.entropy import (
     is_token,
     is_uuid,
 )
-from tracemill.privacy.core.rule import Detector, Span, View, compiled, near, on
+from tracemill.privacy.core.rule import (
+    Detector,
+    Span,
+    View,
+    compile_rule_pattern,
+    make_near_detector,
+    make_probed_detector,
+)
 from tracemill.privacy.core.secret_names import KEY_ADJECTIVE
 from tracemill.privacy.core.word_lists import WEAK_PASSWORDS
 from tracemill.privacy.secrets import assignments, structures
 from tracemill.privacy.secrets.assignments import find_assignments
 
-_BEARER = compiled(
+_BEARER = compile_rule_pattern(
     r"(?i)bearer(?:(?:[ \t]|%20|\+){1,3}|\\*[\"'`]?[ \t]{0,3}[:=][ \t]{0,3}\\*[\"'`]?"
     r"|[ \t]?\\*[\"'`][ \t]{0,3}[+.,][ \t]{0,3}\\*[\"'`])(?P<v>[A-Za-z0-9._~+/=-]{16,4096})"
 )
-_BASIC = compiled(r"(?i)basic[ \t]{1,3}(?P<v>[A-Za-z0-9+/]{8,512}={0,2})(?![\w+/=])")
-_URL = compiled(r"://[^\s/:@\"'<>?#]{0,128}:(?P<v>[^\s@\"'<>]{3,256})@(?=[\w\[])")
-_URL_USER = compiled(r"://(?P<v>[A-Za-z0-9_-]{20,256})(?::[^\s/@]{0,64})?@[\w.-]")
-_SPOKEN = compiled(
+_BASIC = compile_rule_pattern(r"(?i)basic[ \t]{1,3}(?P<v>[A-Za-z0-9+/]{8,512}={0,2})(?![\w+/=])")
+_URL = compile_rule_pattern(r"://[^\s/:@\"'<>?#]{0,128}:(?P<v>[^\s@\"'<>]{3,256})@(?=[\w\[])")
+_URL_USER = compile_rule_pattern(r"://(?P<v>[A-Za-z0-9_-]{20,256})(?::[^\s/@]{0,64})?@[\w.-]")
+_SPOKEN = compile_rule_pattern(
     r"(?i)(?:s|_[a-z_]{1,20})?\b"
     r"(?![\"'` ]{0,3}[=:]|[^\n]{0,40}(?:sha\d|hash|digest|checksum|commit|fingerprint|etag|\bids?\b|uuid))"
     r"[ :\"'`|*]{1,4}(?:[a-z][a-z'-]{0,14}[ :=]{1,3}){0,4}[\"'`(]{0,2}"
     r"(?P<v>(?<![\w/+.-])[A-Za-z0-9_+/-]{16,512}={0,2})"
 )
-_NUMBERED = compiled(r"[A-Za-z]+(?:[_-]\d+)+")
+_NUMBERED = compile_rule_pattern(r"[A-Za-z]+(?:[_-]\d+)+")
 _SPOKEN_WORDS = (b"password", b"passphrase", b"token", b"secret", b"key")
-_PPK = compiled(r"(?i)private-lines: \d{1,3}(?P<v>(?:(?:\\r|\\n|\s)+[A-Za-z0-9+/=]{16,64})+)")
-_COOKIE = compiled(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
-_COOKIE_VALUE = compiled(r"=(?P<v>[^;\s,\"'\\]{16,})")
-_PEM = compiled(
+_PPK = compile_rule_pattern(r"(?i)private-lines: \d{1,3}(?P<v>(?:(?:\\r|\\n|\s)+[A-Za-z0-9+/=]{16,64})+)")
+_COOKIE = compile_rule_pattern(r"(?i)cookie\\*[\"']?\s{0,3}[:=,]\s{0,3}\\*[\"']?(?P<v>[^\"'\r\n\\]{8,4096})")
+_COOKIE_VALUE = compile_rule_pattern(r"=(?P<v>[^;\s,\"'\\]{16,})")
+_PEM = compile_rule_pattern(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?P<body>[\s\S]{40,16000}?)-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
 )
-_PEM_CUT = compiled(
+_PEM_CUT = compile_rule_pattern(
     r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:(?:\s|\\+[nr]|[\"'+→|\d])*[A-Za-z0-9+/=]{32,})+"
 )
-_AWS_PAIR = compiled(r"(?<![\w/+])(?P<v>[A-Za-z0-9/+]{40})(?![\w/+=])")
+_AWS_PAIR = compile_rule_pattern(r"(?<![\w/+])(?P<v>[A-Za-z0-9/+]{40})(?![\w/+=])")
 
 
 def _is_credential(value: str) -> bool:
@@ -131,24 +138,30 @@ def find_paired_keys(view: View) -> Iterator[Span]:
 
 
 _HEX_DOT = b"h" * 32 + b"."
-_PAIRED = compiled(r"(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])")
+_PAIRED = compile_rule_pattern(r"(?<![A-Za-z0-9])[0-9a-f]{32}\.[A-Za-z0-9]{16}(?![A-Za-z0-9])")
 _SPOKEN_PROBE = (
     r"(?i)(?:password|passphrase|token|secret|[a-z][ _-]key)(?:s|_[a-z_]+)?"
     r"(?:[ \"'`]+|[ \"'`]*[|*][ :\"'`|*]*)(?:[a-z][a-z'-]{0,14}[ :=]+){0,4}[\"'`(]{0,2}"
     r"(?:[0-9][\w+/-]{7}|[\w+-](?:[\w+/-]{0,7}[0-9][\w+/-]{7}|[\w+/-]{7,}[0-9]|[\w+/-]{19}))"
 )
 DETECTORS: tuple[Detector, ...] = (
-    on(find_private_keys, r"(?i)-----begin [a-z0-9 ]*private key"),
-    on(find_assignments, *assignments.PROBES, located=True),
-    on(find_cookies, r"(?i)cookie\\*[\"']?\s*[:=,]\s*\\*[\"']?[^\"'\r\n\\]*=[^;\s,\"'\\]{16}"),
+    make_probed_detector(find_private_keys, r"(?i)-----begin [a-z0-9 ]*private key"),
+    make_probed_detector(find_assignments, *assignments.PROBES, located=True),
+    make_probed_detector(
+        find_cookies, r"(?i)cookie\\*[\"']?\s*[:=,]\s*\\*[\"']?[^\"'\r\n\\]*=[^;\s,\"'\\]{16}"
+    ),
     *structures.DETECTORS,
-    near(
+    make_near_detector(
         b"bearer", _BEARER, "BEARER_TOKEN", _is_credential, probe=r"(?i)bearer[^\w\n]*(?:%20)*[\w.~+/=-]{16}"
     ),
-    near(b"basic", _BASIC, "BASIC_AUTH", is_base64_login, probe=r"(?i)basic\s+[A-Za-z0-9+/]{8}"),
-    near(b"://", _URL, "URL_PASSWORD", _is_url_password, probe=r"://[^\s/:@\"'<>#]*:[^\s@\"'<>]{3,}@"),
-    near(b"://", _URL_USER, "URL_TOKEN", is_random, probe=r"://[\w-]{20,}(?::[^\s/@]*)?@"),
-    near(b"private-lines", _PPK, "PRIVATE_KEY", _always, probe=r"(?i)private-lines: \d"),
-    on(find_spoken, _SPOKEN_PROBE),
-    on(find_paired_keys, r"[0-9a-f]{32}\."),
+    make_near_detector(
+        b"basic", _BASIC, "BASIC_AUTH", is_base64_login, probe=r"(?i)basic\s+[A-Za-z0-9+/]{8}"
+    ),
+    make_near_detector(
+        b"://", _URL, "URL_PASSWORD", _is_url_password, probe=r"://[^\s/:@\"'<>#]*:[^\s@\"'<>]{3,}@"
+    ),
+    make_near_detector(b"://", _URL_USER, "URL_TOKEN", is_random, probe=r"://[\w-]{20,}(?::[^\s/@]*)?@"),
+    make_near_detector(b"private-lines", _PPK, "PRIVATE_KEY", _always, probe=r"(?i)private-lines: \d"),
+    make_probed_detector(find_spoken, _SPOKEN_PROBE),
+    make_probed_detector(find_paired_keys, r"[0-9a-f]{32}\."),
 )

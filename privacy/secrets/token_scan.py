@@ -8,7 +8,7 @@ from tracemill.privacy.secrets.formats.all_formats import TOKENS
 from tracemill.privacy.secrets.glued_tokens import find_glued, glued_patterns
 
 
-def any_literal(rules: Iterable[Rule]) -> re.Pattern[bytes]:
+def token_literal_pattern(rules: Iterable[Rule]) -> re.Pattern[bytes]:
     """One pattern that matches where any literal of the rules occurs, the shortest where several begin
     there: a tree by first characters, ten times as fast as one search a literal."""
     tree: dict[str, dict] = {}
@@ -20,8 +20,9 @@ def any_literal(rules: Iterable[Rule]) -> re.Pattern[bytes]:
     return re.compile(_branches(tree).encode("ascii"))
 
 
-def rules_by_literal(rules: Sequence[Rule]) -> dict[bytes, frozenset[int]]:
-    """For each literal that `any_literal` may match, the ranks of the rules it may stand for: those that
+def token_rules_by_literal(rules: Sequence[Rule]) -> dict[bytes, frozenset[int]]:
+    """For each literal that `token_literal_pattern` may match, the ranks of the rules it may stand for:
+    those that
     name it, and those that name a longer literal beginning with it."""
     ranked = [(literal, rank) for rank, each in enumerate(rules) for literal in each.literals]
     return {
@@ -37,8 +38,8 @@ def _branches(tree: dict[str, dict]) -> str:
     return parts[0] if len(parts) == 1 else f"(?:{'|'.join(parts)})"
 
 
-_ANY_TOKEN = any_literal(TOKENS)
-_RULES_OF = rules_by_literal(TOKENS)
+_ANY_TOKEN = token_literal_pattern(TOKENS)
+_RULES_OF = token_rules_by_literal(TOKENS)
 _GLUED = tuple(map(glued_patterns, TOKENS))
 
 

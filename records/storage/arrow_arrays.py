@@ -21,7 +21,7 @@ DIRECT = "numpy" not in sys.modules
 _AT_ONCE = 1 << 22  # characters that may lie in memory three times over
 
 
-def strings(values: Sequence[str | None]) -> pa.Array:
+def make_string_array(values: Sequence[str | None]) -> pa.Array:
     """A string array; half a surrogate pair, which UTF-8 cannot hold, becomes `?`."""
     if DIRECT:
         try:
@@ -59,7 +59,7 @@ def _ends(counts: Iterable[int]) -> "array[int]":
     return array("i", list(accumulate(counts, initial=0)))
 
 
-def numbers(values: Sequence[float | None], kind: pa.DataType) -> pa.Array:
+def make_number_array(values: Sequence[float | None], kind: pa.DataType) -> pa.Array:
     """An array of int32, int64 or float64; a whole number that does not fit is none."""
     code = _CODES[kind]
     try:
@@ -78,20 +78,20 @@ def _fits(value: float, code: str) -> bool:
     return True
 
 
-def booleans(values: Sequence[bool | None]) -> pa.Array:
+def make_boolean_array(values: Sequence[bool | None]) -> pa.Array:
     """A boolean array."""
     data = _bits([bool(value) for value in values])
     return pa.Array.from_buffers(pa.bool_(), len(values), [_validity(values), data])
 
 
-def lists(counts: Iterable[int], values: pa.Array) -> pa.ListArray:
+def make_list_array(counts: Iterable[int], values: pa.Array) -> pa.ListArray:
     """A list array: the values in runs of these lengths."""
     ends = _ends(counts)
     offsets = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
     return pa.ListArray.from_arrays(offsets, values)
 
 
-def structs(kind: pa.StructType, columns: Sequence[pa.Array]) -> pa.StructArray:
+def make_struct_array(kind: pa.StructType, columns: Sequence[pa.Array]) -> pa.StructArray:
     """A struct array of the columns, in the order of the fields of `kind`."""
     return pa.StructArray.from_arrays(list(columns), fields=[kind.field(i) for i in range(kind.num_fields)])
 

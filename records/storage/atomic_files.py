@@ -95,19 +95,19 @@ def write_json(path: Path, value: object, private: bool = False) -> None:
     try:
         data = orjson.dumps(value, option=options)
     except orjson.JSONEncodeError:
-        data = orjson.dumps(encodable(value), option=options)
+        data = orjson.dumps(encodable_json(value), option=options)
     with writing(path, private) as temporary:
         temporary.write_bytes(data)
 
 
-def encodable(value: Any) -> Any:
+def encodable_json(value: Any) -> Any:
     """The JSON value with `?` where a text holds bytes that are not UTF-8, as names of files may."""
     text = json.dumps(value, ensure_ascii=False)
     clean = text.encode("utf-8", "replace").decode()
     return value if clean == text else json.loads(clean)
 
 
-def last_words(log: Path) -> str:
+def last_log_file_line(log: Path) -> str:
     """The last line of a log that says anything, cut and in parentheses behind a blank; empty where none
     does."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]

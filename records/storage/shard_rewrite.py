@@ -1,7 +1,7 @@
 """Taking traces out of the tables for good: shards written anew, the old files deleted.
 
 The order makes a kill harmless: new shards are written, the pointer is replaced, old files go last.
-What a kill leaves behind is a file nothing points to, and `sweep` removes those.
+What a kill leaves behind is a file nothing points to, and `sweep_rewritten_shards` removes those.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.table_schemas import SCHEMAS
-from tracemill.records.storage.workspace import Shard, Workspace, without_traces
+from tracemill.records.storage.workspace import Shard, Workspace, workspace_rows_without_traces
 
 DROP_ORDER = ("pairs", "votes", "replies", "decisions", "traces")
 """The tables in the order they are rewritten: the traces last, so that a rerun after a kill finds what
@@ -29,7 +29,7 @@ def drop_traces(work: Workspace, name: str, traces: frozenset[str]) -> int:
             after.append(shard)
             continue
         table = work.read(name, shard)
-        kept = without_traces(name, table, traces)
+        kept = workspace_rows_without_traces(name, table, traces)
         removed += table.num_rows - kept.num_rows
         if stays := covered - traces:
             place, rule = Path(shard.path).parent, work.made_by(name, shard)
@@ -38,11 +38,11 @@ def drop_traces(work: Workspace, name: str, traces: frozenset[str]) -> int:
             after = [*(s for s in after if s.path != fresh.path), fresh]
     if after != before:
         work.point(name, after)
-        sweep(work)
+        sweep_rewritten_shards(work)
     return removed
 
 
-def sweep(work: Workspace) -> int:
+def sweep_rewritten_shards(work: Workspace) -> int:
     """Delete what nothing points to: shards that are not live and temporary files of writers that were
     killed; gives how many files. Hold `runs.sole_writer`: a file being written looks the same."""
     stray = [*_stray_shards(work), *_temporary(work.root)]

@@ -13,7 +13,13 @@ import pyarrow as pa
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.project import Project
-from tracemill.records.storage.arrow_arrays import booleans, lists, numbers, strings, structs
+from tracemill.records.storage.arrow_arrays import (
+    make_boolean_array,
+    make_list_array,
+    make_number_array,
+    make_string_array,
+    make_struct_array,
+)
 from tracemill.records.storage.table_schemas import (
     CONTEXT,
     MESSAGE,
@@ -86,44 +92,44 @@ def message_from_row(row: dict[str, Any]) -> Message:
 
 def _message_array(messages: Sequence[Message]) -> pa.StructArray:
     calls = [call for m in messages for call in m.tool_calls]
-    call_array = structs(
+    call_array = make_struct_array(
         TOOL_CALL,
         [
-            strings([c.id for c in calls]),
-            strings([c.name for c in calls]),
-            strings([c.arguments for c in calls]),
+            make_string_array([c.id for c in calls]),
+            make_string_array([c.name for c in calls]),
+            make_string_array([c.arguments for c in calls]),
         ],
     )
-    return structs(
+    return make_struct_array(
         MESSAGE,
         [
-            strings([m.role for m in messages]),
-            strings([m.content for m in messages]),
-            lists((len(m.tool_calls) for m in messages), call_array),
-            strings([m.tool_call_id for m in messages]),
-            strings([m.name for m in messages]),
-            booleans([m.is_error for m in messages]),
-            strings([m.error_kind for m in messages]),
-            strings([m.reasoning for m in messages]),
+            make_string_array([m.role for m in messages]),
+            make_string_array([m.content for m in messages]),
+            make_list_array((len(m.tool_calls) for m in messages), call_array),
+            make_string_array([m.tool_call_id for m in messages]),
+            make_string_array([m.name for m in messages]),
+            make_boolean_array([m.is_error for m in messages]),
+            make_string_array([m.error_kind for m in messages]),
+            make_string_array([m.reasoning for m in messages]),
         ],
     )
 
 
 def _step_array(steps: Sequence[Step]) -> pa.StructArray:
-    return structs(
+    return make_struct_array(
         STEP,
         [
-            numbers([s.index for s in steps], pa.int32()),
-            numbers([s.cut for s in steps], pa.int32()),
-            strings([s.model for s in steps]),
-            strings([s.family for s in steps]),
-            strings([s.native_id for s in steps]),
-            numbers([s.usage.prompt_tokens for s in steps], pa.int64()),
-            numbers([s.usage.completion_tokens for s in steps], pa.int64()),
-            numbers([s.usage.cached_tokens for s in steps], pa.int64()),
-            numbers([s.usage.cost_usd for s in steps], pa.float64()),
-            strings([s.cwd for s in steps]),
-            strings([s.timestamp for s in steps]),
+            make_number_array([s.index for s in steps], pa.int32()),
+            make_number_array([s.cut for s in steps], pa.int32()),
+            make_string_array([s.model for s in steps]),
+            make_string_array([s.family for s in steps]),
+            make_string_array([s.native_id for s in steps]),
+            make_number_array([s.usage.prompt_tokens for s in steps], pa.int64()),
+            make_number_array([s.usage.completion_tokens for s in steps], pa.int64()),
+            make_number_array([s.usage.cached_tokens for s in steps], pa.int64()),
+            make_number_array([s.usage.cost_usd for s in steps], pa.float64()),
+            make_string_array([s.cwd for s in steps]),
+            make_string_array([s.timestamp for s in steps]),
         ],
     )
 
@@ -138,36 +144,40 @@ def _tools_of(contexts: Sequence[Context]) -> list[str]:
 def _context_array(contexts: Sequence[Context]) -> pa.StructArray:
     messages = [m for c in contexts for m in c.messages]
     steps = [s for c in contexts for s in c.steps]
-    return structs(
+    return make_struct_array(
         CONTEXT,
         [
-            numbers([c.index for c in contexts], pa.int32()),
-            strings([c.start for c in contexts]),
-            strings([c.fidelity.system for c in contexts]),
-            strings([c.fidelity.tools for c in contexts]),
-            strings([c.fidelity.context for c in contexts]),
-            numbers([c.lost_from for c in contexts], pa.int32()),
-            strings(_tools_of(contexts)),
-            lists((len(c.messages) for c in contexts), _message_array(messages)),
-            lists((len(c.steps) for c in contexts), _step_array(steps)),
+            make_number_array([c.index for c in contexts], pa.int32()),
+            make_string_array([c.start for c in contexts]),
+            make_string_array([c.fidelity.system for c in contexts]),
+            make_string_array([c.fidelity.tools for c in contexts]),
+            make_string_array([c.fidelity.context for c in contexts]),
+            make_number_array([c.lost_from for c in contexts], pa.int32()),
+            make_string_array(_tools_of(contexts)),
+            make_list_array((len(c.messages) for c in contexts), _message_array(messages)),
+            make_list_array((len(c.steps) for c in contexts), _step_array(steps)),
         ],
     )
 
 
 def _project_array(traces: Sequence[Trace]) -> pa.StructArray:
     projects = [project for trace in traces for project in trace.worked_in]
-    return structs(PROJECT, [strings([p[at] for p in projects]) for at in range(PROJECT.num_fields)])
+    return make_struct_array(
+        PROJECT, [make_string_array([p[at] for p in projects]) for at in range(PROJECT.num_fields)]
+    )
 
 
 def traces_to_table(traces: Sequence[Trace]) -> pa.Table:
     """Traces as a table of schema `TRACES`, in the order given."""
     contexts = [c for t in traces for c in t.contexts]
-    columns: list[pa.Array] = [strings([getattr(t, name) for t in traces]) for name in TRACE_TEXT_FIELDS]
+    columns: list[pa.Array] = [
+        make_string_array([getattr(t, name) for t in traces]) for name in TRACE_TEXT_FIELDS
+    ]
     seen = [name for t in traces for name in t.seen_tools]
-    columns.append(lists((len(t.seen_tools) for t in traces), strings(seen)))
-    columns.append(strings([canonical_json(dict(t.notes)) for t in traces]))
-    columns.append(lists((len(t.worked_in) for t in traces), _project_array(traces)))
-    columns.append(lists((len(t.contexts) for t in traces), _context_array(contexts)))
+    columns.append(make_list_array((len(t.seen_tools) for t in traces), make_string_array(seen)))
+    columns.append(make_string_array([canonical_json(dict(t.notes)) for t in traces]))
+    columns.append(make_list_array((len(t.worked_in) for t in traces), _project_array(traces)))
+    columns.append(make_list_array((len(t.contexts) for t in traces), _context_array(contexts)))
     return pa.Table.from_arrays(columns, schema=TRACES)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from tracemill.records.storage.shard_file import Shard, ShardFile
 from tracemill.records.storage.trace_rows import traces_to_table
-from tracemill.records.storage.workspace import Workspace, shard_folder
+from tracemill.records.storage.workspace import Workspace, workspace_shard_folder
 from tracemill.records.trace import Trace
 
 _GROUP_BYTES = 1 << 21
@@ -73,7 +73,7 @@ class TraceShards:
             return
         self._taken_bytes += table.nbytes
         if self._file is None:
-            folder = shard_folder("traces", self._source, self._day)
+            folder = workspace_shard_folder("traces", self._source, self._day)
             self._file = self._stack.enter_context(self._work.writing("traces", folder))
         self._file.add(table, covers)
 

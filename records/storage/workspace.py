@@ -127,7 +127,9 @@ class Workspace:
         Writing the content of the newest live shard of these traces again adds nothing. `day` is
         `YYYY-MM-DD`; `made_by` names the rule that the rows follow, `made_of` what they were made of.
         """
-        shard = self.write_file(name, table, covers, shard_folder(name, source, day), made_by, made_of)
+        shard = self.write_file(
+            name, table, covers, workspace_shard_folder(name, source, day), made_by, made_of
+        )
         self.add(name, [shard])
         return shard
 
@@ -249,22 +251,22 @@ class Workspace:
             yield
 
 
-def shard_folder(name: str, source: str, day: str) -> Path:
+def workspace_shard_folder(name: str, source: str, day: str) -> Path:
     """Where the shards of a table lie, relative to the workspace; `day` is `YYYY-MM-DD`."""
     return Path(name) / f"source={source}" / f"day={day}"
 
 
-def trace_ids_of(name: str, table: pa.Table) -> list[str]:
+def workspace_trace_ids(name: str, table: pa.Table) -> list[str]:
     """The trace of each row of a table."""
     if name == "traces":
         return table.column("trace_id").to_pylist()
     return [step_id.rsplit(":", 2)[0] for step_id in table.column("step_id").to_pylist()]
 
 
-def without_traces(name: str, table: pa.Table, gone: frozenset[str]) -> pa.Table:
+def workspace_rows_without_traces(name: str, table: pa.Table, gone: frozenset[str]) -> pa.Table:
     """The rows of a table that are of other traces."""
-    return table.filter(pa.array([i not in gone for i in trace_ids_of(name, table)], pa.bool_()))
+    return table.filter(pa.array([i not in gone for i in workspace_trace_ids(name, table)], pa.bool_()))
 
 
 def _of_traces(name: str, table: pa.Table, wanted: frozenset[str]) -> pa.Table:
-    return table.filter(pa.array([i in wanted for i in trace_ids_of(name, table)], pa.bool_()))
+    return table.filter(pa.array([i in wanted for i in workspace_trace_ids(name, table)], pa.bool_()))

@@ -13,7 +13,7 @@ LOOKS = 5
 """Looks at the page before the price is taken for unknown."""
 
 
-async def with_bill(
+async def with_looked_up_bill(
     teacher: Teacher, asked: Asked, nap: Callable[[float], Awaitable[None]], first_wait_s: float
 ) -> Asked:
     """The attempt at the price that the server's page says, where the answer did not say its own and the

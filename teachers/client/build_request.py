@@ -14,8 +14,8 @@ from typing import Any
 import orjson
 
 from tracemill.records.message import Message
-from tracemill.teachers.core.prompt_json import TOOLS, WRITTEN, wire_message
-from tracemill.teachers.core.question import Question, sendable
+from tracemill.teachers.core.prompt_json import TOOLS, WRITTEN, message_to_prompt_json
+from tracemill.teachers.core.question import Question, sendable_question_message
 from tracemill.teachers.core.teacher_settings import CompatibleSettings, OpenRouterSettings
 from tracemill.teachers.core.token_chain import Shown
 from tracemill.teachers.pricing.cache_rules import LOOK_BACK_BLOCKS, cache_rule
@@ -37,7 +37,7 @@ def request_body(
     return b"".join(_parts(settings, question, sample, card, before))
 
 
-def request_bytes(
+def count_request_bytes(
     settings: OpenRouterSettings | CompatibleSettings,
     question: Question,
     sample: int,
@@ -79,7 +79,7 @@ def _messages(messages: Sequence[Message], places: Sequence[int], family: str) -
     parts: list[bytes | memoryview] = []
     start = 0
     for place in places:
-        marked = wire_message(messages[place], family)
+        marked = message_to_prompt_json(messages[place], family)
         text = {"type": "text", "text": marked["content"], "cache_control": _MARK}
         comma = b"," if place + 1 < len(messages) else b""
         parts += [written.part(start, place), orjson.dumps(marked | {"content": [text]}), comma]
@@ -89,9 +89,9 @@ def _messages(messages: Sequence[Message], places: Sequence[int], family: str) -
     return parts
 
 
-def message_bytes(messages: Sequence[Message]) -> int:
+def count_message_bytes(messages: Sequence[Message]) -> int:
     """Bytes of these messages in a request, marks apart."""
-    return sum(len(orjson.dumps(sendable(message).to_wire())) for message in messages)
+    return sum(len(orjson.dumps(sendable_question_message(message).to_wire())) for message in messages)
 
 
 def _blocks(message: Message) -> int:

@@ -8,22 +8,22 @@ from urllib.parse import urlsplit
 
 from tracemill.records.identity import request_key
 from tracemill.records.reply import FailureKind, TeacherReply
-from tracemill.teachers.client.build_request import message_bytes, request_body, request_bytes
-from tracemill.teachers.client.check_model import card_found, entry_of, require_usable
-from tracemill.teachers.client.error_policy import Fault, fault_of_status
+from tracemill.teachers.client.build_request import count_message_bytes, count_request_bytes, request_body
+from tracemill.teachers.client.check_model import card_found, check_model_entry, require_usable
+from tracemill.teachers.client.error_policy import Fault, fault_of_error_status
 from tracemill.teachers.client.model_catalogue import Catalogue
 from tracemill.teachers.client.parse_completion import (
     Completion,
-    billed_nusd,
+    billed_cost_nusd,
     parse_json,
-    raw_of,
+    raw_failed_completion,
     read_completion,
 )
 from tracemill.teachers.client.transport import GENERATION_HEADER, Received, Transport, TransportFault
-from tracemill.teachers.core.bundled_prices import OFFLINE_DAY, offline_price
+from tracemill.teachers.core.bundled_prices import OFFLINE_DAY, find_bundled_price
 from tracemill.teachers.core.price import Price, nusd_to_usd, price_of
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
 from tracemill.teachers.core.teacher_settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
 from tracemill.teachers.core.token_chain import ChainMemory
 from tracemill.teachers.pricing.model_info import ModelCard
@@ -87,7 +87,7 @@ class ChatTeacher:
         models = await self._catalogue.models()
         settings, server = self._settings, self._transport.base_url
         if models or isinstance(settings, OpenRouterSettings):
-            entry = entry_of(models, self.model, server)
+            entry = check_model_entry(models, self.model, server)
             if isinstance(settings, OpenRouterSettings):
                 await self._read_card(entry, settings)
 
@@ -138,9 +138,9 @@ class ChatTeacher:
         none. A model takes no prompt that is longer than its context."""
         before = self._chain.before(question)
         if before is not None and before.tokens:
-            tokens = before.tokens + message_bytes(question.messages[before.messages :])
+            tokens = before.tokens + count_message_bytes(question.messages[before.messages :])
         else:
-            tokens = request_bytes(self._settings, question, 0, self._card, before)
+            tokens = count_request_bytes(self._settings, question, 0, self._card, before)
         longest = self._card.context_tokens
         return self._card.price.bound_nusd(
             tokens if longest is None else min(tokens, longest), self._settings.max_tokens
@@ -189,10 +189,12 @@ class ChatTeacher:
         if received.status == 200:
             return read_completion(received.text, received.headers, self._card.price, self._redact)
         body = parse_json(received.text)
-        fault = fault_of_status(received.status, body, received.headers)
+        fault = fault_of_error_status(received.status, body, received.headers)
         fault = replace(fault, why=fault.why or f"answers {received.status}")
         named = received.headers.get(GENERATION_HEADER)
-        return Completion(fault=fault, generation_id=named, raw=raw_of(body, received.text, self._redact))
+        return Completion(
+            fault=fault, generation_id=named, raw=raw_failed_completion(body, received.text, self._redact)
+        )
 
     def _asked(
         self,
@@ -210,7 +212,7 @@ class ChatTeacher:
         can_look = isinstance(self._settings, OpenRouterSettings) and not (unbilled or completion.cost_said)
         bill_id = completion.generation_id if can_look else None
         reply = replace(
-            reply_to(self, question, sample, self.request_key(question, sample)),
+            new_protocol_reply(self, question, sample, self.request_key(question, sample)),
             model=completion.model,
             provider=completion.provider,
             generation_id=completion.generation_id,
@@ -235,7 +237,7 @@ class ChatTeacher:
             received = await self._transport.generation(bill_id)
         except TransportFault:
             return None
-        return billed_nusd(received.text) if received.status == 200 else None
+        return billed_cost_nusd(received.text) if received.status == 200 else None
 
     async def close(self) -> None:
         """Closes the connections to the server; teachers that share them open new ones."""
@@ -253,5 +255,5 @@ def _known_card(
         return ModelCard(Price()), "free: a server of one's own"
     if (kept := book.card(server, settings.model, settings.provider)) is not None:
         return kept[0], f"the server on {kept[1]}"
-    known = offline_price(settings.model)
+    known = find_bundled_price(settings.model)
     return ModelCard(known or Price()), f"the table of {OFFLINE_DAY}" if known else UNKNOWN_PRICE

@@ -6,10 +6,10 @@ from typing import Any
 
 from tracemill.records.errors import TeacherError
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
-from tracemill.teachers.pricing.model_info import ModelCard, card_of_endpoints
+from tracemill.teachers.pricing.model_info import ModelCard, read_model_info_of_endpoints
 
 
-def entry_of(models: Mapping[str, Mapping[str, Any]], model: str, server: str) -> Mapping[str, Any]:
+def check_model_entry(models: Mapping[str, Mapping[str, Any]], model: str, server: str) -> Mapping[str, Any]:
     """The entry of a model in a server's list. Raises TeacherError where it has none."""
     entry = models.get(model)
     if entry is None:
@@ -29,7 +29,7 @@ def card_found(
     its prices cannot be read."""
     model, provider = settings.model, settings.provider
     try:
-        card = card_of_endpoints(entry, endpoints, provider)
+        card = read_model_info_of_endpoints(entry, endpoints, provider)
     except ValueError:
         raise TeacherError(
             f"the prices of {model!r} cannot be read", "a price per token", "set `prices`"

@@ -52,7 +52,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
+def error_retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
     """Seconds the server asks to wait: `retry-after-ms`; `Retry-After` in seconds or as a date (RFC 9110,
     section 10.2.3); the error body; the moment of `X-RateLimit-Reset` in milliseconds since 1970."""
     availability, metadata = _mapping(error.get("availability")), _mapping(error.get("metadata"))
@@ -167,7 +167,7 @@ def _by_status(status: int, error: Mapping[str, Any]) -> Fault:
     return Fault(FailureKind.MALFORMED)
 
 
-def fault_of_status(status: int, body: object, headers: Mapping[str, str]) -> Fault:
+def fault_of_error_status(status: int, body: object, headers: Mapping[str, str]) -> Fault:
     """What an HTTP status other than 200 means.
 
     A redirect (3xx) is not followed; it and a refusal (4xx) are never billed. A server error is not where
@@ -190,10 +190,10 @@ def fault_of_status(status: int, body: object, headers: Mapping[str, str]) -> Fa
 
 def _with_wait(fault: Fault, headers: Mapping[str, str], error: Mapping[str, Any]) -> Fault:
     limited = fault.kind is FailureKind.RATE_LIMITED and _of_account(headers, error)
-    return replace(fault, retry_after_s=retry_after_s(headers, error), account=fault.account or limited)
+    return replace(fault, retry_after_s=error_retry_after_s(headers, error), account=fault.account or limited)
 
 
-def fault_in_body(error: object, headers: Mapping[str, str]) -> Fault:
+def fault_of_error_body(error: object, headers: Mapping[str, str]) -> Fault:
     """What an `error` object in a body of HTTP 200 means: generation had begun, it may be billed."""
     details = _mapping(error)
     try:

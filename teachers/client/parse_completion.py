@@ -9,7 +9,7 @@ import orjson
 
 from tracemill.records.message import Action, ToolCall
 from tracemill.records.reply import FailureKind, TeacherUsage
-from tracemill.teachers.client.error_policy import Fault, fault_in_body
+from tracemill.teachers.client.error_policy import Fault, fault_of_error_body
 from tracemill.teachers.client.transport import GENERATION_HEADER
 from tracemill.teachers.core.price import Price, usd_up
 
@@ -52,7 +52,7 @@ def parse_json(text: str) -> object:
         return None
 
 
-def raw_of(body: object, text: str, redact: Callable[[str], str]) -> str:
+def raw_failed_completion(body: object, text: str, redact: Callable[[str], str]) -> str:
     """A failed body as kept in the row: redacted, its first characters."""
     shown = redact(text) if body is None else orjson.dumps(redact_leaves(body, redact)).decode()
     return shown[:_RAW_FAILURE_CHARS]
@@ -70,7 +70,7 @@ def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def usage_of(body: Mapping[str, Any]) -> TeacherUsage:
+def parse_completion_usage(body: Mapping[str, Any]) -> TeacherUsage:
     """Tokens as counted by the provider; 0 where it does not say."""
     usage = _dict(body.get("usage"))
     prompt, answer = _dict(usage.get("prompt_tokens_details")), _dict(usage.get("completion_tokens_details"))
@@ -107,7 +107,7 @@ def counted_cost_nusd(usage: TeacherUsage, price: Price) -> int | None:
     return price.cost_nusd(usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens)
 
 
-def billed_nusd(text: str) -> int | None:
+def billed_cost_nusd(text: str) -> int | None:
     """What OpenRouter's page on an answer (`GET /generation`) says was charged for it, as
     `stated_cost_nusd`; None where it does not say."""
     page = _dict(_dict(parse_json(text)).get("data"))
@@ -140,14 +140,14 @@ def _first(body: Mapping[str, Any]) -> Any:
 def _judge(body: Mapping[str, Any], headers: Mapping[str, str]) -> Action | Fault:
     """The action of a body, or the fault it is."""
     if body.get("error"):
-        return fault_in_body(body["error"], headers)
+        return fault_of_error_body(body["error"], headers)
     choices = body.get("choices")
     if not isinstance(choices, list) or not choices:
         return Fault(FailureKind.EMPTY, retry=True, billed=True)
     choice = _dict(choices[0])
     finish, message = choice.get("finish_reason"), _dict(choice.get("message"))
     if choice.get("error"):
-        return fault_in_body(choice["error"], headers)
+        return fault_of_error_body(choice["error"], headers)
     if finish == "error":
         return Fault(FailureKind.PROVIDER_ERROR, retry=True, billed=True)
     if finish == "length":
@@ -172,9 +172,9 @@ def read_completion(
     parsed, named = parse_json(text), headers.get(GENERATION_HEADER)
     if not isinstance(parsed, dict):
         fault = Fault(FailureKind.MALFORMED, retry=True, billed=True)
-        return Completion(fault=fault, generation_id=named, raw=raw_of(None, text, redact))
+        return Completion(fault=fault, generation_id=named, raw=raw_failed_completion(None, text, redact))
     body: dict[str, Any] = redact_leaves(parsed, redact)
-    usage, stated = usage_of(body), stated_cost_nusd(body)
+    usage, stated = parse_completion_usage(body), stated_cost_nusd(body)
     judged = _judge(body, headers)
     choice = _first(body)
     if choice.get("logprobs") and choice.get("message") != _first(parsed).get("message"):
@@ -189,5 +189,7 @@ def read_completion(
         usage=usage,
         cost_nusd=counted_cost_nusd(usage, price) if stated is None else stated,
         cost_said=stated is not None,
-        raw=orjson.dumps(body).decode() if isinstance(judged, Action) else raw_of(parsed, text, redact),
+        raw=orjson.dumps(body).decode()
+        if isinstance(judged, Action)
+        else raw_failed_completion(parsed, text, redact),
     )

@@ -71,7 +71,7 @@ OFFLINE_PRICES: dict[str, PriceSettings] = {
 """Prices by model id."""
 
 
-def offline_price(model: str) -> Price | None:
+def find_bundled_price(model: str) -> Price | None:
     """The price of a model per token, None where the table has none."""
     found = OFFLINE_PRICES.get(model)
     return None if found is None else price_of(found)

@@ -12,15 +12,15 @@ import orjson
 
 from tracemill.records.message import Message
 from tracemill.records.trace import MessageView
-from tracemill.teachers.core.question import Question, sendable
+from tracemill.teachers.core.question import Question, sendable_question_message
 
 _KEPT_BYTES = 24_000_000
 _KEPT_TOOLS = 256
 
 
-def wire_message(message: Message, family: str) -> dict[str, Any]:
+def message_to_prompt_json(message: Message, family: str) -> dict[str, Any]:
     """A message in the shape a family is sent."""
-    wire = sendable(message).to_wire()
+    wire = sendable_question_message(message).to_wire()
     if family == "deepseek" and message.tool_calls:
         wire["reasoning_content"] = ""
     return wire
@@ -39,7 +39,7 @@ class _Prefix:
         """Writes the first `count` messages, where that was not done; gives how many bytes came to it."""
         before = len(self._bytes)
         for message in self._whole[len(self._ends) - 1 : count]:
-            self._bytes += orjson.dumps(wire_message(message, self._family)) + b","
+            self._bytes += orjson.dumps(message_to_prompt_json(message, self._family)) + b","
             self._ends.append(len(self._bytes))
         return len(self._bytes) - before
 

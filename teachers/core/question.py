@@ -33,7 +33,7 @@ class Question:
     def wire_messages(self) -> list[dict[str, Any]]:
         """The messages in the OpenAI chat shape; built at each call and kept by nobody. Half a
         surrogate pair, which no UTF-8 can carry, becomes "?"."""
-        return [sendable(message).to_wire() for message in self.messages]
+        return [sendable_question_message(message).to_wire() for message in self.messages]
 
     def wire_tools(self) -> list[dict[str, Any]]:
         """The tools in the OpenAI shape."""
@@ -44,7 +44,7 @@ def _utf8(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
-def sendable(message: Message) -> Message:
+def sendable_question_message(message: Message) -> Message:
     """The message itself where UTF-8 can carry all of it, else a copy that it can."""
     calls = tuple(ToolCall(_utf8(c.id), _utf8(c.name), _utf8(c.arguments)) for c in message.tool_calls)
     content = _utf8(message.content)

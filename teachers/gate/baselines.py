@@ -42,6 +42,6 @@ every context. `after_error`: steps after an error first. `entropy_only`: where 
 entropy. What a baseline does not tell apart goes by the hash."""
 
 
-def scores_of(steps: Sequence[Valued], policy: GatePolicy, seed: int) -> list[float]:
+def baseline_scores(steps: Sequence[Valued], policy: GatePolicy, seed: int) -> list[float]:
     """The score of every step under a policy that chooses; `all` has none."""
     return [SCORES[policy](step, seed) for step in steps]

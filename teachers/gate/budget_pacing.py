@@ -44,14 +44,14 @@ class Pacer:
         self._past.extend(zip(scores, costs_usd, strict=True))
 
 
-def explored_share(explore: float, share: float) -> float:
+def paced_explored_share(explore: float, share: float) -> float:
     """The share of the steps that is asked at random by all teachers: `explore`, or less where that
     would take more than `EXPLORED_MONEY` of the money, a share of what all teachers at all steps would cost.
     Who wants more than that explored may spend as much on it."""
     return min(explore, max(EXPLORED_MONEY, explore) * share)
 
 
-def share_for_choice(share: float, explore: float) -> float:
+def paced_choice_share(share: float, explore: float) -> float:
     """The share of cost that is left to choose by, where `share` of all may be spent and a random share
     `explore` of the steps is asked anyway."""
     return 0.0 if explore >= 1.0 else max(0.0, (share - explore) / (1.0 - explore))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from tracemill.teachers.core.price import nusd_to_usd, usd_up
-from tracemill.teachers.planning.prompt_length import lengths_by_step
+from tracemill.teachers.planning.prompt_length import prompt_lengths_by_step
 from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, LATENCY_S, Item
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
@@ -29,21 +29,23 @@ class Room(NamedTuple):
     later: float = 0.0
 
 
-def in_phases(items: Sequence[Item], explored: Container[str], room: Room) -> list[list[Item]]:
+def split_exploration_phases(items: Sequence[Item], explored: Container[str], room: Room) -> list[list[Item]]:
     """The items in the phases they are asked in: all at once where they fit into the room, else those at
     explored steps and then the others. The others leave what explored steps to come are expected to cost,
     up to `MOST_KEPT` of the room."""
     first = [item for item in items if item.question.step_id in explored]
     if not first or _fits(items, room):
         return [list(items)]
-    kept = min(room.later * expected_usd(first, cached=False), MOST_KEPT * nusd_to_usd(max(room.nusd, 0)))
+    kept = min(
+        room.later * expected_exploration_usd(first, cached=False), MOST_KEPT * nusd_to_usd(max(room.nusd, 0))
+    )
     rest = [item for item in items if item.question.step_id not in explored]
     return [phase for phase in (first, [replace(item, leave_nusd=usd_up(kept)) for item in rest]) if phase]
 
 
 def _fits(items: Sequence[Item], room: Room) -> bool:
     times = SAFETY * (1 + room.later)
-    if times * expected_usd(items, cached=True) > nusd_to_usd(max(room.nusd, 0)):
+    if times * expected_exploration_usd(items, cached=True) > nusd_to_usd(max(room.nusd, 0)):
         return False
     return room.time_s is None or times * _expected_s(items, room.width) <= room.time_s
 
@@ -56,11 +58,11 @@ def _expected_s(items: Sequence[Item], width: int) -> float:
     return max(len(items) / width, *map(len, steps.values())) * LATENCY_S
 
 
-def expected_usd(items: Sequence[Item], cached: bool) -> float:
+def expected_exploration_usd(items: Sequence[Item], cached: bool) -> float:
     """What the items cost together, by the prices of their teachers and tokens of four bytes; `cached`
     where each reads what the step before it left."""
     costs = {id(item.teacher): TokenCosts.of(item.teacher.price) for item in items}
-    lengths = lengths_by_step(item.question for item in items)
+    lengths = prompt_lengths_by_step(item.question for item in items)
     total = 0.0
     for item in items:
         length = lengths[item.question.step_id]

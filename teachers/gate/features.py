@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracemill.agreement.calls.canonical import exact_key
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.validity import why_calls_invalid, why_impossible, why_text_invalid
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.validity import (
+    why_action_impossible,
+    why_calls_invalid,
+    why_text_invalid,
+)
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.operations import operation_and_target
+from tracemill.harnesses.operations import find_operation_and_target
 from tracemill.records.message import Action, Message, ToolSpec
 from tracemill.records.trace import Context, Trace, TraceState
-from tracemill.teachers.gate.request_features import Request, request_words
-from tracemill.teachers.gate.result_features import NOTHING_YET, Came, came_back
+from tracemill.teachers.gate.request_features import Request, request_feature_words
+from tracemill.teachers.gate.result_features import NOTHING_YET, Came, read_result_features
 
 WRITES = (Operation.EDIT, Operation.CREATE)
 _HEDGES = re.compile(
@@ -71,7 +75,7 @@ class _Past:
     """What the user asked last, where nothing was done about it yet."""
 
 
-def facts_of(
+def build_step_features(
     trace: Trace,
     tools: Mapping[int, tuple[ToolSpec, ...]],
     seconds: Mapping[str, Second] | None = None,
@@ -92,9 +96,9 @@ def _of_context(
     for at, step in enumerate(context.steps):
         state = TraceState(trace, context, step)
         world, action = world_of(state, tools, record), state.student_action
-        known, second = keys(action, world), seconds.get(str(state.step_id))
-        came, act = came_back(_results(context, step.cut)), exact_key(action)
-        operation, target = operation_and_target(action, trace.harness)
+        known, second = ladder_keys(action, world), seconds.get(str(state.step_id))
+        came, act = read_result_features(_results(context, step.cut)), exact_key(action)
+        operation, target = find_operation_and_target(action, trace.harness)
         _read_on(past, context, step.cut)
         ended = last and at == len(context.steps) - 1
         words = [
@@ -125,9 +129,9 @@ def _of_context(
             f"project={trace.worked_in[0].digest[:_DIGITS] if trace.worked_in else 'unknown'}",
         ]
         if past.request is not None:
-            words += request_words(past.request, action, operation, tools)
+            words += request_feature_words(past.request, action, operation, tools)
         if second is not None:
-            words += _second_words(second, known, lambda given, w=world: keys(given, w))
+            words += _second_words(second, known, lambda given, w=world: ladder_keys(given, w))
         yield StepFacts(
             str(state.step_id),
             trace.trace_id,
@@ -179,7 +183,7 @@ def _next(trace: Trace, context: Context, at: int, act: str, operation: Operatio
     following = Action.of(context.messages[context.steps[at + 1].cut])
     if exact_key(following) == act:
         return "same"
-    then, other = operation_and_target(following, trace.harness)
+    then, other = find_operation_and_target(following, trace.harness)
     if target is not None and other == target:
         return "again" if then == operation else "same_target"
     return "same_operation" if then == operation else "other"
@@ -198,7 +202,7 @@ def _repeated(past: _Past, act: str) -> str:
 def _why(action: Action, known: Keys, world: World, tools: Sequence[ToolSpec]) -> str:
     why = why_calls_invalid(action, tools) if tools else None
     why = why or why_text_invalid(action, tools, world.harness)
-    return (why or why_impossible(action, known, world) or "no").replace(" ", "_")
+    return (why or why_action_impossible(action, known, world) or "no").replace(" ", "_")
 
 
 def _second_words(second: Second, known: Keys, keys_of: Callable[[Action], Keys]) -> list[str]:

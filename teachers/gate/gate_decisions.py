@@ -75,7 +75,7 @@ def coin(seed: int, step_id: str) -> float:
     return int(digest("coin", str(seed), step_id, size=7), 16) / 2**56
 
 
-def decide(
+def make_gate_decisions(
     questions: Iterable[Question],
     teachers: Sequence[Named],
     seed: int,

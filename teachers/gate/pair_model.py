@@ -69,7 +69,7 @@ Row = tuple[tuple[str, ...], float]
 where asking ended before it was known."""
 
 
-def prior_of(word: str) -> tuple[float, float]:
+def pair_model_prior(word: str) -> tuple[float, float]:
     """Mean and precision of a weight before anything was asked."""
     if word == BASE:
         return _BASE_MEAN, _BASE_PRECISION
@@ -100,7 +100,7 @@ class Belief:
 
     def _weight(self, word: str) -> float:
         known = self.weights.get(word)
-        return prior_of(word)[0] if known is None else known[0]
+        return pair_model_prior(word)[0] if known is None else known[0]
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> "Belief":
@@ -114,7 +114,7 @@ class Belief:
         return {"prior": PRIOR_NAME, "asked": self.asked, "pairs": self.pairs, "weights": kept}
 
 
-def learned(rows: Iterable[Row]) -> Belief:
+def learn_pair_model(rows: Iterable[Row]) -> Belief:
     """The belief after these steps; their order does not matter."""
     met = Counter(rows)
     if not met:
@@ -144,7 +144,7 @@ def _laplace(
     x: np.ndarray, n: np.ndarray, k: np.ndarray, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Mode and standard deviations of the posterior, of `k` pairs among `n` steps with the words in `x`."""
-    mean, precision = np.array([prior_of(name) for name in names]).T
+    mean, precision = np.array([pair_model_prior(name) for name in names]).T
     w = mean.copy()
     hessian = np.diag(precision)
     for _ in range(_MOST_STEPS):

@@ -18,7 +18,7 @@ _FREE_USD = 1e-9
 @dataclass(frozen=True, slots=True)
 class Valued:
     """A step with what was made of it: `belief` is the probability of a pair, `utility` what it is worth,
-    `expected_usd` what asking costs, `score` what steps are sorted by."""
+    `pair_value_cost_usd` what asking costs, `score` what steps are sorted by."""
 
     facts: StepFacts
     belief: float
@@ -27,13 +27,13 @@ class Valued:
     score: float
 
 
-def expected_usd(costs_usd: Sequence[float], shares: Sequence[float]) -> float:
+def pair_value_cost_usd(costs_usd: Sequence[float], shares: Sequence[float]) -> float:
     """What asking one after the other costs: teacher j, at `costs_usd[j]`, is asked with probability
     `shares[j]`; cheapest first, `E[c] = c1 + P(go on) c2 + ...`."""
     return sum(cost * share for cost, share in zip(costs_usd, shares, strict=True))
 
 
-def worth_of(facts: StepFacts, settings: UtilitySettings) -> float:
+def pair_value_weight(facts: StepFacts, settings: UtilitySettings) -> float:
     """`w_outcome * w_op`: of an operation and of a step after an error the greater weight counts."""
     weight = settings.operation.get(facts.operation, 1.0)
     if facts.after_error:
@@ -41,7 +41,7 @@ def worth_of(facts: StepFacts, settings: UtilitySettings) -> float:
     return settings.outcome.get(facts.outcome, 1.0) * weight
 
 
-def valued(
+def score_pair_values(
     facts: Sequence[StepFacts],
     beliefs: Sequence[float],
     costs_usd: Sequence[float],
@@ -50,7 +50,7 @@ def valued(
 ) -> list[Valued]:
     """Every step with its score, in their order. Of one trace and operation each further pair is worth less:
     `w_novel = 1 / (1 + pairs expected of the better ones)`, on top of those `taken` already."""
-    utilities = [worth_of(each, settings) for each in facts]
+    utilities = [pair_value_weight(each, settings) for each in facts]
     usd = [max(cost, _FREE_USD) for cost in costs_usd]
     bare = [u * p / c for u, p, c in zip(utilities, beliefs, usd, strict=True)]
     expected = defaultdict(float, taken or {})

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tracemill.harnesses.core.schema_builders import wire_name
+from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import Action, ToolCall, ToolSpec, read_arguments
 
@@ -54,7 +54,7 @@ class Request:
         return cls(_stems(read), len(_WORD.findall(read)), len(_ITEMS.findall(read)))
 
 
-def request_words(
+def request_feature_words(
     request: Request, action: Action, operation: Operation, tools: Sequence[ToolSpec]
 ) -> list[str]:
     """The words of the first action after a request."""
@@ -86,8 +86,8 @@ def _of_tools(request: Request, action: Action, tools: Sequence[ToolSpec]) -> li
     """
     if not any(tool.description for tool in tools):
         return []
-    names = {wire_name(call.name) for call in action.tool_calls}
-    near = (tool for tool in tools if not names or wire_name(tool.name) in names)
+    names = {clean_schema_name(call.name) for call in action.tool_calls}
+    near = (tool for tool in tools if not names or clean_schema_name(tool.name) in names)
     fit = max((_fit(request, tool) for tool in near), default=0)
     items, calls = min(request.items, _MANY_ITEMS), min(len(action.tool_calls), _MANY_CALLS)
     return [f"fits={'called' if names else 'said'}*{fit}", f"items*calls={items}*{calls}"]

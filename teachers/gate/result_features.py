@@ -44,7 +44,7 @@ class Came:
 NOTHING_YET = Came("nothing_yet")
 
 
-def came_back(results: Sequence[Message]) -> Came:
+def read_result_features(results: Sequence[Message]) -> Came:
     """What these results of one action come to: the first that failed, else the longest."""
     if not results:
         return NOTHING_YET

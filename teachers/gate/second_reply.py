@@ -10,13 +10,13 @@ from tracemill.records.reply import TeacherReply
 from tracemill.teachers.gate.features import Second
 
 
-def second_of(reply: TeacherReply) -> Second:
+def read_second_reply(reply: TeacherReply) -> Second:
     """The action of a reply, and the mean entropy of its tokens in nats where it came with log
     probabilities."""
-    return Second(reply.action, mean_entropy(reply.raw))
+    return Second(reply.action, second_reply_entropy(reply.raw))
 
 
-def mean_entropy(raw: str) -> float | None:
+def second_reply_entropy(raw: str) -> float | None:
     """The mean over tokens of the entropy of the alternatives given, what they leave taken as one more;
     None where the answer has no log probabilities. Shape:
     https://platform.openai.com/docs/api-reference/chat/object (`choices[].logprobs.content`)."""

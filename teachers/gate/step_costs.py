@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tracemill.records.families import UNKNOWN
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, lengths_of
+from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, replay_plan_lengths
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
@@ -26,7 +26,7 @@ class Priced:
     share: float = 1.0
 
 
-def cheapest_first(teachers: Sequence[Priced], tokens: int) -> list[Priced]:
+def teachers_by_step_cost(teachers: Sequence[Priced], tokens: int) -> list[Priced]:
     """The teachers by what a call with a prompt of so many tokens, cached for the most part, costs."""
     return sorted(
         teachers,
@@ -40,16 +40,16 @@ def step_costs_usd(
     """What each question is expected to cost in USD: of every teacher what a call costs times its share.
     `asked` has the steps at which is asked too, None: all."""
     shares = [teacher.share for teacher in teachers]
-    calls = call_costs_usd(questions, teachers, asked)
+    calls = step_call_costs_usd(questions, teachers, asked)
     return [sum(usd * share for usd, share in zip(costs, shares, strict=True)) for costs in calls]
 
 
-def call_costs_usd(
+def step_call_costs_usd(
     questions: Sequence[Question], teachers: Sequence[Priced], asked: Container[str] | None = None
 ) -> list[list[float]]:
     """What a call to each teacher costs at each question, in USD. `asked` has the steps at which is asked
     too, None: all. Teachers of the student's family cost nothing: they are not asked."""
-    sizes = [length.tokens for length in lengths_of(questions)]
+    sizes = [length.tokens for length in replay_plan_lengths(questions)]
     found: list[list[float]] = []
     context, cached = "", 0
     for question, tokens in zip(questions, sizes, strict=True):
@@ -62,7 +62,7 @@ def call_costs_usd(
     return found
 
 
-def to_go_usd(costs: Sequence[float], shares: Sequence[float]) -> list[float]:
+def step_costs_to_go(costs: Sequence[float], shares: Sequence[float]) -> list[float]:
     """Of each teacher what asking it and, as often as it comes to that, those after it costs."""
     found: list[float] = []
     for place, share in enumerate(shares):

@@ -50,7 +50,7 @@ class Totals:
         return {k: round(v, 2) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
-def totals_of(chances: Iterable[Chance]) -> Totals:
+def estimate_totals(chances: Iterable[Chance]) -> Totals:
     """The totals of a log of steps."""
     drawn = list(chances)
     able = [each for each in drawn if each.probability > 0]

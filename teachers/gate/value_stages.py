@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.records.identity import canonical_json, digest
-from tracemill.teachers.gate.pair_model import HEARD, Belief, Row, learned
+from tracemill.teachers.gate.pair_model import HEARD, Belief, Row, learn_pair_model
 
 FEWEST_STEPS, FEWEST_PAIRS = 30, 3
 """Steps and pairs among them from which on a stage is gone by."""
@@ -26,7 +26,7 @@ OWN, SILENT = "effect", "none"
 """What is said of an answer that does what the student did, and of one that has no vote."""
 
 
-def heard_words(student: Keys, heard: Sequence[Keys | None]) -> tuple[str, ...]:
+def value_stage_words(student: Keys, heard: Sequence[Keys | None]) -> tuple[str, ...]:
     """The words of the answers at a step, in the order in which they were asked; None has no vote."""
     words: list[str] = []
     for at, one in enumerate(heard):
@@ -51,19 +51,19 @@ def heard_words(student: Keys, heard: Sequence[Keys | None]) -> tuple[str, ...]:
 
 def _near(one: Keys, other: Keys) -> str:
     """The lowest rung on which two actions are alike; two that end are alike."""
-    if alike(one, other):
+    if is_same_effect(one, other):
         return OWN
     if one.intent == other.intent:
         return "intent"
     return "class" if one.cls == other.cls else "different"
 
 
-def all_own(words: Iterable[str]) -> bool:
+def are_own_answers(words: Iterable[str]) -> bool:
     """Whether there are votes among these answers and all are for the student's action."""
     return set(_said(words)) - {SILENT} == {OWN}
 
 
-def stage_of(words: Iterable[str]) -> int:
+def value_stage_of(words: Iterable[str]) -> int:
     """How many answers these words are of."""
     return len(_said(words))
 
@@ -110,7 +110,7 @@ class Stages:
     @classmethod
     def learn(cls, rows: Mapping[int, Iterable[Row]]) -> "Stages":
         """From the steps known by stage: all words there and whether a pair came of it."""
-        return cls(tuple(learned(rows[stage]) for stage in sorted(rows)))
+        return cls(tuple(learn_pair_model(rows[stage]) for stage in sorted(rows)))
 
 
 Chain = Sequence[tuple[float, float, float]]

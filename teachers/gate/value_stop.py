@@ -10,7 +10,7 @@ from typing import Literal
 
 from tracemill.agreement.voting.early_stop import Referee
 from tracemill.records.reply import Decision, TeacherReply
-from tracemill.teachers.gate.value_stages import Stages, all_own, heard_words, is_worth
+from tracemill.teachers.gate.value_stages import Stages, are_own_answers, is_worth, value_stage_words
 
 NOT_WORTH_ON = "asking on is not worth its cost"
 
@@ -86,14 +86,14 @@ class ValueStop:
     def _look(self, rows: Mapping[str, Decision], due: str, replies: Sequence[TeacherReply]) -> Look:
         row = rows[due]
         asked = sorted({r.teacher for r in replies} & rows.keys(), key=lambda name: _place(rows[name]))
-        words = heard_words(*self._referee.told(row.step_id, replies, asked))
+        words = value_stage_words(*self._referee.told(row.step_id, replies, asked))
         known = self._known.get((row.step_id, words))
         if known is not None:
             belief = known.heard_belief
         else:
             belief = self._stages_of(row.gate).probability(row.features, words, len(asked))
         if belief is None:
-            return Look(words, None, "stop" if all_own(words) else "go on")
+            return Look(words, None, "stop" if are_own_answers(words) else "go on")
         enough = is_worth(belief, row.utility or 0.0, row.price or 0.0, row.to_go_usd or 0.0)
         return Look(words, belief, "go on" if enough else "stop")
 

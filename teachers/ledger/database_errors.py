@@ -26,7 +26,7 @@ _REFUSALS = {
 }
 
 
-def refusal_of(error: SQLAlchemyError | OSError) -> str:
+def database_error_reason(error: SQLAlchemyError | OSError) -> str:
     """What the database, the system or the driver says was the matter."""
     if isinstance(error, SSLCertVerificationError):
         return f"its certificate does not hold: {error.verify_message}"

@@ -23,7 +23,7 @@ def forget_rows(
     for row in connection.execute(select(answers.c.request_key, answers.c.reply)).yield_per(_AT_ONCE):
         if holds(row.reply):
             doomed.add(row.request_key)
-        elif trace_of_answer(row.reply) in aliases:
+        elif trace_of_forgotten_answer(row.reply) in aliases:
             renamed[row.request_key] = row.reply
     for key in renamed.keys() - keep:
         doomed.add(key)
@@ -38,7 +38,7 @@ def forget_rows(
     return len(doomed)
 
 
-def trace_of_answer(text: str) -> str:
+def trace_of_forgotten_answer(text: str) -> str:
     """The trace an answer was bought for, read off its JSON; empty where it says none."""
     try:
         return str(orjson.loads(text)["step_id"]).rsplit(":", 2)[0]
@@ -67,7 +67,7 @@ def _rename(connection: Connection, trace_id: str, alias: str) -> None:
     connection.execute(update(budgets).where(budgets.c.scope == scope).values(scope=f"trace:{alias}"))
 
 
-def compact(engine: Engine) -> None:
+def compact_ledger(engine: Engine) -> None:
     """Write the SQLite file anew and empty its log, so that deleted bytes are gone from both; other
     databases are left to their own upkeep. Raises LedgerError where another process keeps it busy."""
     if engine.dialect.name != "sqlite":

@@ -24,10 +24,10 @@ from tracemill.records.errors import LedgerError
 from tracemill.records.reply import TeacherReply
 from tracemill.teachers.ledger.bulk_rows import KEEP
 from tracemill.teachers.ledger.claims import Buyer
-from tracemill.teachers.ledger.database_errors import refusal_of
+from tracemill.teachers.ledger.database_errors import database_error_reason
 from tracemill.teachers.ledger.entries import BeingBought, Close, Grant, Intent, Reservation, Spent
-from tracemill.teachers.ledger.forget import compact, forget_rows
-from tracemill.teachers.ledger.reply_json import dump_reply
+from tracemill.teachers.ledger.forget import compact_ledger, forget_rows
+from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.schema import (
     IDENTITY,
     IS_OPEN,
@@ -96,7 +96,7 @@ class Ledger:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise LedgerError(f"the ledger could not be written: {refusal_of(error)}") from error
+            raise LedgerError(f"the ledger could not be written: {database_error_reason(error)}") from error
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
@@ -104,7 +104,7 @@ class Ledger:
             with self._reader.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise LedgerError(f"the ledger could not be read: {refusal_of(error)}") from error
+            raise LedgerError(f"the ledger could not be read: {database_error_reason(error)}") from error
 
     def open_run(
         self,
@@ -199,7 +199,7 @@ class Ledger:
         nothing and counts against no cap."""
         now = self._clock()
         rows = [
-            {"request_key": r.request_key, "reply": dump_reply(r), "cost_nusd": 0, "created_at": now}
+            {"request_key": r.request_key, "reply": dump_reply_json(r), "cost_nusd": 0, "created_at": now}
             for r in replies
         ]
         with self._writing() as connection:
@@ -231,7 +231,7 @@ class Ledger:
 
     def compact(self) -> None:
         """Makes deleted bytes go from a SQLite file and its log. Raises LedgerError."""
-        compact(self._engine)
+        compact_ledger(self._engine)
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Every stored answer as request key and JSON."""

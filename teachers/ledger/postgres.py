@@ -29,7 +29,7 @@ def is_postgres(url: URL) -> bool:
     return url.get_backend_name() in ("postgresql", "postgres")
 
 
-def place_of(url: URL) -> str:
+def postgres_place(url: URL) -> str:
     """The server and database of a URL, without user, password and options."""
     return URL.create("postgresql", host=url.host, port=url.port, database=url.database).render_as_string()
 

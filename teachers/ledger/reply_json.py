@@ -15,7 +15,7 @@ def _adapter() -> TypeAdapter[TeacherReply]:
     return TypeAdapter(TeacherReply)
 
 
-def dump_reply(reply: TeacherReply) -> str:
+def dump_reply_json(reply: TeacherReply) -> str:
     """The reply as JSON text."""
     return orjson.dumps(reply).decode()
 
@@ -28,7 +28,7 @@ def load_reply(text: str) -> TeacherReply:
         raise LedgerError("an answer in the ledger is no reply", "one written by this version") from None
 
 
-def reply_for(text: str, step_id: str, teacher: str) -> TeacherReply:
+def answer_from_reply_json(text: str, step_id: str, teacher: str) -> TeacherReply:
     """A stored reply as the answer to one question. Where another step bought it, it costs nothing here."""
     stored = load_reply(text)
     if stored.step_id == step_id and stored.teacher == teacher:

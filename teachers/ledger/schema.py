@@ -29,8 +29,8 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 
 from tracemill.records.errors import LedgerError
 from tracemill.records.storage.atomic_files import make_private_file
-from tracemill.teachers.ledger.database_errors import refusal_of
-from tracemill.teachers.ledger.postgres import PASSWORD_VARIABLE, is_postgres, open_engine, place_of
+from tracemill.teachers.ledger.database_errors import database_error_reason
+from tracemill.teachers.ledger.postgres import PASSWORD_VARIABLE, is_postgres, open_engine, postgres_place
 
 SCHEMA_VERSION = 2
 IDENTITY = "ledger"
@@ -212,12 +212,12 @@ def open_database(url: str) -> Engine:
 def _unopened(place: URL, error: SQLAlchemyError | OSError) -> LedgerError:
     if is_postgres(place):
         return LedgerError(
-            f"the ledger at {place_of(place)} cannot be opened: {refusal_of(error)}",
+            f"the ledger at {postgres_place(place)} cannot be opened: {database_error_reason(error)}",
             "a server that answers, a user that may make tables",
             f"check the URL and {PASSWORD_VARIABLE}",
         )
     return LedgerError(
-        f"the ledger at {place.render_as_string()} cannot be opened: {refusal_of(error)}",
+        f"the ledger at {place.render_as_string()} cannot be opened: {database_error_reason(error)}",
         "a writable database",
         "check the path and its permissions",
     )

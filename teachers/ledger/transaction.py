@@ -26,7 +26,7 @@ _ELSEWHERE = open_elsewhere(bindparam("keys", expanding=True), bindparam("me"))
 _OPEN = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
 
 
-def scopes_of(day: str, run_id: str, trace_id: str) -> dict[str, str]:
+def budget_scopes(day: str, run_id: str, trace_id: str) -> dict[str, str]:
     """Budget rows of a call by the kind of their cap."""
     return {"day": f"day:{day}", "run": f"run:{run_id}", "trace": f"trace:{trace_id}"}
 
@@ -96,8 +96,8 @@ class Batch:
 
     def _load(self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[Intent]) -> None:
         """Reads every budget row concerned; makes those that are missing."""
-        names = {name for c in of_calls for name in scopes_of(c.day, c.run_id, c.trace_id).values()}
-        names |= {name for i in intents for name in scopes_of(self.day, i.run_id, i.trace_id).values()}
+        names = {name for c in of_calls for name in budget_scopes(c.day, c.run_id, c.trace_id).values()}
+        names |= {name for i in intents for name in budget_scopes(self.day, i.run_id, i.trace_id).values()}
         for row in _rows(connection, _BUDGETS, sorted(names)):
             self._scopes[row.scope] = _Scope(row.settled_nusd, row.reserved_nusd)
         missing = sorted(names - self._scopes.keys())
@@ -114,7 +114,7 @@ class Batch:
         cost = close.reservation.amount_nusd if close.cost_nusd is None else close.cost_nusd
         was_open = call.state == "open"
         freed, spent = (call.amount_nusd, cost) if was_open else (0, cost - call.amount_nusd)
-        for name in scopes_of(call.day, call.run_id, call.trace_id).values():
+        for name in budget_scopes(call.day, call.run_id, call.trace_id).values():
             self._scopes[name].move(freed, spent)
         if close.reply is not None:
             row = {"reply": close.reply, "cost_nusd": cost, "created_at": self.now}
@@ -141,7 +141,7 @@ class Batch:
             return None
         run = opened[intent.run_id]
         caps = {"day": run.max_day_nusd, "run": run.max_total_nusd, "trace": run.max_trace_nusd}
-        names = scopes_of(self.day, intent.run_id, intent.trace_id)
+        names = budget_scopes(self.day, intent.run_id, intent.trace_id)
         for kind, name in names.items():
             cap = _NO_CAP if caps[kind] is None else caps[kind]
             settled, reserved = self._scopes[name].taken

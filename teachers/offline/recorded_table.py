@@ -17,14 +17,19 @@ from typing import Any
 
 import orjson
 
-from tracemill.harnesses.core.schema_builders import sendable
+from tracemill.harnesses.core.schema_builders import clean_tool_schema
 from tracemill.harnesses.valid_messages import Builder
 from tracemill.records.errors import TeacherError
 from tracemill.records.identity import digest, extend_prompt, make_trace_id, prompt_root
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.storage.text_lines import lines_of
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.offline.recorded_values import REWARDS, is_unrewarded, reward_of, usage_of
+from tracemill.teachers.offline.recorded_values import (
+    REWARDS,
+    is_unrewarded,
+    recorded_reward_value,
+    recorded_usage_values,
+)
 
 PRESENTATION = "recorded-1"
 _NAMELESS = "a model without a name"
@@ -81,7 +86,7 @@ class BrokenRow:
     why: str
 
 
-def state_key(messages: Sequence[Message]) -> str:
+def recorded_table_state_key(messages: Sequence[Message]) -> str:
     """What identifies a state whoever presents it: all that was said but for system prompts, which a
     harness may put a stand-in for, and without ids of calls."""
     parts = list[str]()
@@ -95,7 +100,7 @@ def state_key(messages: Sequence[Message]) -> str:
 def read_recorded(path: Path) -> list[RecordedState]:
     """The states of a table. Raises TeacherError where it cannot be read, or a row or an answer is broken."""
     found: list[RecordedState] = []
-    for number, row in enumerate(recorded_rows(path), 1):
+    for number, row in enumerate(iter_recorded_table(path), 1):
         if isinstance(row, BrokenRow) or row.broken:
             why = row.why if isinstance(row, BrokenRow) else f"answer of {row.broken[0]}"
             raise TeacherError(
@@ -107,7 +112,7 @@ def read_recorded(path: Path) -> list[RecordedState]:
     return found
 
 
-def recorded_rows(path: Path) -> Iterator[RecordedState | BrokenRow]:
+def iter_recorded_table(path: Path) -> Iterator[RecordedState | BrokenRow]:
     """The lines of a table one by one, those that are no state as what is wrong with them. Raises
     TeacherError where the file cannot be read to its end."""
     try:
@@ -211,7 +216,7 @@ def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState
         row.get("cwd") if isinstance(row.get("cwd"), str) else None,
         tuple(broken),
         tuple(model for model in answers if is_unrewarded(row["actions"][model])),
-        tuple(model for model in answers if usage_of(row["actions"][model]) is None),
+        tuple(model for model in answers if recorded_usage_values(row["actions"][model]) is None),
     )
 
 
@@ -260,7 +265,7 @@ def _call(call: Mapping[str, Any], number: int) -> ToolCall:
 
 def _tool(tool: Any) -> ToolSpec:
     if isinstance(tool, str):
-        return sendable(ToolSpec(tool, "", {"type": "object"}, "inferred"))
+        return clean_tool_schema(ToolSpec(tool, "", {"type": "object"}, "inferred"))
     given = tool.get("function") or tool
     schema = given.get("parameters")
     spec = ToolSpec(
@@ -269,11 +274,11 @@ def _tool(tool: Any) -> ToolSpec:
         schema or {"type": "object"},
         "recorded" if schema else "inferred",
     )
-    return sendable(spec)
+    return clean_tool_schema(spec)
 
 
 def _answer(given: Mapping[str, Any]) -> RecordedAnswer:
     calls = tuple(_call(call, at) for at, call in enumerate(given.get("tool_calls") or ()))
-    prompt, completion, latency_s = usage_of(given) or (0, 0, 0.0)
+    prompt, completion, latency_s = recorded_usage_values(given) or (0, 0, 0.0)
     action = Action(str(given.get("text") or ""), calls)
-    return RecordedAnswer(action, prompt, completion, latency_s, reward_of(given))
+    return RecordedAnswer(action, prompt, completion, latency_s, recorded_reward_value(given))

@@ -11,13 +11,13 @@ from tracemill.records.errors import TeacherError
 from tracemill.records.identity import request_key
 from tracemill.records.message import Action, Message, ToolCall
 from tracemill.records.reply import FailureKind, TeacherUsage
-from tracemill.teachers.client.build_request import message_bytes
+from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
 from tracemill.teachers.core.teacher_settings import RecordedSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
-from tracemill.teachers.offline.recorded_table import RecordedAnswer, read_recorded, state_key
+from tracemill.teachers.offline.recorded_table import RecordedAnswer, read_recorded, recorded_table_state_key
 
 PROVIDER = "recorded"
 
@@ -37,7 +37,9 @@ class RecordedTeacher(OfflineTeacher):
     @cached_property
     def _answers(self) -> dict[str, RecordedAnswer]:
         return {
-            state_key([self._redacted(message) for message in state.messages]): state.answers[self.model]
+            recorded_table_state_key([self._redacted(message) for message in state.messages]): state.answers[
+                self.model
+            ]
             for state in read_recorded(self._settings.path)
             if self.model in state.answers
         }
@@ -78,17 +80,17 @@ class RecordedTeacher(OfflineTeacher):
 
     def bound_nusd(self, question: Question) -> int:
         """The most an answer can cost; 0 without `prices`."""
-        return self._price.bound_nusd(message_bytes(question.messages), self._settings.max_tokens)
+        return self._price.bound_nusd(count_message_bytes(question.messages), self._settings.max_tokens)
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """The recorded answer. Every sample is the same: a table has one answer a model."""
         require_redacted([question])
-        return self.told(question, sample, self._answers.get(state_key(question.messages)))
+        return self.told(question, sample, self._answers.get(recorded_table_state_key(question.messages)))
 
     def told(self, question: Question, sample: int, found: RecordedAnswer | None) -> Asked:
         """What the table says to a question, None where it says nothing, as the reply it is."""
         reply = replace(
-            reply_to(self, question, sample, self.request_key(question, sample)),
+            new_protocol_reply(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
         )

@@ -14,13 +14,13 @@ MOST_S = 31_536_000.0
 _TOKENS = (("in", "prompt_tokens"), ("out", "completion_tokens"))
 
 
-def reward_of(given: Mapping[str, Any]) -> float | None:
+def recorded_reward_value(given: Mapping[str, Any]) -> float | None:
     """The first reward that is a finite number, or a text of one; None where there is none."""
     found = (_number(given.get(name)) for name in REWARDS)
     return next((value for value in found if value is not None), None)
 
 
-def ending_of(given: Mapping[str, Any]) -> float | None:
+def recorded_ending_value(given: Mapping[str, Any]) -> float | None:
     """How the session ended with an action: 1 or more where it solved its task, None where nothing says."""
     found = (_number(given.get(name)) for name in ENDINGS)
     return next((value for value in found if value is not None), None)
@@ -29,10 +29,10 @@ def ending_of(given: Mapping[str, Any]) -> float | None:
 def is_unrewarded(given: Mapping[str, Any]) -> bool:
     """Whether an action has a reward that is no finite number, and none that is."""
     said = any(given.get(name) is not None for name in REWARDS)
-    return said and reward_of(given) is None
+    return said and recorded_reward_value(given) is None
 
 
-def usage_of(given: Mapping[str, Any]) -> tuple[int, int, float] | None:
+def recorded_usage_values(given: Mapping[str, Any]) -> tuple[int, int, float] | None:
     """Tokens of the prompt and of the answer, and the latency in seconds: 0 where the table does not say.
     None where any of them is no number, below 0, or more than any call has."""
     usage = given.get("usage")

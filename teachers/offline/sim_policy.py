@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracemill.teachers.offline.sim_text import PLAIN, style_of, toolbox_for, written
+from tracemill.teachers.offline.sim_text import PLAIN, sim_text_style, sim_text_toolbox, write_sim_text_call
 from tracemill.teachers.offline.sim_tools import Toolbox
-from tracemill.teachers.offline.sim_view import View, look_at, text_hash, text_of
+from tracemill.teachers.offline.sim_view import View, hash_sim_text, look_at, sim_view_text
 
 _INVALID_SHARE = 0.02
 _SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
@@ -55,7 +55,7 @@ class _Move:
     ends: bool = False
 
 
-def share(*parts: object) -> float:
+def sim_policy_share(*parts: object) -> float:
     """A number in [0, 1) that depends on the parts and nothing else."""
     joined = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=7).digest(), "big") / 2**56
@@ -143,21 +143,21 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
-def tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
+def sim_tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
     """Tokens of the tools offered."""
     return sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
 
 
-def message_tokens(message: Mapping[str, Any]) -> int:
+def sim_message_tokens(message: Mapping[str, Any]) -> int:
     """Tokens of one message in the OpenAI shape."""
-    total = 4 + estimate_tokens(text_of(message))
+    total = 4 + estimate_tokens(sim_view_text(message))
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
         total += estimate_tokens(f"{function.get('name')}{function.get('arguments')}")
     return total
 
 
-def answer(
+def simulate_answer(
     model: str,
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
@@ -166,19 +166,19 @@ def answer(
     sample: int = 0,
 ) -> Answer:
     """The answer of one simulated model to one request in the OpenAI shape."""
-    state = text_hash(messages).hex()
+    state = hash_sim_text(messages).hex()
 
     def draw(what: str) -> float:
-        return share(seed, state, model, sample, what)
+        return sim_policy_share(seed, state, model, sample, what)
 
     view = look_at(messages)
-    settled = bool(view.fault) or share(seed, state, "settled") < _SETTLED_SHARE
+    settled = bool(view.fault) or sim_policy_share(seed, state, "settled") < _SETTLED_SHARE
     agreement = 0.95 if view.fault else 0.75 if settled else 0.1
-    style = PLAIN if tools else style_of(messages)
-    box = Toolbox.of(tools) if tools else toolbox_for(style)
+    style = PLAIN if tools else sim_text_style(messages)
+    box = Toolbox.of(tools) if tools else sim_text_toolbox(style)
     move = _pick(view, box, agreement, settled, draw)
     if style != PLAIN:
-        move = _Move(written(style, move.text, move.call))
+        move = _Move(write_sim_text_call(style, move.text, move.call))
     if tools and draw("invalid") < _INVALID_SHARE:
         move = _spoil(move, draw)
     calls = (move.call,) if move.call else ()
@@ -187,6 +187,6 @@ def answer(
         text=move.text,
         calls=calls,
         call_id=hashlib.blake2b(f"{seed}{state}{model}{sample}".encode(), digest_size=6).hexdigest(),
-        prompt_tokens=tools_tokens(tools) + sum(map(message_tokens, messages)),
+        prompt_tokens=sim_tools_tokens(tools) + sum(map(sim_message_tokens, messages)),
         completion_tokens=estimate_tokens(said) + 8,
     )

@@ -6,16 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tracemill.teachers.offline.sim_tools import Toolbox
-from tracemill.teachers.offline.sim_view import text_of
+from tracemill.teachers.offline.sim_view import sim_view_text
 
 FUNCTION, FENCE, PLAIN = "function", "```", "plain"
 _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)?[ \t]*$", re.MULTILINE)
 
 
-def style_of(messages: Sequence[Mapping[str, Any]]) -> str:
+def sim_text_style(messages: Sequence[Mapping[str, Any]]) -> str:
     """How this conversation writes its calls: `<function=...>` tags, a block (its first line, as the
     answers and then the system prompt open theirs), or not at all."""
-    shown = [text_of(m) for m in (*messages[:2], *messages[-6:]) if m.get("role") in ("system", "assistant")]
+    shown = [
+        sim_view_text(m) for m in (*messages[:2], *messages[-6:]) if m.get("role") in ("system", "assistant")
+    ]
     if any("<function=" in text for text in shown):
         return FUNCTION
     if not any("```" in text for text in shown):
@@ -24,7 +26,7 @@ def style_of(messages: Sequence[Mapping[str, Any]]) -> str:
     return next(opened, FENCE)
 
 
-def toolbox_for(style: str) -> Toolbox:
+def sim_text_toolbox(style: str) -> Toolbox:
     """A shell where calls can be written, nothing where they cannot."""
     if style == PLAIN:
         return Toolbox({})
@@ -33,7 +35,7 @@ def toolbox_for(style: str) -> Toolbox:
     return Toolbox({"shell": {"name": name, "parameters": parameters}})
 
 
-def written(style: str, text: str, call: tuple[str, str] | None) -> str:
+def write_sim_text_call(style: str, text: str, call: tuple[str, str] | None) -> str:
     """A text with its call written into it."""
     if call is None:
         return text

@@ -10,7 +10,7 @@ _COMMAND = ("command", "cmd", "script", "code")
 _PATTERN = ("pattern", "query", "regex", "search_term", "keyword", "glob")
 
 
-def first_string(arguments: str, keys: Sequence[str]) -> str:
+def first_sim_tools_string(arguments: str, keys: Sequence[str]) -> str:
     """The first of the keys that holds a text in a JSON object; "" where none does."""
     try:
         value = json.loads(arguments)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tracemill.teachers.offline.sim_tools import first_string
+from tracemill.teachers.offline.sim_tools import first_sim_tools_string
 
 _RECENT = 8
 _SCANNED_CHARS = 4_000
@@ -36,11 +36,11 @@ class View:
     turns: int
 
 
-def text_hash(messages: Sequence[Mapping[str, Any]]) -> bytes:
+def hash_sim_text(messages: Sequence[Mapping[str, Any]]) -> bytes:
     """Hash of what the messages say: role, text and calls, each with its length."""
     state = hashlib.blake2b(digest_size=16)
     for message in messages:
-        parts = [str(message.get("role", "")), text_of(message)]
+        parts = [str(message.get("role", "")), sim_view_text(message)]
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
             parts += [str(function.get("name", "")), str(function.get("arguments", ""))]
@@ -50,7 +50,7 @@ def text_hash(messages: Sequence[Mapping[str, Any]]) -> bytes:
     return state.digest()
 
 
-def text_of(message: Mapping[str, Any]) -> str:
+def sim_view_text(message: Mapping[str, Any]) -> str:
     """The text of a wire message; content parts joined by newlines."""
     content = message.get("content")
     if isinstance(content, str):
@@ -64,7 +64,7 @@ def _seen_text(message: Mapping[str, Any]) -> str:
     calls = [
         str((call.get("function") or {}).get("arguments", "")) for call in message.get("tool_calls") or ()
     ]
-    return _ends("\n".join([*calls, text_of(message)]))
+    return _ends("\n".join([*calls, sim_view_text(message)]))
 
 
 def _ends(text: str) -> str:
@@ -91,12 +91,12 @@ def look_at(messages: Sequence[Mapping[str, Any]]) -> View:
     caller = next((m for m in reversed(recent) if m.get("tool_calls")), None)
     function = (caller["tool_calls"][-1].get("function") or {}) if caller else {}
     last_call = f"{function.get('name', '')} {function.get('arguments', '')}"
-    at_end = "\n".join(_ends(text_of(m)) for m in recent[-3:] if m.get("role") == "tool")
+    at_end = "\n".join(_ends(sim_view_text(m)) for m in recent[-3:] if m.get("role") == "tool")
     symbols = [a or b for text in texts for a, b in _SYMBOL.findall(text)]
     return View(
         files=tuple(f for f in mentioned if not _TEST.search(f))[:6],
         tests=tuple(f for f in mentioned if _TEST.search(f))[:3],
-        command=first_string(str(function.get("arguments", "")), ("command", "cmd")),
+        command=first_sim_tools_string(str(function.get("arguments", "")), ("command", "cmd")),
         symbol=symbols[0] if symbols else "",
         fault=_fault(last_call, at_end),
         turns=len(messages),

@@ -11,10 +11,10 @@ from tracemill.records.reply import TeacherReply, TeacherUsage
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
 from tracemill.teachers.core.teacher_settings import SimulatedSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
-from tracemill.teachers.offline.sim_policy import Answer, answer
+from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
 
 PROVIDER = "simulated"
 
@@ -55,7 +55,7 @@ class SimulatedTeacher(OfflineTeacher):
         """One answer, after `latency_s` seconds."""
         started = time.perf_counter()
         await asyncio.sleep(self._settings.latency_s)
-        given = answer(
+        given = simulate_answer(
             self.model,
             question.wire_messages(),
             question.wire_tools(),
@@ -73,7 +73,7 @@ class SimulatedTeacher(OfflineTeacher):
             for index, (name, arguments) in enumerate(given.calls)
         )
         return replace(
-            reply_to(self, question, sample, self.request_key(question, sample)),
+            new_protocol_reply(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
             generation_id=f"sim-{given.call_id}",

@@ -10,7 +10,7 @@ from statistics import NormalDist
 from typing import Any
 
 from tracemill.teachers.core.price import nusd_to_usd, usd_down
-from tracemill.teachers.offline.sim_policy import share
+from tracemill.teachers.offline.sim_policy import sim_policy_share
 from tracemill.teachers.openrouter_stub.prompt_cache import Found
 from tracemill.teachers.openrouter_stub.stub_settings import FaultSettings, WireSettings
 
@@ -67,7 +67,7 @@ class Account:
             return False
         if fault.first_requests is not None and number >= fault.after_requests + fault.first_requests:
             return False
-        return share(self.settings.seed, "fault", index, key, attempt) < fault.probability
+        return sim_policy_share(self.settings.seed, "fault", index, key, attempt) < fault.probability
 
     def covers(self, nusd: int) -> bool:
         """Whether the balance pays for a call."""
@@ -109,7 +109,7 @@ class Account:
         settings = self.settings
         if not settings.latency_spread:
             return settings.latency_s
-        drawn = min(max(share(settings.seed, "latency", key, attempt), 1e-6), 1 - 1e-6)
+        drawn = min(max(sim_policy_share(settings.seed, "latency", key, attempt), 1e-6), 1 - 1e-6)
         return settings.latency_s * math.exp(settings.latency_spread * NormalDist().inv_cdf(drawn))
 
     def key_page(self) -> dict[str, Any]:

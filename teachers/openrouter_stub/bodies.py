@@ -56,7 +56,7 @@ def _per_token(usd_per_million: Decimal | None) -> str | None:
     return None if usd_per_million is None else format(usd_per_million / MILLION, "f")
 
 
-def context_tokens(settings: WireSettings, model: str) -> int:
+def stub_context_tokens(settings: WireSettings, model: str) -> int:
     """The longest prompt and answer together of a model."""
     return settings.contexts.get(model, CONTEXT_TOKENS)
 
@@ -64,7 +64,7 @@ def context_tokens(settings: WireSettings, model: str) -> int:
 _HEEDED = ("max_tokens", "temperature", "reasoning", "logprobs", "top_logprobs", "tools", "tool_choice")
 
 
-def unheeded(settings: WireSettings, model: str) -> set[str]:
+def unheeded_body_fields(settings: WireSettings, model: str) -> set[str]:
     """The request fields a model does not heed."""
     tools = ("tools", "tool_choice") if model in settings.without_tools else ()
     return {*settings.unlisted.get(model, ()), *tools}
@@ -77,12 +77,12 @@ def models_body(settings: WireSettings) -> dict[str, Any]:
 
 
 def _model_entry(settings: WireSettings, model: str) -> dict[str, Any]:
-    without = unheeded(settings, model)
+    without = unheeded_body_fields(settings, model)
     return {
         "id": model,
         "canonical_slug": model,
         "name": model,
-        "context_length": context_tokens(settings, model),
+        "context_length": stub_context_tokens(settings, model),
         "pricing": _pricing(settings.models[model]),
         "supported_parameters": [name for name in _HEEDED if name not in without],
         "top_provider": {"max_completion_tokens": 64_000},
@@ -121,11 +121,11 @@ def endpoints_body(settings: WireSettings, model: str) -> dict[str, Any]:
             "supports_implicit_caching": True,
             "pricing": _pricing(prices),
         }
-        for tag, prices in served(settings, model).items()
+        for tag, prices in stub_body_providers(settings, model).items()
     ]
     return {"data": {"id": model, "name": model, "endpoints": endpoints}}
 
 
-def served(settings: WireSettings, model: str) -> Mapping[str, PriceSettings]:
+def stub_body_providers(settings: WireSettings, model: str) -> Mapping[str, PriceSettings]:
     """Who serves a model, by tag, and at which prices."""
     return settings.endpoints.get(model) or {PROVIDER: settings.models[model]}

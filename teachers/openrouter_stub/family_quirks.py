@@ -7,7 +7,7 @@ _FORCED_REFUSED = ("claude-opus-5", "claude-fable-5", "claude-sonnet-5")
 _REASONING = ("reasoning", "reasoning_details", "reasoning_content")
 
 
-def complaint(model: str, family: str, wanted: Mapping[str, Any]) -> str:
+def family_quirk_refusal(model: str, family: str, wanted: Mapping[str, Any]) -> str:
     """Why a model of this family refuses the request with a 400; "" where it does not."""
     messages: Sequence[Mapping[str, Any]] = wanted["messages"]
     if any(message.get("content") is None for message in messages):

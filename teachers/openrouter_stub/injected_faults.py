@@ -31,7 +31,7 @@ ERROR_TYPES = {
 }
 
 
-def error_body(code: int, message: str, **metadata: Any) -> dict[str, Any]:
+def injected_error_body(code: int, message: str, **metadata: Any) -> dict[str, Any]:
     """An error as OpenRouter writes it."""
     return {
         "error": {"code": code, "message": message, "metadata": {"error_type": ERROR_TYPES[code], **metadata}}
@@ -93,14 +93,14 @@ UNBILLED = frozenset((*_REFUSALS, FaultKind.FINISH_ERROR))
 """Faults that take no money."""
 
 
-def refusal(fault: FaultSettings) -> tuple[int, dict[str, Any], dict[str, str]] | None:
+def injected_fault_refusal(fault: FaultSettings) -> tuple[int, dict[str, Any], dict[str, str]] | None:
     """Status, body and headers of a fault that comes before any answer; None for the others."""
     found = _REFUSALS.get(fault.kind)
     if found is None:
         return None
     if fault.kind is FaultKind.REDIRECT:
         return found.code, {}, {"Location": "/elsewhere"}
-    body = error_body(found.code, found.message, **found.metadata)
+    body = injected_error_body(found.code, found.message, **found.metadata)
     if found.availability:
         body["error"]["availability"] = dict(found.availability)
     headers = _wait(fault, body["error"]) if found.waits else {}
@@ -123,12 +123,12 @@ def _wait(fault: FaultSettings, error: dict[str, Any]) -> dict[str, str]:
     return {"Retry-After": f"{wait_s:g}"}
 
 
-def spoiled(kind: FaultKind, body: dict[str, Any]) -> dict[str, Any]:
+def inject_body_fault(kind: FaultKind, body: dict[str, Any]) -> dict[str, Any]:
     """A completion turned into one of the useless answers that come with HTTP 200."""
     if kind is FaultKind.ERROR_IN_200:
-        return {"id": body["id"], **error_body(502, "Provider returned error")}
+        return {"id": body["id"], **injected_error_body(502, "Provider returned error")}
     if kind is FaultKind.LIMIT_IN_200:
-        return {"id": body["id"], **error_body(429, "Rate limit exceeded")}
+        return {"id": body["id"], **injected_error_body(429, "Rate limit exceeded")}
     if kind in (FaultKind.NO_USAGE, FaultKind.NO_BILL):
         return {name: value for name, value in body.items() if name != "usage"}
     if kind is FaultKind.EMPTY_CHOICES:

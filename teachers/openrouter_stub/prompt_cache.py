@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from tracemill.teachers.offline.sim_policy import message_tokens, tools_tokens
-from tracemill.teachers.offline.sim_view import text_of
+from tracemill.teachers.offline.sim_policy import sim_message_tokens, sim_tools_tokens
+from tracemill.teachers.offline.sim_view import sim_view_text
 from tracemill.teachers.pricing.cache_rules import LOOK_BACK_BLOCKS, CacheRule, cache_rule
 
 
@@ -39,7 +39,7 @@ class Found:
     written_tokens: int = 0
 
 
-def cut(
+def cut_stub_prompt(
     model: str,
     family: str,
     messages: Sequence[Mapping[str, Any]],
@@ -50,13 +50,13 @@ def cut(
     rule = cache_rule(family)
     state, ends = hashlib.blake2b(f"{model}\x1f{json.dumps(tools)}".encode(), digest_size=12), []
     for message in messages:
-        said = [message.get("role"), text_of(message), message.get("tool_calls")]
+        said = [message.get("role"), sim_view_text(message), message.get("tool_calls")]
         state.update(json.dumps(said).encode())
         ends.append(state.hexdigest())
     return Prompt(
         model=model,
         ends=tuple(ends),
-        tokens=tuple(accumulate(map(message_tokens, messages), initial=tools_tokens(tools)))[1:],
+        tokens=tuple(accumulate(map(sim_message_tokens, messages), initial=sim_tools_tokens(tools)))[1:],
         blocks=tuple(accumulate(map(_blocks, messages))),
         marks=tuple(at for at, message in enumerate(messages) if _is_marked(message)),
         rule=rule if lifetime_s is None else replace(rule, lifetime_s=lifetime_s),
@@ -64,7 +64,7 @@ def cut(
 
 
 def _blocks(message: Mapping[str, Any]) -> int:
-    return max(1, bool(text_of(message)) + len(message.get("tool_calls") or ()))
+    return max(1, bool(sim_view_text(message)) + len(message.get("tool_calls") or ()))
 
 
 def _is_marked(message: Mapping[str, Any]) -> bool:

@@ -5,29 +5,29 @@ from typing import Any
 from aiohttp import web
 
 from tracemill.teachers.client.chat_teacher import SIMULATED_HEADER
-from tracemill.teachers.openrouter_stub.injected_faults import error_body, refusal
+from tracemill.teachers.openrouter_stub.injected_faults import injected_error_body, injected_fault_refusal
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings
 
 MARK = {SIMULATED_HEADER: "1"}
 _HOLD_RETRY_S = 0.2
 
 
-def as_json(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+def stub_json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
     """A body as JSON."""
     return web.json_response(body, status=status, headers=MARK | (headers or {}))
 
 
-def as_error(code: int, message: str, **metadata: Any) -> web.Response:
+def stub_error_response(code: int, message: str, **metadata: Any) -> web.Response:
     """An error as OpenRouter writes it."""
-    return as_json(error_body(code, message, **metadata), code)
+    return stub_json_response(injected_error_body(code, message, **metadata), code)
 
 
-def refused_as(kind: FaultKind, retry_after_s: float = _HOLD_RETRY_S) -> web.Response:
+def stub_refusal_response(kind: FaultKind, retry_after_s: float = _HOLD_RETRY_S) -> web.Response:
     """The refusal of a kind."""
-    found = refusal(FaultSettings(kind=kind, retry_after_s=retry_after_s))
+    found = injected_fault_refusal(FaultSettings(kind=kind, retry_after_s=retry_after_s))
     assert found is not None
     status, body, headers = found
-    return as_json(body, status, headers)
+    return stub_json_response(body, status, headers)
 
 
 async def cut_off(request: web.Request, body: bytes, named: dict[str, str]) -> web.StreamResponse:

@@ -23,20 +23,30 @@ from tracemill.records.errors import ConfigError
 from tracemill.records.families import family_of
 from tracemill.teachers.core.price import Price, nusd_to_usd, price_of
 from tracemill.teachers.core.teacher_settings import PriceSettings
-from tracemill.teachers.offline.sim_policy import Answer, answer
+from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
 from tracemill.teachers.openrouter_stub.account import Account
 from tracemill.teachers.openrouter_stub.bodies import (
     completion_body,
-    context_tokens,
     endpoints_body,
     models_body,
-    served,
-    unheeded,
+    stub_body_providers,
+    stub_context_tokens,
+    unheeded_body_fields,
 )
-from tracemill.teachers.openrouter_stub.family_quirks import complaint
-from tracemill.teachers.openrouter_stub.injected_faults import UNBILLED, refusal, spoiled
-from tracemill.teachers.openrouter_stub.prompt_cache import Found, Prompt, PromptCache, cut
-from tracemill.teachers.openrouter_stub.responses import MARK, as_error, as_json, cut_off, refused_as
+from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
+from tracemill.teachers.openrouter_stub.injected_faults import (
+    UNBILLED,
+    inject_body_fault,
+    injected_fault_refusal,
+)
+from tracemill.teachers.openrouter_stub.prompt_cache import Found, Prompt, PromptCache, cut_stub_prompt
+from tracemill.teachers.openrouter_stub.responses import (
+    MARK,
+    cut_off,
+    stub_error_response,
+    stub_json_response,
+    stub_refusal_response,
+)
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
 from tracemill.teachers.pricing.cache_rules import cache_rule
 
@@ -88,31 +98,33 @@ class WireServer:
         return request.headers.get("Authorization") == f"Bearer {self._settings.api_key}"
 
     async def _models(self, request: web.Request) -> web.Response:
-        return as_json(models_body(self._settings))
+        return stub_json_response(models_body(self._settings))
 
     async def _endpoints(self, request: web.Request) -> web.Response:
         model, settings = request.match_info["model"], self._settings
         if model not in settings.models:
-            return as_error(404, "No such model")
-        return as_json(endpoints_body(settings, model))
+            return stub_error_response(404, "No such model")
+        return stub_json_response(endpoints_body(settings, model))
 
     async def _key(self, request: web.Request) -> web.Response:
         if not self._authorized(request):
-            return as_error(401, "No auth credentials found")
-        return as_json(self.account.key_page())
+            return stub_error_response(401, "No auth credentials found")
+        return stub_json_response(self.account.key_page())
 
     async def _generation(self, request: web.Request) -> web.Response:
         if not self._authorized(request):
-            return as_error(401, "No auth credentials found")
+            return stub_error_response(401, "No auth credentials found")
         named = request.query.get("id", "")
         nusd = self.account.billed(named)
         if nusd is None:
-            return as_error(404, "Generation not found")
+            return stub_error_response(404, "Generation not found")
         cost = nusd_to_usd(nusd)
-        return as_json({"data": {"id": named, "total_cost": cost, "usage": cost, "is_byok": False}})
+        return stub_json_response(
+            {"data": {"id": named, "total_cost": cost, "usage": cost, "is_byok": False}}
+        )
 
     async def _stats(self, request: web.Request) -> web.Response:
-        return as_json(self.account.stats())
+        return stub_json_response(self.account.stats())
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         account = self.account
@@ -129,21 +141,21 @@ class WireServer:
             self.bodies.append(body)
             self.headers.append({name.lower(): value for name, value in request.headers.items()})
         if not self._authorized(request):
-            return as_error(401, "No auth credentials found")
+            return stub_error_response(401, "No auth credentials found")
         try:
             wanted = json.loads(body)
             model, wanted["messages"] = str(wanted["model"]), list(wanted["messages"])
         except (ValueError, TypeError, KeyError):
-            return as_error(400, "model and messages are required")
+            return stub_error_response(400, "model and messages are required")
         offer = self._served(model, wanted)
         if offer is None:
-            return as_error(404, f"No endpoints found for {model}")
-        if why := complaint(model, family_of(model), wanted):
-            return as_error(400, why)
+            return stub_error_response(404, f"No endpoints found for {model}")
+        if why := family_quirk_refusal(model, family_of(model), wanted):
+            return stub_error_response(400, why)
         fault = self.account.fault(key, attempt, model)
-        if fault is not None and (refused := refusal(fault)) is not None:
+        if fault is not None and (refused := injected_fault_refusal(fault)) is not None:
             status, error, headers = refused
-            return as_json(error, status, headers)
+            return stub_json_response(error, status, headers)
         provider, prices = offer
         priced = prices.cache_write_usd is not None and cache_rule(family_of(model)).pays_writes
         asked = _Request(key, attempt, model, wanted, provider, price_of(prices), priced)
@@ -154,17 +166,17 @@ class WireServer:
         routing = wanted.get("provider") or {}
         if model not in self._settings.models:
             return None
-        if routing.get("require_parameters") and unheeded(self._settings, model) & wanted.keys():
+        if routing.get("require_parameters") and unheeded_body_fields(self._settings, model) & wanted.keys():
             return None
         only = set(map(str, routing.get("only") or ()))
-        offers = served(self._settings, model).items()
+        offers = stub_body_providers(self._settings, model).items()
         return next(((t, p) for t, p in offers if not only or only & {t, t.partition("/")[0]}), None)
 
     async def _serve(
         self, request: web.Request, asked: _Request, fault: FaultSettings | None
     ) -> web.StreamResponse:
         wanted = asked.wanted
-        given = answer(
+        given = simulate_answer(
             asked.model,
             wanted["messages"],
             wanted.get("tools") or [],
@@ -172,18 +184,20 @@ class WireServer:
             sample=int((wanted.get("metadata") or {}).get("sample", 0)),
         )
         most = int(wanted.get("max_tokens") or _DEFAULT_MAX_TOKENS)
-        if given.prompt_tokens + most > context_tokens(self._settings, asked.model):
-            return refused_as(FaultKind.TOO_LONG)
+        if given.prompt_tokens + most > stub_context_tokens(self._settings, asked.model):
+            return stub_refusal_response(FaultKind.TOO_LONG)
         with self.account.hold(asked.price.charge_nusd(given.prompt_tokens, most, 0, 0)) as fits:
             if not fits:
-                return refused_as(FaultKind.IN_FLIGHT_HOLD)
+                return stub_refusal_response(FaultKind.IN_FLIGHT_HOLD)
             await asyncio.sleep(self.account.latency_s(asked.key, asked.attempt))
             return await self._bill(request, asked, given, fault)
 
     def _cut(self, asked: _Request) -> Prompt:
         settings, wanted = self._settings, asked.wanted
         family, name = family_of(asked.model), f"{asked.model} {asked.provider}"
-        return cut(name, family, wanted["messages"], wanted.get("tools") or [], settings.cache_lifetime_s)
+        return cut_stub_prompt(
+            name, family, wanted["messages"], wanted.get("tools") or [], settings.cache_lifetime_s
+        )
 
     async def _bill(
         self, request: web.Request, asked: _Request, given: Answer, fault: FaultSettings | None
@@ -197,14 +211,14 @@ class WireServer:
             given.prompt_tokens, given.completion_tokens, found.cached_tokens, found.written_tokens
         )
         if not self.account.covers(cost):
-            return as_error(402, "Insufficient credits", limit_source="openrouter_credits")
+            return stub_error_response(402, "Insufficient credits", limit_source="openrouter_credits")
         if fault is None or fault.kind not in UNBILLED:
             self.account.charge(asked.key, asked.model, cost, found)
         body = completion_body(asked.model, given, found, cost, asked.provider, int(time.time()))
         if fault is None or fault.kind is not FaultKind.NO_BILL:
             self.account.bill(body["id"], 0 if fault is not None and fault.kind in UNBILLED else cost)
         if fault is None:
-            return as_json(body, headers={"X-Generation-Id": body["id"]})
+            return stub_json_response(body, headers={"X-Generation-Id": body["id"]})
         return await self._spoil(request, fault.kind, body)
 
     async def _spoil(self, request: web.Request, kind: FaultKind, body: dict[str, Any]) -> web.StreamResponse:
@@ -220,7 +234,7 @@ class WireServer:
             text = json.dumps(body)
             half, headers = text[: len(text) // 2], {**MARK, "X-Generation-Id": body["id"]}
             return web.Response(text=half, content_type="application/json", headers=headers)
-        return as_json(spoiled(kind, body))
+        return stub_json_response(inject_body_fault(kind, body))
 
 
 async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunner, str]:

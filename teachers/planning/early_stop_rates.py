@@ -15,7 +15,7 @@ OWN, COMMON = 0.05, 0.67
 """Probabilities of the student's action and of the common other one; the rest is scattered."""
 
 
-def asked_shares(teachers: int, threshold: int, stop: Stop, explored: float) -> tuple[float, ...]:
+def early_stop_ask_rates(teachers: int, threshold: int, stop: Stop, explored: float) -> tuple[float, ...]:
     """The share of steps at which the first, second, ... teacher is asked, cheapest first.
 
     A step ends when the common action has `threshold` votes and no other can reach it, or when no action

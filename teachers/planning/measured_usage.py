@@ -36,7 +36,7 @@ class _Sums:
     seconds: float = 0.0
 
 
-def measure(work: Workspace, sizes: dict[str, int] | None = None) -> dict[str, Measured]:
+def measure_usage(work: Workspace, sizes: dict[str, int] | None = None) -> dict[str, Measured]:
     """The figures by teacher, of those with enough replies. `sizes` has the bytes of prompts by step;
     without it bytes a token stay assumed."""
     sums: dict[str, _Sums] = {}

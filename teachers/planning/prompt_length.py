@@ -10,14 +10,14 @@ from dataclasses import replace
 
 from tracemill.records.reply import FailureKind, TeacherReply
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Teacher, reply_to
-from tracemill.teachers.planning.replay_plan import BYTES_A_TOKEN, Item, lengths_of
+from tracemill.teachers.core.teacher_protocol import Teacher, new_protocol_reply
+from tracemill.teachers.planning.replay_plan import BYTES_A_TOKEN, Item, replay_plan_lengths
 from tracemill.teachers.planning.segments import Length
 
 MOST_BYTES_A_TOKEN = 6
 
 
-def lengths_by_step(questions: Iterable[Question]) -> dict[str, Length]:
+def prompt_lengths_by_step(questions: Iterable[Question]) -> dict[str, Length]:
     """How long each step's prompt is, and how much of it the one before in its trace has too."""
     traces: dict[str, dict[str, Question]] = {}
     for question in questions:
@@ -25,16 +25,16 @@ def lengths_by_step(questions: Iterable[Question]) -> dict[str, Length]:
     return {
         step_id: length
         for steps in traces.values()
-        for step_id, length in zip(steps, lengths_of(list(steps.values())), strict=True)
+        for step_id, length in zip(steps, replay_plan_lengths(list(steps.values())), strict=True)
     }
 
 
-def too_long(items: Sequence[Item]) -> list[Item]:
+def find_overlong_prompts(items: Sequence[Item]) -> list[Item]:
     """The items whose prompts surely do not fit their teachers' contexts, as far as those are known."""
     limits = {id(item.teacher): item.teacher.context_tokens for item in items}
     if not any(limits.values()):
         return []
-    lengths = lengths_by_step(item.question for item in items)
+    lengths = prompt_lengths_by_step(item.question for item in items)
     return [
         item
         for item in items
@@ -43,13 +43,13 @@ def too_long(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def row_of(item: Item) -> TeacherReply:
+def overlong_prompt_reply(item: Item) -> TeacherReply:
     """The reply of an item that is too long."""
-    reply = reply_to(item.teacher, item.question, item.sample, item.key)
+    reply = new_protocol_reply(item.teacher, item.question, item.sample, item.key)
     return replace(reply, failure=FailureKind.CONTEXT_TOO_LONG.value)
 
 
-def said_of(items: Sequence[Item], unfit: Sequence[Item]) -> dict[str, str]:
+def describe_overlong_prompts(items: Sequence[Item], unfit: Sequence[Item]) -> dict[str, str]:
     """A line for each teacher that some of the items do not fit, by its name."""
     asked: Counter[str] = Counter(item.teacher.name for item in items)
     long: Counter[str] = Counter(item.teacher.name for item in unfit)

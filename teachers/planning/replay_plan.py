@@ -7,7 +7,7 @@ from tracemill.records.reply import Decision
 from tracemill.records.trace import MessageView
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
-from tracemill.teachers.planning.segments import Length, Worth, cuts_of
+from tracemill.teachers.planning.segments import Length, Worth, find_segment_cuts
 from tracemill.teachers.planning.strand_state import Call, StepWork
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
@@ -68,12 +68,12 @@ def _former(question: Question, teacher: Teacher, sample: int) -> str:
     return teacher.request_key(replace(question, prompt_id=question.former_prompt_id), sample)
 
 
-def keys_of(items: Iterable[Item]) -> list[str]:
+def replay_plan_keys(items: Iterable[Item]) -> list[str]:
     """The keys under which answers to the items may lie in a ledger, each once."""
     return list(dict.fromkeys(key for item in items for key in (item.key, item.former_key) if key))
 
 
-def cheapest_first(items: Sequence[Item]) -> list[Teacher]:
+def replay_plan_teachers(items: Sequence[Item]) -> list[Teacher]:
     """The teachers of the items by what a call to them costs on average, cache included; of two that cost
     the same, the one that is named first."""
     teachers = {id(item.teacher): item.teacher for item in items}.values()
@@ -87,7 +87,7 @@ def cheapest_first(items: Sequence[Item]) -> list[Teacher]:
     return sorted(teachers, key=usd)
 
 
-def strands_of(
+def plan_replay_strands(
     items: Sequence[Item], teachers: Sequence[Teacher], width: int, time_left_s: float | None
 ) -> list[tuple[str, list[StepWork]]]:
     """The steps of the items as strands, one a trace, or several where it is worth cutting it: where it
@@ -121,11 +121,11 @@ def _parts(
         worth = Worth(max(time_left_s, worth.step_s), worth.step_s, HASTE_SHARE)
     if takes_s <= worth.target_s:
         return [works]
-    starts = cuts_of(lengths_of(questions), costs, ANSWER_TOKENS, worth)
+    starts = find_segment_cuts(replay_plan_lengths(questions), costs, ANSWER_TOKENS, worth)
     return [works[a:b] for a, b in zip(starts, [*starts[1:], len(works)], strict=True)]
 
 
-def lengths_of(questions: Sequence[Question]) -> list[Length]:
+def replay_plan_lengths(questions: Sequence[Question]) -> list[Length]:
     """How long each prompt is, in tokens of four bytes, and how much of it the one before has too."""
     lengths: list[Length] = []
     before: Sequence[object] = ()

@@ -31,7 +31,7 @@ class Worth:
     max_extra: float
 
 
-def cuts_of(
+def find_segment_cuts(
     lengths: Sequence[Length], costs: Sequence[TokenCosts], answer_tokens: int, worth: Worth
 ) -> list[int]:
     """The steps at which a segment starts, 0 always among them, in order.

@@ -44,7 +44,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def card_of(entry: Mapping[str, Any]) -> ModelCard:
+def read_model_info(entry: Mapping[str, Any]) -> ModelCard:
     """The card of an entry of `GET /models` or of one endpoint. Raises ValueError where its prices cannot
     be read."""
     parameters, reasoning = entry.get("supported_parameters"), _mapping(entry.get("reasoning"))
@@ -70,17 +70,17 @@ def serves(endpoint: Mapping[str, Any], provider: str) -> bool:
     return wanted in (tag, tag.partition("/")[0], str(endpoint.get("provider_name") or "").lower())
 
 
-def card_of_endpoints(
+def read_model_info_of_endpoints(
     entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], provider: str | None
 ) -> ModelCard | None:
     """The card of a model as these endpoints serve it: the dearest price among them, the longest context,
     what any of them can do. None where `provider` is given and none of them is its. Raises ValueError
     where prices cannot be read."""
-    listed = card_of(entry)
+    listed = read_model_info(entry)
     fitting = [e for e in endpoints if provider is None or serves(e, provider)]
     if not fitting:
         return None if provider is not None and endpoints else listed
-    cards = [card_of(e) for e in fitting]
+    cards = [read_model_info(e) for e in fitting]
     able = [card for card in cards if card.heeds("tools")] or cards
     named = [card.parameters for card in able if card.parameters is not None]
     return ModelCard(
@@ -95,7 +95,7 @@ def card_of_endpoints(
     )
 
 
-def kept(entry: Mapping[str, Any]) -> dict[str, Any]:
+def fields_to_keep_of_model_info(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Of an entry what a card is made of, for the disk."""
     found = {key: entry[key] for key in _KEPT if entry.get(key) is not None}
     pricing = _mapping(entry.get("pricing"))
@@ -103,7 +103,7 @@ def kept(entry: Mapping[str, Any]) -> dict[str, Any]:
     return found | {"pricing": priced}
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def diff_model_info(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What changed between two kept entries of one model, a few words each: its prices and its snapshot."""
     found: list[str] = []
     old, new = _mapping(before.get("pricing")), _mapping(now.get("pricing"))

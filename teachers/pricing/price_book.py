@@ -15,7 +15,12 @@ from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.teachers.core.bundled_prices import OFFLINE_DAY, OFFLINE_PRICES
 from tracemill.teachers.core.price import MILLION
-from tracemill.teachers.pricing.model_info import ModelCard, card_of_endpoints, differences, kept
+from tracemill.teachers.pricing.model_info import (
+    ModelCard,
+    diff_model_info,
+    fields_to_keep_of_model_info,
+    read_model_info_of_endpoints,
+)
 
 PRICES = "prices.json"
 PRICES_SCHEMA = 1
@@ -79,7 +84,7 @@ class PriceBook:
         if page is None:
             return None
         try:
-            card = card_of_endpoints(page["entry"], page["endpoints"], provider)
+            card = read_model_info_of_endpoints(page["entry"], page["endpoints"], provider)
         except (KeyError, TypeError, ValueError):
             return None
         return None if card is None else (card, str(page["read_at"])[:10])
@@ -93,7 +98,10 @@ class PriceBook:
     ) -> None:
         """Keep what a catalogue says now, and say what it said otherwise before."""
         pages, key = self._read(), _key(server, model)
-        now = {"entry": kept(entry), "endpoints": [kept(each) for each in endpoints]}
+        now = {
+            "entry": fields_to_keep_of_model_info(entry),
+            "endpoints": [fields_to_keep_of_model_info(each) for each in endpoints],
+        }
         before = pages.get(key) or _table_page(model)
         if (server, model) not in self.read_now:
             self.read_now.add((server, model))
@@ -134,7 +142,7 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     if before.get("read_at") is None:  # a table says less than a page
         pricing = {name: new_entry["pricing"].get(name) for name in old_entry["pricing"]}
         new_entry = {"pricing": pricing}
-    found = differences(old_entry, new_entry)
+    found = diff_model_info(old_entry, new_entry)
     if found:
         return found
     old = {each.get("tag"): each for each in before.get("endpoints") or ()}
@@ -142,5 +150,5 @@ def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
         f"{what} at {each['tag']}"
         for each in now["endpoints"]
         if each.get("tag") in old
-        for what in differences(old[each["tag"]], each)
+        for what in diff_model_info(old[each["tag"]], each)
     ]

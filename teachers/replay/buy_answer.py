@@ -11,13 +11,13 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 
 from tracemill.records.errors import TracemillError
 from tracemill.records.reply import FailureKind, TeacherReply
-from tracemill.teachers.client.billing_lookup import with_bill
+from tracemill.teachers.client.billing_lookup import with_looked_up_bill
 from tracemill.teachers.core.price import nusd_to_usd
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 from tracemill.teachers.ledger.entries import Bought, Denied, Grant, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.ledger.reply_json import dump_reply
+from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.reservation_queue import Purse
 from tracemill.teachers.planning.replay_plan import Item
 from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
@@ -206,7 +206,7 @@ class Caller:
         if asked.cost_nusd == 0 and not asked.final:
             self.purse.release(trace_id, reservation, outcome)
         else:
-            stored = dump_reply(reply) if asked.final else None
+            stored = dump_reply_json(reply) if asked.final else None
             if asked.cost_nusd is None:
                 self.counters["unpriced"] += 1
                 self.counters["unpriced_nusd"] += reservation.amount_nusd
@@ -259,7 +259,7 @@ class _Purchase:
         if not asked.sent:
             caller.counters["attempts"] -= 1
             caller.counters["retries" if again else "asked"] -= 1
-        asked = await with_bill(item.teacher, asked, caller.nap, caller.backoff_s)
+        asked = await with_looked_up_bill(item.teacher, asked, caller.nap, caller.backoff_s)
         self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
         reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply
@@ -278,5 +278,7 @@ def _last(state: RetryCallState) -> Outcome:
 
 def _failed(item: Item, kind: FailureKind, why: str) -> Asked:
     """A call that may have been billed and gave nothing."""
-    reply = replace(reply_to(item.teacher, item.question, item.sample, item.key), failure=kind.value)
+    reply = replace(
+        new_protocol_reply(item.teacher, item.question, item.sample, item.key), failure=kind.value
+    )
     return Asked(reply, cost_nusd=None, retry=True, why=why)

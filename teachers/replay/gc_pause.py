@@ -41,7 +41,7 @@ _RARELY = _Rarely()
 
 
 @contextmanager
-def rare_collections() -> Iterator[None]:
+def pause_gc() -> Iterator[None]:
     """While the block lasts, garbage is collected rarely, and not among what exists already.
 
     A replay keeps dozens of objects an answer and makes few rings of them. At Python's own thresholds

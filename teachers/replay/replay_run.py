@@ -16,18 +16,22 @@ from tracemill.teachers.core.prompt_json import StillAsked
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.core.teacher_settings import ReplaySettings
-from tracemill.teachers.gate.exploration import Room, in_phases
+from tracemill.teachers.gate.exploration import Room, split_exploration_phases
 from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.ledger.reply_json import reply_for
-from tracemill.teachers.planning.prompt_length import row_of, said_of, too_long
+from tracemill.teachers.ledger.reply_json import answer_from_reply_json
+from tracemill.teachers.planning.prompt_length import (
+    describe_overlong_prompts,
+    find_overlong_prompts,
+    overlong_prompt_reply,
+)
 from tracemill.teachers.planning.replay_plan import (
     LATENCY_S,
     Item,
-    cheapest_first,
-    keys_of,
     plan_items,
-    strands_of,
+    plan_replay_strands,
+    replay_plan_keys,
+    replay_plan_teachers,
 )
 from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
 from tracemill.teachers.planning.strand_state import Call
@@ -35,7 +39,7 @@ from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.replay.buy_answer import Caller, OnWait, Outcome
 from tracemill.teachers.replay.dispatch import LEAD, Flight
-from tracemill.teachers.replay.gc_pause import rare_collections
+from tracemill.teachers.replay.gc_pause import pause_gc
 from tracemill.teachers.replay.observed_replies import Hearing
 
 OnReply = Callable[[TeacherReply, bool], None]
@@ -104,7 +108,7 @@ async def replay(
     run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is, tell)
     watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
     try:
-        with rare_collections():
+        with pause_gc():
             items = plan_items(questions, decisions, teachers, settings.samples)
             return await run.run(items, time_left_s, later)
     finally:
@@ -159,7 +163,7 @@ class _Replay:
             rest = await self._fitting(rest)
         if rest:
             room = Room(await self._caller.room_nusd(), time_left_s, self._settings.concurrency, later)
-            for phase in in_phases(rest, self._hearing.explored, room):
+            for phase in split_exploration_phases(rest, self._hearing.explored, room):
                 await self._ask(phase, deadline)
         self._count_explored(items)
         self.counters["most_in_flight"] = self.purse.most_in_flight
@@ -170,7 +174,7 @@ class _Replay:
 
     async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
         """Records what was bought before; gives what was not."""
-        found = await self.purse.book(self.purse.ledger.answers_to, keys_of(items))
+        found = await self.purse.book(self.purse.ledger.answers_to, replay_plan_keys(items))
         left: list[Item] = []
         for item in items:
             stored = item.bought(found)
@@ -190,13 +194,13 @@ class _Replay:
 
     async def _fitting(self, items: Sequence[Item]) -> list[Item]:
         """The items that may fit their teachers' contexts. The others are rows, kept like answers."""
-        unfit = too_long(items)
+        unfit = find_overlong_prompts(items)
         if not unfit:
             return list(items)
         if self._tell is not None:
-            for teacher, line in said_of(items, unfit).items():
+            for teacher, line in describe_overlong_prompts(items, unfit).items():
                 self._tell(teacher, line)
-        rows = [row_of(item) for item in unfit]
+        rows = [overlong_prompt_reply(item) for item in unfit]
         await self.purse.book(self.purse.ledger.remember, rows)
         for item, row in zip(unfit, rows, strict=True):
             self._record(item, row, True)
@@ -210,7 +214,7 @@ class _Replay:
 
     async def _ask(self, items: Sequence[Item], deadline: float | None) -> None:
         """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""
-        width, order = self._settings.concurrency, self._hearing.in_order(cheapest_first(items))
+        width, order = self._settings.concurrency, self._hearing.in_order(replay_plan_teachers(items))
         time_left_s = None if deadline is None else max(deadline - asyncio.get_running_loop().time(), 0.0)
         flying = {item.call: item for item in items}
         still = StillAsked(item.question for item in items)
@@ -225,7 +229,7 @@ class _Replay:
             return outcome
 
         schedule = Schedule(
-            strands_of(items, order, width, time_left_s),
+            plan_replay_strands(items, order, width, time_left_s),
             [teacher.name for teacher in order],
             Rules(LEAD if self._hearing.stops else None, deadline, width),
             self._hearing.stand,
@@ -242,7 +246,7 @@ class _Replay:
 
     def _record_stored(self, item: Item, text: str) -> None:
         self.counters["cached"] += 1
-        reply = reply_for(text, item.question.step_id, item.teacher.name)
+        reply = answer_from_reply_json(text, item.question.step_id, item.teacher.name)
         item.teacher.recall(item.question, reply)
         self._record(item, reply, True)
 

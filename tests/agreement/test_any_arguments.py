@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.equivalence.ladder import keys
-from tracemill.agreement.equivalence.validity import why_calls_invalid, why_impossible
+from tracemill.agreement.equivalence.ladder import ladder_keys
+from tracemill.agreement.equivalence.validity import why_action_impossible, why_calls_invalid
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally
+from tracemill.agreement.voting.vote import Tally, tally_votes
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.common_tools import _RULES as COMMON
@@ -50,9 +50,9 @@ def test_an_argument_of_a_wrong_type_is_read_whatever_the_tool(tool: str) -> Non
             action = Action("", (made(tool, **{"path": "a.py", "command": "str_replace", name: value}),))
             messages = (Message("user", "mend a.py"), action.to_message(), SHOWN)
             world = World("generic", "/repo", tools, record_of(Context(0, messages, ()), "generic"), 3)
-            known = keys(action, world)
+            known = ladder_keys(action, world)
             assert known.exact.startswith("exact:")
-            told = why_calls_invalid(action, tools), why_impossible(action, known, world)
+            told = why_calls_invalid(action, tools), why_action_impossible(action, known, world)
             assert all(why is None or why for why in told)
 
 
@@ -89,8 +89,8 @@ def voted(call: ToolCall, other: ToolCall, harness: str) -> Tally:
     state = TraceState(trace, context, steps[2])
     tools = tuple(SCHEMAS.get(each.name, ToolSpec(each.name, "", {})) for each in (call, other))
     replies = [TeacherReply("t:0:2", f"k{n}", n, n, 0, 0, action=Action("", (call,))) for n in "ab"]
-    assert keys(state.student_action, world_of(state, tools)).deeds is not None
-    return tally(state, tools, replies, Policy())
+    assert ladder_keys(state.student_action, world_of(state, tools)).deeds is not None
+    return tally_votes(state, tools, replies, Policy())
 
 
 @settings(max_examples=100, deadline=None)
@@ -105,4 +105,4 @@ def test_any_arguments_are_voted_on(call: ToolCall, other: ToolCall, harness: st
 def test_a_statement_that_is_no_text_makes_no_pair_with_one_that_is(value: Any) -> None:
     world = World("generic", "/repo")
     odd, real = (Action("", (made("sql", query=each),)) for each in (value, "SELECT 1"))
-    assert keys(odd, world).effect != keys(real, world).effect
+    assert ladder_keys(odd, world).effect != ladder_keys(real, world).effect

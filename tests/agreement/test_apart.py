@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import RUNGS, Keys, keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.ladder import RUNGS, Keys, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.world.world_state import World
 from tracemill.records.message import Action, ToolCall
 
 
 def call(harness: str, tool: str, **arguments: Any) -> Keys:
-    return keys(Action("", (ToolCall("c", tool, json.dumps(arguments)),)), World(harness, "/repo"))
+    return ladder_keys(Action("", (ToolCall("c", tool, json.dumps(arguments)),)), World(harness, "/repo"))
 
 
 def line(command: str) -> Keys:
@@ -48,7 +48,7 @@ def line(command: str) -> Keys:
 )
 def test_lines_apart_on_every_rung_but_intent(one: str, other: str) -> None:
     assert line(one).canonical != line(other).canonical
-    assert not alike(line(one), line(other))
+    assert not is_same_effect(line(one), line(other))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_reads_a_patch_from_a_file_it_does_not_name_decides_nothing() -> No
 )
 def test_lines_apart_by_effect(one: str, other: str) -> None:
     assert line(one).effect != line(other).effect
-    assert not alike(line(one), line(other))
+    assert not is_same_effect(line(one), line(other))
 
 
 def test_what_cannot_fail_may_stand_before_either_sign() -> None:
@@ -108,7 +108,7 @@ def test_an_argument_that_changes_what_is_found_is_another_effect(
 ) -> None:
     one, other = call(harness, tool, **arguments), call(harness, tool, **arguments, **more)
     assert one.effect != other.effect
-    assert not alike(one, other)
+    assert not is_same_effect(one, other)
 
 
 @pytest.mark.parametrize(

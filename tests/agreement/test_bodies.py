@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tracemill.agreement.calls.canonical import canonical_key, exact_key
-from tracemill.agreement.equivalence.ladder import keys
+from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.agents.common_tools import common_rule
+from tracemill.harnesses.agents.common_tools import common_tool_rule
 from tracemill.harnesses.agents.registry import HARNESSES, Harness
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import Action, ToolCall
@@ -131,7 +131,7 @@ def test_what_a_tool_is_called_with_beside_texts_is_folded() -> None:
 def test_lines_put_into_the_open_file_keep_their_indentation() -> None:
     world = World("swe_agent", "/repo")
     lines = [
-        keys(Action("", (ToolCall("c", "edit", json.dumps(given)),)), world)
+        ladder_keys(Action("", (ToolCall("c", "edit", json.dumps(given)),)), world)
         for given in (
             {"start_line": 2, "end_line": 2, "replacement_text": "    y = z"},
             {"start_line": 2, "end_line": 2, "replacement_text": "y = z"},
@@ -159,4 +159,4 @@ def test_bytes_of_a_text_count_and_spelling_of_what_is_said_does_not() -> None:
 
 
 def test_each_editing_tool_of_the_common_table_has_its_rule() -> None:
-    assert all(common_rule(tool) is not None for tool, _ in UNKNOWN if not tool.startswith("my_own"))
+    assert all(common_tool_rule(tool) is not None for tool, _ in UNKNOWN if not tool.startswith("my_own"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.calls.arguments import canonical_arguments, composed, fold_text
+from tracemill.agreement.calls.arguments import canonical_arguments, compose_argument_value, fold_text
 from tracemill.agreement.calls.canonical import EMPTY_KEY, canonical_key, exact_key
 from tracemill.agreement.world.seen_text import ShownText
 from tracemill.harnesses.agents.registry import HARNESSES, harness_for
@@ -206,7 +206,7 @@ def test_the_normal_form_of_arguments_is_its_own(name: str, arguments: dict[str,
 @given(st.text(), VALUES)
 def test_folding_and_composing_twice_is_folding_and_composing_once(text: str, value: Any) -> None:
     assert fold_text(fold_text(text)) == fold_text(text)
-    assert composed(composed(value)) == composed(value)
+    assert compose_argument_value(compose_argument_value(value)) == compose_argument_value(value)
 
 
 @given(st.lists(st.sampled_from(["/a", "/b", "/c"]), min_size=1, max_size=4), st.randoms())

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
-from tracemill.agreement.equivalence.same_effect import alike
-from tracemill.agreement.equivalence.validity import why_invalid
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import unknown_harness
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
-from tracemill.harnesses.operations import operation_and_target
+from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
+from tracemill.harnesses.operations import find_operation_and_target
 from tracemill.records.message import Action, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
 
@@ -25,7 +25,7 @@ def act(*calls: Call) -> Action:
 
 
 def known(*calls: Call, harness: str = "generic", cwd: str | None = "/repo") -> Keys:
-    return keys(act(*calls), World(harness, cwd))
+    return ladder_keys(act(*calls), World(harness, cwd))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def known(*calls: Call, harness: str = "generic", cwd: str | None = "/repo") -> 
 def test_tools_do_what_their_names_say(
     name: str, arguments: dict[str, Any], operation: str, target: str | None
 ) -> None:
-    assert operation_and_target(act((name, arguments)), "generic") == (operation, target)
+    assert find_operation_and_target(act((name, arguments)), "generic") == (operation, target)
 
 
 SHELL_READ: Call = ("run_command", {"command": "cat lamp.py"})
@@ -106,7 +106,7 @@ SHELL_READ: Call = ("run_command", {"command": "cat lamp.py"})
     ],
 )
 def test_they_do_the_same_as_others(one: list[Call], other: list[Call]) -> None:
-    assert alike(known(*one), known(*other))
+    assert is_same_effect(known(*one), known(*other))
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_they_do_the_same_as_others(one: list[Call], other: list[Call]) -> None:
     ],
 )
 def test_what_is_told_besides_counts(one: Call, other: Call) -> None:
-    assert not alike(known(one), known(other))
+    assert not is_same_effect(known(one), known(other))
 
 
 def test_an_option_of_a_search_that_says_little_leaves_what_it_is_about() -> None:
     plain, hidden = {"pattern": "**/etl.py"}, {"pattern": "**/etl.py", "path": ".", "include_hidden": False}
-    assert in_dead_zone(known(("glob", plain)), known(("glob", hidden)))
+    assert in_ladder_dead_zone(known(("glob", plain)), known(("glob", hidden)))
 
 
 def test_a_known_harness_with_other_arguments_names_its_files() -> None:
@@ -142,7 +142,7 @@ def test_a_known_harness_with_other_arguments_names_its_files() -> None:
         != known(("Read", other), harness="claude_code").intent
     )
     shown = known(("Bash", {"command": "cat a.py"}), harness="claude_code")
-    assert alike(known(("Read", one), harness="claude_code"), shown)
+    assert is_same_effect(known(("Read", one), harness="claude_code"), shown)
 
 
 def test_a_text_alone_ends_nothing_where_a_tool_ends_the_work() -> None:
@@ -151,12 +151,14 @@ def test_a_text_alone_ends_nothing_where_a_tool_ends_the_work() -> None:
     ended = unknown_harness([tool.name for tool in tools])
     assert not ended.text_ends
     assert (
-        why_invalid(TeacherReply("t:0:0", "key", "a", "a", 0, 0, action=told), tools, ended.name)
+        why_reply_invalid(TeacherReply("t:0:0", "key", "a", "a", 0, 0, action=told), tools, ended.name)
         == "no command"
     )
-    assert keys(told, World(ended.name)).cls != "finish"
+    assert ladder_keys(told, World(ended.name)).cls != "finish"
     assert unknown_harness(["run_command", "read_file"]).text_ends
-    assert why_invalid(TeacherReply("t:0:0", "key", "a", "a", 0, 0, action=told), tools, "generic") is None
+    assert (
+        why_reply_invalid(TeacherReply("t:0:0", "key", "a", "a", 0, 0, action=told), tools, "generic") is None
+    )
 
 
 def test_arguments_that_fit_no_rule_never_raise() -> None:
@@ -190,5 +192,8 @@ def test_another_answer_handed_in_is_no_other_decision_and_not_the_same() -> Non
     said = [known(("finish", {"message": text})).effect for text in ("Mended.", "All is done.")]
     assert said[0] == said[1] == bare.effect
     world = World("swe_agent", "/repo")
-    lines = [keys(Action("", (call_of_command(f"submit '{flag}'"),)), world) for flag in ("a{1}", "b{2}")]
+    lines = [
+        ladder_keys(Action("", (parse_swe_agent_command(f"submit '{flag}'"),)), world)
+        for flag in ("a{1}", "b{2}")
+    ]
     assert lines[0].effect != lines[1].effect

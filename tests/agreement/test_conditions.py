@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.records.message import Action, ToolCall
 
 WORLD = World("claude_code", "/repo")
 
 
 def line(command: str) -> Keys:
-    return keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
+    return ladder_keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_lines_of_one_effect(one: str, other: str) -> None:
     ],
 )
 def test_lines_apart_by_effect_and_about_the_same(one: str, other: str) -> None:
-    assert not alike(line(one), line(other))
+    assert not is_same_effect(line(one), line(other))
     assert line(one).intent == line(other).intent
 
 
 def test_what_runs_in_the_background_or_a_pipe_changes_no_folder() -> None:
     assert line("cd b && make & rm y").deeds != line("cd b && make; rm y").deeds
-    assert not alike(line("cd b && make & rm y"), line("cd b && make; rm y"))
-    assert not alike(line("cd a | cat && rm x"), line("cd a; rm x"))
+    assert not is_same_effect(line("cd b && make & rm y"), line("cd b && make; rm y"))
+    assert not is_same_effect(line("cd a | cat && rm x"), line("cd a; rm x"))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_searches_of_swe_agent_are_about_what_those_of_the_shell_are(
     command: str, other: str, same: bool
 ) -> None:
     world = World("swe_agent", "/repo")
-    one, two = (keys(Action("", (call_of_command(each),)), world) for each in (command, other))
+    one, two = (ladder_keys(Action("", (parse_swe_agent_command(each),)), world) for each in (command, other))
     assert one.intent == two.intent
     assert (one.effect == two.effect) is same
 
@@ -168,7 +168,7 @@ def test_a_statement_that_cannot_be_read_keeps_the_blanks_in_its_quotes() -> Non
 
 
 def sql(query: str) -> Keys:
-    return keys(Action("", (ToolCall("c", "sql", json.dumps({"query": query})),)), World("generic"))
+    return ladder_keys(Action("", (ToolCall("c", "sql", json.dumps({"query": query})),)), World("generic"))
 
 
 def test_a_test_run_whose_output_is_kept_is_a_test_run_and_a_text_that_is_kept_a_file() -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import keys
-from tracemill.agreement.equivalence.student_action import student_keys
-from tracemill.agreement.equivalence.validity import why_impossible
+from tracemill.agreement.equivalence.ladder import ladder_keys
+from tracemill.agreement.equivalence.student_action import student_action_keys
+from tracemill.agreement.equivalence.validity import why_action_impossible
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally
+from tracemill.agreement.voting.vote import Tally, tally_votes
 from tracemill.agreement.world.fold_context import record_of
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import harness_for
@@ -71,7 +71,7 @@ def world_of(harness: str, complete: bool = True) -> World:
 
 def why(harness: str, *calls: ToolCall, complete: bool = True) -> str | None:
     world, action = world_of(harness, complete), Action("", calls)
-    return why_impossible(action, keys(action, world), world)
+    return why_action_impossible(action, ladder_keys(action, world), world)
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_where_messages_were_lost_only_what_needs_no_file_is_told() -> None:
 def test_commands_of_swe_agent_in_a_text_are_held_to_the_file_too() -> None:
     world = world_of("swe_agent")
     action = Action("I add it.\n```\nedit 20:30\nz = 1\nend_of_edit\n```")
-    assert why_impossible(action, keys(action, world), world) == BEYOND
+    assert why_action_impossible(action, ladder_keys(action, world), world) == BEYOND
 
 
 def test_an_edit_that_is_refused_is_none_that_works() -> None:
     world = world_of("claude_code")
     refused, made = (Action("", (edit(old, "z"),)) for old in (TWICE, ONCE))
-    assert keys(refused, world).effect != keys(made, world).effect
-    assert not keys(refused, world).deeds[0].proven
+    assert ladder_keys(refused, world).effect != ladder_keys(made, world).effect
+    assert not ladder_keys(refused, world).deeds[0].proven
 
 
 def voted(student: Action, *teachers: Action) -> tuple[Tally, bool]:
@@ -160,7 +160,7 @@ def voted(student: Action, *teachers: Action) -> tuple[Tally, bool]:
     ]
     tools = tuple(harness_for("claude_code").tools.values())
     world = World("claude_code", "/repo", tools, record_of(context, "claude_code"), 3)
-    return tally(state, tools, replies, Policy()), student_keys(state, world).broken
+    return tally_votes(state, tools, replies, Policy()), student_action_keys(state, world).broken
 
 
 def test_the_edit_that_works_is_chosen_over_the_one_that_is_refused() -> None:

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import keys
-from tracemill.agreement.equivalence.validity import why_invalid
+from tracemill.agreement.equivalence.ladder import ladder_keys
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally
+from tracemill.agreement.voting.vote import Tally, tally_votes
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -31,7 +31,7 @@ def count(student: Action, *teachers: Action) -> Tally:
     context = Context(0, messages, (Step(0, 1, "claude-x", "anthropic", cwd="/repo"),))
     trace = Trace("t", "claude_code", "d", "claude_code", (context,))
     replies = [said(f"t{number}", action) for number, action in enumerate(teachers)]
-    return tally(TraceState(trace, context, context.steps[0]), TOOLS, replies, Policy())
+    return tally_votes(TraceState(trace, context, context.steps[0]), TOOLS, replies, Policy())
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def count(student: Action, *teachers: Action) -> Tally:
     ],
 )
 def test_which_texts_vote(text: str, harness: str, tools: tuple[ToolSpec, ...], reason: str | None) -> None:
-    assert why_invalid(said("x", Action(text)), tools, harness) == reason
+    assert why_reply_invalid(said("x", Action(text)), tools, harness) == reason
 
 
 def test_teachers_that_only_announce_do_not_agree_to_finish() -> None:
@@ -75,7 +75,9 @@ def test_a_refusal_is_neither_an_answer_nor_an_error() -> None:
     assert count(READ, REFUSED, REFUSED, DONE).verdict == "pair"
     assert count(REFUSED, DONE, DONE).verdict == count(DONE, REFUSED, REFUSED).verdict == "dead_zone"
     given_up = Action("", (ToolCall("c", "exit_forfeit", "{}"),))
-    ends = {keys(action, World("generic", "/repo")).effect for action in (REFUSED, DONE, SAID, given_up)}
+    ends = {
+        ladder_keys(action, World("generic", "/repo")).effect for action in (REFUSED, DONE, SAID, given_up)
+    }
     assert len(ends) == 4
 
 

@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.voting.labels import Voice, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.shell.operations import command_effect
+from tracemill.harnesses.shell.operations import find_command_operation
 from tracemill.records.message import Action, ToolCall
 
 WORLD = World("claude_code", "/repo")
 
 
 def line(command: str) -> Keys:
-    return keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
+    return ladder_keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
 
 
 @pytest.mark.parametrize(
@@ -30,21 +30,21 @@ def line(command: str) -> Keys:
     ],
 )
 def test_a_file_read_in_another_form_is_the_same_file(command: str) -> None:
-    assert in_dead_zone(line("cat a.json"), line(command))
-    assert not in_dead_zone(line("cat b.json"), line(command))
+    assert in_ladder_dead_zone(line("cat a.json"), line(command))
+    assert not in_ladder_dead_zone(line("cat b.json"), line(command))
     votes = [Voice("q", "qwen", line("cat a.json")), Voice("z", "zai", line("nl a.json"))]
     assert label_of(votes, line(command), Policy()).verdict == "dead_zone"
     assert label_of(votes, line("cat b.json"), Policy()).verdict == "pair"
 
 
 def test_comparing_two_files_is_not_reading_one() -> None:
-    assert not in_dead_zone(line("diff a b"), line("cat b"))
-    assert in_dead_zone(line("diff a b"), line("diff -u a b | head"))
+    assert not in_ladder_dead_zone(line("diff a b"), line("cat b"))
+    assert in_ladder_dead_zone(line("diff a b"), line("diff -u a b | head"))
 
 
 def test_what_is_known_of_a_file_is_listed() -> None:
-    assert in_dead_zone(line("ls -l a.py"), line("stat -c %s a.py"))
-    assert not in_dead_zone(line("cat a.py"), line("stat a.py"))
+    assert in_ladder_dead_zone(line("ls -l a.py"), line("stat -c %s a.py"))
+    assert not in_ladder_dead_zone(line("cat a.py"), line("stat a.py"))
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_what_is_known_of_a_file_is_listed() -> None:
     [("tr -d x < a", "cat a | tr -d x"), ("tr a b < x | sort | head -3", "cat x | tr a b | sort | head -3")],
 )
 def test_a_filter_is_given_a_file_in_two_ways(one: str, other: str) -> None:
-    assert alike(line(one), line(other))
+    assert is_same_effect(line(one), line(other))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_filter_is_given_a_file_in_two_ways(one: str, other: str) -> None:
 def test_what_a_line_keeps_removes_and_runs(
     command: str, operation: str, target: str | None, mutating: bool
 ) -> None:
-    effect = command_effect(command)
+    effect = find_command_operation(command)
     assert (str(effect.operation), effect.target, effect.mutating) == (operation, target, mutating)
 
 
@@ -98,6 +98,6 @@ def test_the_name_of_a_file_that_keeps_a_listing_is_no_decision() -> None:
 @pytest.mark.parametrize("command", ["cat {}/a.py", "ls {}/src", "cd {}/src && ls", "sed -i s/a/b/ {}/a.py"])
 def test_a_home_by_its_sign_or_its_path_is_no_other_target(command: str, home: str) -> None:
     sign, path = line(command.format("~")), line(command.format(home))
-    assert in_dead_zone(sign, path)
-    assert not in_dead_zone(sign, line(command.format(home + "/lamps")))
-    assert not in_dead_zone(sign, line(command.format("/srv" + home)))
+    assert in_ladder_dead_zone(sign, path)
+    assert not in_ladder_dead_zone(sign, line(command.format(home + "/lamps")))
+    assert not in_ladder_dead_zone(sign, line(command.format("/srv" + home)))

@@ -11,9 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.equivalence.ladder import keys
-from tracemill.agreement.equivalence.validity import why_impossible
-from tracemill.agreement.voting.calibration import calibrated, chance_of, reliability_of, rising, trust_in
+from tracemill.agreement.equivalence.ladder import ladder_keys
+from tracemill.agreement.equivalence.validity import why_action_impossible
+from tracemill.agreement.voting.calibration import (
+    calibrate_policy,
+    calibrated_chance,
+    calibrated_reliability,
+    calibrated_trust,
+    fit_calibration_steps,
+)
 from tracemill.agreement.voting.labels import Label, Voice, label_of
 from tracemill.agreement.voting.policy import (
     DEFAULT,
@@ -28,7 +34,7 @@ from tracemill.agreement.voting.teacher_standing import Heard
 from tracemill.agreement.world.fold_context import record_of
 from tracemill.agreement.world.world_state import World
 from tracemill.harnesses.agents.registry import harness_for, rule_for
-from tracemill.harnesses.operations import command_line
+from tracemill.harnesses.operations import action_command_line
 from tracemill.records.errors import ConfigError
 from tracemill.records.families import family_of
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -56,10 +62,10 @@ DONE = Action("All done.")
 
 def vote(*actions: Action, student: Action, policy: Policy = DEFAULT, world: World = WORLD) -> Label:
     voices = [
-        Voice(f"t{place}", f"family {place}", keys(action, world), len(str(action)))
+        Voice(f"t{place}", f"family {place}", ladder_keys(action, world), len(str(action)))
         for place, action in enumerate(actions)
     ]
-    return label_of(voices, keys(student, world), policy)
+    return label_of(voices, ladder_keys(student, world), policy)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,7 @@ def test_the_policies_differ_in_what_they_ask_for() -> None:
 def test_weighed_votes_want_a_chance_that_one_more_would_do_the_same() -> None:
     two_of_three = (READ, bash("cat a.py"), TEST)
     counts = {"t0": (9, 10), "t1": (5, 10), "t2": (1, 10)}
-    trusted, doubted = trust_in(("t0", "t1"), counts), trust_in(("t1", "t2"), counts)
+    trusted, doubted = calibrated_trust(("t0", "t1"), counts), calibrated_trust(("t1", "t2"), counts)
     told = replace(WEIGHTED, reliability=counts, chances=((doubted, 0.3), (trusted, 0.61)))
     sure = vote(*two_of_three, student=OTHER, policy=told)
     assert (sure.verdict, sure.chance) == ("pair", 0.61)
@@ -108,18 +114,21 @@ def test_weighed_votes_want_a_chance_that_one_more_would_do_the_same() -> None:
     assert (
         vote(*two_of_three, student=OTHER, policy=replace(WEIGHTED, min_chance=0.6)).verdict == "no_agreement"
     )
-    assert reliability_of("t0", counts) == pytest.approx(11 / 12.5)
-    assert reliability_of("new", counts) == pytest.approx(0.8)
+    assert calibrated_reliability("t0", counts) == pytest.approx(11 / 12.5)
+    assert calibrated_reliability("new", counts) == pytest.approx(0.8)
 
 
 def test_chances_never_fall_and_are_counts() -> None:
-    assert rising([(2.0, True), (1.0, True), (2.0, False), (3.0, True)]) == ((1.0, 3 / 5), (3.0, 2 / 3))
-    assert rising([]) == ()
+    assert fit_calibration_steps([(2.0, True), (1.0, True), (2.0, False), (3.0, True)]) == (
+        (1.0, 3 / 5),
+        (3.0, 2 / 3),
+    )
+    assert fit_calibration_steps([]) == ()
     steps = [Heard({"a": "x", "b": "x", "c": key}) for key in ("x", "x", "x", "y")]
-    told = calibrated(WEIGHTED, steps)
+    told = calibrate_policy(WEIGHTED, steps)
     assert told.reliability == {"a": (3, 3), "b": (3, 3), "c": (3, 4)}
-    assert told.chances == ((trust_in("ac", told.reliability), 10 / 12),)
-    assert chance_of(("a", "b"), told) == pytest.approx(10 / 12)
+    assert told.chances == ((calibrated_trust("ac", told.reliability), 10 / 12),)
+    assert calibrated_chance(("a", "b"), told) == pytest.approx(10 / 12)
 
 
 @settings(deadline=None)
@@ -141,14 +150,16 @@ def test_pooled_counts_are_the_nearest_that_never_fall(trials: list[tuple[float,
     wanted = tuple(
         (at, float((exact[at] * size + 1) / (size + 2))) for at, size in zip(starts, sizes, strict=True)
     )
-    assert [at for at, _ in rising(trials)] == [at for at, _ in wanted]
-    assert [chance for _, chance in rising(trials)] == pytest.approx([chance for _, chance in wanted])
+    assert [at for at, _ in fit_calibration_steps(trials)] == [at for at, _ in wanted]
+    assert [chance for _, chance in fit_calibration_steps(trials)] == pytest.approx(
+        [chance for _, chance in wanted]
+    )
 
 
 def test_one_family_is_not_enough() -> None:
-    voices = [Voice(name, "openai", keys(READ, WORLD)) for name in ("a", "b")]
-    assert label_of(voices, keys(OTHER, WORLD), DEFAULT).verdict == "one_family"
-    assert label_of(voices, keys(OTHER, WORLD), replace(DEFAULT, min_families=1)).verdict == "pair"
+    voices = [Voice(name, "openai", ladder_keys(READ, WORLD)) for name in ("a", "b")]
+    assert label_of(voices, ladder_keys(OTHER, WORLD), DEFAULT).verdict == "one_family"
+    assert label_of(voices, ladder_keys(OTHER, WORLD), replace(DEFAULT, min_families=1)).verdict == "pair"
 
 
 def test_chosen_is_the_medoid_and_of_equals_the_shortest() -> None:
@@ -166,7 +177,7 @@ def test_a_guess_wants_one_vote_more() -> None:
         act("execute_sql", command=f"SELECT COUNT(*) FROM {name}") for name in ("singer", "artist")
     )
     look = act("execute_sql", command="SHOW TABLES")
-    assert (keys(known, world).guess, keys(guess, world).guess) == (False, True)
+    assert (ladder_keys(known, world).guess, ladder_keys(guess, world).guess) == (False, True)
     assert vote(known, known, student=look, world=world).verdict == "pair"
     assert vote(guess, guess, student=look, world=world).verdict == "no_agreement"
     assert vote(guess, guess, guess, student=look, world=world).verdict == "pair"
@@ -183,7 +194,7 @@ def test_what_could_not_be_done_has_no_vote() -> None:
     world = World("claude_code", "/repo", (), record, 3)
 
     def why(action: Action, at: World = world) -> str | None:
-        return why_impossible(action, keys(action, at), at)
+        return why_action_impossible(action, ladder_keys(action, at), at)
 
     edit = act("Edit", file_path="/repo/a.py", old_string="x = 1", new_string="x = 2")
     absent = act("Edit", file_path="/repo/a.py", old_string="y = 1", new_string="y = 2")
@@ -218,7 +229,7 @@ def test_a_patch_of_what_is_not_there_has_no_vote(name: str, old: str, expected:
     world = World("codex", "/repo", (), record_of(Context(0, seen, ()), "codex"), 3)
     patch = f"*** Begin Patch\n*** Update File: {name}\n@@\n-{old}\n+x = 2\n*** End Patch"
     action = act("apply_patch", input=patch)
-    assert why_impossible(action, keys(action, world), world) == expected
+    assert why_action_impossible(action, ladder_keys(action, world), world) == expected
 
 
 def test_a_fine_tune_is_of_the_family_of_its_base() -> None:
@@ -235,16 +246,16 @@ def test_a_fine_tune_is_of_the_family_of_its_base() -> None:
 def test_codex_and_gemini_speak_of_the_same_operations() -> None:
     rule = rule_for(harness_for("codex"), "shell")
     assert rule is not None
-    assert command_line({"command": ["bash", "-lc", "rg x | head"]}, rule) == "rg x | head"
-    assert command_line({"command": ["cat", "a b.py"]}, rule) == "cat 'a b.py'"
+    assert action_command_line({"command": ["bash", "-lc", "rg x | head"]}, rule) == "rg x | head"
+    assert action_command_line({"command": ["cat", "a b.py"]}, rule) == "cat 'a b.py'"
     codex, gemini = World("codex", "/repo"), World("gemini_cli", "/repo")
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
     freeform = Action("", (ToolCall("c", "apply_patch", patch),))
-    told = keys(act("exec_command", cmd="cat a.py", workdir="sub"), codex)
-    assert keys(freeform, codex).cls == "edit"
-    assert keys(freeform, codex).intent == keys(act("apply_patch", input=patch), codex).intent
-    assert told.effect == keys(act("read_file", file_path="sub/a.py"), gemini).effect
-    assert keys(act("replace", file_path="a.py", old_string="x", new_string="y"), gemini).cls == "edit"
+    told = ladder_keys(act("exec_command", cmd="cat a.py", workdir="sub"), codex)
+    assert ladder_keys(freeform, codex).cls == "edit"
+    assert ladder_keys(freeform, codex).intent == ladder_keys(act("apply_patch", input=patch), codex).intent
+    assert told.effect == ladder_keys(act("read_file", file_path="sub/a.py"), gemini).effect
+    assert ladder_keys(act("replace", file_path="a.py", old_string="x", new_string="y"), gemini).cls == "edit"
 
 
 def test_a_policy_of_another_name_is_an_error() -> None:
@@ -263,8 +274,8 @@ POOL = st.sampled_from(
 def test_the_order_of_votes_does_not_matter(
     teachers: Sequence[Action], student: Action, policy: Policy
 ) -> None:
-    voices = [Voice(f"t{n}", f"f{n % 3}", keys(a, WORLD), len(str(a))) for n, a in enumerate(teachers)]
-    own = keys(student, WORLD)
+    voices = [Voice(f"t{n}", f"f{n % 3}", ladder_keys(a, WORLD), len(str(a))) for n, a in enumerate(teachers)]
+    own = ladder_keys(student, WORLD)
     wanted = label_of(voices, own, policy)
     for order in permutations(range(len(voices))):
         label = label_of([voices[place] for place in order], own, policy)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.agreement.calls.effect import Span
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
-from tracemill.agreement.equivalence.same_effect import alike, effects_alike, same_lines
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect, is_same_read_effect, name_same_effects
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command
+from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -142,13 +142,13 @@ OTHER_EFFECT = [
 
 @pytest.mark.parametrize(("one", "other"), SAME_EFFECT)
 def test_the_same_effect_in_other_words(one: Action, other: Action) -> None:
-    assert alike(keys(one, WORLD), keys(other, WORLD))
-    assert keys(one, WORLD).intent == keys(other, WORLD).intent
+    assert is_same_effect(ladder_keys(one, WORLD), ladder_keys(other, WORLD))
+    assert ladder_keys(one, WORLD).intent == ladder_keys(other, WORLD).intent
 
 
 @pytest.mark.parametrize(("one", "other"), OTHER_EFFECT)
 def test_another_effect(one: Action, other: Action) -> None:
-    assert not alike(keys(one, WORLD), keys(other, WORLD))
+    assert not is_same_effect(ladder_keys(one, WORLD), ladder_keys(other, WORLD))
 
 
 def test_reads_overlap_after_clipping_to_the_length_of_the_file() -> None:
@@ -156,10 +156,10 @@ def test_reads_overlap_after_clipping_to_the_length_of_the_file() -> None:
     world = world_of(state, ())
     assert world.total_of("/repo/a.py") == 3
     whole, beyond = act("Read", file_path="/repo/a.py"), act("Read", file_path="a.py", limit=900)
-    assert keys(whole, world).effect == keys(beyond, world).effect
-    assert same_lines(Span("a", 1, 100), Span("a", 5, 104))
-    assert not same_lines(Span("a", 1, 100), Span("a", 60, 160))
-    assert not same_lines(Span("a", 1, 100), Span("b", 1, 100))
+    assert ladder_keys(whole, world).effect == ladder_keys(beyond, world).effect
+    assert is_same_read_effect(Span("a", 1, 100), Span("a", 5, 104))
+    assert not is_same_read_effect(Span("a", 1, 100), Span("a", 60, 160))
+    assert not is_same_read_effect(Span("a", 1, 100), Span("b", 1, 100))
 
 
 def test_edits_are_compared_by_the_text_they_leave() -> None:
@@ -169,15 +169,15 @@ def test_edits_are_compared_by_the_text_they_leave() -> None:
         edit("    y = x\n    return y", "    y = x\n    return y + 1"),
     )
     other, layout = edit("return y", "return y - 1"), edit("return y", "return (y+1)  # one more")
-    one, same = keys(short, world), keys(long, world)
+    one, same = ladder_keys(short, world), ladder_keys(long, world)
     assert one.canonical != same.canonical
     assert one.effect == same.effect
-    assert one.effect != keys(layout, world).effect
-    assert alike(one, keys(layout, world))
-    assert not alike(one, keys(other, world))
-    assert one.intent == keys(other, world).intent
+    assert one.effect != ladder_keys(layout, world).effect
+    assert is_same_effect(one, ladder_keys(layout, world))
+    assert not is_same_effect(one, ladder_keys(other, world))
+    assert one.intent == ladder_keys(other, world).intent
     unknown = World("claude_code", "/repo")
-    assert keys(short, unknown).effect != keys(long, unknown).effect
+    assert ladder_keys(short, unknown).effect != ladder_keys(long, unknown).effect
 
 
 def test_an_edit_moves_the_world_on_and_a_checkout_forgets_it() -> None:
@@ -204,7 +204,7 @@ def test_sql_is_compared_by_its_normal_form() -> None:
     world = World("intercode", None, tools)
 
     def sql(text: str) -> Keys:
-        return keys(act("execute_sql", command=text), world)
+        return ladder_keys(act("execute_sql", command=text), world)
 
     assert sql("select NAME from t;").canonical == sql("SELECT t1.name AS n FROM t AS t1").canonical
     assert sql("SELECT a FROM t").effect != sql("SELECT b FROM t").effect
@@ -221,7 +221,7 @@ def test_double_quotes_hold_a_text_where_it_is_compared_and_may_hold_a_name_else
     world = World("intercode", None, (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),))
 
     def of(query: str) -> Keys:
-        return keys(act("execute_sql", command=query), world)
+        return ladder_keys(act("execute_sql", command=query), world)
 
     double, single = (f"SELECT a FROM t WHERE {condition.format(each)}" for each in ('"Oslo"', "'Oslo'"))
     assert of(double).canonical == of(single).canonical
@@ -234,14 +234,14 @@ def test_double_quotes_hold_a_text_where_it_is_compared_and_may_hold_a_name_else
 
 def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> None:
     one, two = act("Read", file_path="/repo/a.py"), act("Read", file_path="/repo/b.py")
-    assert in_dead_zone(keys(one, WORLD), keys(both(one, two), WORLD))
-    assert not in_dead_zone(keys(one, WORLD), keys(two, WORLD))
-    assert in_dead_zone(keys(edit("a", "b"), WORLD), keys(edit("a", "c"), WORLD))
+    assert in_ladder_dead_zone(ladder_keys(one, WORLD), ladder_keys(both(one, two), WORLD))
+    assert not in_ladder_dead_zone(ladder_keys(one, WORLD), ladder_keys(two, WORLD))
+    assert in_ladder_dead_zone(ladder_keys(edit("a", "b"), WORLD), ladder_keys(edit("a", "c"), WORLD))
     scratch = (
         act("Write", file_path=f"/repo/{name}", content="x") for name in ("reproduce.py", "debug_it.py")
     )
-    first, second = (keys(each, WORLD) for each in scratch)
-    assert in_dead_zone(first, second)
+    first, second = (ladder_keys(each, WORLD) for each in scratch)
+    assert in_ladder_dead_zone(first, second)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> N
     ],
 )
 def test_command_lines_about_the_same_are_in_the_dead_zone(one: str, other: str, dead: bool) -> None:
-    assert in_dead_zone(keys(bash(one), WORLD), keys(bash(other), WORLD)) is dead
+    assert in_ladder_dead_zone(ladder_keys(bash(one), WORLD), ladder_keys(bash(other), WORLD)) is dead
 
 
 def _patch_by_tool(body: str) -> Action:
@@ -310,7 +310,7 @@ SHOWN = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), (
 @settings(max_examples=300, deadline=None)
 @given(st.lists(ACTIONS, min_size=2, max_size=5))
 def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Action]) -> None:
-    known = [keys(action, SHOWN) for action in actions]
+    known = [ladder_keys(action, SHOWN) for action in actions]
     for one in known:
         for other in known:
             rungs = [
@@ -318,18 +318,18 @@ def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Actio
                 for r in ("exact", "canonical", "effect", "intent", "cls")
             ]
             assert rungs == sorted(rungs), (one, other)
-            assert alike(one, other) == alike(other, one)
-            assert in_dead_zone(one, other) == in_dead_zone(other, one)
-            assert not (one.effect == other.effect and not alike(one, other))
-    names = effects_alike(known)
-    backwards = effects_alike(known[::-1])[::-1]
+            assert is_same_effect(one, other) == is_same_effect(other, one)
+            assert in_ladder_dead_zone(one, other) == in_ladder_dead_zone(other, one)
+            assert not (one.effect == other.effect and not is_same_effect(one, other))
+    names = name_same_effects(known)
+    backwards = name_same_effects(known[::-1])[::-1]
     assert names == backwards
 
 
 @settings(max_examples=200, deadline=None)
 @given(ACTIONS)
 def test_keys_are_the_same_again(action: Action) -> None:
-    assert keys(action, SHOWN) == keys(action, SHOWN)
+    assert ladder_keys(action, SHOWN) == ladder_keys(action, SHOWN)
 
 
 def _java(folder: Path) -> Iterator[tuple[Action, World]]:
@@ -339,7 +339,7 @@ def _java(folder: Path) -> Iterator[tuple[Action, World]]:
             messages = [Message("user", row["task"])]
             for number, step in enumerate(row["steps"]):
                 command = (step["call"] or {}).get("arguments", {}).get("command")
-                made = call_of_command(str(command)) if command is not None else None
+                made = parse_swe_agent_command(str(command)) if command is not None else None
                 calls = (ToolCall(f"c{number}", made.name, made.arguments),) if made else ()
                 messages.append(Message("assistant", step["thought"] or "", calls))
                 messages.append(Message("tool", step["observation"] or "", tool_call_id=f"c{number}"))
@@ -362,8 +362,8 @@ def _check_laws(found: Iterator[tuple[Action, World]]) -> int:
     implied: dict[tuple[Any, ...], str] = {}
     count = 0
     for action, world in found:
-        keys(action, world)
-        known = keys(action, World(world.harness, "/repo"))
+        ladder_keys(action, world)
+        known = ladder_keys(action, World(world.harness, "/repo"))
         rungs = [known.exact, known.canonical, known.effect, known.intent, known.cls]
         for place, key in enumerate(rungs[:-1]):
             at = (world.harness, place, key)

@@ -10,17 +10,21 @@ import sys
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.equivalence.ladder import keys
-from tracemill.agreement.files.edits import folded_lines
+from tracemill.agreement.equivalence.ladder import ladder_keys
+from tracemill.agreement.files.edits import fold_edited_lines
 from tracemill.agreement.files.file_text import FileText, Piece
-from tracemill.agreement.shell.normal_form import Placed, placed_commands, shell_form
+from tracemill.agreement.shell.normal_form import Placed, place_commands, shell_normal_form
 from tracemill.agreement.shell.pipelines import normal_pipeline
-from tracemill.agreement.shell.program_options import options_in_order
+from tracemill.agreement.shell.program_options import order_program_options
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.operations import call_effect
-from tracemill.harnesses.shell.bash_tree import bash_words
-from tracemill.harnesses.shell.operations import command_effect, simple_effect, unwrap
+from tracemill.harnesses.operations import find_call_operation
+from tracemill.harnesses.shell.bash_tree import bash_tree_words
+from tracemill.harnesses.shell.operations import (
+    find_command_operation,
+    simple_command_operation,
+    unwrap_operation_command,
+)
 from tracemill.harnesses.shell.parse_line import parse_command
 from tracemill.harnesses.shell.sql import sql_form
 from tracemill.records.message import Action, Message, ToolCall, read_arguments
@@ -88,16 +92,16 @@ WORDS = st.lists(
     max_size=6,
 ).map(tuple)
 CACHED = (
-    bash_words,
-    call_effect,
-    command_effect,
-    options_in_order,
+    bash_tree_words,
+    find_call_operation,
+    find_command_operation,
+    order_program_options,
     parse_command,
-    placed_commands,
+    place_commands,
     read_arguments,
-    shell_form,
-    simple_effect,
-    unwrap,
+    shell_normal_form,
+    simple_command_operation,
+    unwrap_operation_command,
 )
 
 
@@ -121,28 +125,28 @@ def quoted(word: str) -> str:
 @settings(max_examples=300, deadline=None)
 @given(LINES)
 def test_the_normal_form_of_a_line_is_its_own(line: str) -> None:
-    placed = placed_commands(line, "/repo")
+    placed = place_commands(line, "/repo")
     if placed is None or len({each.folder for each in placed}) > 1 or any(each.doubt for each in placed):
         return
     left_in = (("cd",), ("true",), ("cat",))  # with redirects these are no idle commands
     if any(each.command.argv[:1] in left_in for each in placed):
         return
     folder = placed[0].folder
-    assert placed_commands(written(placed), folder) == placed
+    assert place_commands(written(placed), folder) == placed
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.sampled_from(["head", "tail", "grep", "sort", "tar", "awk", "cp", "rm", "ls", "git"]), WORDS)
 def test_options_in_order_are_in_order(name: str, words: tuple[str, ...]) -> None:
-    once = options_in_order(name, words)
+    once = order_program_options(name, words)
     if "--" not in words and "-" not in words:
-        assert options_in_order(name, once) == once
+        assert order_program_options(name, once) == once
 
 
 def test_an_operand_of_tar_never_becomes_its_flags() -> None:
-    operand = options_in_order("tar", ("--verbose", "xzf"))
-    assert operand == options_in_order("tar", operand) == ("--", "xzf")
-    assert options_in_order("tar", ("xzf", "a.tgz")) == ("-x", "-f", "a.tgz")
+    operand = order_program_options("tar", ("--verbose", "xzf"))
+    assert operand == order_program_options("tar", operand) == ("--", "xzf")
+    assert order_program_options("tar", ("xzf", "a.tgz")) == ("-x", "-f", "a.tgz")
 
 
 @given(
@@ -156,8 +160,8 @@ def test_a_file_is_folded_as_its_text_is(pieces: list[list[str]], code: bool) ->
         first += len(lines) + 5
     text = FileText(tuple(known))
     assert "\n".join(text.lines) == text.text
-    folded = folded_lines(text.lines, code)
-    assert folded_lines(folded.split("\n"), code) == folded
+    folded = fold_edited_lines(text.lines, code)
+    assert fold_edited_lines(folded.split("\n"), code) == folded
 
 
 def world_with(lines: list[str]) -> World:
@@ -180,16 +184,16 @@ def bash(line: str) -> Action:
 @given(st.lists(LINES, min_size=2, max_size=4))
 def test_a_rerun_gives_the_same_keys(lines: list[str]) -> None:
     world = world_with(lines)
-    once = [keys(bash(line), world) for line in lines]
+    once = [ladder_keys(bash(line), world) for line in lines]
     for cached in CACHED:
         getattr(cached, "cache_clear", lambda: None)()
     again = world_with(json.loads(json.dumps(lines)))
-    assert [keys(bash(line), again) for line in reversed(lines)] == once[::-1]
+    assert [ladder_keys(bash(line), again) for line in reversed(lines)] == once[::-1]
 
 
 _CHILD = """
 import json, sys
-from tracemill.agreement.equivalence.ladder import keys
+from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.world.world_state import World
 from tracemill.records.message import Action, ToolCall
 for name, arguments in json.load(sys.stdin):
@@ -248,7 +252,7 @@ def test_the_normal_form_of_a_statement_is_its_own(query: str) -> None:
 @settings(max_examples=200, deadline=None)
 @given(LINES)
 def test_a_normal_pipeline_is_its_own(line: str) -> None:
-    placed = placed_commands(line, "/repo")
+    placed = place_commands(line, "/repo")
     for each in placed or ():
         part = (each.folder, each.command.argv, each.command.assignments, each.command.redirects, None)
         once = normal_pipeline([part])

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, keys
-from tracemill.agreement.equivalence.same_effect import alike
+from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.voting.labels import Voice, label_of
 from tracemill.agreement.voting.policy import policy_named
 from tracemill.agreement.world.world_state import World
@@ -15,7 +15,7 @@ WORLD = World("claude_code", "/repo")
 
 
 def line(command: str) -> Keys:
-    return keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
+    return ladder_keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def line(command: str) -> Keys:
     ],
 )
 def test_lines_that_do_other_things_have_another_effect(one: str, other: str) -> None:
-    assert not alike(line(one), line(other))
+    assert not is_same_effect(line(one), line(other))
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_same_in_other_words_has_one_effect(one: str, other: str) -> None:
 )
 def test_far_from_the_student_an_intent_says_what_is_changed(one: str, other: str, verdict: str) -> None:
     votes = [Voice("a", "qwen", line(one)), Voice("b", "glm", line(other))]
-    student = keys(Action("It is mended."), WORLD)
+    student = ladder_keys(Action("It is mended."), WORLD)
     assert label_of(votes, student, policy_named("default")).verdict == verdict
 
 
@@ -138,6 +138,6 @@ def test_a_call_that_goes_to_a_folder_counts_for_later_ones_where_the_shell_stay
     name = "run_shell_command" if harness == "gemini_cli" else "Bash"
     world = World(harness, "/repo")
     calls = (ToolCall(text, name, json.dumps({"command": text})) for text in ("cd src", "cat a.py"))
-    moved = keys(Action("", tuple(calls)), world)
-    once = keys(Action("", (ToolCall("c", name, '{"command": "cat src/a.py"}'),)), world)
-    assert alike(moved, once) is same
+    moved = ladder_keys(Action("", tuple(calls)), world)
+    once = ladder_keys(Action("", (ToolCall("c", name, '{"command": "cat src/a.py"}'),)), world)
+    assert is_same_effect(moved, once) is same

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
-from tracemill.agreement.equivalence.same_effect import alike
-from tracemill.agreement.files.edits import patched
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
+from tracemill.agreement.files.edits import parse_patch_edits
 from tracemill.agreement.files.file_text import FileText, Piece
-from tracemill.agreement.files.hunks import with_hunks
+from tracemill.agreement.files.hunks import apply_hunks
 from tracemill.agreement.voting.labels import Voice, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.fold_context import record_of, world_of
 from tracemill.agreement.world.world_state import World
-from tracemill.harnesses.operations import operation_and_target
+from tracemill.harnesses.operations import find_operation_and_target
 from tracemill.harnesses.shell.patches import FilePatch, Hunk, read_patch
 from tracemill.records.message import Action, Message, ToolCall
 from tracemill.records.trace import Context, Step, Trace, TraceState
@@ -64,7 +64,7 @@ SHOWN = world((act("exec_command", cmd="cat a.py"), "\n".join(TEXT)))
 
 def after(action: Action, there: World = SHOWN) -> list[str]:
     """The lines of the one file that an action changes, as it leaves them."""
-    (deed,) = keys(action, there).deeds
+    (deed,) = ladder_keys(action, there).deeds
     assert deed.proven
     assert deed.after is not None
     return deed.after.lines
@@ -92,11 +92,11 @@ def test_a_hunk_goes_behind_its_anchors() -> None:
 )
 def test_patches_under_other_anchors_are_other_edits_of_one_file(there: World, hunk: str) -> None:
     one, other = (
-        keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), there) for name in ("A", "B")
+        ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), there) for name in ("A", "B")
     )
     assert one.canonical != other.canonical
-    assert not alike(one, other)
-    assert in_dead_zone(one, other)
+    assert not is_same_effect(one, other)
+    assert in_ladder_dead_zone(one, other)
 
 
 def test_a_hunk_by_its_anchor_or_by_more_lines_is_the_same_where_the_file_was_shown() -> None:
@@ -105,16 +105,16 @@ def test_a_hunk_by_its_anchor_or_by_more_lines_is_the_same_where_the_file_was_sh
         "*** Update File: a.py\n@@\n class B:\n     def f(x):\n"
         "-        y = x\n+        y = z\n         return y"
     )
-    assert keys(short, SHOWN).effect == keys(long, SHOWN).effect
-    assert keys(short, BLIND).effect != keys(long, BLIND).effect
+    assert ladder_keys(short, SHOWN).effect == ladder_keys(long, SHOWN).effect
+    assert ladder_keys(short, BLIND).effect != ladder_keys(long, BLIND).effect
 
 
 def test_a_place_that_is_not_shown_or_not_the_only_one_proves_nothing() -> None:
     part = world((act("exec_command", cmd="sed -n 2,8p a.py"), "\n".join(TEXT[1:])))
-    double = keys(tool("*** Update File: a.py\n@@\n-        y = x\n+        y = z"), part)
-    unseen = keys(tool("*** Update File: a.py\n@@ class A:\n-    def f(x):\n+    def g(x):"), part)
-    once = keys(tool("*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z"), part)
-    absent = keys(tool("*** Update File: a.py\n@@ class C:\n-        y = x\n+        y = z"), SHOWN)
+    double = ladder_keys(tool("*** Update File: a.py\n@@\n-        y = x\n+        y = z"), part)
+    unseen = ladder_keys(tool("*** Update File: a.py\n@@ class A:\n-    def f(x):\n+    def g(x):"), part)
+    once = ladder_keys(tool("*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z"), part)
+    absent = ladder_keys(tool("*** Update File: a.py\n@@ class C:\n-        y = x\n+        y = z"), SHOWN)
     assert [each.deeds[0].proven for each in (double, unseen, once, absent)] == [False, False, True, False]
 
 
@@ -133,16 +133,16 @@ def test_a_place_that_is_not_shown_or_not_the_only_one_proves_nothing() -> None:
     ],
 )
 def test_where_hunks_go(lines: list[str], hunks: list[Hunk], wanted: list[str] | None) -> None:
-    found = with_hunks(lines, hunks)
+    found = apply_hunks(lines, hunks)
     assert (None if found is None else list(found)) == wanted
 
 
 def test_a_patch_changes_the_parts_of_a_file_that_are_known() -> None:
     known = FileText((Piece(1, ("a", "b")), Piece(9, ("c", "d"))), 12)
-    changes = patched("*** Update File: x\n@@ a\n-b\n+B\n+B2\n@@ c\n-d\n+D")[0][2]
+    changes = parse_patch_edits("*** Update File: x\n@@ a\n-b\n+B\n+B2\n@@ c\n-d\n+D")[0][2]
     changed = known.changed(changes)
     assert changed == FileText((Piece(1, ("a", "B", "B2")), Piece(10, ("c", "D"))), 13)
-    assert known.changed(patched("*** Update File: x\n@@\n-e\n+f")[0][2]) is None
+    assert known.changed(parse_patch_edits("*** Update File: x\n@@\n-e\n+f")[0][2]) is None
 
 
 def test_a_patch_is_read_file_by_file() -> None:
@@ -163,7 +163,7 @@ def test_a_patch_is_read_file_by_file() -> None:
 def test_a_patch_with_a_line_that_is_none_of_a_patch_is_its_own(body: str) -> None:
     (read,) = read_patch(patch(f"*** Update File: a.py\n{body}"))
     assert not read.readable
-    known, other = (keys(tool(f"*** Update File: a.py\n{text}"), SHOWN) for text in (body, "@@\n-a"))
+    known, other = (ladder_keys(tool(f"*** Update File: a.py\n{text}"), SHOWN) for text in (body, "@@\n-a"))
     assert known.effect != other.effect
     assert known.intent == other.intent
 
@@ -185,8 +185,8 @@ ALONE = [
 @pytest.mark.parametrize("action", ALONE)
 @pytest.mark.parametrize("there", [BLIND, SHOWN])
 def test_a_patch_on_a_command_line_is_the_tool(action: Action, there: World) -> None:
-    assert _rungs(keys(action, there)) == _rungs(keys(tool(BODY), there))
-    assert operation_and_target(action, "codex") in (("edit", "a.py"), ("edit", "/repo/a.py"))
+    assert _rungs(ladder_keys(action, there)) == _rungs(ladder_keys(tool(BODY), there))
+    assert find_operation_and_target(action, "codex") in (("edit", "a.py"), ("edit", "/repo/a.py"))
 
 
 def _rungs(known: Keys) -> tuple[str, ...]:
@@ -196,9 +196,9 @@ def _rungs(known: Keys) -> tuple[str, ...]:
 def test_a_quoted_line_in_a_line_is_read_too() -> None:
     body = "*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z"
     line = f"bash -lc \"apply_patch <<'EOF'\n{patch(body)}\nEOF\""
-    assert _rungs(keys(act("exec_command", cmd=line), BLIND)) == _rungs(keys(tool(body), BLIND))
+    assert _rungs(ladder_keys(act("exec_command", cmd=line), BLIND)) == _rungs(ladder_keys(tool(body), BLIND))
     word = f"apply_patch '{patch(body)}'"
-    assert _rungs(keys(act("exec_command", cmd=word), BLIND)) == _rungs(keys(tool(body), BLIND))
+    assert _rungs(ladder_keys(act("exec_command", cmd=word), BLIND)) == _rungs(ladder_keys(tool(body), BLIND))
 
 
 @pytest.mark.parametrize(
@@ -213,35 +213,36 @@ def test_a_quoted_line_in_a_line_is_read_too() -> None:
     ],
 )
 def test_what_does_more_or_something_else_is_no_patch_alone(line: str) -> None:
-    known, alone = keys(act("exec_command", cmd=line), BLIND), keys(tool(BODY), BLIND)
+    known, alone = ladder_keys(act("exec_command", cmd=line), BLIND), ladder_keys(tool(BODY), BLIND)
     assert known.canonical != alone.canonical
     assert known.effect != alone.effect
 
 
 def test_paths_of_a_patch_are_spelling() -> None:
     absolute = tool(BODY.replace("a.py", "/repo/a.py"))
-    assert keys(absolute, BLIND).canonical == keys(tool(BODY), BLIND).canonical
+    assert ladder_keys(absolute, BLIND).canonical == ladder_keys(tool(BODY), BLIND).canonical
     raw = Action("", (ToolCall("c", "apply_patch", PATCH),))
-    assert keys(raw, BLIND).canonical == keys(tool(BODY), BLIND).canonical
+    assert ladder_keys(raw, BLIND).canonical == ladder_keys(tool(BODY), BLIND).canonical
     other = act("apply_patch", patch=PATCH)
     openhands = World("openhands", "/repo")
-    assert keys(other, openhands).effect == keys(tool(BODY), BLIND).effect
+    assert ladder_keys(other, openhands).effect == ladder_keys(tool(BODY), BLIND).effect
 
 
 def test_a_patch_that_removes_a_file_is_rm() -> None:
-    removes = keys(tool("*** Delete File: a.py"), BLIND)
+    removes = ladder_keys(tool("*** Delete File: a.py"), BLIND)
     for line in ("rm a.py", "rm /repo/a.py", "cd /repo && rm a.py"):
-        assert removes.effect == keys(act("exec_command", cmd=line), BLIND).effect
-    assert removes.effect != keys(act("exec_command", cmd="rm b.py"), BLIND).effect
-    assert removes.intent != keys(tool(BODY), BLIND).intent
+        assert removes.effect == ladder_keys(act("exec_command", cmd=line), BLIND).effect
+    assert removes.effect != ladder_keys(act("exec_command", cmd="rm b.py"), BLIND).effect
+    assert removes.intent != ladder_keys(tool(BODY), BLIND).intent
 
 
 def test_a_moved_file_is_another_edit() -> None:
     hunk = "@@\n-class A:\n+class C:"
     moved = [
-        keys(tool(f"*** Update File: a.py\n*** Move to: {name}\n{hunk}"), SHOWN) for name in ("b.py", "c.py")
+        ladder_keys(tool(f"*** Update File: a.py\n*** Move to: {name}\n{hunk}"), SHOWN)
+        for name in ("b.py", "c.py")
     ]
-    stays = keys(tool(f"*** Update File: a.py\n{hunk}"), SHOWN)
+    stays = ladder_keys(tool(f"*** Update File: a.py\n{hunk}"), SHOWN)
     assert len({each.effect for each in (*moved, stays)}) == 3
 
 
@@ -271,7 +272,7 @@ def test_the_head_that_codex_puts_before_output_is_no_line_of_a_file() -> None:
 def test_votes_for_another_place_of_the_file_are_no_agreement_with_the_student() -> None:
     hunk = "-        y = x\n+        y = z"
     one, other = (
-        keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), SHOWN) for name in ("A", "B")
+        ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), SHOWN) for name in ("A", "B")
     )
     votes = [Voice(teacher, teacher, other) for teacher in ("qwen", "zai", "deepseek")]
     assert label_of(votes, one, Policy()).verdict == "dead_zone"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.calls.schemas import why_misfit
+from tracemill.agreement.calls.schemas import why_schema_misfit
 
 NOT_ALLOWED, TYPE, BOUNDS, MISSING = (
     "argument not allowed",
@@ -48,7 +48,7 @@ def of(**properties: Any) -> dict[str, Any]:
     ],
 )
 def test_what_a_schema_takes(schema: dict[str, Any], arguments: dict[str, Any], expected: str | None) -> None:
-    assert why_misfit(arguments, schema) == expected
+    assert why_schema_misfit(arguments, schema) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,4 +65,4 @@ def test_what_a_schema_takes(schema: dict[str, Any], arguments: dict[str, Any], 
 )
 def test_a_schema_that_is_none_refuses_nothing(schema: dict[str, Any]) -> None:
     """And nothing is fetched for it."""
-    assert why_misfit({"a": "x", "b": 3}, schema) is None
+    assert why_schema_misfit({"a": "x", "b": 3}, schema) is None

@@ -11,10 +11,18 @@ from hypothesis import strategies as st
 
 from tracemill.agreement.calls.effect import Deed, Outcome, read_deed
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, HOPELESS, Referee, Stop, settled, together
-from tracemill.agreement.voting.labels import Label, Voice, agrees_by_intent, label_of
+from tracemill.agreement.voting.early_stop import (
+    AGREED,
+    CERTAIN,
+    HOPELESS,
+    Referee,
+    Stop,
+    early_stop_batch_size,
+    why_stop_early,
+)
+from tracemill.agreement.voting.labels import Label, Voice, label_agrees_by_intent, label_of
 from tracemill.agreement.voting.policy import LENIENT, STRICT, WEIGHTED, Policy
-from tracemill.agreement.voting.vote import tally
+from tracemill.agreement.voting.vote import tally_votes
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
@@ -123,7 +131,7 @@ def same_label(
         return True
     chosen = whole[full.chosen].keys
     backers = [votes[place].keys for place in part.backers]
-    return all(agrees_by_intent(keys, own, by) and keys.intent == chosen.intent for keys in backers)
+    return all(label_agrees_by_intent(keys, own, by) and keys.intent == chosen.intent for keys in backers)
 
 
 @settings(max_examples=300, deadline=None)
@@ -136,7 +144,7 @@ def test_lossless_stops_exactly_where_no_completion_changes_the_label(
     for whole in completions(votes, waiting, plain_universe(waiting)):
         label = label_of(whole, OWN, policy)
         labels.add("" if label.chosen is None else whole[label.chosen].keys.effect)
-    assert bool(settled(votes, OWN, waiting, policy, "lossless")) == (len(labels) == 1)
+    assert bool(why_stop_early(votes, OWN, waiting, policy, "lossless")) == (len(labels) == 1)
 
 
 @settings(max_examples=600, deadline=None)
@@ -147,7 +155,7 @@ def test_lossless_never_changes_a_label_whatever_comes(
     """Overlapping reads, files alike in layout, guesses, outcomes not known, intents that may do."""
     whole = voices([*cast, *more])
     votes = whole[: len(cast)]
-    assume(settled(votes, own, [family for family, _, _ in more], policy, "lossless"))
+    assume(why_stop_early(votes, own, [family for family, _, _ in more], policy, "lossless"))
     part = label_of(votes, own, policy)
     for size in range(len(more) + 1):
         some = whole[: len(cast) + size]
@@ -160,13 +168,13 @@ def test_lossless_holds_against_every_completion(
     cast: list[tuple[str, Keys, int]], waiting: list[str], own: Keys, policy: Policy
 ) -> None:
     votes = voices(cast)
-    why = settled(votes, own, waiting, policy, "lossless")
+    why = why_stop_early(votes, own, waiting, policy, "lossless")
     if why:
         part = label_of(votes, own, policy)
         assert (why == CERTAIN) == (part.verdict == "pair")
         for whole in completions(votes, waiting, UNIVERSE):
             assert same_label(votes, part, whole, label_of(whole, own, policy), own, policy)
-    tiered = settled(votes, own, waiting, policy, "tiered")
+    tiered = why_stop_early(votes, own, waiting, policy, "tiered")
     assert tiered == (why or tiered) or tiered == AGREED
     if tiered == AGREED:
         alone = replace(policy, threshold=1, min_families=1)
@@ -181,11 +189,11 @@ def test_lossless_holds_against_every_completion(
 def test_teachers_asked_together_are_all_needed_whatever_the_others_answer(
     votes: list[Voice], waiting: list[str], policy: Policy, stop: Stop
 ) -> None:
-    wide = together(votes, OWN, waiting, policy, stop)
+    wide = early_stop_batch_size(votes, OWN, waiting, policy, stop)
     assert wide == len(waiting) if len(waiting) < 2 else 1 <= wide <= len(waiting)
     for first in range(1, wide):
         for whole in completions(votes, waiting[:first], plain_universe(waiting)):
-            assert not settled(whole, OWN, waiting[first:], policy, stop)
+            assert not why_stop_early(whole, OWN, waiting[first:], policy, stop)
 
 
 def votes_of(*cast: tuple[Keys, str]) -> list[Voice]:
@@ -212,13 +220,13 @@ def test_two_of_three_of_two_families(
     votes: list[Voice], waiting: list[str], lossless: str, tiered: str, wide: tuple[int, int]
 ) -> None:
     policy = Policy()
-    assert settled(votes, OWN, waiting, policy, "lossless") == lossless
-    assert settled(votes, OWN, waiting, policy, "tiered") == tiered
-    assert settled(votes, OWN, waiting, policy, "off") == ""
+    assert why_stop_early(votes, OWN, waiting, policy, "lossless") == lossless
+    assert why_stop_early(votes, OWN, waiting, policy, "tiered") == tiered
+    assert why_stop_early(votes, OWN, waiting, policy, "off") == ""
     if not lossless:
-        assert together(votes, OWN, waiting, policy, "lossless") == wide[0]
+        assert early_stop_batch_size(votes, OWN, waiting, policy, "lossless") == wide[0]
     if not tiered:
-        assert together(votes, OWN, waiting, policy, "tiered") == wide[1]
+        assert early_stop_batch_size(votes, OWN, waiting, policy, "tiered") == wide[1]
 
 
 READS = [known("read", deed) for deed in LINES]
@@ -249,7 +257,7 @@ FAR, GUESS = known("read", OTHER), known("search", search("/"), guess=True)
 def test_two_of_three_by_the_whole_ladder(
     votes: list[Voice], student: Keys, waiting: list[str], lossless: str
 ) -> None:
-    assert settled(votes, student, waiting, Policy(), "lossless") == lossless
+    assert why_stop_early(votes, student, waiting, Policy(), "lossless") == lossless
 
 
 def edits(*texts: str, path: str = "/a.py", proven: bool = False) -> list[Keys]:
@@ -316,7 +324,7 @@ def test_one_vote_more_may_change_what_looks_certain(
     more = Voice("u", "another", then or votes[0], 0)
     part, full = label_of(cast, student, policy), label_of([*cast, more], student, policy)
     assert not same_label(cast, part, [*cast, more], full, student, policy)
-    assert settled(cast, student, [more.family], policy, "lossless") == ""
+    assert why_stop_early(cast, student, [more.family], policy, "lossless") == ""
 
 
 TOOL = ToolSpec("Read", "", {"type": "object", "properties": {"file_path": {"type": "string"}}})
@@ -369,7 +377,7 @@ def test_a_lossless_stop_gives_the_label_of_the_full_vote(
     assert asked <= len(panel)
     labels = []
     for heard in (replies[:asked], replies):
-        told = tally(state, TOOLS, heard, policy)
+        told = tally_votes(state, TOOLS, heard, policy)
         labels.append(next((vote.key for vote in told.votes if vote.agrees), None))
     assert labels[0] == labels[1]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.student_action import student_keys
-from tracemill.agreement.voting.early_stop import HOPELESS, settled
+from tracemill.agreement.equivalence.student_action import student_action_keys
+from tracemill.agreement.voting.early_stop import HOPELESS, why_stop_early
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import tally, voice_of
+from tracemill.agreement.voting.vote import tally_votes, vote_of_reply
 from tracemill.agreement.world.fold_context import world_of
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall
@@ -68,10 +68,10 @@ def test_a_call_that_cannot_work_is_rejected_for_one_that_can(
 ) -> None:
     state = state_of(arguments, *after)
     replies = [said("qwen"), said("zai")]
-    assert tally(state, TOOLS, replies, Policy()).verdict == verdict
+    assert tally_votes(state, TOOLS, replies, Policy()).verdict == verdict
     world = world_of(state, TOOLS)
-    student = student_keys(state, world)
+    student = student_action_keys(state, world)
     assert student.broken == (verdict == "pair")
-    teachers = [voice_of(reply, student_keys(state_of(GOOD), world)) for reply in replies]
-    stop = settled(teachers[:1], student, ["zai"], Policy(), "lossless")
+    teachers = [vote_of_reply(reply, student_action_keys(state_of(GOOD), world)) for reply in replies]
+    stop = why_stop_early(teachers[:1], student, ["zai"], Policy(), "lossless")
     assert stop == ("" if verdict == "pair" else HOPELESS)

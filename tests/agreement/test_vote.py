@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.equivalence.validity import why_invalid
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally
+from tracemill.agreement.voting.vote import Tally, tally_votes
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
@@ -48,7 +48,7 @@ def state_of(student: Action, family: str = "anthropic") -> TraceState:
 def count(
     student: Action, *replies: TeacherReply, policy: Policy | None = None, family: str = "anthropic"
 ) -> Tally:
-    return tally(state_of(student, family), TOOLS, replies, policy or Policy())
+    return tally_votes(state_of(student, family), TOOLS, replies, policy or Policy())
 
 
 @pytest.mark.parametrize(
@@ -74,12 +74,12 @@ def count(
     ],
 )
 def test_who_may_vote(action: Action, reason: str | None) -> None:
-    assert why_invalid(reply("x", action), TOOLS) == reason
+    assert why_reply_invalid(reply("x", action), TOOLS) == reason
 
 
 def test_failed_and_cut_off_answers_have_no_vote() -> None:
-    assert why_invalid(reply("x", None, failure="rate_limited"), TOOLS) == "failed: rate_limited"
-    assert why_invalid(reply("x", TEST, finish_reason="length"), TOOLS) == "failed: truncated"
+    assert why_reply_invalid(reply("x", None, failure="rate_limited"), TOOLS) == "failed: rate_limited"
+    assert why_reply_invalid(reply("x", TEST, finish_reason="length"), TOOLS) == "failed: truncated"
 
 
 def test_two_of_three_families_make_a_pair_and_every_reply_a_row() -> None:

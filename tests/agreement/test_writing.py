@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_dead_zone, keys
-from tracemill.agreement.equivalence.same_effect import alike
-from tracemill.agreement.files.edits import folded_lines, is_code
-from tracemill.agreement.files.python_layout import is_acted_on, python_tree
+from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.same_effect import is_same_effect
+from tracemill.agreement.files.edits import fold_edited_lines, is_code
+from tracemill.agreement.files.python_layout import digest_without_layout, is_acted_on
 from tracemill.agreement.voting.labels import Voice, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.fold_context import record_of, world_of
@@ -62,17 +62,19 @@ LEFT = "def f(x):\n    y = x\n    return y + 1\n"
 
 
 def test_writing_a_file_that_was_shown_is_an_edit_of_it() -> None:
-    changed, written = keys(edit("return y", "return y + 1"), WHOLE), keys(write(LEFT), WHOLE)
+    changed, written = ladder_keys(edit("return y", "return y + 1"), WHOLE), ladder_keys(write(LEFT), WHOLE)
     assert changed.effect == written.effect
     assert (written.cls, written.intent) == ("edit", changed.intent)
-    assert keys(write(LEFT + "z = 1\n"), WHOLE).effect != written.effect
-    assert in_dead_zone(keys(edit("return y", "return y + 1"), PART), keys(write(LEFT), PART))
-    assert keys(write(LEFT), BLIND).cls == "create"
-    assert keys(write(LEFT, "/repo/debug_it.py"), WHOLE).cls == "create"
+    assert ladder_keys(write(LEFT + "z = 1\n"), WHOLE).effect != written.effect
+    assert in_ladder_dead_zone(
+        ladder_keys(edit("return y", "return y + 1"), PART), ladder_keys(write(LEFT), PART)
+    )
+    assert ladder_keys(write(LEFT), BLIND).cls == "create"
+    assert ladder_keys(write(LEFT, "/repo/debug_it.py"), WHOLE).cls == "create"
 
 
 def test_no_pair_is_made_of_two_ways_of_leaving_the_same_text() -> None:
-    one, other = keys(edit("return y", "return y + 1"), WHOLE), keys(write(LEFT), WHOLE)
+    one, other = ladder_keys(edit("return y", "return y + 1"), WHOLE), ladder_keys(write(LEFT), WHOLE)
     votes = [Voice("q", "qwen", other), Voice("z", "zai", other), Voice("d", "deepseek", other)]
     assert label_of(votes, one, Policy()).verdict == "agrees_with_student"
 
@@ -80,34 +82,41 @@ def test_no_pair_is_made_of_two_ways_of_leaving_the_same_text() -> None:
 @pytest.mark.parametrize("there", [WHOLE, PART, BLIND])
 def test_edits_in_one_call_or_in_several_are_the_same(there: World) -> None:
     edits = (("y = x", "y = x * 2"), ("return y", "return y + 1"))
-    at_once, apart = keys(multi(*edits), there), keys(both(*(edit(*each) for each in edits)), there)
+    at_once, apart = (
+        ladder_keys(multi(*edits), there),
+        ladder_keys(both(*(edit(*each) for each in edits)), there),
+    )
     assert at_once.effect == apart.effect
-    assert at_once.intent == apart.intent == keys(edit(*edits[0]), there).intent
-    assert at_once.effect != keys(edit(*edits[0]), there).effect
-    assert not alike(at_once, keys(multi(edits[0], ("return y", "return y - 1")), there))
+    assert at_once.intent == apart.intent == ladder_keys(edit(*edits[0]), there).intent
+    assert at_once.effect != ladder_keys(edit(*edits[0]), there).effect
+    assert not is_same_effect(at_once, ladder_keys(multi(edits[0], ("return y", "return y - 1")), there))
 
 
 def test_a_later_edit_sees_what_an_earlier_one_left() -> None:
     steps = both(edit("y = x", "y = x * 2"), edit("x * 2", "x * 3"))
-    assert keys(steps, WHOLE).effect == keys(edit("y = x", "y = x * 3"), WHOLE).effect
+    assert ladder_keys(steps, WHOLE).effect == ladder_keys(edit("y = x", "y = x * 3"), WHOLE).effect
     made = both(write("a = 1\n", "/repo/n.py"), edit("a = 1", "a = 2", "/repo/n.py"))
-    assert keys(made, WHOLE).effect == keys(write("a = 2\n", "/repo/n.py"), WHOLE).effect
+    assert ladder_keys(made, WHOLE).effect == ladder_keys(write("a = 2\n", "/repo/n.py"), WHOLE).effect
     lost = both(edit("absent", "z"), edit("return y", "return y + 1"))
-    assert not all(deed.proven for deed in keys(lost, WHOLE).deeds)
+    assert not all(deed.proven for deed in ladder_keys(lost, WHOLE).deeds)
 
 
 def test_edits_of_two_files_have_no_order_and_what_lies_between_has() -> None:
     one, other = edit("y = x", "y = 1"), edit("y = x", "y = 2", "/repo/b.py")
-    assert keys(both(one, other), WHOLE).effect == keys(both(other, one), WHOLE).effect
+    assert ladder_keys(both(one, other), WHOLE).effect == ladder_keys(both(other, one), WHOLE).effect
     run = bash("make")
-    assert keys(both(one, run, other), WHOLE).effect != keys(both(other, run, one), WHOLE).effect
+    assert (
+        ladder_keys(both(one, run, other), WHOLE).effect != ladder_keys(both(other, run, one), WHOLE).effect
+    )
 
 
 def test_a_command_line_that_writes_a_shown_file_is_about_that_file() -> None:
-    line = keys(bash("cat > a.py <<'EOF'\nz = 1\nEOF"), WHOLE)
-    assert in_dead_zone(line, keys(write("z = 1\n"), WHOLE))
+    line = ladder_keys(bash("cat > a.py <<'EOF'\nz = 1\nEOF"), WHOLE)
+    assert in_ladder_dead_zone(line, ladder_keys(write("z = 1\n"), WHOLE))
     assert line.cls == "edit"
-    assert in_dead_zone(keys(bash("echo z > n.py"), WHOLE), keys(write("z\n", "/repo/n.py"), WHOLE))
+    assert in_ladder_dead_zone(
+        ladder_keys(bash("echo z > n.py"), WHOLE), ladder_keys(write("z\n", "/repo/n.py"), WHOLE)
+    )
 
 
 def test_a_file_that_a_line_has_written_is_not_known_any_more() -> None:
@@ -122,7 +131,7 @@ def test_a_file_that_a_line_has_written_is_not_known_any_more() -> None:
 
 
 def python(comment: str) -> Keys:
-    return keys(write(f"{comment}\nimport os\n\ndef f():\n    return os.sep  {comment}\n"), WHOLE)
+    return ladder_keys(write(f"{comment}\nimport os\n\ndef f():\n    return os.sep  {comment}\n"), WHOLE)
 
 
 @pytest.mark.parametrize(
@@ -149,8 +158,8 @@ def python(comment: str) -> Keys:
 )
 def test_a_comment_that_tools_act_on_is_another_effect(comment: str) -> None:
     assert is_acted_on(comment)
-    assert not alike(python("# the separator"), python(comment))
-    assert in_dead_zone(python("# the separator"), python(comment))
+    assert not is_same_effect(python("# the separator"), python(comment))
+    assert in_ladder_dead_zone(python("# the separator"), python(comment))
 
 
 @pytest.mark.parametrize(
@@ -158,21 +167,23 @@ def test_a_comment_that_tools_act_on_is_another_effect(comment: str) -> None:
 )
 def test_a_comment_that_a_person_reads_is_none(comment: str) -> None:
     assert not is_acted_on(comment)
-    assert alike(python("# the separator"), python(comment))
+    assert is_same_effect(python("# the separator"), python(comment))
 
 
 def test_where_a_mark_stands_counts_and_text_that_looks_like_one_does_not() -> None:
-    assert python_tree("a = 1  # noqa\nb = 2\n") != python_tree("a = 1\nb = 2  # noqa\n")
-    assert python_tree("a = 1  # noqa\nb = 2\n") != python_tree("a = 1\n# noqa\nb = 2\n")
-    assert python_tree("a = 1  # noqa\n\n\nb = 2\n") == python_tree("a = 1  # noqa\nb = 2  # two\n")
-    assert python_tree("a = '# noqa'  # so\n") == python_tree("a = '# noqa'\n")
+    assert digest_without_layout("a = 1  # noqa\nb = 2\n") != digest_without_layout("a = 1\nb = 2  # noqa\n")
+    assert digest_without_layout("a = 1  # noqa\nb = 2\n") != digest_without_layout("a = 1\n# noqa\nb = 2\n")
+    assert digest_without_layout("a = 1  # noqa\n\n\nb = 2\n") == digest_without_layout(
+        "a = 1  # noqa\nb = 2  # two\n"
+    )
+    assert digest_without_layout("a = '# noqa'  # so\n") == digest_without_layout("a = '# noqa'\n")
     needs = "# /// script\n# dependencies = [{}]\n# ///\nimport x\n"
-    assert python_tree(needs.format("'x'")) != python_tree(needs.format("'y'"))
+    assert digest_without_layout(needs.format("'x'")) != digest_without_layout(needs.format("'y'"))
 
 
 def test_empty_lines_are_layout_in_code_and_end_paragraphs_in_prose() -> None:
     def effect(path: str, text: str) -> str:
-        return keys(write(text, path), BLIND).effect
+        return ladder_keys(write(text, path), BLIND).effect
 
     assert effect("/repo/n.py", "a = 1\n\n\nb = 2\n") == effect("/repo/n.py", "a = 1\nb = 2")
     for path in ("/repo/n.md", "/repo/n.yaml", "/repo/NOTES"):
@@ -184,4 +195,4 @@ def test_empty_lines_are_layout_in_code_and_end_paragraphs_in_prose() -> None:
         False,
         False,
     )
-    assert folded_lines(["", "a ", "", "", "b", ""], False) == "a\n\nb"
+    assert fold_edited_lines(["", "a ", "", "", "b", ""], False) == "a\n\nb"

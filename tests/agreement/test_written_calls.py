@@ -2,10 +2,10 @@
 
 import pytest
 
-from tracemill.agreement.calls.text_written_calls import writes_call
-from tracemill.agreement.equivalence.validity import why_invalid
+from tracemill.agreement.calls.text_written_calls import has_text_written_call
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import tally
+from tracemill.agreement.voting.vote import tally_votes
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
@@ -38,24 +38,24 @@ TOOLS = (WEATHER, LAMPS)
     ],
 )
 def test_a_call_written_out_is_told_from_a_mention(text: str, written: bool) -> None:
-    assert writes_call(text, TOOLS) is written
+    assert has_text_written_call(text, TOOLS) is written
     expected = "call written as text" if written else None if text else "empty"
-    assert why_invalid(said("x", Action(text)), TOOLS) == expected
+    assert why_reply_invalid(said("x", Action(text)), TOOLS) == expected
 
 
 def test_beside_a_call_that_is_made_a_text_may_write_it() -> None:
-    assert why_invalid(said("x", lamp("hall", "I do lamps(room='hall').")), TOOLS) is None
+    assert why_reply_invalid(said("x", lamp("hall", "I do lamps(room='hall').")), TOOLS) is None
 
 
 def test_without_tools_nothing_is_a_call() -> None:
-    assert not writes_call("[lamps(room='hall')]", ())
+    assert not has_text_written_call("[lamps(room='hall')]", ())
 
 
 def test_code_that_uses_names_of_an_agents_tools_is_an_answer() -> None:
     told = 'Done. `read(path="x")` is now:\n```python\nwith open("a.txt") as file:\n    edit(file, 3)\n```'
     for harness in ("claude_code", "swe_agent", "openhands"):
         tools = tuple(harness_for(harness).tools.values())
-        assert not writes_call(told, tools), harness
+        assert not has_text_written_call(told, tools), harness
 
 
 def test_teachers_that_write_a_call_out_do_not_agree_to_finish() -> None:
@@ -88,5 +88,5 @@ def decided(student: Action, replies: list[TeacherReply]) -> tuple[str, list[str
     messages = (Message("user", "Which lamps are lit?"), student.to_message())
     context = Context(0, messages, (Step(0, 1, "claude-x", "anthropic"),), tools=TOOLS)
     trace = Trace("t", "table", "d", "generic", (context,))
-    told = tally(TraceState(trace, context, context.steps[0]), TOOLS, replies, Policy())
+    told = tally_votes(TraceState(trace, context, context.steps[0]), TOOLS, replies, Policy())
     return told.verdict, [vote.reason for vote in told.votes]

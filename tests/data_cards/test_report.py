@@ -14,14 +14,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.data_cards.card.audit_card import put_on_card
-from tracemill.data_cards.model.audit_sample import draw, read_audit, wilson, write_audit
+from tracemill.data_cards.model.audit_sample import (
+    draw_audit_sample,
+    read_audit,
+    wilson_interval,
+    write_audit,
+)
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
 from tracemill.data_cards.model.release_spec import Loss, ReleaseSpec, RunFigures, Saving, TeacherRun
 from tracemill.data_cards.model.report_model import REPORT_JSON, REPORT_PAGE, read_figures
 from tracemill.data_cards.report.agreement_matrix import STUDENT, tally_votes
-from tracemill.data_cards.report.example_rows import LONG, SHORTEST, browse, embedded
+from tracemill.data_cards.report.example_rows import LONG, SHORTEST, embed_example_json, read_example_rows
 from tracemill.data_cards.report.figures import build_figures
-from tracemill.data_cards.report.write_report import renew_report, soft, ticks, write_report
+from tracemill.data_cards.report.write_report import (
+    report_code_markup,
+    report_name_markup,
+    write_report,
+    write_report_from_folder,
+)
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.records.errors import ReleaseError, WorkspaceError
 from tracemill.records.message import Message, ToolCall
@@ -229,7 +239,7 @@ def test_five_thousand_long_pairs_stay_under_three_megabytes(tmp_path: Path) -> 
     text = "line of a long session <b>&</b>, text and text " * 60
     path = released(tmp_path, (kept(n, text) for n in range(5000)))
     assert (path / REPORT_PAGE).stat().st_size < 3_000_000
-    browsed = browse(path, read_manifest(path))
+    browsed = read_example_rows(path, read_manifest(path))
     assert len(browsed.rows) == 5000
     long = [row for row in browsed.rows if len(row["ch"]) == LONG[1]]
     short = [row for row in browsed.rows if len(row["ch"]) == SHORTEST[1]]
@@ -242,20 +252,20 @@ def test_five_thousand_long_pairs_stay_under_three_megabytes(tmp_path: Path) -> 
 
 def test_rows_without_room_are_left_out_and_said(tmp_path: Path) -> None:
     path = released(tmp_path, (kept(n, "x" * 500) for n in range(40)))
-    browsed = browse(path, read_manifest(path), room_bytes=6_000)
+    browsed = read_example_rows(path, read_manifest(path), room_bytes=6_000)
     assert 0 < len(browsed.rows) < 40
     assert browsed.statement.startswith(f"{len(browsed.rows)} of 40 pairs")
-    assert len(embedded({"rows": browsed.rows})) < 6_200
-    mixed = browse(path, read_manifest(path), room_bytes=40_000)
+    assert len(embed_example_json({"rows": browsed.rows})) < 6_200
+    mixed = read_example_rows(path, read_manifest(path), room_bytes=40_000)
     lengths = sorted({len(row["ch"]) for row in mixed.rows})
     assert (len(mixed.rows), len(lengths)) == (40, 2)
     assert mixed.statement.startswith("All 40 pairs: ")
-    assert len(embedded({"rows": mixed.rows})) < 40_200
+    assert len(embed_example_json({"rows": mixed.rows})) < 40_200
 
 
 def test_a_line_of_a_megabyte_is_cut(tmp_path: Path) -> None:
     path = released(tmp_path, [kept(1, "y" * 1_000_000)])
-    (row,) = browse(path, read_manifest(path)).rows
+    (row,) = read_example_rows(path, read_manifest(path)).rows
     assert (len(row["ch"]), row["cut"]) == (LONG[1], "cr")
     assert len(row["ctx"]) == LONG[0] + 2
     assert (path / REPORT_PAGE).stat().st_size < 60_000
@@ -276,11 +286,11 @@ def test_the_report_is_written_again_from_the_release_alone(tmp_path: Path) -> N
     path = released(tmp_path, [kept(n) for n in range(4)])
     first = {name: (path / name).read_bytes() for name in (REPORT_JSON, REPORT_PAGE)}
     (path / REPORT_PAGE).unlink()
-    renew_report(path)
+    write_report_from_folder(path)
     assert {name: (path / name).read_bytes() for name in first} == first
     (path / REPORT_JSON).write_text('{"schema_version": 2}')
     with pytest.raises(ReleaseError, match=r"report\.json cannot be read"):
-        renew_report(path)
+        write_report_from_folder(path)
 
 
 @pytest.mark.parametrize("harm", ["gone", "empty", "other rows"])
@@ -295,7 +305,7 @@ def test_a_report_wants_every_table_as_it_was_written(tmp_path: Path, harm: str)
     if harm == "gone":
         table.unlink()
     with pytest.raises(ReleaseError) as caught:
-        renew_report(path)
+        write_report_from_folder(path)
     said = "is missing" if harm == "gone" else "was changed"
     assert str(caught.value).endswith(
         f"{table} {said}; wanted the release as it was written; release it anew"
@@ -307,7 +317,7 @@ def test_figures_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     path = released(tmp_path, [kept(1)])
     (path / REPORT_JSON).write_text("{")
     with pytest.raises(ReleaseError) as caught:
-        renew_report(path)
+        write_report_from_folder(path)
     assert str(caught.value) == (
         f"{path / REPORT_JSON} cannot be read; wanted the figures of a release of this version; remove it"
     )
@@ -322,15 +332,15 @@ def test_figures_that_cannot_be_written_are_one_line(tmp_path: Path) -> None:
 
 
 def test_wilson_is_the_score_interval() -> None:
-    assert wilson(45, 50) == pytest.approx((0.78640, 0.95652), abs=1e-4)
-    assert wilson(0, 50) == pytest.approx((0.0, 0.07135), abs=1e-4)
-    assert wilson(50, 50) == pytest.approx((0.92865, 1.0), abs=1e-4)
+    assert wilson_interval(45, 50) == pytest.approx((0.78640, 0.95652), abs=1e-4)
+    assert wilson_interval(0, 50) == pytest.approx((0.0, 0.07135), abs=1e-4)
+    assert wilson_interval(50, 50) == pytest.approx((0.92865, 1.0), abs=1e-4)
 
 
 def test_an_audit_is_drawn_by_its_seed_and_kept(tmp_path: Path) -> None:
     names = [f"p{n}" for n in range(200)]
-    audit = draw(names, "f", 7)
-    assert draw(list(reversed(names)), "f", 7) == audit != draw(names, "f", 8)
+    audit = draw_audit_sample(names, "f", 7)
+    assert draw_audit_sample(list(reversed(names)), "f", 7) == audit != draw_audit_sample(names, "f", 8)
     assert len(set(audit.pair_ids)) == 50
     for at, name in enumerate(audit.pair_ids[:10]):
         audit = audit.with_verdict(name, "reject" if at == 3 else "accept")
@@ -339,8 +349,13 @@ def test_an_audit_is_drawn_by_its_seed_and_kept(tmp_path: Path) -> None:
     found = audit.precision(200)
     assert found is not None
     assert (found.judged, found.accepted, found.precision) == (10, 9, 0.9)
-    assert (found.low, found.high) == wilson(9, 10)
-    whole = draw(names[:2], "f", 1).with_verdict("p0", "accept").with_verdict("p1", "accept").precision(2)
+    assert (found.low, found.high) == wilson_interval(9, 10)
+    whole = (
+        draw_audit_sample(names[:2], "f", 1)
+        .with_verdict("p0", "accept")
+        .with_verdict("p1", "accept")
+        .precision(2)
+    )
     assert whole is not None
     assert (whole.low, whole.high) == (1.0, 1.0)
     with pytest.raises(ReleaseError, match="is of other rows"):
@@ -352,7 +367,9 @@ def test_what_an_audit_found_stands_on_card_and_page(tmp_path: Path) -> None:
     manifest: Manifest = read_manifest(path)
     card = (path / "README.md").read_text()
     assert "Nobody has looked at a sample" in card
-    audit = draw([f"claude_code-{n % 7}:0:{n}:teachers" for n in range(60)], manifest.content_fingerprint, 1)
+    audit = draw_audit_sample(
+        [f"claude_code-{n % 7}:0:{n}:teachers" for n in range(60)], manifest.content_fingerprint, 1
+    )
     for name in audit.pair_ids:
         audit = audit.with_verdict(name, "accept")
     write_audit(path, audit)
@@ -360,7 +377,7 @@ def test_what_an_audit_found_stands_on_card_and_page(tmp_path: Path) -> None:
     assert found is not None
     for _ in range(2):
         put_on_card(path, found)
-        renew_report(path)
+        write_report_from_folder(path)
     said = "50 of 50 pairs accepted: precision 1.00 (95 %: 0.93 to 1.00; seed 1)"
     assert (path / "README.md").read_text().count(said) == 1
     assert said in (path / REPORT_PAGE).read_text()
@@ -368,5 +385,5 @@ def test_what_an_audit_found_stands_on_card_and_page(tmp_path: Path) -> None:
 
 
 def test_names_break_where_they_may_and_ticks_become_code() -> None:
-    assert soft("a/b<(c)") == "a/<wbr>b&lt;<wbr>(c)"
-    assert ticks("take `<b>` now") == "take <code>&lt;b&gt;</code> now"
+    assert report_name_markup("a/b<(c)") == "a/<wbr>b&lt;<wbr>(c)"
+    assert report_code_markup("take `<b>` now") == "take <code>&lt;b&gt;</code> now"

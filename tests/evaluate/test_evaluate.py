@@ -12,14 +12,14 @@ import pytest
 from console_says import Call
 
 from tracemill.agreement.voting.labels import label_of
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate
+from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
 from tracemill.evaluate.table.draw_steps import Asker
-from tracemill.evaluate.table.model_prices import prices_of
-from tracemill.evaluate.table.recorded_states import in_half, read_table
-from tracemill.evaluate.table.rules import rules
-from tracemill.evaluate.table.scores import Tally, quantile, quantiles, resampled
+from tracemill.evaluate.table.model_prices import read_model_prices
+from tracemill.evaluate.table.recorded_states import is_recorded_in_half, read_table
+from tracemill.evaluate.table.rules import list_label_rules
+from tracemill.evaluate.table.scores import Tally, quantile, quantiles, resample_rule_tasks
 from tracemill.evaluate.table.scores import figures as figures_of
-from tracemill.evaluate.table.student_draws import Poll, draws_of
+from tracemill.evaluate.table.student_draws import Poll, draw_students
 from tracemill.flows.release.report_facts import quantile as seconds_at
 from tracemill.records.errors import ConfigError, SourceError, TeacherError
 from tracemill.teachers.core.teacher_settings import PriceSettings
@@ -91,7 +91,7 @@ def scores(found: dict[str, Any]) -> tuple[int, int, int, int]:
 
 
 def test_pairs_are_counted_by_rule_and_draw(table: Path) -> None:
-    report = evaluate(EvaluateOrder(table, samples=50))
+    report = evaluate_table(EvaluateOrder(table, samples=50))
     assert report["draws"] == {"all": 4, "taken": 4, "stronger": 1, "two_families": 4}
     # gpt-a: good (t1), bad (t2), tie (t3); deepseek-a: good (t1), unscored (t3); the others: none.
     found = figures(report, "default k=2")
@@ -125,7 +125,7 @@ def test_percentiles_lie_between_values_and_pass_over_what_is_unknown() -> None:
 
 
 def test_savings_are_those_of_asking_cheapest_first(table: Path) -> None:
-    report = evaluate(EvaluateOrder(table, samples=50, prices=COSTS))
+    report = evaluate_table(EvaluateOrder(table, samples=50, prices=COSTS))
     ways = {(way["stop"], way["cache"]): way for way in report["savings"] if way["gate"] == "none"}
     found = {key: (way["calls"], way["usd"], way["pairs"], way["good"]) for key, way in ways.items()}
     assert found["off", False] == (36, 297.0, 5, 2)
@@ -148,15 +148,15 @@ def test_a_cache_is_read_where_a_prompt_goes_on(tmp_path: Path) -> None:
     table = read_table(
         write(tmp_path / "t.jsonl", [first, second, other]), given=dict.fromkeys(PRICES, price)
     )
-    asker = Asker(Poll(table), rules()[4])
-    steps = asker.steps(draws_of(table, 10, 0)[0][0])
+    asker = Asker(Poll(table), list_label_rules()[4])
+    steps = asker.steps(draw_students(table, 10, 0)[0][0])
     assert [step.depth for step in steps] == [0, 1, 0]
     assert [step.usd() for step in steps] == [3.0, 6.0, 6.0]
     assert [round(step.usd(cached=True), 6) for step in steps] == [3.0, 3.3, 6.0]
 
 
 def test_agreement_is_by_family_and_rung(table: Path) -> None:
-    found = evaluate(EvaluateOrder(table, samples=10))["agreement"]
+    found = evaluate_table(EvaluateOrder(table, samples=10))["agreement"]
     assert found[0] == {
         "one": "two families",
         "other": "",
@@ -208,10 +208,10 @@ def test_arguments_nested_too_deeply_are_an_action_all_the_same(tmp_path: Path) 
 
 def test_names_that_the_table_does_not_know_are_told(table: Path) -> None:
     order = EvaluateOrder(table, students=("gpt-a", "gpt-b"), prices={"glm-a": PriceSettings()}, samples=10)
-    found = evaluate(order)["table"]["broken"]
+    found = evaluate_table(order)["table"]["broken"]
     assert found == {"model glm-a that no state has": 1, "model gpt-b that no state has": 1}
     with pytest.raises(ConfigError, match="harness 'zorg' is not known"):
-        evaluate(EvaluateOrder(table, harness="zorg"))
+        evaluate_table(EvaluateOrder(table, harness="zorg"))
 
 
 def test_a_damaged_gzip_file_is_one_line(tmp_path: Path) -> None:
@@ -227,7 +227,7 @@ def test_a_table_may_lack_rewards_tools_and_depths(tmp_path: Path) -> None:
     for each in bare:
         each["actions"] = {m: {"tool_calls": a["tool_calls"]} for m, a in each["actions"].items()}
         each["actions"]["gpt-a"] = {"text": "The lamp is mended."}
-    report = evaluate(EvaluateOrder(write(tmp_path / "t.jsonl", bare), samples=10))
+    report = evaluate_table(EvaluateOrder(write(tmp_path / "t.jsonl", bare), samples=10))
     assert report["table"]["rewarded"] == 0
     assert report["table"]["tokens_estimated"] == 12
     found = figures(report, "default k=2")
@@ -241,7 +241,7 @@ def test_correct_stands_for_a_reward(tmp_path: Path) -> None:
         for action in each["actions"].values():
             if (reward := action.pop("reward", None)) is not None:
                 action["correct"] = reward == 1
-    report = evaluate(EvaluateOrder(write(tmp_path / "t.jsonl", judged), samples=10))
+    report = evaluate_table(EvaluateOrder(write(tmp_path / "t.jsonl", judged), samples=10))
     assert scores(figures(report, "default k=2")) == (2, 1, 1, 1)
 
 
@@ -273,28 +273,28 @@ def test_a_text_that_the_only_tool_answers_is_a_call_of_it(tmp_path: Path) -> No
 
 def test_halves_part_the_tasks_and_a_report_is_the_same_again(table: Path) -> None:
     order = EvaluateOrder(table, samples=20, seed=3)
-    halves = [evaluate(replace(order, half=half))["table"]["tasks"] for half in ("tune", "test")]
+    halves = [evaluate_table(replace(order, half=half))["table"]["tasks"] for half in ("tune", "test")]
     assert sum(halves) == 3
-    assert {in_half(task, "tune") for task in DONE} == {True, False}
-    assert json.dumps(evaluate(order)) == json.dumps(evaluate(order))
+    assert {is_recorded_in_half(task, "tune") for task in DONE} == {True, False}
+    assert json.dumps(evaluate_table(order)) == json.dumps(evaluate_table(order))
 
 
 def test_draws_are_restricted_and_sampled(table: Path) -> None:
     read = read_table(table)
-    assert [d.student for d in draws_of(read, 10, 0, students=["gpt-a"])[0]] == ["gpt-a"]
-    assert draws_of(read, 10, 0, teachers=["gpt-a", "claude-a"]) == ([], 0)
-    some, total = draws_of(read, 2, 5)
+    assert [d.student for d in draw_students(read, 10, 0, students=["gpt-a"])[0]] == ["gpt-a"]
+    assert draw_students(read, 10, 0, teachers=["gpt-a", "claude-a"]) == ([], 0)
+    some, total = draw_students(read, 2, 5)
     assert (len(some), total) == (2, 4)
-    assert some == draws_of(read, 2, 5)[0]
+    assert some == draw_students(read, 2, 5)[0]
 
 
 def test_prices_are_read_and_wrong_ones_refused(tmp_path: Path) -> None:
     path = tmp_path / "prices.toml"
     path.write_text('["gpt-a"]\nprompt_usd = 3\n')
-    assert prices_of(path)["gpt-a"].prompt_usd == 3
+    assert read_model_prices(path)["gpt-a"].prompt_usd == 3
     path.write_text('["gpt-a"]\nprompt = 3\n')
     with pytest.raises(ConfigError, match="no list of prices"):
-        prices_of(path)
+        read_model_prices(path)
 
 
 def test_the_command_writes_a_report_and_a_plot(console: Call, table: Path, tmp_path: Path) -> None:
@@ -312,20 +312,20 @@ def test_recorded_tables_hold_what_was_measured_on_them(tmp_path: Path) -> None:
     path = Path(TABLES or "") / "intercode_bash.jsonl.gz"
     table = read_table(path)
     assert (len(table.states), len(table.tasks), table.broken.total()) == (253, 200, 0)
-    draws = [draw for draw in draws_of(table, 140, 0)[0] if draw.stronger]
-    folded = next(rule for rule in rules() if rule.key == "folded k=2, any family")
+    draws = [draw for draw in draw_students(table, 140, 0)[0] if draw.stronger]
+    folded = next(rule for rule in list_label_rules() if rule.key == "folded k=2, any family")
     tally = Tally(Poll(table), [folded], len(draws))
     for draw in draws:
         tally.add(draw)
-    found = figures_of(tally.tallied[0].counts, resampled(200, 10, 0))
+    found = figures_of(tally.tallied[0].counts, resample_rule_tasks(200, 10, 0))
     assert (found["draws"], found["precision"], found["useful"], found["pairs"]) == (35, 0.8571, 0.5263, 27)
     with gzip.open(path, "rt") as lines:
         some = [json.loads(line) for line in lines][:60]
     read = read_table(write(tmp_path / "some.jsonl", some))
     poll = Poll(read)
     seen = 0
-    for draw in draws_of(read, 8, 1)[0]:
-        for rule in (rule for rule in rules() if not rule.weighed):
+    for draw in draw_students(read, 8, 1)[0]:
+        for rule in (rule for rule in list_label_rules() if not rule.weighed):
             for panel in poll.panels(draw, rule):
                 if len(panel.voters) >= rule.policy.threshold:
                     seen += 1

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate
+from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
 from tracemill.evaluate.gate.gate_figures import (
     COLD,
     COLD_VALUE,
@@ -15,18 +15,24 @@ from tracemill.evaluate.gate.gate_figures import (
     OFFLINE_VALUE,
     ORACLE,
     GateDraw,
-    gate_draws,
+    gate_figure_draws,
     gate_figures,
 )
-from tracemill.evaluate.gate.gate_pass import Way, pass_over, stop_by_value
-from tracemill.evaluate.gate.gate_step import SHARES, GateStep, area, oracle, trained
-from tracemill.evaluate.gate.step_facts import facts_in
-from tracemill.evaluate.gate.value_stop import VALUE_COLD, VALUE_OFFLINE, between_figures, told_by_other_half
-from tracemill.evaluate.report_plot import rules_svg
-from tracemill.evaluate.table.model_prices import spread_prices
+from tracemill.evaluate.gate.gate_pass import Way, run_gate_pass, stop_by_value
+from tracemill.evaluate.gate.gate_step import (
+    SHARES,
+    GateStep,
+    learn_from_gate_steps,
+    oracle_gate_scores,
+    recall_area,
+)
+from tracemill.evaluate.gate.step_facts import read_step_facts
+from tracemill.evaluate.gate.value_stop import VALUE_COLD, VALUE_OFFLINE, compare_stops, compared_stop_beliefs
+from tracemill.evaluate.report_plot import draw_report_plot
+from tracemill.evaluate.table.model_prices import spread_model_prices
 from tracemill.evaluate.table.recorded_states import is_tuning, read_table
 from tracemill.evaluate.table.rules import VOTERS
-from tracemill.evaluate.table.student_draws import draws_of
+from tracemill.evaluate.table.student_draws import draw_students
 from tracemill.records.errors import ConfigError
 from tracemill.teachers.gate.features import StepFacts
 
@@ -51,65 +57,68 @@ def steps(hidden: bool = False) -> list[GateStep]:
 
 def test_oracle_and_area_by_hand() -> None:
     # 80 pairs at .01 each, 320 steps at .001: the pairs are .8 of 1.12 USD.
-    assert oracle(steps(), (0.35, 0.7, 0.72)) == pytest.approx([0.4875, 0.975, 1.0])
-    assert area(SHARES) == pytest.approx(0.5)
-    assert area([1.0], [0.5]) == pytest.approx(0.75)
+    assert oracle_gate_scores(steps(), (0.35, 0.7, 0.72)) == pytest.approx([0.4875, 0.975, 1.0])
+    assert recall_area(SHARES) == pytest.approx(0.5)
+    assert recall_area([1.0], [0.5]) == pytest.approx(0.75)
 
 
 def test_a_cold_gate_learns_within_the_budget_and_its_totals_hold() -> None:
     everything = [replace(step, agreed=2) for step in steps()]  # each costs the same
-    cold, chance = (pass_over(everything, way, 0.3, 3) for way in (Way(), Way("random")))
-    belief = trained(everything)
-    told = pass_over(everything, Way(told=lambda _: belief), 0.3, 3)
+    cold, chance = (run_gate_pass(everything, way, 0.3, 3) for way in (Way(), Way("random")))
+    belief = learn_from_gate_steps(everything)
+    told = run_gate_pass(everything, Way(told=lambda _: belief), 0.3, 3)
     assert max(cold.spent, chance.spent, told.spent) <= 0.3
     assert told.good > 0.75
     assert cold.good > 1.5 * chance.good
-    assert cold == pass_over(everything, Way(), 0.3, 3)
-    totals = [pass_over(everything, Way(), 0.4, seed).totals for seed in range(10)]
+    assert cold == run_gate_pass(everything, Way(), 0.3, 3)
+    totals = [run_gate_pass(everything, Way(), 0.4, seed).totals for seed in range(10)]
     assert sum(each.estimate for each in totals) / 10 == pytest.approx(80, rel=0.1)
 
 
 def test_where_money_is_short_exploration_leaves_most_of_it_to_choose_by() -> None:
     """A twentieth of the steps, asked by all three, would cost .4 of the .224 USD that there are."""
-    passes = [pass_over(steps(), Way(), 0.2, seed) for seed in range(10)]
+    passes = [run_gate_pass(steps(), Way(), 0.2, seed) for seed in range(10)]
     explored = [sum(count == 3 for count in each.asked.values()) for each in passes]
     assert 0 < sum(explored) / 10 * 0.02 < 1.5 * 0.2 * 0.224
     assert min(each.good for each in passes) > 0.1
-    plenty = pass_over(steps(), Way(), 8.0, 1)
+    plenty = run_gate_pass(steps(), Way(), 8.0, 1)
     assert sum(count == 3 for count in plenty.asked.values()) == pytest.approx(20, abs=8)
 
 
 def test_a_stop_by_value_goes_on_where_the_first_answer_says_that_it_pays() -> None:
     hidden = steps(hidden=True)
-    known = trained(hidden)
+    known = learn_from_gate_steps(hidden)
     ends = [stop_by_value(step, known.stages, 20.0, (1.0, 1.0, 1.0)) for step in hidden]
     assert [count for count, _ in ends] == [2 if step.good else 1 for step in hidden]
     assert all((belief is None) == step.good for (_, belief), step in zip(ends, hidden, strict=True))
     # Nothing is known before: the first batch is asked to the end, 64 of 400 steps; 5 % are always.
     stopping = Way("all", value=True, keep=0.8)
-    cold = pass_over(hidden, stopping, 2.0, 1)
+    cold = run_gate_pass(hidden, stopping, 2.0, 1)
     assert cold.good == 1.0
     once = sum(count == 1 for count in cold.asked.values())
     assert 0.6 * 320 < once < 320 - 0.8 * 64
-    totals = [pass_over(hidden, stopping, 2.0, seed).totals for seed in range(10)]
+    totals = [run_gate_pass(hidden, stopping, 2.0, seed).totals for seed in range(10)]
     assert sum(each.estimate for each in totals) / 10 == pytest.approx(80, rel=0.05)
     # With half of the money a gate that knows nothing finds half, one that stops between teachers more.
-    assert pass_over(hidden, Way(), 0.5, 1).good < 0.7
-    assert pass_over(hidden, Way(value=True), 0.5, 1).good > 0.8
+    assert run_gate_pass(hidden, Way(), 0.5, 1).good < 0.7
+    assert run_gate_pass(hidden, Way(value=True), 0.5, 1).good > 0.8
 
 
 def test_a_first_answer_of_which_nothing_is_known_ends_a_step_where_it_agrees() -> None:
-    cold = pass_over(steps(), Way("all", value=True, explore=0.0), 1.0, 1)
+    cold = run_gate_pass(steps(), Way("all", value=True, explore=0.0), 1.0, 1)
     assert sorted(set(cold.asked.values())) == [1, 2]
     assert cold.spent == pytest.approx(1.0)
 
 
 def test_what_stopping_between_teachers_saves_stands_beside_certainty_and_agreement() -> None:
     hidden = steps(hidden=True)
-    told = told_by_other_half(
-        {side: trained([s for s in hidden if is_tuning(s.task) == side]) for side in (True, False)}
+    told = compared_stop_beliefs(
+        {
+            side: learn_from_gate_steps([s for s in hidden if is_tuning(s.task) == side])
+            for side in (True, False)
+        }
     )
-    found = between_figures([(hidden, told)])
+    found = compare_stops([(hidden, told)])
     ways = found["ways"]
     assert ways["lossless"] == {"of_all": 0.5, "of_tiered": 1.0, "recall": 1.0} == ways["tiered"]
     # Asking one everywhere and the second at a fifth costs .001 x 400 + .009 x 80 of 4.
@@ -139,7 +148,7 @@ def test_facts_of_a_table_end_where_the_row_ends(tmp_path: Path) -> None:
     }
     path = tmp_path / "t.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(row).encode()))
-    found = facts_in(path, read_table(path))
+    found = read_step_facts(path, read_table(path))
     a, b = (dict(w.split("=", 1) for w in found[0, model].words) for model in "ab")
     assert (a["own"], a["ended"], b["own"], b["ended"]) == ("ok", "resolved", "absent", "no")
     assert (found[0, "a"].trace_id, found[0, "a"].operation) == ("0", "read")
@@ -150,18 +159,19 @@ def test_facts_of_a_table_end_where_the_row_ends(tmp_path: Path) -> None:
     )  # type: ignore[operator]
     odd = odd.replace('"reward": 1.0', '"reward": "1.0"')
     path.write_bytes(b"\xef\xbb\xbf" + odd.encode())  # plain, whatever its name, and with a mark
-    assert facts_in(path, read_table(path)) == found
+    assert read_step_facts(path, read_table(path)) == found
     before = json.dumps(b)
     row["actions"]["b"]["reward"] = 1.0  # type: ignore[index]
     path.write_bytes(gzip.compress(json.dumps(row).encode()))
-    again = dict(w.split("=", 1) for w in facts_in(path, read_table(path))[0, "b"].words)
+    again = dict(w.split("=", 1) for w in read_step_facts(path, read_table(path))[0, "b"].words)
     assert json.dumps(again) == before  # what an action was worth is not known to the gate
 
 
 def test_figures_stand_between_chance_and_the_oracle() -> None:
     everything = [replace(step, agreed=2) for step in steps()]
     learned_from = {
-        side: trained([s for s in everything if is_tuning(s.task) == side]) for side in (True, False)
+        side: learn_from_gate_steps([s for s in everything if is_tuning(s.task) == side])
+        for side in (True, False)
     }
     found = gate_figures([GateDraw(everything, learned_from)], 2, 20)
     ways = found["ways"]
@@ -208,12 +218,12 @@ def test_a_report_has_the_gate_and_what_it_saves(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in lamp_rows()))
     table = read_table(path)
-    draws = [draw for draw in draws_of(table, 9, 0)[0] if draw.stronger]
-    found = gate_draws(table, facts_in(path, table), draws, VOTERS[0], "test")
+    draws = [draw for draw in draw_students(table, 9, 0)[0] if draw.stronger]
+    found = gate_figure_draws(table, read_step_facts(path, table), draws, VOTERS[0], "test")
     assert [draw.student for draw in draws] == ["claude-a", "deepseek-a", "gemini-a", "gpt-a"][-1:]
     assert all(not is_tuning(step.task) for step in found[0].steps)
     order = EvaluateOrder(path, samples=20, rules=("default k=2",))
-    report = evaluate(order)
+    report = evaluate_table(order)
     assert [row["rule"] for row in report["rules"]] == ["default k=2"] * 2
     gate = report["gate"]
     assert (gate["of"], gate["counted"]) == ("stronger teachers", "correct pairs")
@@ -229,16 +239,16 @@ def test_a_report_has_the_gate_and_what_it_saves(tmp_path: Path) -> None:
         assert offline["good_kept"] > 0.2
     between = report["gate"]["two families"]["between"]
     assert set(between["ways"]) == {"lossless", "tiered", VALUE_COLD, VALUE_OFFLINE}
-    without = evaluate(replace(order, gate_seeds=0, spread=True))
+    without = evaluate_table(replace(order, gate_seeds=0, spread=True))
     assert without["gate"] == {}
     assert {said["prices"] for said in without["table"]["models"].values()} == {"configured"}
-    drawn = rules_svg(report)
+    drawn = draw_report_plot(report)
     assert drawn.count("<polyline") == 16  # eight ways in two panels
     with pytest.raises(ConfigError, match="rule 'best' is not known"):
-        evaluate(replace(order, rules=("best",)))
+        evaluate_table(replace(order, rules=("best",)))
 
 
 def test_prices_are_spread_from_cheap_to_dear() -> None:
-    found = spread_prices(["a", "b", "c"])
+    found = spread_model_prices(["a", "b", "c"])
     assert [str(found[model].prompt_usd) for model in "abc"] == ["0.15", "0.66", "4"]
-    assert len({id(price) for price in spread_prices(list("abcdefg")).values()}) == 6
+    assert len({id(price) for price in spread_model_prices(list("abcdefg")).values()}) == 6

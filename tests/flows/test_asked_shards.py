@@ -9,7 +9,7 @@ import pytest
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
 from tracemill.flows.labeling.ask_session import Asking
-from tracemill.flows.labeling.ask_shards import MOST_SHARDS, TRACES_A_CALL, plans_of
+from tracemill.flows.labeling.ask_shards import MOST_SHARDS, TRACES_A_CALL, plan_ask_shards
 from tracemill.flows.runtime.progress import Meter
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
@@ -60,11 +60,11 @@ def test_the_calls_of_all_shards_are_in_flight_together_and_every_row_is_in_its_
 
 def test_a_plan_holds_as_many_shards_as_keep_the_calls_in_flight(tmp_path: Path) -> None:
     shards = [[f"t{number}" for number in range(size)] for size in (10, 20, 15, 5, 5, 5, 5, 5)]
-    assert [len(plan) for plan in plans_of(shards, None)] == [1] * len(shards)
+    assert [len(plan) for plan in plan_ask_shards(shards, None)] == [1] * len(shards)
     settings = settings_of(tmp_path, "http://127.0.0.1:9/api/v1", concurrency=3)
     with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         asking = Asking(settings, ledger, "run", Redactor(), frozenset(), Meter())
-        plans = list(plans_of(shards, asking))
+        plans = list(plan_ask_shards(shards, asking))
     assert [[len(shard) for shard in plan] for plan in plans] == [[10, 20], [15, 5, 5, 5], [5, 5]]
     assert TRACES_A_CALL * 3 == 30
     assert MOST_SHARDS == 4

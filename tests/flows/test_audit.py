@@ -17,7 +17,7 @@ from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 
 from tracemill.data_cards.writing.write_release import write_release
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.release.audit_run import audit_release
+from tracemill.flows.release.audit_run import run_audit
 from tracemill.records.errors import ReleaseError
 
 pytestmark = OF_THE_HUB
@@ -41,7 +41,7 @@ def settings(tmp_path: Path) -> RunSettings:
 def judge(settings: RunSettings, keys: str, capsys: pytest.CaptureFixture[str], **options: Any) -> str:
     answers = settings.workspace.parent / "keys"
     answers.write_text(keys)
-    audit_release(None, settings.workspace, answers, options.get("seed"), options.get("as_json", False))
+    run_audit(None, settings.workspace, answers, options.get("seed"), options.get("as_json", False))
     return capsys.readouterr().out
 
 

@@ -14,7 +14,7 @@ from teacher_chains import free_port
 from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
-from tracemill.flows.estimate.estimate_cost import estimate
+from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
@@ -88,7 +88,7 @@ def test_a_price_that_changed_since_the_last_run_is_one_line_in_replay_and_estim
             f"{MODELS[1]}: prompt price $1 per million -> $3 per million, "
             f"completion price $2 per million -> $4 per million since {one['read_at'][:10]}\n"
         )
-        estimate(settings_of(work, server.url), refresh=True)
+        estimate_cost(settings_of(work, server.url), refresh=True)
         assert capsys.readouterr().err == line
         replay_workspace(settings_of(work, server.url, temperature=0.5))
         assert capsys.readouterr().err == line  # another one than the last run rests on
@@ -100,7 +100,7 @@ def test_a_price_that_changed_since_the_last_run_is_one_line_in_replay_and_estim
         assert capsys.readouterr().err == ""  # the last run has the new prices in its manifest
 
     with running(WireSettings(api_key=KEY, models=priced(5.0)), port=port) as server:
-        estimate(settings_of(work, server.url), refresh=True)
+        estimate_cost(settings_of(work, server.url), refresh=True)
         estimated = capsys.readouterr().err
         assert "prompt price $3 per million -> $5 per million" in estimated
         bought = replay_workspace(settings_of(work, server.url))
@@ -123,12 +123,12 @@ def test_prompts_longer_than_a_context_are_said_beforehand_and_are_rows_without_
     contexts = {MODELS[0]: 600, MODELS[1]: 60}
     with running(WireSettings(api_key=KEY, contexts=contexts)) as server:
         settings = settings_of(work, server.url)
-        found = {f.teacher: f for f in estimate(settings, refresh=True).teachers}
+        found = {f.teacher: f for f in estimate_cost(settings, refresh=True).teachers}
         states = found[MODELS[2]].calls
         some, every = found[MODELS[0]].too_long, found[MODELS[1]].too_long
         assert 0 < some < states == every == found[MODELS[1]].states
         assert (found[MODELS[0]].calls, found[MODELS[1]].calls) == (states - some, 0)
-        text = dict(estimate_rows(estimate(settings)))
+        text = dict(estimate_rows(estimate_cost(settings)))
         assert f"{some} more prompts are longer than the model's context" in text[MODELS[0]]
         assert f"all {every} prompts are longer than the model's context" in text[MODELS[1]]
         record = write_requests(settings)

@@ -19,7 +19,7 @@ import pytest
 from console_says import record_of, refusal_of
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.consent.destinations import Destination, destinations
+from tracemill.flows.consent.destinations import Destination, list_destinations
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.openrouter_stub.server import Running, running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
@@ -283,12 +283,12 @@ def test_where_a_teacher_is_decides_whether_it_needs_consent() -> None:
         {"type": "simulated", "model": "simulated/glm-a"},
     ]
     settings = RunSettings.model_validate({"teachers": teachers})
-    assert destinations(settings, {}) == [
+    assert list_destinations(settings, {}) == [
         Destination("http://127.0.0.1.example", "t"),
         Destination("http://gpu.example:8000", "s"),
         Destination("https://openrouter.ai", "a/b", "one", "deny", True),
     ]
-    found = destinations(settings, {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:9/v1"})
+    found = list_destinations(settings, {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:9/v1"})
     assert [d.origin for d in found] == ["http://127.0.0.1.example", "http://gpu.example:8000"]
 
 

@@ -10,7 +10,7 @@ from tracemill.cli.commands import was_interrupted
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.consent.consent import load_consents, request_of, require_consent
+from tracemill.flows.consent.consent import build_consent_request, load_consents, require_consent
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.sources.source_spec import order_of
@@ -57,7 +57,9 @@ class Place:
 
     def asks(self, *traces: Trace, settings: RunSettings | None = None) -> list[str]:
         """What is asked for, a line a project; nothing where all of it was accepted."""
-        request = request_of(settings or self.settings, self.entries(traces), load_consents(self.work))
+        request = build_consent_request(
+            settings or self.settings, self.entries(traces), load_consents(self.work)
+        )
         return [f"{p}: {a.sessions} {a.states}" for p, a in request.projects.items()] if request else []
 
     def accept(self, *traces: Trace) -> None:

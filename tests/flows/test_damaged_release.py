@@ -10,9 +10,9 @@ from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 from tracemill.data_cards.model.audit_sample import AUDIT, read_audit, write_audit
 from tracemill.data_cards.writing.write_release import write_release
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.publish.list_versions import diff_releases, list_releases, release_rows
-from tracemill.flows.release.audit_run import audit_release
-from tracemill.flows.training.resolve_release import training_release
+from tracemill.flows.publish.list_versions import diff_listed_versions, list_releases, release_rows
+from tracemill.flows.release.audit_run import run_audit
+from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, ReleaseError
 from tracemill.records.storage.workspace import Workspace
 
@@ -32,16 +32,16 @@ def work(tmp_path: Path) -> Workspace:
 def audit(work: Workspace, keys: str) -> None:
     answers = work.root / "keys"
     answers.write_text(keys)
-    audit_release("demo", work.root, answers, 3, False)
+    run_audit("demo", work.root, answers, 3, False)
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        lambda work: diff_releases(work, OLD, NEW),
-        lambda work: diff_releases(work, NEW, OLD),
+        lambda work: diff_listed_versions(work, OLD, NEW),
+        lambda work: diff_listed_versions(work, NEW, OLD),
         lambda work: audit(work, "a"),
-        lambda work: training_release("demo", work.releases_dir),
+        lambda work: resolve_training_release("demo", work.releases_dir),
     ],
     ids=["diff to", "diff from", "audit", "train"],
 )
@@ -85,7 +85,7 @@ def test_a_damaged_manifest_is_told_with_its_way_out_and_hides_no_other_version(
     assert (lines[0]["error"], lines[1]["error"]) == (None, said)
     assert release_rows(lines)[1] == (f"demo@{NEW}", said)
     with pytest.raises(ReleaseError) as caught:
-        diff_releases(work, OLD, NEW)
+        diff_listed_versions(work, OLD, NEW)
     assert str(caught.value) == said
 
 

@@ -9,7 +9,7 @@ import pytest
 from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
-from tracemill.flows.estimate.estimate_cost import Estimate, estimate
+from tracemill.flows.estimate.estimate_cost import Estimate, estimate_cost
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.flows.sources.source_spec import order_of
@@ -18,7 +18,7 @@ from tracemill.records.errors import ConfigError, TeacherError, WorkspaceError
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.openrouter_stub.server import Running, running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
-from tracemill.teachers.planning.early_stop_rates import asked_shares
+from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.planning.measured_usage import ANSWER_TOKENS, BYTES_A_TOKEN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def of(found: Estimate, model: str) -> Any:
 
 
 def test_an_estimate_needs_no_key_and_no_network_and_says_what_it_rests_on(workspace: Path) -> None:
-    found = estimate(settings_of(workspace))
+    found = estimate_cost(settings_of(workspace))
     a_call = [f.usd_cached / f.calls for f in found.teachers]
     assert a_call == sorted(a_call)
     for figures in found.teachers:
@@ -98,7 +98,7 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
 
     # bought answers are neither written nor estimated again, and what they cost and took is measured
     assert sum(write_requests(settings)["requests"].values()) == 0
-    after = estimate(settings)
+    after = estimate_cost(settings)
     assert after.total.calls == 0
     assert after.total.bought == len(lines)
     assert {f.measured.replies for f in after.teachers} == {len(lines) // 3}
@@ -112,7 +112,7 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
     again = again.model_copy(
         update={"teachers": tuple(t.model_copy(update={"temperature": 0.5}) for t in again.teachers)}
     )
-    expected = estimate(again).total
+    expected = estimate_cost(again).total
     assert expected.calls == len(lines)
     assert expected.usd_cached == pytest.approx(charged, rel=0.1)
     assert expected.usd_uncached > 1.3 * charged
@@ -131,7 +131,7 @@ def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimate
     replay_workspace(settings)
     assert 0 < served.stats()["received"] - before < every  # some steps were settled early
     assert sum(write_requests(settings)["requests"].values()) == 0
-    assert estimate(settings).total.calls == 0
+    assert estimate_cost(settings).total.calls == 0
     asked_all = settings.model_copy(update={"replay": settings.replay.model_copy(update={"stop": "off"})})
     spared = every - (served.stats()["received"] - before)
     assert sum(write_requests(asked_all)["requests"].values()) == spared
@@ -142,24 +142,24 @@ def test_prices_are_read_on_demand_and_teachers_that_cannot_be_asked_are_found(
 ) -> None:
     settings = settings_of(workspace, served.url)
     with pytest.raises(ConfigError, match="no API key"):
-        estimate(settings, refresh=True)
+        estimate_cost(settings, refresh=True)
     monkeypatch.setenv("OPENROUTER_API_KEY", "wrong")
     with pytest.raises(TeacherError, match="refused the API key"):
-        estimate(settings, refresh=True)
+        estimate_cost(settings, refresh=True)
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
     received = served.stats()["received"]
-    assert of(estimate(settings, refresh=True), MODELS[0]).price_from.startswith("the server on ")
+    assert of(estimate_cost(settings, refresh=True), MODELS[0]).price_from.startswith("the server on ")
     assert served.stats()["received"] == received
     with pytest.raises(TeacherError, match="does not answer"):
-        estimate(settings_of(workspace), refresh=True)
+        estimate_cost(settings_of(workspace), refresh=True)
 
 
 def test_without_traces_or_teachers_it_is_one_line(workspace: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no teachers are given"):
-        estimate(load_settings(None, {"workspace": str(workspace)}))
+        estimate_cost(load_settings(None, {"workspace": str(workspace)}))
     Workspace.open(tmp_path / "empty")
     with pytest.raises(WorkspaceError, match="holds no traces"):
-        estimate(settings_of(tmp_path / "empty"))
+        estimate_cost(settings_of(tmp_path / "empty"))
     with pytest.raises(WorkspaceError, match="holds no traces"):
         write_requests(settings_of(tmp_path / "empty"))
 
@@ -177,11 +177,11 @@ def test_without_traces_or_teachers_it_is_one_line(workspace: Path, tmp_path: Pa
 def test_early_stopping_saves_what_recorded_answers_said(
     teachers: int, stop: Any, fewer: tuple[float, float]
 ) -> None:
-    shares = asked_shares(teachers, 2, stop, 0.0)
+    shares = early_stop_ask_rates(teachers, 2, stop, 0.0)
     assert shares[0] == 1.0
     assert list(shares) == sorted(shares, reverse=True)
     assert fewer[0] <= 1 - sum(shares) / teachers <= fewer[1]
-    explored = asked_shares(teachers, 2, stop, 0.05)
+    explored = early_stop_ask_rates(teachers, 2, stop, 0.05)
     assert sum(explored) == pytest.approx(0.05 * teachers + 0.95 * sum(shares))
 
 
@@ -195,8 +195,8 @@ def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_writ
     requests = Workspace(workspace).dry_run_path
     before = requests.read_bytes() if requests.exists() else None
     for table, said in wrong:
-        for command in (estimate, write_requests, replay_workspace):
+        for command in (estimate_cost, write_requests, replay_workspace):
             with pytest.raises(ConfigError, match=said):
                 command(settings_of(workspace, **table))
     assert (requests.read_bytes() if requests.exists() else None) == before
-    assert of(estimate(settings_of(workspace, gate={"second": MODELS[0]})), MODELS[0]).states > 20
+    assert of(estimate_cost(settings_of(workspace, gate={"second": MODELS[0]})), MODELS[0]).states > 20

@@ -18,7 +18,7 @@ import pytest
 from console_says import record_of, refusal_of
 
 from tracemill.flows.admission.text_search import Needle
-from tracemill.records.storage.shard_rewrite import sweep
+from tracemill.records.storage.shard_rewrite import sweep_rewritten_shards
 from tracemill.records.storage.table_schemas import SCHEMAS
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
@@ -233,7 +233,7 @@ def test_files_nothing_points_to_are_swept_and_live_ones_stay(home: Path) -> Non
     shutil.copy(live, stray)
     half = live.with_name(".x.parquet.1234.tmp")
     half.write_text("half")
-    assert sweep(work) == 2
+    assert sweep_rewritten_shards(work) == 2
     assert (live.exists(), stray.exists(), half.exists()) == (True, False, False)
 
 

@@ -14,7 +14,7 @@ from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.forget.forget_run import forget_target
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
-from tracemill.privacy.core.placeholder_keys import keyed_hash, placeholder
+from tracemill.privacy.core.placeholder_keys import build_keyed_placeholder, hash_with_placeholder_key
 from tracemill.records.errors import PrivacyError, WorkspaceError
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
@@ -160,8 +160,8 @@ def test_a_needle_finds_every_case_form_and_escape() -> None:
 
 def test_stand_ins_are_those_of_their_trace_alone() -> None:
     key, stand_ins = b"k" * 32, StandIns(b"k" * 32, "Hans@x.de")
-    made = placeholder("EMAIL", keyed_hash(key, "t1", "hans@x.de"))
-    bare = placeholder("EMAIL", keyed_hash(key, "t1", "HANS@X.DE"), bare=True)
+    made = build_keyed_placeholder("EMAIL", hash_with_placeholder_key(key, "t1", "hans@x.de"))
+    bare = build_keyed_placeholder("EMAIL", hash_with_placeholder_key(key, "t1", "HANS@X.DE"), bare=True)
     assert stand_ins.within([f"to {made}"], "t1")
     assert stand_ins.within(["x", f"to {bare}"], "t1")
     assert not stand_ins.within([f"to {made}"], "t2")

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.estimate.estimate_cost import estimate
+from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.forget.forget_run import forget_target
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
-from tracemill.flows.labeling.gate_weights import Experience, keep_weights, weights_folder
+from tracemill.flows.labeling.gate_weights import Experience, gate_weights_folder, keep_weights
 from tracemill.flows.labeling.vote_policy import ASKED as HEARD
-from tracemill.flows.run_state.closing_table import closing_rows
+from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
@@ -21,7 +21,7 @@ from tracemill.records.reply import Decision
 from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import EXPLORED, NOT_WORTH, WORTH
-from tracemill.teachers.gate.pair_model import learned
+from tracemill.teachers.gate.pair_model import learn_pair_model
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 from tracemill.teachers.planning.schedule import NOT_NEEDED
@@ -48,9 +48,9 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
     ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-gate")
     with running(WireSettings(api_key="k-gate")) as server:
-        every = estimate(settings_of(folder, server.url, 5.0)).total
+        every = estimate_cost(settings_of(folder, server.url, 5.0)).total
         settings = settings_of(folder, server.url, 5.0, policy="voi", fraction=0.4, explore=0.1)
-        told = estimate(settings).total
+        told = estimate_cost(settings).total
         assert told.usd_cached < every.usd_cached / 2
         record = replay_workspace(settings, yes=True)
         first, calls = decisions_of(folder), server.stats()["requests"]
@@ -79,7 +79,7 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
     assert report["pairs"]["low"] <= report["pairs"]["estimate"] <= report["pairs"]["high"]
     assert sum(report["steps"]["ask"].values()) == report["pairs"]["asked"]
     row = dict(
-        closing_rows(
+        closing_table_rows(
             Summary.from_json(record["summary"]), 5.0, [], ReleaseOutcome(None, None, 0, False, {}, {})
         )
     )
@@ -114,9 +114,9 @@ def test_weights_are_forgotten_with_what_they_were_learned_from(tmp_path: Path) 
     folder = tmp_path / "w"
     ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
     work = Workspace.open(folder, create=False)
-    keep_weights(work, learned([(("project=01234567",), True)]))
-    assert len(list(weights_folder(work).iterdir())) == 2
+    keep_weights(work, learn_pair_model([(("project=01234567",), True)]))
+    assert len(list(gate_weights_folder(work).iterdir())) == 2
     some = min(work.current("traces"), key=len).column("trace_id").to_pylist()[0]
     settings = load_settings(None, {"workspace": str(folder)})
     forget_target(settings, some, "trace", True, True, True)
-    assert not weights_folder(work).exists()
+    assert not gate_weights_folder(work).exists()

@@ -12,8 +12,8 @@ import pytest
 from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
-from tracemill.flows.estimate.estimate_cost import estimate
-from tracemill.flows.estimate.trace_batches import stored_batches
+from tracemill.flows.estimate.estimate_cost import estimate_cost
+from tracemill.flows.estimate.trace_batches import list_trace_batches
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
@@ -71,7 +71,7 @@ def test_a_dry_run_lists_every_step_that_the_gate_then_asks(work: Path, served: 
     settings = settings_of(work, served.url)
     record = write_requests(settings)
     assert record["decided_later"] == 0
-    calls = estimate(settings).total.calls
+    calls = estimate_cost(settings).total.calls
     replay_workspace(settings, yes=True)
     assert asked(work) == listed(work)
     assert calls == len(asked(work)) > 30
@@ -95,14 +95,16 @@ def test_what_a_gate_decides_after_the_first_answers_is_counted_and_said(
     sources = order_of(paths=[str(grown(tmp_path / "s"))], idle_minutes=0)
     ingest_everything(IngestOrder(sources, folder))
     settings = settings_of(folder, served.url, concurrency=1)
-    (first,) = (frozenset(ids) for source, ids in stored_batches(Workspace.open(folder)) if len(ids) == 12)
+    (first,) = (
+        frozenset(ids) for source, ids in list_trace_batches(Workspace.open(folder)) if len(ids) == 12
+    )
     steps = Counter(
         str(state.step_id.trace_id) in first
         for table in Workspace.open(folder).current("traces")
         for trace in traces_from_table(table)
         for state in trace.states()
     )
-    record, told = write_requests(settings), estimate(settings)
+    record, told = write_requests(settings), estimate_cost(settings)
     assert record["decided_later"] == told.decided_later == steps[False] > 10
     assert dict(estimate_rows(told))["decided later"].startswith(f"{steps[False]:,} steps: ")
 

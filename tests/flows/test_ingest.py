@@ -18,7 +18,7 @@ import pytest
 
 from tracemill.cli.main import main
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder, ingested_shards, intake_of
+from tracemill.flows.ingest.parallel_ingest import IngestOrder, parallel_ingest_intake, parallel_ingest_shards
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import SourceError, WorkspaceError
@@ -169,7 +169,7 @@ def test_a_file_that_vanishes_after_it_was_found_is_named_and_stops_no_other(tmp
     plan = plan_sources(asked.sources, asked.shard_mb)
     (folder / "1.jsonl").unlink()
     work = Workspace.open(tmp_path / "w", text="recorded")
-    with ingested_shards(asked, intake_of(asked, work), plan.shards, {}) as shards:
+    with parallel_ingest_shards(asked, parallel_ingest_intake(asked, work), plan.shards, {}) as shards:
         (done,) = shards
     assert [account.report.states for account in done.accounts] == [1, 0, 1]
     (said,) = done.summary.unread

@@ -16,7 +16,7 @@ import pytest
 from tracemill.flows.ingest.duplicate_board import ReadBefore, SharedFullness
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.ingest_shard import Intake
-from tracemill.flows.ingest.parallel_ingest import IngestOrder, intake_of
+from tracemill.flows.ingest.parallel_ingest import IngestOrder, parallel_ingest_intake
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.storage.trace_rows import traces_from_table
@@ -143,7 +143,7 @@ def test_a_session_of_an_earlier_shard_makes_no_shard_twice(tmp_path: Path) -> N
     known: list[bool] = []
     for number, files in enumerate(shards):
         with SharedFullness({}, tmp_path / "steps", number, True) as steps:
-            done = intake_of(asked, work).files(files, steps)
+            done = parallel_ingest_intake(asked, work).files(files, steps)
         done.known = steps.known
         known.append(done.knew(read))
         read |= {entry.trace_id: entry.fullness for entry in done.entries.values()}
@@ -155,7 +155,7 @@ def test_a_shard_is_begun_again_where_a_session_turns_out_to_be_in_an_earlier_on
     folder = folder_of(tmp_path / "in", (1, 4), (1, 5), (2, 3), (3, 1))  # a copy ends a file of a shard
     asked = order(folder, tmp_path / "w", 2)
     (files,) = plan_sources(asked.sources, 1.0).shards
-    intake = intake_of(asked, Workspace.open(asked.out, text="recorded"))
+    intake = parallel_ingest_intake(asked, Workspace.open(asked.out, text="recorded"))
     intake = Intake(intake.work, None, None, shard_bytes=1.0)
     board = tmp_path / "steps"
     with SharedFullness({}, tmp_path / "other", 0, True) as told:

@@ -8,7 +8,7 @@ import pytest
 
 from tracemill.flows.runtime.interrupts import (
     EXIT_CODE,
-    on_press,
+    on_interrupt,
     raise_if_interrupted,
     remembered,
     terminable,
@@ -84,12 +84,12 @@ def test_a_press_is_raised_where_nobody_is_told() -> None:
 def test_who_waits_is_told_of_the_first_press_and_the_second_is_raised() -> None:
     told: list[str] = []
     with remembered():
-        with on_press(lambda: told.append("once")):
+        with on_interrupt(lambda: told.append("once")):
             press()
             with pytest.raises(KeyboardInterrupt):
                 press()
         assert told == ["once"]
-        with pytest.raises(KeyboardInterrupt), on_press(lambda: told.append("again")):
+        with pytest.raises(KeyboardInterrupt), on_interrupt(lambda: told.append("again")):
             pass
     assert told == ["once"]
 

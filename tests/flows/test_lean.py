@@ -7,7 +7,7 @@ from pathlib import Path
 _RUN = """
 import sys
 from pathlib import Path
-from tracemill.flows.runtime.lean_imports import lean
+from tracemill.flows.runtime.lean_imports import lean_imports
 with lean():
     import pyarrow as pa, pyarrow.parquet as pq
     from tracemill.records.storage.table_schemas import TRACES

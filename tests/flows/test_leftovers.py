@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.flows.runtime.orphan_servers import OWNER, end_leftover_servers, own_what_is_started
+from tracemill.flows.runtime.orphan_servers import OWNER, end_leftover_servers, tag_possible_orphan_servers
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 SERVER = "prefect.server.api.server:create_app"
@@ -44,7 +44,7 @@ def test_only_servers_of_runs_that_are_gone_are_ended(
     started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv(OWNER, raising=False)
-    own_what_is_started()
+    tag_possible_orphan_servers()
     alive = os.environ[OWNER]
     pid, ticks = alive.split(":")
     gone, reused = "4194305:77", f"{pid}:{int(ticks) - 1}"  # no process has that id; another had ours

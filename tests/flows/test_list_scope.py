@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tracemill.flows.admission.list_scope import ListScope, widest
+from tracemill.flows.admission.list_scope import ListScope, widest_list_scope
 from tracemill.flows.admission.privacy_settings import PrivacySettings
 from tracemill.flows.admission.redaction_setup import list_scope, make_redactor, make_sieve
 from tracemill.flows.admission.reredaction import Renewer
@@ -144,6 +144,6 @@ def test_digests_need_the_key_and_the_widest_lets_most_through() -> None:
     assert one != other
     assert ListScope.of_notes({"redacted:EMAIL": 3} | one.notes()) == one
     less = ListScope.of(PrivacySettings(allow=("a",), redact=("c",)), b"k" * 32)
-    assert widest([one, less]) == ListScope(one.allowed, less.listed)
-    assert less.within(widest([one, less]))
+    assert widest_list_scope([one, less]) == ListScope(one.allowed, less.listed)
+    assert less.within(widest_list_scope([one, less]))
     assert not one.within(less)

@@ -11,7 +11,7 @@ import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
-from tracemill.flows.estimate.estimate_cost import estimate
+from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
@@ -124,9 +124,9 @@ def test_estimate_and_dry_run_count_what_a_replay_fills_a_lost_ledger_with(
     work: Path, served: Running
 ) -> None:
     settings, before = settings_of(work, served.url), served.stats()["received"]
-    bought = estimate(settings).total.bought
+    bought = estimate_cost(settings).total.bought
     lose_ledger(work)
-    found = estimate(settings).total
+    found = estimate_cost(settings).total
     assert (found.calls, found.bought) == (0, bought)
     assert bought > 50
     assert sum(write_requests(settings)["requests"].values()) == 0

@@ -13,7 +13,7 @@ from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import pair_workspace, replay_workspace
+from tracemill.flows.stages import replay_workspace, run_pair_stage
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.table_schemas import SCHEMAS
 from tracemill.records.storage.workspace import Workspace
@@ -23,8 +23,8 @@ BACK: dict[str, tuple[str, Callable[[RunSettings], Any]]] = {
     "traces": ("the next ingest reads the sessions again", lambda given: ingest(given.workspace)),
     "decisions": ("decides anew and pays for nothing twice", lambda given: replay_workspace(given, yes=True)),
     "replies": ("takes the answers from the ledger", lambda given: replay_workspace(given, yes=True)),
-    "votes": ("`tracemill pairs` makes them anew at no cost", lambda given: pair_workspace(given)),
-    "pairs": ("`tracemill pairs` makes them anew at no cost", lambda given: pair_workspace(given)),
+    "votes": ("`tracemill pairs` makes them anew at no cost", lambda given: run_pair_stage(given)),
+    "pairs": ("`tracemill pairs` makes them anew at no cost", lambda given: run_pair_stage(given)),
 }
 
 
@@ -47,7 +47,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("labelled") / "w"
     ingest(root)
     replay_workspace(settings_of(root), yes=True)
-    pair_workspace(settings_of(root))
+    run_pair_stage(settings_of(root))
     return root
 
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from tracemill.flows.runtime.progress import Meter, meter
+from tracemill.flows.runtime.progress import Meter, progress_meter
 
 
 class Clock:
@@ -71,7 +71,7 @@ def test_off_a_terminal_there_is_a_line_now_and_then_also_while_nothing_moves(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     said = ""
-    with meter(None, every_s=0.01) as gauge:
+    with progress_meter(None, every_s=0.01) as gauge:
         time.sleep(0.03)
         gauge.begin("questions", 3)
         gauge.waits("x/slow", "answers 503", 3000)
@@ -83,7 +83,7 @@ def test_off_a_terminal_there_is_a_line_now_and_then_also_while_nothing_moves(
 
 
 def test_short_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with meter(1.0) as gauge:
+    with progress_meter(1.0) as gauge:
         gauge.begin("questions", 3)
         gauge.replied("a/b", 0.1, True)
     assert capsys.readouterr().err == ""

@@ -17,16 +17,16 @@ from hub_stub import READ_TOKEN, TOKEN, Hub, Request
 from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 
 from tracemill.cli.main import main
-from tracemill.data_cards.hub.hub_errors import Passing, told
+from tracemill.data_cards.hub.hub_errors import Passing, translate_hub_errors
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.writing.write_release import write_release
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.preflight import prepare
-from tracemill.flows.publish.list_versions import diff_releases, list_releases
+from tracemill.flows.preflight import run_preflight
+from tracemill.flows.publish.list_versions import diff_listed_versions, list_releases
 from tracemill.flows.publish.publish_run import PublishOrder, check_publishing, publish_release
-from tracemill.flows.release.training_terms import terms_of
-from tracemill.flows.run_state.publish_log import pushed_of
+from tracemill.flows.release.training_terms import training_terms
+from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.flows.stages import release_workspace
 from tracemill.records.errors import ConfigError, PrivacyError, ReleaseError
 from tracemill.records.message import Message
@@ -84,7 +84,7 @@ def test_a_release_is_one_commit_and_one_tag_and_comes_back_row_by_row(
     page = {"report.html", "report.json"}
     assert set(files) == {".gitattributes", "README.md", "manifest.json", *page, *tables}
     assert f'load_dataset("{REPO}", "dpo"'.encode() in files["README.md"]
-    assert pushed_of(settings.workspace / "releases" / "demo")[TAG][0]["repo"] == REPO
+    assert read_publish_log(settings.workspace / "releases" / "demo")[TAG][0]["repo"] == REPO
 
     local = load_dataset(str(folder), "dpo", split="train", cache_dir=str(tmp_path / "a"))
     there = load_dataset(REPO, "dpo", revision=TAG, split="train", cache_dir=str(tmp_path / "b"))
@@ -435,7 +435,7 @@ def test_releases_are_listed_here_and_there_and_compared(hub: Hub, settings: Run
         ("2026.11.22", False, 3),
     ]
     assert there[1]["content"] == find_release("demo", work.releases_dir).manifest.content_fingerprint
-    moved = diff_releases(work, TAG, "demo@2026.11.22")
+    moved = diff_listed_versions(work, TAG, "demo@2026.11.22")
     assert moved["added"] == ["claude_code-0005:0:1:teachers"]
     assert moved["removed"] == ["claude_code-0003:0:1:hindsight"]
     assert moved["changed"] == ["claude_code-0002:0:1:teachers"]
@@ -519,7 +519,7 @@ def test_a_run_that_could_not_publish_does_not_start(
         check_publishing(load_settings(None, simulated))
     monkeypatch.setenv("HF_TOKEN", READ_TOKEN)
     with pytest.raises(ReleaseError, match="no right to write"):
-        prepare(load_settings(None, settings_of(settings)))
+        run_preflight(load_settings(None, settings_of(settings)))
     assert hub.repos == {}
 
 
@@ -528,21 +528,21 @@ def test_no_token_is_ever_said() -> None:
         raise OSError(f"Authorization: Bearer {TOKEN}, also {READ_TOKEN} and Bearer abc.def")
 
     with pytest.raises(Passing) as caught:
-        told("a look", refused)
+        translate_hub_errors("a look", refused)
     assert str(caught.value) == (
         "the Hub cannot be reached to a look (Authorization: Bearer [token], also [token] and Bearer [token])"
     )
 
 
 def test_the_terms_of_teachers_are_told_apart() -> None:
-    found = {t.model: terms_of(t)[0] for preset in PRESETS.values() for t in preset.teachers}
+    found = {t.model: training_terms(t)[0] for preset in PRESETS.values() for t in preset.teachers}
     assert {model for model, allowed in found.items() if allowed is False} == {
         "anthropic/claude-sonnet-5.5",
         "openai/gpt-6.1-sol",
         "google/gemini-3.1-pro-preview",
     }
-    assert [terms_of(t)[0] for t in PRESETS["open"].teachers] == [True] * 4
-    assert [terms_of(t)[0] for t in PRESETS["simulated"].teachers] == [None] * 4
+    assert [training_terms(t)[0] for t in PRESETS["open"].teachers] == [True] * 4
+    assert [training_terms(t)[0] for t in PRESETS["simulated"].teachers] == [None] * 4
 
 
 def test_the_commands_say_what_they_did(
@@ -578,7 +578,7 @@ def test_an_endpoint_that_is_no_address_is_told_at_once() -> None:
         raise httpx.UnsupportedProtocol("Request URL is missing an 'http://' or 'https://' protocol.")
 
     with pytest.raises(ReleaseError) as caught:
-        told("a look", asking)
+        translate_hub_errors("a look", asking)
     assert str(caught.value) == (
         "a look failed (Request URL is missing an 'http://' or 'https://' protocol.); "
         "wanted an address of a Hub; correct HF_ENDPOINT"

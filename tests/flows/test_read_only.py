@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tracemill.cli.commands import diff_only, estimate_only, releases_only
+from tracemill.cli.commands import estimate_only, handle_diff_command, handle_releases_command
 from tracemill.cli.show import show_workspace
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.estimate.estimate_cost import estimate
+from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.privacy_scan import scan_path
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import pair_workspace, replay_workspace
+from tracemill.flows.stages import replay_workspace, run_pair_stage
 from tracemill.records.errors import LedgerError, ReleaseError, WorkspaceError
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.ledger.snapshot import copy_ledger
@@ -31,7 +31,7 @@ def asked(tmp_path: Path) -> Iterator[RunSettings]:
     )
     ingest_everything(IngestOrder(order_of([str(SESSIONS)]), settings.workspace))
     replay_workspace(settings, yes=True)
-    pair_workspace(settings)
+    run_pair_stage(settings)
     settings.workspace.chmod(0o500)
     yield settings
     settings.workspace.chmod(0o700)
@@ -45,22 +45,22 @@ def test_what_only_reads_needs_no_right_to_write(asked: RunSettings, capsys: Any
     root, before = asked.workspace, files_in(asked.workspace)
     show_workspace(root, 1, None, True)
     assert sum(json.loads(capsys.readouterr().out)["pairs"].values()) > 0
-    releases_only(root, None, True)
+    handle_releases_command(root, None, True)
     assert json.loads(capsys.readouterr().out) == {"releases": []}
     with pytest.raises(ReleaseError):  # there is none
-        diff_only(root, "a@1", "a@2", True)
+        handle_diff_command(root, "a@1", "a@2", True)
     assert scan_path(root, None, [], True) in (0, 1, 3)
     capsys.readouterr()
     estimate_only(asked, False, True)
     found = json.loads(capsys.readouterr().out)
     assert files_in(root) == before
     root.chmod(0o700)
-    assert estimate(asked).to_json() == found
+    assert estimate_cost(asked).to_json() == found
     assert sum(each["bought"] for each in found["teachers"]) > 40
 
 
 def test_what_writes_says_so_in_one_line(asked: RunSettings) -> None:
-    for writing in (lambda: estimate(asked, refresh=True), lambda: pair_workspace(asked)):
+    for writing in (lambda: estimate_cost(asked, refresh=True), lambda: run_pair_stage(asked)):
         with pytest.raises(WorkspaceError, match="w cannot be written; wanted a folder with write"):
             writing()
 

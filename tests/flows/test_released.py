@@ -14,7 +14,7 @@ from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.flows.config.from_settings import make_renewer
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.release.release_run import release_pairs
-from tracemill.flows.run_state.closing_table import closing_rows
+from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.records.message import Message
 from tracemill.records.storage.workspace import Workspace
@@ -58,7 +58,9 @@ def test_the_closing_table_counts_the_rows_that_are_there(made: tuple[Workspace,
     assert outcome.dropped == {"max_tokens: more than 5000 tokens, however cut": 3}
     assert outcome.splits == splits_of(outcome)
     assert min(outcome.splits.values()) > 0
-    told = dict(closing_rows(Summary(pairs=Counter({"hindsight: read over finish": 60})), None, [], outcome))
+    told = dict(
+        closing_table_rows(Summary(pairs=Counter({"hindsight: read over finish": 60})), None, [], outcome)
+    )
     assert told["dropped"] == "      3  max_tokens: more than 5000 tokens, however cut"
     assert told["pairs released"] == "     57  hindsight: read over finish"
     assert told["splits"] == "\n".join(f"{n:>7,}  {name}" for name, n in splits_of(outcome).items())
@@ -92,5 +94,5 @@ def test_manifest_account_report_and_card_say_the_same(made: tuple[Workspace, Re
 def test_all_of_them_is_said_where_nothing_was_dropped(made: tuple[Workspace, ReleaseOutcome]) -> None:
     _, outcome = made
     whole = replace(outcome, dropped={})
-    told = dict(closing_rows(Summary(pairs=Counter(outcome.kept)), None, [], whole))
+    told = dict(closing_table_rows(Summary(pairs=Counter(outcome.kept)), None, [], whole))
     assert told["pairs released"] == "all of them"

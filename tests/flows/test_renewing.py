@@ -21,8 +21,8 @@ from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.shard_plan import UNCHANGED
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import pair_workspace, release_workspace, replay_workspace
-from tracemill.privacy.core.rule import on
+from tracemill.flows.stages import release_workspace, replay_workspace, run_pair_stage
+from tracemill.privacy.core.rule import make_probed_detector
 from tracemill.privacy.core.user_lists import make_listed
 from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, Rules
 from tracemill.records.message import Message, ToolCall
@@ -33,7 +33,7 @@ from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 CODENAME = "almanac"  # the project of one of the sessions, in its paths, commands and answers
-OLD, NEW = Rules("r4"), Rules("r5", (on(make_listed([CODENAME], "redact").find, CODENAME),))
+OLD, NEW = Rules("r4"), Rules("r5", (make_probed_detector(make_listed([CODENAME], "redact").find, CODENAME),))
 MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
 KEY = "k-renewing-0123456789"
 LATER = 6  # lines of that session which are written after the first run
@@ -77,7 +77,7 @@ class Place:
 
     def pairs(self, rules: Rules = TODAYS_RULES, **more: Any) -> dict[str, str]:
         """The pairs made anew: each as stored, by its id."""
-        pair_workspace(self.settings(**more), rules)
+        run_pair_stage(self.settings(**more), rules)
         return {pair.pair_id: f"{pair.chosen}{pair.rejected}" for pair in load_pairs(self.work)}
 
     def stored(self) -> str:
@@ -168,7 +168,10 @@ def test_a_list_that_grew_holds_for_what_is_stored_and_for_a_teacher_who_comes_l
 
 def test_what_a_teacher_repeats_of_the_older_text_is_taken_out_wherever_it_stands() -> None:
     """A rule may need surroundings that an answer does not give."""
-    rules = Rules("r5", (on(make_listed([r"re:(?<=badge )[A-Z]{3}-[a-z]{9}"], "redact").find, "badge "),))
+    rules = Rules(
+        "r5",
+        (make_probed_detector(make_listed([r"re:(?<=badge )[A-Z]{3}-[a-z]{9}"], "redact").find, "badge "),),
+    )
     said = Message("user", "my badge QXZ-heliotrop opens it")
     acted = Message("assistant", "", (ToolCall("c1", "Bash", '{"command": "open --with QXZ-heliotrop"}'),))
     context = Context(0, (said, acted), (Step(0, 1),))

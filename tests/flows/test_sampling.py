@@ -18,14 +18,21 @@ from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.labeling.label_shard import load_traces
-from tracemill.flows.sources.sampling import BY, Candidate, SampleOrder, draw, length_bucket, seats_of
+from tracemill.flows.sources.sampling import (
+    BY,
+    Candidate,
+    SampleOrder,
+    draw_stratified_sample,
+    seats_per_stratum,
+    stratum_length_bucket,
+)
 from tracemill.flows.sources.shard_plan import UNCHANGED
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
 from tracemill.flows.sources.watermarks import FILE, MORE_WANTED
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.row_preview import glance
+from tracemill.ingesters.row_preview import preview_rows
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Trace
 
@@ -43,7 +50,7 @@ def candidates(strata: dict[tuple[str, ...], int]) -> list[Candidate]:
 def test_every_stratum_has_its_share_within_one_and_all_together_are_as_many_as_wanted(
     strata: dict[tuple[str, ...], int], wanted: int, seed: int
 ) -> None:
-    seats = seats_of(strata, wanted, seed)
+    seats = seats_per_stratum(strata, wanted, seed)
     total = sum(strata.values())
     assert sum(seats.values()) == min(wanted, total)
     for name, size in strata.items():
@@ -59,7 +66,7 @@ def test_the_same_set_gives_the_same_sample_in_whatever_order(
     order = SampleOrder(wanted, seed, ("repository",))
     given_, other = candidates(strata), candidates(strata)
     shuffler.shuffle(other)
-    one, two = draw(given_, order), draw(other, order)
+    one, two = draw_stratified_sample(given_, order), draw_stratified_sample(other, order)
     assert one.taken == two.taken
     assert dict(one.strata) == dict(two.strata)
     counts = Counter(c.stratum for c in given_ if c.key in one.taken)
@@ -75,7 +82,7 @@ def test_one_session_more_changes_hardly_anything(
     before = candidates(strata)
     name = next(iter(strata))
     after = [*before, Candidate("one more", name)]
-    one, two = draw(before, order), draw(after, order)
+    one, two = draw_stratified_sample(before, order), draw_stratified_sample(after, order)
     gone = one.taken - two.taken
     moved = sum(abs(two.strata[n][1] - one.strata[n][1]) for n in one.strata)
     assert len(gone) <= moved + 1
@@ -86,7 +93,7 @@ def test_a_large_set_that_grows_by_one_percent_keeps_nearly_all_of_its_sample() 
     before = candidates(strata)
     after = before + [Candidate(f"new-{n}", (f"repo-{n}", "y")) for n in range(len(before) // 100)]
     order = SampleOrder(2000, 7)
-    one, two = draw(before, order), draw(after, order)
+    one, two = draw_stratified_sample(before, order), draw_stratified_sample(after, order)
     assert (len(one.taken), len(two.taken)) == (2000, 2000)
     assert len(one.taken & two.taken) > 1930
 
@@ -95,7 +102,7 @@ def test_small_strata_have_a_fair_chance() -> None:
     """A thousand strata of one share ten seats: each is taken about as often as any other."""
     strata = {(f"s{n}",): 1 for n in range(1000)} | {("large",): 1000}
     taken = Counter(
-        name for seed in range(200) for name, seats in seats_of(strata, 20, seed).items() if seats
+        name for seed in range(200) for name, seats in seats_per_stratum(strata, 20, seed).items() if seats
     )
     assert taken.pop(("large",)) == 200
     assert sum(taken.values()) == 200 * 10
@@ -105,7 +112,7 @@ def test_small_strata_have_a_fair_chance() -> None:
 
 def test_seeds_draw_different_samples() -> None:
     pool = candidates({("a",): 50, ("b",): 50})
-    drawn = {draw(pool, SampleOrder(20, seed)).taken for seed in range(5)}
+    drawn = {draw_stratified_sample(pool, SampleOrder(20, seed)).taken for seed in range(5)}
     assert len(drawn) == 5
 
 
@@ -114,7 +121,7 @@ def test_seeds_draw_different_samples() -> None:
     [(0, "0"), (1, "1"), (2, "2"), (3, "3-4"), (4, "3-4"), (5, "5-8"), (33, "33-64"), (None, "")],
 )
 def test_length_buckets_double(steps: int | None, bucket: str) -> None:
-    assert length_bucket(steps) == bucket
+    assert stratum_length_bucket(steps) == bucket
 
 
 def rows(count: int) -> list[dict[str, Any]]:
@@ -159,7 +166,7 @@ def _facts(trace: Trace) -> tuple[object, ...]:
 def test_small_columns_say_the_same_as_whole_rows(sets: Path) -> None:
     path = sets / "parquet" / "0.parquet"
     whole, _ = ingest_source(SourceFile(path, "swe_gym", 1))
-    seen = list(glance(TableSlice(path, 0, 5, 5), "swe_gym"))
+    seen = list(preview_rows(TableSlice(path, 0, 5, 5), "swe_gym"))
     assert [_facts(trace) for trace in whole] == [_facts(g.trace) for g in seen]
     assert [g.steps for g in seen] == [trace.step_count for trace in whole]
     assert [g.number for g in seen] == list(range(200))
@@ -171,7 +178,7 @@ def test_small_columns_say_the_same_as_whole_rows(sets: Path) -> None:
 def test_messages_kept_as_one_text_leave_the_length_open(tmp_path: Path) -> None:
     made = [row | {"messages": json.dumps(row["messages"])} for row in rows(4)]
     pq.write_table(pa.Table.from_pylist(made), tmp_path / "x.parquet")
-    seen = list(glance(TableSlice(tmp_path / "x.parquet", 0, 1, 1), "swe_gym"))
+    seen = list(preview_rows(TableSlice(tmp_path / "x.parquet", 0, 1, 1), "swe_gym"))
     assert [(g.trace.repository, g.steps) for g in seen][:2] == [
         ("orchard/seed", None),
         ("orchard/apple", None),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tracemill.flows.admission.glob_patterns import day_of
+from tracemill.flows.admission.glob_patterns import selection_day
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_filter import Sieve
 from tracemill.flows.config.run_settings import load_settings
@@ -100,10 +100,10 @@ def test_a_path_is_denied_in_redacted_text_too() -> None:
 
 
 def test_days_are_those_of_utc() -> None:
-    assert day_of("2026-04-15T23:30:00-02:00") == date(2026, 4, 16)
-    assert day_of("2026-04-15T23:30:00.123Z") == date(2026, 4, 15)
-    assert day_of("2026-04-15T23:30:00") == date(2026, 4, 15)
-    assert (day_of("yesterday"), day_of(None)) == (None, None)
+    assert selection_day("2026-04-15T23:30:00-02:00") == date(2026, 4, 16)
+    assert selection_day("2026-04-15T23:30:00.123Z") == date(2026, 4, 15)
+    assert selection_day("2026-04-15T23:30:00") == date(2026, 4, 15)
+    assert (selection_day("yesterday"), selection_day(None)) == (None, None)
 
 
 @pytest.mark.parametrize(

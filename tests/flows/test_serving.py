@@ -121,34 +121,38 @@ def test_servers_that_start_at_once_on_an_empty_prefect_home_all_come_up(tmp_pat
 
 
 def test_one_server_at_a_time_is_started_in_a_prefect_home(tmp_path: Path) -> None:
-    from tracemill.flows.schedule import LOCK, alone_in
+    from tracemill.flows.schedule import LOCK, lock_prefect_home
 
     home = tmp_path / "new" / "prefect"
-    with alone_in(home), (home / LOCK.format("server")).open("w") as other:
+    with lock_prefect_home(home), (home / LOCK.format("server")).open("w") as other:
         with pytest.raises(BlockingIOError):
             fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        with alone_in(tmp_path / "elsewhere"):
+        with lock_prefect_home(tmp_path / "elsewhere"):
             pass
     with (home / LOCK.format("server")).open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     (tmp_path / "file").touch()
     refused = pytest.raises(WorkspaceError, match=r"file/home cannot be written \(Not a directory\); wanted")
-    with refused, alone_in(tmp_path / "file" / "home"):
+    with refused, lock_prefect_home(tmp_path / "file" / "home"):
         pass
 
 
 def test_a_configuration_is_served_by_one_alone(tmp_path: Path) -> None:
     from prefect.settings import PREFECT_HOME, temporary_settings
 
-    from tracemill.flows.schedule import only_one, serve_schedule
+    from tracemill.flows.schedule import lock_served_config, serve_schedule
 
     home, config = tmp_path / "prefect", tmp_path / "run.toml"
     said = rf"another `tracemill serve` of {config} is running; wanted one at a time; end it, or give all"
-    with only_one(home, config), only_one(home, tmp_path / "other.toml"), only_one(tmp_path / "p", config):
+    with (
+        lock_served_config(home, config),
+        lock_served_config(home, tmp_path / "other.toml"),
+        lock_served_config(tmp_path / "p", config),
+    ):
         with temporary_settings({PREFECT_HOME: home}), pytest.raises(WorkspaceError, match=said):
             serve_schedule(config, "0 3 * * *", "UTC")
         assert not list(home.glob("*.db"))
-    with only_one(home, config):
+    with lock_served_config(home, config):
         pass
 
 
@@ -178,11 +182,13 @@ COUNTED = ("calls", "answers")
 def test_each_time_of_a_schedule_comes_once_and_not_before(prefect_env: dict[str, str]) -> None:
     from prefect.server.schemas.schedules import CronSchedule
 
-    from tracemill.flows.schedule import due_times
+    from tracemill.flows.schedule import schedule_times
 
     async def first(count: int) -> list[tuple[datetime, datetime]]:
         found: list[tuple[datetime, datetime]] = []
-        async for due in due_times(CronSchedule(cron="* * * * * *", timezone="UTC")):  # the sixth: seconds
+        async for due in schedule_times(
+            CronSchedule(cron="* * * * * *", timezone="UTC")
+        ):  # the sixth: seconds
             found.append((due, datetime.now(UTC)))
             if len(found) == count:
                 return found

@@ -10,14 +10,14 @@ from tracemill.flows.config.from_settings import make_renewer
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
-from tracemill.flows.ingest.reuse_traces import batches_of
+from tracemill.flows.ingest.reuse_traces import batch_reused_traces
 from tracemill.flows.labeling.ask_shards import Shard, ask_shards
 from tracemill.flows.labeling.finished_batches import FILE, Settled
 from tracemill.flows.labeling.label_shard import Shown, load_traces, make_pairs, write_labels
-from tracemill.flows.labeling.vote_policy import policy_of, vote_version
+from tracemill.flows.labeling.vote_policy import build_vote_policy, vote_version
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import pair_workspace
+from tracemill.flows.stages import run_pair_stage
 from tracemill.records.storage.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -46,7 +46,7 @@ def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
     """What the flow does with a batch, without a teacher."""
     shown = [Shown.of(trace) for trace in load_traces(work, batch)]
     ((replies, summary),) = ask_shards(work, [Shard(shown[0].trace.source, shown)], None)
-    made = make_pairs(shown, replies, policy_of(how))
+    made = make_pairs(shown, replies, build_vote_policy(how))
     write_labels(work, shown[0].trace.source, batch, made, vote_version(how))
     summary.add(made.summary)
     return summary
@@ -54,7 +54,7 @@ def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
 
 def test_what_was_counted_comes_back_as_long_as_nothing_changed(work: Workspace) -> None:
     how = settings(work)
-    batches = batches_of(work, ids(work))
+    batches = batch_reused_traces(work, ids(work))
     assert sorted(len(batch) for batch in batches) == [2, 2, 3]
     settled, counted = settled_of(work, how), {}
     for batch in batches:
@@ -70,7 +70,7 @@ def test_what_was_counted_comes_back_as_long_as_nothing_changed(work: Workspace)
 
 def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspace) -> None:
     how = settings(work)
-    (batch,) = [b for b in batches_of(work, ids(work)) if b[0].startswith("claude")]
+    (batch,) = [b for b in batch_reused_traces(work, ids(work)) if b[0].startswith("claude")]
     settled_of(work, how).add(batch, go_through(work, batch, how))
     assert settled_of(work, how).summary_of(batch) is not None
     assert settled_of(work, settings(work, agreement={"threshold": 3})).summary_of(batch) is None
@@ -85,7 +85,7 @@ def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspa
     path.write_text(json.dumps(line) + "\nnot json\n")
     assert settled_of(work, how).summary_of(batch) is not None
 
-    pair_workspace(settings(work))
+    run_pair_stage(settings(work))
     assert settled_of(work, how).summary_of(batch) is not None  # the same pairs: the same shard
     (shard,) = [s for s in work.live("pairs") if work.covers("pairs", s) >= set(batch)]
     work.point("pairs", [s for s in work.live("pairs") if s != shard])
@@ -95,7 +95,7 @@ def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspa
 @pytest.mark.parametrize("fields", [{"left_over": 1}, {"stopped": "the cap"}, {"failures": {"timeout": 2}}])
 def test_a_batch_with_an_open_question_is_not_finished_with(work: Workspace, fields: dict[str, Any]) -> None:
     how = settings(work)
-    batch = batches_of(work, ids(work))[0]
+    batch = batch_reused_traces(work, ids(work))[0]
     settled = settled_of(work, how)
     settled.add(batch, Summary.from_json({"asked": 9, **fields}))
     assert settled.summary_of(batch) is None
@@ -104,7 +104,7 @@ def test_a_batch_with_an_open_question_is_not_finished_with(work: Workspace, fie
 
 def test_what_was_bought_is_told_as_bought(work: Workspace) -> None:
     how = settings(work)
-    batch = batches_of(work, ids(work))[0]
+    batch = batch_reused_traces(work, ids(work))[0]
     settled = settled_of(work, how)
     settled.add(batch, Summary.from_json({"asked": 9, "calls": 11, "not_asked": {"student family": 3}}))
     found = settled.summary_of(batch)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracemill.flows.simulate_server import wire_settings
+from tracemill.flows.simulate_server import simulate_server_settings
 from tracemill.records.errors import ConfigError
 from tracemill.teachers.openrouter_stub.account import Account
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, WireSettings
@@ -13,7 +13,7 @@ GIVEN: dict[str, Any] = {"api_key": "k", "latency_s": 8.0, "latency_spread": 0.7
 
 
 def test_flags_become_settings() -> None:
-    found = wire_settings(GIVEN, ["429=0.1", "hang=0.02@z-ai/glm-5.3", "402-hold"], 3.0)
+    found = simulate_server_settings(GIVEN, ["429=0.1", "hang=0.02@z-ai/glm-5.3", "402-hold"], 3.0)
     assert [(f.kind, f.probability, f.model, f.retry_after_s) for f in found.faults] == [
         (FaultKind.RATE_LIMIT, 0.1, None, 3.0),
         (FaultKind.HANG, 0.02, "z-ai/glm-5.3", 3.0),
@@ -25,7 +25,7 @@ def test_flags_become_settings() -> None:
 @pytest.mark.parametrize("fault", ["gremlin", "429=2", "429=x", "429=-1", "=0.5", ""])
 def test_an_unknown_fault_is_one_line_that_names_the_kinds(fault: str) -> None:
     with pytest.raises(ConfigError, match="402-hold"):
-        wire_settings(GIVEN, [fault], 1.0)
+        simulate_server_settings(GIVEN, [fault], 1.0)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_an_unknown_fault_is_one_line_that_names_the_kinds(fault: str) -> None:
 )
 def test_a_value_out_of_range_is_one_line(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
-        wire_settings(GIVEN | wrong, [], 1.0)
+        simulate_server_settings(GIVEN | wrong, [], 1.0)
 
 
 def test_latencies_are_lognormal_around_the_median_and_the_same_for_the_same_request() -> None:

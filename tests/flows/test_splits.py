@@ -3,7 +3,7 @@
 import random
 from collections import Counter
 
-from tracemill.flows.release.split_rule import Assigned, Unit, assign
+from tracemill.flows.release.split_rule import Assigned, Unit, apply_split_rule
 
 SHARES = {"validation": 0.1, "test": 0.1}
 
@@ -35,7 +35,7 @@ def rows_by_side(units: list[Unit], assigned: Assigned) -> Counter[str | None]:
 
 def test_held_out_sides_get_their_share_in_whole_repositories_whatever_the_order() -> None:
     units = many(range(60))
-    assigned = assign(units, {}, SHARES)
+    assigned = apply_split_rule(units, {}, SHARES)
     rows = rows_by_side(units, assigned)
     assert set(rows) == {"train", "validation", "test"}
     for side in ("validation", "test"):
@@ -43,12 +43,12 @@ def test_held_out_sides_get_their_share_in_whole_repositories_whatever_the_order
     for repository in range(60):
         assert len({assigned.sides[f"{repository}-{n}"] for n in range(5)}) == 1
     random.Random(1).shuffle(units)
-    assert assign(units, {}, SHARES) == assigned
+    assert apply_split_rule(units, {}, SHARES) == assigned
 
 
 def test_few_repositories_are_all_trained_on() -> None:
     units = many(range(3))
-    assert set(assign(units, {}, SHARES).sides.values()) == {"train"}
+    assert set(apply_split_rule(units, {}, SHARES).sides.values()) == {"train"}
 
 
 def test_no_side_changes_as_sessions_come_in() -> None:
@@ -58,11 +58,11 @@ def test_no_side_changes_as_sessions_come_in() -> None:
     units: list[Unit] = []
     for step in range(1, 13):
         units = [each for each in many(range(step * 5)) if coin.random() < 0.8 or each.trace_id in seen]
-        assigned = assign(units, known, SHARES)
+        assigned = apply_split_rule(units, known, SHARES)
         assert assigned.by_key.items() >= known.items()
         assert {name: assigned.sides[name] for name in seen} == seen
         known, seen = assigned.by_key, dict(assigned.sides)
-    rows = rows_by_side(units, assign(units, known, SHARES))
+    rows = rows_by_side(units, apply_split_rule(units, known, SHARES))
     assert rows["test"] > 0
     assert rows["validation"] > 0
 
@@ -70,14 +70,14 @@ def test_no_side_changes_as_sessions_come_in() -> None:
 def test_an_instance_holds_sessions_together_where_the_repository_is_not_known() -> None:
     units = [unit("a", instance="x"), unit("b", instance="x"), unit("c", "repo", "x"), unit("d", "repo")]
     known = {"i:x": "test"}
-    assert set(assign(units, known, SHARES).sides.values()) == {"test"}
+    assert set(apply_split_rule(units, known, SHARES).sides.values()) == {"test"}
 
 
 def test_tasks_that_are_nearly_the_same_stand_on_one_side() -> None:
     known = {"r:one": "test", "s:a": "test"}
     near = unit("b", "two", near=("s:a",))
     other = unit("c", "two", "its-own")
-    assert assign([near, other], known, SHARES).sides == {"b": "test", "c": "test"}
+    assert apply_split_rule([near, other], known, SHARES).sides == {"b": "test", "c": "test"}
 
 
 def test_what_belongs_to_two_sides_belongs_to_none_and_moves_nobody() -> None:
@@ -85,20 +85,23 @@ def test_what_belongs_to_two_sides_belongs_to_none_and_moves_nobody() -> None:
     old = [unit("a", "one"), unit("b", "two")]
     between = unit("c", "two", near=("s:a",))
     free = unit("d", "two")
-    assigned = assign([*old, between, free], known, SHARES)
+    assigned = apply_split_rule([*old, between, free], known, SHARES)
     assert assigned.sides == {"a": "test", "b": "train", "c": None, "d": "train"}
     assert "s:c" not in assigned.by_key
 
 
 def test_sessions_made_of_a_benchmark_and_those_like_them_stand_apart() -> None:
     units = [unit("a", "one", overlap=True), unit("b", "two", near=("s:a",)), unit("c", "one")]
-    assigned = assign(units, {}, SHARES)
+    assigned = apply_split_rule(units, {}, SHARES)
     assert assigned.sides == {"a": "eval_overlap", "b": "eval_overlap", "c": "train"}
     later = [unit("a", "one"), unit("d", "three", near=("s:b",))]
-    assert assign(later, assigned.by_key, SHARES).sides == {"a": "eval_overlap", "d": "eval_overlap"}
+    assert apply_split_rule(later, assigned.by_key, SHARES).sides == {
+        "a": "eval_overlap",
+        "d": "eval_overlap",
+    }
 
 
 def test_what_was_trained_on_before_it_was_known_stays_until_a_rebuild() -> None:
     known = {"r:one": "train", "s:a": "train"}
-    assert assign([unit("a", "one", overlap=True)], known, SHARES).sides == {"a": "train"}
-    assert assign([unit("a", "one", overlap=True)], {}, SHARES).sides == {"a": "eval_overlap"}
+    assert apply_split_rule([unit("a", "one", overlap=True)], known, SHARES).sides == {"a": "train"}
+    assert apply_split_rule([unit("a", "one", overlap=True)], {}, SHARES).sides == {"a": "eval_overlap"}

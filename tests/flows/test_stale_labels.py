@@ -14,11 +14,11 @@ from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.labeling.label_shard import write_replies
 from tracemill.flows.labeling.vote_policy import require_labels
 from tracemill.flows.release.load_pairs import load_pairs
-from tracemill.flows.run_state.closing_table import closing_rows
+from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
-from tracemill.flows.run_state.stale_labels import newer_answers
+from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import account_of_losses, pair_workspace, release_workspace, replay_workspace
+from tracemill.flows.stages import release_workspace, replay_workspace, run_normalize_stage, run_pair_stage
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import StepId
 from tracemill.records.reply import FailureKind, TeacherReply
@@ -45,10 +45,10 @@ def settings(root: Path, **agreement: Any) -> RunSettings:
 
 
 def test_a_release_of_another_vote_is_refused_until_pairs_are_made_anew(voted: Path) -> None:
-    pair_workspace(settings(voted))
+    run_pair_stage(settings(voted))
     work = Workspace.open(voted)
     before, runs = len(load_pairs(work)), sorted((voted / "runs").iterdir())
-    for refused in (release_workspace, account_of_losses):
+    for refused in (release_workspace, run_normalize_stage):
         with pytest.raises(WorkspaceError) as said:
             refused(settings(voted, **STRICT))
         assert re.search(r"holds pairs of another \[agreement\].*`tracemill pairs`", str(said.value))
@@ -56,7 +56,7 @@ def test_a_release_of_another_vote_is_refused_until_pairs_are_made_anew(voted: P
     assert sorted((voted / "runs").iterdir()) == runs
     assert not work.releases_dir.exists()
     require_labels(work, settings(voted, threshold=2))  # what the policy says anyhow
-    pair_workspace(settings(voted, **STRICT))
+    run_pair_stage(settings(voted, **STRICT))
     require_labels(work, settings(voted, **STRICT))
     assert 0 < len(load_pairs(work)) < before
     with pytest.raises(WorkspaceError):
@@ -64,7 +64,7 @@ def test_a_release_of_another_vote_is_refused_until_pairs_are_made_anew(voted: P
 
 
 def test_forgetting_keeps_by_which_vote_the_rest_was_made(voted: Path) -> None:
-    pair_workspace(settings(voted))
+    run_pair_stage(settings(voted))
     work = Workspace.open(voted)
     trace_id = next(iter(work.covers("pairs", work.live("pairs")[-1])))
     assert drop_traces(work, "pairs", frozenset((trace_id,))) > 0
@@ -75,7 +75,7 @@ def test_forgetting_keeps_by_which_vote_the_rest_was_made(voted: Path) -> None:
 
 def test_pairs_of_hindsight_rest_on_no_vote(tmp_path: Path) -> None:
     ingest_everything(IngestOrder(order_of([str(SESSIONS)]), tmp_path / "w"))
-    pair_workspace(settings(tmp_path / "w"))
+    run_pair_stage(settings(tmp_path / "w"))
     work = Workspace.open(tmp_path / "w")
     assert {pair.label_source for pair in load_pairs(work)} == {"hindsight"}
     require_labels(work, settings(tmp_path / "w", **STRICT))
@@ -85,27 +85,27 @@ def test_a_release_says_how_many_answers_came_after_the_pairs(voted: Path, tmp_p
     work = Workspace.open(shutil.copytree(voted, tmp_path / "w"))
     shutil.rmtree(work.root / "pairs", ignore_errors=True)  # as a replay leaves it
     bought = [reply for table in work.current("replies") for reply in replies_from_table(table)]
-    assert newer_answers(work) == sum(reply.failure is None for reply in bought) > 100
-    pair_workspace(settings(work.root))
-    assert newer_answers(work) == 0
+    assert count_stale_labels(work) == sum(reply.failure is None for reply in bought) > 100
+    run_pair_stage(settings(work.root))
+    assert count_stale_labels(work) == 0
     first = next(reply for reply in bought if reply.failure is None)
     trace = StepId.parse(first.step_id).trace_id
     failed = replace(first, sample=8, action=None, failure=FailureKind.TIMEOUT)
     _write(work, trace, failed)
-    assert newer_answers(work) == 0
+    assert count_stale_labels(work) == 0
     _write(work, trace, replace(first, sample=8), replace(first, sample=9))
-    assert newer_answers(work) == 2
+    assert count_stale_labels(work) == 2
     _write(work, trace, failed, replace(failed, sample=9), replace(first, request_key="to another text"))
-    assert newer_answers(work) == 1
+    assert count_stale_labels(work) == 1
     other = next(iter({StepId.parse(reply.step_id).trace_id for reply in bought} - {trace}))
     for table in ("pairs", "votes", "replies"):
         drop_traces(work, table, frozenset((other,)))
-    assert newer_answers(work) == 1
-    outcome = ReleaseOutcome(None, None, 0, False, {}, {}, newer_answers=newer_answers(work))
-    said = dict(closing_rows(Summary(), None, [], outcome))["left out"]
+    assert count_stale_labels(work) == 1
+    outcome = ReleaseOutcome(None, None, 0, False, {}, {}, newer_answers=count_stale_labels(work))
+    said = dict(closing_table_rows(Summary(), None, [], outcome))["left out"]
     assert said == "1 answer is newer than the pairs: `tracemill pairs` takes them in, at no cost"
-    pair_workspace(settings(work.root))
-    assert newer_answers(work) == 0
+    run_pair_stage(settings(work.root))
+    assert count_stale_labels(work) == 0
     assert not any(other in work.made_of("pairs", shard) for shard in work.live("pairs"))
 
 

@@ -4,11 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.agreement.voting.calibration import chance_of
+from tracemill.agreement.voting.calibration import calibrated_chance
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.labeling.teacher_standing import measured_policy, standing_report, standings_of
-from tracemill.flows.release.release_run import teachers_of
-from tracemill.flows.run_state.closing_table import closing_rows
+from tracemill.flows.labeling.teacher_standing import (
+    measure_reliability,
+    measured_reliability_policy,
+    measured_reliability_report,
+)
+from tracemill.flows.release.release_run import release_run_teachers
+from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.records.pair import StepVotes, Vote
 from tracemill.records.reply import Decision
@@ -43,12 +47,12 @@ def workspace(folder: Path) -> Workspace:
 
 def test_only_explored_steps_count_and_a_weak_teacher_is_named(tmp_path: Path) -> None:
     work = workspace(tmp_path / "w")
-    found = standings_of(work)
+    found = measure_reliability(work)
     assert (found["a"].agreed, found["a"].asked, found["a"].better, found["a"].worse) == (1, 13, 1.0, 12.0)
     assert found["a"].weaker
     assert (found["d"].agreed, found["d"].asked) == (12, 12)
-    summary = Summary(standing=standing_report(work))
-    rows = dict(closing_rows(summary, None, [], ReleaseOutcome(None, None, 0, False, {}, {})))
+    summary = Summary(standing=measured_reliability_report(work))
+    rows = dict(closing_table_rows(summary, None, [], ReleaseOutcome(None, None, 0, False, {}, {})))
     first, *rest = rows["teachers' standing"].split("\n")
     assert first == (
         "   0.13  a, with the others at 1 of 13 steps: weaker than the agents, its votes make bad labels"
@@ -60,22 +64,22 @@ def test_only_explored_steps_count_and_a_weak_teacher_is_named(tmp_path: Path) -
 def test_weighed_votes_take_these_counts_unless_told_others(tmp_path: Path) -> None:
     work = workspace(tmp_path / "w")
     told = {"workspace": str(work.root), "agreement": {"policy": "weighted"}}
-    assert measured_policy(load_settings(None, told), work).reliability["a"] == (1, 13)
+    assert measured_reliability_policy(load_settings(None, told), work).reliability["a"] == (1, 13)
     told["agreement"] = {"policy": "weighted", "reliability": {"a": [3, 4]}}
-    assert measured_policy(load_settings(None, told), work).reliability == {"a": (3, 4)}
-    weighed = measured_policy(load_settings(None, told), work)
+    assert measured_reliability_policy(load_settings(None, told), work).reliability == {"a": (3, 4)}
+    weighed = measured_reliability_policy(load_settings(None, told), work)
     assert weighed.min_chance == 0.5
-    assert chance_of(("b", "c"), weighed) == pytest.approx(40 / 77)
+    assert calibrated_chance(("b", "c"), weighed) == pytest.approx(40 / 77)
     told["agreement"]["min_chance"] = 0.8
-    assert measured_policy(load_settings(None, told), work).min_chance == 0.8
+    assert measured_reliability_policy(load_settings(None, told), work).min_chance == 0.8
     told["agreement"] = {}
-    assert measured_policy(load_settings(None, told), work).reliability == {}
+    assert measured_reliability_policy(load_settings(None, told), work).reliability == {}
 
 
 def test_the_card_names_the_standing_of_those_that_were_compared(tmp_path: Path) -> None:
-    report = standing_report(workspace(tmp_path / "w"))
+    report = measured_reliability_report(workspace(tmp_path / "w"))
     settings = load_settings(None, {"preset": "simulated", "budget": {"max_total_usd": 1}})
     names = [teacher.name for teacher in settings.asked()]
     summary = Summary(standing={names[0]: report["a"], names[1]: report["b"]})
-    found = {entry.name: entry.standing for entry in teachers_of(settings, summary)}
+    found = {entry.name: entry.standing for entry in release_run_teachers(settings, summary)}
     assert [found[name] for name in names[:2]] == [report["a"]["standing"], None]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import tracemill as tm
-from tracemill.harnesses.text_calls import calls_of
+from tracemill.harnesses.text_calls import tool_or_text_calls
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.message import Action
@@ -86,14 +86,14 @@ def test_text_agents_are_asked_in_their_own_way_and_paired(
         assert reply.action is not None
         assert not reply.action.tool_calls
         assert opening in reply.action.text
-        assert len(calls_of(reply.action, trace.harness)) == 1
+        assert len(tool_or_text_calls(reply.action, trace.harness)) == 1
     pairs = tm.extract_dpo_pairs(states, replies, agreement_threshold=2)
     assert pairs
     by_step = {str(state.step_id): state for state in states}
     for pair in pairs:
         chosen, rejected = Action.of(pair.chosen[0]), Action.of(pair.rejected[0])
         assert rejected == by_step[pair.step_id].student_action
-        assert calls_of(chosen, trace.harness) != calls_of(rejected, trace.harness)
+        assert tool_or_text_calls(chosen, trace.harness) != tool_or_text_calls(rejected, trace.harness)
         assert pair.presentation.endswith(label)
         assert "other" not in (pair.chosen_operation, pair.rejected_operation)
     rejected_operations = {pair.rejected_operation for pair in pairs}

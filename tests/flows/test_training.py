@@ -15,10 +15,10 @@ from training_releases import released, tiny_model
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
-from tracemill.flows.training.resolve_release import training_release
-from tracemill.flows.training.training_run import train_after_release, train_on, training_rows
+from tracemill.flows.training.resolve_release import resolve_training_release
+from tracemill.flows.training.training_run import train_after_release, train_on, training_table_rows
 from tracemill.records.errors import ConfigError, ReleaseError
-from tracemill.train.trl.worker import in_words
+from tracemill.train.trl.worker import worker_error_text
 
 ROOT = Path(__file__).resolve().parents[2]
 Call = Callable[..., CompletedProcess[str]]
@@ -33,7 +33,7 @@ def refused(done: CompletedProcess[str]) -> str:
 def test_a_release_is_found_by_name_version_and_folder(tmp_path: Path) -> None:
     made = released(tmp_path / "releases")
     for asked in ("views", f"views@{made.version}", str(made.path), f"{made.path.parent}@{made.version}"):
-        found = training_release(asked, tmp_path / "releases")
+        found = resolve_training_release(asked, tmp_path / "releases")
         assert (found.name, found.version, found.path) == ("views", made.version, made.path), asked
         assert (found.digest, found.simulated) == (made.content_fingerprint, "none")
 
@@ -90,21 +90,25 @@ def test_sigterm_ends_a_training_with_one_line(tmp_path: Path) -> None:
 def test_want_of_memory_is_told_by_what_helps() -> None:
     less = "a smaller training.max_length, LoRA or batch = 1 takes less"
     refused_by_torch = "[enforce fail at alloc_cpu.cpp:121] data. DefaultCPUAllocator: can't allocate memory"
-    assert in_words(RuntimeError(refused_by_torch)) == in_words(MemoryError()) == f"out of memory; {less}"
+    assert (
+        worker_error_text(RuntimeError(refused_by_torch))
+        == worker_error_text(MemoryError())
+        == f"out of memory; {less}"
+    )
     gpu = type("OutOfMemoryError", (RuntimeError,), {})("CUDA out of memory. Tried to allocate 2 GiB")
-    assert in_words(gpu) == f"out of memory on the GPU; {less}"
-    assert in_words(ValueError("one\ntwo")) == "ValueError: one"
+    assert worker_error_text(gpu) == f"out of memory on the GPU; {less}"
+    assert worker_error_text(ValueError("one\ntwo")) == "ValueError: one"
 
 
 def test_a_full_disk_is_told_whatever_was_made_of_it() -> None:
     said = "the disk is full; make room where training.output is"
-    assert in_words(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == said
-    assert in_words(RuntimeError("I/O error: No space left on device (os error 28)")) == said
+    assert worker_error_text(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))) == said
+    assert worker_error_text(RuntimeError("I/O error: No space left on device (os error 28)")) == said
     wrapped = ValueError("An error occurred while generating the dataset")
     wrapped.__cause__ = OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
-    assert in_words(wrapped) == said
+    assert worker_error_text(wrapped) == said
     wrapped.__cause__ = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
-    assert in_words(wrapped) == "ValueError: An error occurred while generating the dataset"
+    assert worker_error_text(wrapped) == "ValueError: An error occurred while generating the dataset"
 
 
 @pytest.mark.parametrize(
@@ -123,13 +127,13 @@ def test_a_release_without_rows_is_refused(tmp_path: Path) -> None:
     manifest = json.loads((made.path / "manifest.json").read_text())
     (made.path / "manifest.json").write_text(json.dumps(manifest | {"rows": 0}))
     with pytest.raises(ReleaseError, match="holds no pair; wanted a release with rows"):
-        training_release("views", tmp_path / "releases")
+        resolve_training_release("views", tmp_path / "releases")
 
 
 def test_a_tag_of_the_hub_stands_for_its_commit(hub: object, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = hub.put("ann/set", {"README.md": b"---\n---\n"}, tag="2026.11.21")  # type: ignore[attr-defined]
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    found = training_release("ann/set@2026.11.21", Path("none"))
+    found = resolve_training_release("ann/set@2026.11.21", Path("none"))
     assert (found.name, found.version, found.digest) == ("ann--set", "2026.11.21", commit)
     assert (found.repository, found.path) == ("ann/set", None)
 
@@ -169,7 +173,7 @@ def test_a_training_that_fails_is_a_note_and_no_harm(tmp_path: Path) -> None:
     found = after(tmp_path, True, after_release=True)
     assert found is not None
     assert found["failed"].startswith(f"{tmp_path / 'none'} holds no model")
-    assert training_rows(found) == [("training", f"failed: {found['failed']}")]
+    assert training_table_rows(found) == [("training", f"failed: {found['failed']}")]
 
 
 def test_paths_of_the_table_are_relative_to_its_file(tmp_path: Path) -> None:

@@ -4,11 +4,11 @@ import pickle
 
 import pytest
 
-from tracemill.flows.runtime.error_masking import Unsaid, said, unsaid
+from tracemill.flows.runtime.error_masking import Unsaid, mask_errors, unmask_errors
 from tracemill.records.errors import PrivacyError
 
 
-@unsaid
+@mask_errors
 def refuse(name: str) -> str:
     """Fails with a message that tells a project."""
     if name:
@@ -24,12 +24,12 @@ def test_an_error_is_hidden_within_and_whole_without() -> None:
     assert b"falcon" not in copy
     assert pickle.loads(copy).error is None
     with pytest.raises(PrivacyError, match="falcon would go out"):
-        said(refuse, "falcon")
-    assert said(refuse, "") == "well"
+        unmask_errors(refuse, "falcon")
+    assert unmask_errors(refuse, "") == "well"
 
 
 def test_an_interrupt_is_no_error() -> None:
-    @unsaid
+    @mask_errors
     def pressed() -> None:
         raise KeyboardInterrupt
 

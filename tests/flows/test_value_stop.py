@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.estimate.estimate_cost import estimate
+from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
-from tracemill.flows.labeling.gate_weights import stages_in
+from tracemill.flows.labeling.gate_weights import read_gate_stages
 from tracemill.flows.labeling.label_shard import write_decisions
 from tracemill.flows.labeling.vote_policy import ASKED
 from tracemill.flows.sources.source_spec import order_of
@@ -22,7 +22,7 @@ from tracemill.records.reply import Decision
 from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import EXPLORED
-from tracemill.teachers.gate.value_stages import is_worth, stage_of
+from tracemill.teachers.gate.value_stages import is_worth, value_stage_of
 from tracemill.teachers.gate.value_stop import NOT_WORTH_ON
 from tracemill.teachers.planning.schedule import NOT_NEEDED
 
@@ -56,7 +56,7 @@ def test_it_learns_from_what_was_asked_and_stops_at_what_comes_after(tmp_path: P
     replay_workspace(settings_of(folder, 0.5, explore=0.1), yes=True)
     before = decisions_of(folder)
     looks = [row for rows in before.values() for row in rows if row.heard]
-    assert {stage_of(row.heard) for row in looks} == {1, 2}
+    assert {value_stage_of(row.heard) for row in looks} == {1, 2}
     assert {row.heard_belief for row in looks} == {None}  # nothing was known
     assert {row.price for rows in before.values() for row in rows if row.place is not None} == {0.0}
 
@@ -74,14 +74,14 @@ def test_it_learns_from_what_was_asked_and_stops_at_what_comes_after(tmp_path: P
         assert row.price
         if row.heard_verdict == "stop":
             assert row.outcome == (ASKED if row.reason == EXPLORED else STOPPED)
-    stages = stages_in(Workspace.open(folder), judged[0].gate.partition("+")[2])
+    stages = read_gate_stages(Workspace.open(folder), judged[0].gate.partition("+")[2])
     assert stages is not None
     assert stages.probability(judged[0].features, judged[0].heard, 1) == judged[0].heard_belief
     counted = Counter(row.outcome for row in fresh)
     assert record["summary"]["not_asked"][STOPPED] == counted[STOPPED]
     assert record["summary"]["gate"]["stopped"] == len({row.step_id for row in stopped})
 
-    assert estimate(settings_of(folder, 0.5, explore=0.1)).total.calls == 0
+    assert estimate_cost(settings_of(folder, 0.5, explore=0.1)).total.calls == 0
     current = json.loads((folder / "decisions" / "gate" / "current.json").read_text())
     again = replay_workspace(settings_of(folder, 0.5, explore=0.1), yes=True)
     assert decisions_of(folder) == every

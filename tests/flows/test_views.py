@@ -12,15 +12,15 @@ from sibling_runs import BAD, GOOD, LOOK, bash, run, view
 from tracemill.agreement.voting.policy import Policy
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.model.release_spec import ReleaseSpec
-from tracemill.data_cards.writing.encode_views import hint_of
+from tracemill.data_cards.writing.encode_views import encode_hint_text
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.config.from_settings import make_renewer
 from tracemill.flows.config.pair_settings import PairSettings
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.labeling.label_shard import Shown, make_pairs, write_labels, write_replies
-from tracemill.flows.release.load_pairs import find_siblings, reduce_pairs, with_states
-from tracemill.flows.release.view_rows import judged_steps
+from tracemill.flows.release.load_pairs import find_siblings, load_pair_states, load_reduced_pairs
+from tracemill.flows.release.view_rows import build_view_rows
 from tracemill.normalize.normalizer import OperatorCount
 from tracemill.pairs.caps import rank_of
 from tracemill.records.errors import ConfigError
@@ -54,7 +54,7 @@ def test_siblings_are_found_over_shards_and_shown_with_their_state(work: Workspa
     pairs, _ = find_siblings(work, renewer)
     assert [pair.pair_id for pair in pairs] == ["openhands-b:0:1:siblings", "openhands-c:0:1:siblings"]
     kept = [NormalizedDPOPair(pair, "c", "r", "all") for pair in pairs]
-    shown = {item.pair.step_id: item for item in with_states(work, kept, renewer)}
+    shown = {item.pair.step_id: item for item in load_pair_states(work, kept, renewer)}
     row = shown["openhands-b:0:1"].pair
     assert [m.role for m in row.state_messages] == ["system", "user", "assistant", "tool"]
     assert row.state_messages[0].content == "You are run b."
@@ -67,7 +67,7 @@ def test_a_tool_that_only_the_chosen_run_called_is_shown(work: Workspace, renewe
     put(work, [replace(run("a", "resolved", LOOK, ("", "deploy", {"to": "x"}, "ok")), redaction="r1")])
     pairs, _ = find_siblings(work, renewer)
     kept = [NormalizedDPOPair(pair, "c", "r", "all") for pair in pairs]
-    tools = [item.pair.tools[-1] for item in with_states(work, kept, renewer)]
+    tools = [item.pair.tools[-1] for item in load_pair_states(work, kept, renewer)]
     assert [(tool.name, tool.origin) for tool in tools] == [("deploy", "inferred")] * 2
 
 
@@ -83,7 +83,7 @@ def test_the_reduction_keeps_or_drops_every_pair_with_its_reason(work: Workspace
         for step in range(3)
     ]
     work.write("pairs", pairs_to_table(voted), ["openhands-b"], "openhands", "2026-11-21")
-    reduced = reduce_pairs(work, PairSettings(floor=0, per_trace=0), Kept(), renewer)
+    reduced = load_reduced_pairs(work, PairSettings(floor=0, per_trace=0), Kept(), renewer)
     kept = [item.pair.pair_id for item in reduced.normalized.kept]
     assert kept == [f"openhands-b:0:{tail}" for tail in ("1:teachers", "2:teachers")] + [
         "openhands-c:0:1:siblings"
@@ -106,7 +106,7 @@ def test_the_reduction_keeps_or_drops_every_pair_with_its_reason(work: Workspace
         ("deciding_cap", 3, 0),
     ]
     assert (len(reduced.pairs), len(reduced.siblings)) == (5, 2)
-    assert reduce_pairs(work, PairSettings(siblings=False), Kept(), renewer).siblings == []
+    assert load_reduced_pairs(work, PairSettings(siblings=False), Kept(), renewer).siblings == []
 
 
 def ranks_of(one: DPOPair, other: DPOPair) -> tuple[str, str]:
@@ -120,32 +120,32 @@ def test_what_came_back_for_a_failed_action_goes_into_the_hint(work: Workspace, 
     messages = (*context.messages[:5], failed, *context.messages[6:])
     put(work, [replace(BAD, redaction="r1", contexts=(replace(context, messages=messages),))])
     kept = [NormalizedDPOPair(pair, "look", "remove", "all") for pair in find_siblings(work, renewer)[0]]
-    first, second = sorted(with_states(work, kept, renewer), key=lambda item: item.pair.pair_id)
+    first, second = sorted(load_pair_states(work, kept, renewer), key=lambda item: item.pair.pair_id)
     assert (first.error, second.error) == ("no such folder", "")
-    assert hint_of(first) == (
+    assert encode_hint_text(first) == (
         "What was done here:\nremove\n\nIt failed:\nno such folder\n\n"
         "A run that solved the task did this instead:\nlook"
     )
-    assert len(hint_of(replace(first, error="x" * 9000))) < 2300
+    assert len(encode_hint_text(replace(first, error="x" * 9000))) < 2300
 
 
 def test_a_hint_says_no_more_than_the_vote(voted: Workspace, renewer: Renewer) -> None:
-    reduced = reduce_pairs(voted, PairSettings(siblings=False), Kept(), renewer)
+    reduced = load_reduced_pairs(voted, PairSettings(siblings=False), Kept(), renewer)
     [item] = reduced.normalized.kept
-    assert "2 models agree that this is the better action here:\n" in hint_of(item)
+    assert "2 models agree that this is the better action here:\n" in encode_hint_text(item)
     first, second = item.pair.votes
     apart = replace(item, pair=replace(item.pair, votes=(first, replace(second, key="run_test:other"))))
-    assert "2 models would do this here, or something of the same intent:\n" in hint_of(apart)
+    assert "2 models would do this here, or something of the same intent:\n" in encode_hint_text(apart)
     alone = replace(item, pair=replace(item.pair, n_teachers_agreeing=1))
-    assert "\n\nA model would do this here:\n" in hint_of(alone)
+    assert "\n\nA model would do this here:\n" in encode_hint_text(alone)
 
 
 def test_calls_only_drops_what_cannot_be_worded(work: Workspace, renewer: Renewer) -> None:
     said = run("a", "resolved", LOOK, ("I look.", *view("/r/main.py")[1:]))
     put(work, [replace(said, redaction="r1")])
-    [first, _] = reduce_pairs(work, PairSettings(), Kept(), renewer).normalized.kept
+    [first, _] = load_reduced_pairs(work, PairSettings(), Kept(), renewer).normalized.kept
     assert first.chosen_text.startswith("I look.\n")
-    reduced = reduce_pairs(work, PairSettings(wording="calls_only"), Kept(), renewer)
+    reduced = load_reduced_pairs(work, PairSettings(wording="calls_only"), Kept(), renewer)
     assert [item.chosen_text.split()[0] for item in reduced.normalized.kept] == ["str_replace_editor"] * 2
     assert reduced.normalized.counts[0] == OperatorCount("wording(calls_only)", 2, 0, 0)
 
@@ -182,9 +182,9 @@ def rows_in(release: Path, config: str) -> list[dict[str, Any]]:
 
 
 def steps_of(work: Workspace, renewer: Renewer, **changes: Any) -> list[StepRun | SoftStep]:
-    reduced = reduce_pairs(work, PairSettings(siblings=False), Kept(), renewer)
+    reduced = load_reduced_pairs(work, PairSettings(siblings=False), Kept(), renewer)
     views = changes.get("views", ("prm", "soft"))
-    return list(judged_steps(work, reduced.normalized.kept, renewer, "full", views))
+    return list(build_view_rows(work, reduced.normalized.kept, renewer, "full", views))
 
 
 def test_votes_give_a_run_of_judged_steps_and_a_distribution_each(voted: Workspace, renewer: Renewer) -> None:
@@ -202,21 +202,21 @@ def test_votes_give_a_run_of_judged_steps_and_a_distribution_each(voted: Workspa
 def test_a_step_that_a_pair_rejects_and_a_vote_confirms_is_not_judged(
     voted: Workspace, renewer: Renewer
 ) -> None:
-    reduced = reduce_pairs(voted, PairSettings(siblings=False), Kept(), renewer)
+    reduced = load_reduced_pairs(voted, PairSettings(siblings=False), Kept(), renewer)
     [item] = reduced.normalized.kept
     other = replace(item, pair=replace(item.pair, step_id="openhands-b:0:0", label_source="siblings"))
-    [judged] = judged_steps(voted, [item, other], renewer, "full", ("prm",))
+    [judged] = build_view_rows(voted, [item, other], renewer, "full", ("prm",))
     assert isinstance(judged, StepRun)
     assert (judged.step_ids, judged.labels) == (("openhands-b:0:1",), (False,))
 
 
 def test_a_release_has_the_views_that_are_wanted(voted: Workspace, renewer: Renewer, tmp_path: Path) -> None:
     settings = load_settings(None, {"release": {"views": ["kto", "soft"]}})
-    reduced = reduce_pairs(voted, settings.pairs, Kept(), renewer)
+    reduced = load_reduced_pairs(voted, settings.pairs, Kept(), renewer)
     kept = reduced.normalized.kept
     spec = ReleaseSpec(name="v", redaction="r1", views=settings.release.views, wording="student_thought")
-    steps = judged_steps(voted, kept, renewer, "full", spec.views)
-    made = write_release(spec, with_states(voted, kept, renewer), [], tmp_path / "r", steps=steps)
+    steps = build_view_rows(voted, kept, renewer, "full", spec.views)
+    made = write_release(spec, load_pair_states(voted, kept, renewer), [], tmp_path / "r", steps=steps)
     assert isinstance(made, Release)
     manifest = read_manifest(made.path)
     rows = {name: table.rows for name, table in manifest.tables.items()}

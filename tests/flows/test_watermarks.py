@@ -14,16 +14,16 @@ import pytest
 
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_filter import Sieve
-from tracemill.flows.forget.find_targets import find as find_to_forget
-from tracemill.flows.forget.forget_run import carry_out
+from tracemill.flows.forget.find_targets import find_target as find_to_forget
+from tracemill.flows.forget.forget_run import carry_out_forget_run
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.ingest_shard import Intake
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
-from tracemill.flows.ingest.reuse_traces import carry
+from tracemill.flows.ingest.reuse_traces import reuse_traces
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.run_state.run_records import sole_writer
 from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.sources.open_watermarks import known_sources
+from tracemill.flows.sources.open_watermarks import open_known_watermarks
 from tracemill.flows.sources.sampling import SampleOrder
 from tracemill.flows.sources.shard_plan import GONE, MOVED, UNCHANGED, Plan, plan_sources
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
@@ -205,12 +205,12 @@ def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     shutil.rmtree(home / "web")
     nobody = SelectSettings.model_validate({"until": "2025-01-01"})
     assert read(select=nobody)["left_out"] == {"not selected: too late": 10}
-    known = known_sources(tmp_path / "w", None, nobody, None)
+    known = open_known_watermarks(tmp_path / "w", None, nobody, None)
     plan = plan_sources(order_of([str(home)]), 16, known)
     assert Counter(kept.stale for kept in plan.kept) == {True: 5, False: 5}
     work, summary = Workspace.open(tmp_path / "w"), Summary()
     intake = Intake(work, None, Sieve(lambda trace: None, nobody), 16e6)
-    assert carry(intake, plan.kept, {}, summary) == {}
+    assert reuse_traces(intake, plan.kept, {}, summary) == {}
     assert summary.left_out == {"not selected: too late": 10}
 
 
@@ -273,7 +273,7 @@ def test_what_could_not_be_read_is_tried_again_and_what_is_no_session_is_not(hom
 
 
 def _plan(home: Path, root: Path, shard_mb: float = 16) -> Plan:
-    return plan_sources(order_of([str(home)]), shard_mb, known_sources(root, None, None, None))
+    return plan_sources(order_of([str(home)]), shard_mb, open_known_watermarks(root, None, None, None))
 
 
 def test_a_damaged_shard_of_traces_is_made_again_from_its_sources(
@@ -310,7 +310,7 @@ def test_what_was_forgotten_is_nowhere_in_the_marks_and_stays_out(
     work = Workspace.open(tmp_path / "w")
     with sole_writer(work):
         found = find_to_forget(work, None, "s6.jsonl", None)
-        carry_out(work, None, found, "s6.jsonl")
+        carry_out_forget_run(work, None, found, "s6.jsonl")
     assert b"s6" not in (tmp_path / "w" / FILE).read_bytes()
     for _ in range(2):
         totals = read()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tracemill.harnesses.agents.registry import GENERIC, HARNESSES, harness_for
-from tracemill.harnesses.operations import Operation, is_mutating, operation_of, target_of
+from tracemill.harnesses.operations import Operation, find_action_operation, find_action_target, is_mutating
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Action, ToolCall
 
@@ -50,15 +50,15 @@ def test_a_tool_does_what_its_rule_says(
     harness: str, name: str, arguments: dict[str, Any], operation: str, target: str | None
 ) -> None:
     action = act((name, arguments))
-    assert operation_of(action, harness) == operation
-    assert target_of(action, harness) == target
+    assert find_action_operation(action, harness) == operation
+    assert find_action_target(action, harness) == target
 
 
 def test_the_first_mutating_call_decides_then_the_first_that_is_no_planning() -> None:
     read, edit = ("Read", {"file_path": "/r/a"}), ("Edit", {"file_path": "/r/b"})
-    assert operation_of(act(read, edit), "claude_code") == Operation.EDIT
-    assert target_of(act(read, edit), "claude_code") == "/r/b"
-    assert operation_of(act(("TodoWrite", {"todos": []}), read), "claude_code") == Operation.READ
+    assert find_action_operation(act(read, edit), "claude_code") == Operation.EDIT
+    assert find_action_target(act(read, edit), "claude_code") == "/r/b"
+    assert find_action_operation(act(("TodoWrite", {"todos": []}), read), "claude_code") == Operation.READ
 
 
 @pytest.mark.parametrize(
@@ -66,29 +66,29 @@ def test_the_first_mutating_call_decides_then_the_first_that_is_no_planning() ->
     [("All tests pass.", "finish"), ("Shall I push it?", "ask"), ("**Push now?**", "ask"), (" \n", "other")],
 )
 def test_text_alone_finishes_or_asks(text: str, operation: str) -> None:
-    assert operation_of(Action(text), "claude_code") == operation
+    assert find_action_operation(Action(text), "claude_code") == operation
 
 
 def test_swe_agent_acts_in_the_last_block_of_its_text() -> None:
     text = "I look.\n```\nls\n```\nNo:\n```\nsearch_dir foo src\n```"
-    assert operation_of(Action(text), "swe_agent") == Operation.SEARCH
-    assert operation_of(Action("Done.\n```\nsubmit\n```"), "swe_agent") == Operation.FINISH
-    assert operation_of(Action(text), "claude_code") == Operation.FINISH
+    assert find_action_operation(Action(text), "swe_agent") == Operation.SEARCH
+    assert find_action_operation(Action("Done.\n```\nsubmit\n```"), "swe_agent") == Operation.FINISH
+    assert find_action_operation(Action(text), "claude_code") == Operation.FINISH
 
 
 def test_openhands_calls_written_as_text_are_calls() -> None:
     text = "<function=execute_bash>\n<parameter=command>\npytest -q\n</parameter>\n</function>"
     (call,) = calls_in_text(text, "openhands")
     assert (call.name, call.parsed()) == ("execute_bash", {"command": "pytest -q"})
-    assert operation_of(Action(text), "openhands") == Operation.RUN_TEST
+    assert find_action_operation(Action(text), "openhands") == Operation.RUN_TEST
 
 
 def test_arguments_that_cannot_be_read_never_raise() -> None:
     for arguments in ("", "{", "[1]", '{"command": 3}', '{"path": null, "command": "view"}'):
         for name in ("Bash", "Edit", "str_replace_editor", "unknown"):
             action = Action("", (ToolCall("c", name, arguments),))
-            assert operation_of(action, "openhands") in Operation
-            assert target_of(action, "openhands") in (None, "3", "view")
+            assert find_action_operation(action, "openhands") in Operation
+            assert find_action_target(action, "openhands") in (None, "3", "view")
 
 
 def test_reading_is_not_mutating() -> None:

@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.harnesses.presentation import PRESENTATION_VERSION, present, present_all
+from tracemill.harnesses.presentation import PRESENTATION_VERSION, present_all, present_context
 from tracemill.harnesses.valid_messages import LATE_RESULT, NO_BEGINNING, NO_RESULT, NO_USER_TURN, UNPARSED
 from tracemill.records.identity import extend_prompt, prompt_root
 from tracemill.records.message import Message, ToolCall, ToolSpec
@@ -60,7 +60,7 @@ def assert_valid(messages: tuple[Message, ...]) -> None:
 
 
 def prompts(trace: Trace) -> list[tuple[Message, ...]]:
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     return [shown.messages[:cut] for cut in shown.cuts]
 
 
@@ -68,7 +68,7 @@ def test_a_plain_session_gets_a_stand_in_and_its_own_messages() -> None:
     trace = trace_of(
         Message("user", "fix it"), says("I look", call("a"), reasoning="hm"), result("a"), says("Done.")
     )
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     assert [message.role for message in shown.messages] == [
         "system",
         "user",
@@ -91,7 +91,7 @@ def test_a_recorded_system_prompt_and_recorded_tools_are_used() -> None:
     trace = trace_of(
         Message("system", "You are."), Message("user", "x"), says("y"), harness="openhands", tools=(loose,)
     )
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     assert shown.messages[0].content == "You are."
     assert shown.kind == "system=recorded,tools=recorded"
     assert shown.tools[0].parameters == {"type": "object", "properties": {"command": {"type": "string"}}}
@@ -101,7 +101,7 @@ def test_unknown_tools_are_inferred_from_all_calls_of_the_trace() -> None:
     first = call("a", "mcp__x__find", '{"query":"a","limit":3}')
     second = call("b", "mcp__x__find", '{"limit":2.5,"tags":["t"],"deep":true,"none":null}')
     trace = trace_of(Message("user", "x"), says("", first), result("a"), says("", second), result("b"))
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     tool = next(tool for tool in shown.tools if tool.name == "mcp__x__find")
     assert tool.origin == "inferred"
     assert json.dumps(tool.parameters) == json.dumps(
@@ -124,27 +124,31 @@ def test_seen_tools_are_offered_and_a_side_session_gets_no_others() -> None:
         Message("user", "x"), says("", call("a", "Grep", '{"pattern":"x"}')), result("a"), says("y")
     )
     side = replace(trace, kind="side", seen_tools=("WebSearch", "mcp__new"))
-    assert [tool.name for tool in present(side, side.contexts[0]).tools] == ["Grep", "WebSearch", "mcp__new"]
+    assert [tool.name for tool in present_context(side, side.contexts[0]).tools] == [
+        "Grep",
+        "WebSearch",
+        "mcp__new",
+    ]
 
 
 def test_a_session_that_acts_in_its_text_has_no_tools_and_a_prompt_that_says_how() -> None:
     trace = trace_of(
         Message("user", "x"), says("I list.\n```\nls\n```"), Message("user", "a.py"), harness="swe_agent"
     )
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     assert (shown.tools, shown.kind) == ((), "system=stand_in,tools=none")
     assert "end_of_edit" in shown.messages[0].content
     talks = trace_of(Message("user", "x"), says("Which repository?"), harness="openhands")
-    offered = [tool.name for tool in present(talks, talks.contexts[0]).tools]
+    offered = [tool.name for tool in present_context(talks, talks.contexts[0]).tools]
     assert offered == ["execute_bash", "finish", "str_replace_editor", "think"]
 
 
 def test_prefixes_that_are_not_known_to_be_complete_are_said() -> None:
     trace = trace_of(Message("user", "x"), says("```\nls\n```"), harness="swe_agent")
     context = replace(trace.contexts[0], fidelity=Fidelity(context="approximate"))
-    shown = present(replace(trace, contexts=(context,)), context)
+    shown = present_context(replace(trace, contexts=(context,)), context)
     assert shown.kind == "system=stand_in,tools=none,context=approximate"
-    assert shown.prompt_ids == present(trace, trace.contexts[0]).prompt_ids
+    assert shown.prompt_ids == present_context(trace, trace.contexts[0]).prompt_ids
 
 
 def test_a_stand_in_that_no_recorded_call_fits_is_not_offered() -> None:
@@ -152,7 +156,7 @@ def test_a_stand_in_that_no_recorded_call_fits_is_not_offered() -> None:
     by_text = call("a", "edit", '{"search": "x", "replace": "y"}')
     for edit, origin in ((by_lines, "inferred"), (by_text, "stand_in")):
         trace = trace_of(Message("user", "x"), says("", edit), result("a"), says("y"), harness="swe_agent")
-        tools = {tool.name: tool for tool in present(trace, trace.contexts[0]).tools}
+        tools = {tool.name: tool for tool in present_context(trace, trace.contexts[0]).tools}
         assert set(tools) == {"bash", "edit", "submit"}
         assert tools["edit"].origin == origin
         assert set(json.loads(edit.arguments)) <= set(tools["edit"].parameters["properties"])
@@ -165,7 +169,7 @@ def test_all_contexts_at_once_are_the_same_as_one_by_one() -> None:
     second = Context(1, first[:2], (Step(0, 1),), tools=(recorded,))
     empty = Context(2, first[:1], ())
     trace = replace(trace, contexts=(*trace.contexts, second, empty))
-    assert present_all(trace) == {c.index: present(trace, c) for c in trace.contexts[:2]}
+    assert present_all(trace) == {c.index: present_context(trace, c) for c in trace.contexts[:2]}
 
 
 def test_calls_without_results_and_results_without_calls() -> None:
@@ -223,7 +227,7 @@ def test_broken_arguments_and_repeated_ids_are_made_valid() -> None:
 
 def test_prompt_ids_are_the_chain_of_what_is_shown() -> None:
     trace = trace_of(Message("user", "x"), says("", call("a")), result("a"), says("y"))
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     chain = prompt_root(shown.tools, f"p{PRESENTATION_VERSION}")
     for message in shown.messages[: shown.cuts[1]]:
         chain = extend_prompt(chain, message)
@@ -263,7 +267,7 @@ def test_every_prompt_of_any_session_is_valid_and_a_prefix_of_the_next(messages:
         assert_valid(prompt)
     for earlier, later in pairwise(shown):
         assert later[: len(earlier)] == earlier
-    assert present(trace, trace.contexts[0]) == present(trace, trace.contexts[0])
+    assert present_context(trace, trace.contexts[0]) == present_context(trace, trace.contexts[0])
 
 
 def test_two_thousand_steps_are_quick_and_share_their_texts() -> None:
@@ -276,7 +280,7 @@ def test_two_thousand_steps_are_quick_and_share_their_texts() -> None:
         ]
     trace = trace_of(*messages)
     began = time.perf_counter()
-    shown = present(trace, trace.contexts[0])
+    shown = present_context(trace, trace.contexts[0])
     assert time.perf_counter() - began < 2.0
     assert shown.cuts[-1] == 2 + 2 * 1999
     assert shown.messages[3] is trace.contexts[0].messages[2]

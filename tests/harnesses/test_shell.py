@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracemill.harnesses.shell.operations import command_effect, unwrap
+from tracemill.harnesses.shell.operations import find_command_operation, unwrap_operation_command
 from tracemill.harnesses.shell.parse_line import Simple, parse_command
 
 
@@ -40,7 +40,7 @@ def test_what_cannot_be_read_gives_none(line: str) -> None:
 @given(st.text(alphabet="abc '\"\\$()|&;<>\n`#*=-/.EOF", max_size=60))
 def test_no_line_raises_or_hangs(line: str) -> None:
     parse_command(line)
-    command_effect(line)
+    find_command_operation(line)
 
 
 @pytest.mark.parametrize(
@@ -81,16 +81,18 @@ def test_no_line_raises_or_hangs(line: str) -> None:
     ],
 )
 def test_what_a_line_does(line: str, operation: str, target: str | None, mutating: bool) -> None:
-    effect = command_effect(line)
+    effect = find_command_operation(line)
     assert (effect.operation, effect.target, effect.mutating) == (operation, target, mutating)
 
 
 def test_wrappers_come_off() -> None:
-    assert unwrap(("sudo", "timeout", "60", "poetry", "run", "python", "-m", "pytest", "-q")) == (
+    assert unwrap_operation_command(
+        ("sudo", "timeout", "60", "poetry", "run", "python", "-m", "pytest", "-q")
+    ) == (
         "pytest",
         "-q",
     )
-    assert unwrap(("sudo",)) == ("sudo",)
+    assert unwrap_operation_command(("sudo",)) == ("sudo",)
 
 
 @pytest.mark.parametrize(

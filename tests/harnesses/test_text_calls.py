@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemill.agreement.calls.canonical import canonical_key
-from tracemill.agreement.equivalence.validity import why_invalid
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.harnesses.agents.swe_agent_commands import call_of_command, command_in
-from tracemill.harnesses.operations import operation_of, target_of
+from tracemill.harnesses.agents.swe_agent_commands import find_swe_agent_command, parse_swe_agent_command
+from tracemill.harnesses.operations import find_action_operation, find_action_target
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Action, ToolCall
 from tracemill.records.reply import TeacherReply
@@ -74,11 +74,11 @@ from tracemill.records.reply import TeacherReply
 def test_a_command_is_the_call_it_stands_for(
     command: str, name: str, arguments: dict[str, Any], operation: str, target: str | None
 ) -> None:
-    call = call_of_command(command)
+    call = parse_swe_agent_command(command)
     assert (call.id, call.name, call.parsed()) == ("", name, arguments)
     action = Action(f"So.\n```\n{command}\n```")
-    assert operation_of(action, "swe_agent") == operation
-    assert target_of(action, "swe_agent") == target
+    assert find_action_operation(action, "swe_agent") == operation
+    assert find_action_target(action, "swe_agent") == target
 
 
 def test_text_and_call_for_the_same_thing_have_one_key() -> None:
@@ -99,7 +99,7 @@ def test_text_and_call_for_the_same_thing_have_one_key() -> None:
     ],
 )
 def test_swe_agent_takes_the_last_block_that_stands_alone(text: str, command: str | None) -> None:
-    assert command_in(text) == command
+    assert find_swe_agent_command(text) == command
 
 
 @pytest.mark.parametrize(
@@ -134,16 +134,16 @@ def test_the_first_function_counts_in_swe_agent_and_all_in_openhands() -> None:
     ],
 )
 def test_handing_in_finishes_a_run_of_mini_swe_agent(line: str, operation: str) -> None:
-    assert operation_of(Action(f"```bash\n{line}\n```"), "mini_swe_agent") == operation
+    assert find_action_operation(Action(f"```bash\n{line}\n```"), "mini_swe_agent") == operation
 
 
 @pytest.mark.parametrize("harness", ["swe_agent", "mini_swe_agent"])
 def test_a_text_alone_is_refused_by_these_harnesses_and_has_no_vote(harness: str) -> None:
-    assert operation_of(Action("All done."), harness) == "other"
-    assert operation_of(Action("Shall I?"), harness) == "other"
+    assert find_action_operation(Action("All done."), harness) == "other"
+    assert find_action_operation(Action("Shall I?"), harness) == "other"
 
     def reason(action: Action, tools: Any) -> str | None:
-        return why_invalid(TeacherReply("t:0:0", "k", "a", "b", 0, 0, action=action), tools, harness)
+        return why_reply_invalid(TeacherReply("t:0:0", "k", "a", "b", 0, 0, action=action), tools, harness)
 
     tools = tuple(harness_for(harness).tools.values())
     block = Action("So.\n```bash\nls\n```")
@@ -158,7 +158,7 @@ def test_a_text_alone_is_refused_by_these_harnesses_and_has_no_vote(harness: str
     st.sampled_from(["", "edit ", "open ", "str_replace_editor "]),
 )
 def test_no_text_breaks_the_reading(text: str, start: str) -> None:
-    call = call_of_command(start + text)
+    call = parse_swe_agent_command(start + text)
     assert call.parsed() is not None
     for harness in ("swe_agent", "mini_swe_agent", "openhands"):
         for found in calls_in_text(f"```bash\n{start}{text}\n```", harness):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracemill.harnesses.operations import operation_and_target
-from tracemill.harnesses.text_intents import text_kind
+from tracemill.harnesses.operations import find_operation_and_target
+from tracemill.harnesses.text_intents import find_text_intent
 from tracemill.records.message import Action
 
 KINDS = {
@@ -69,13 +69,13 @@ KINDS = {
 
 @pytest.mark.parametrize(("kind", "text"), [(kind, text) for kind, texts in KINDS.items() for text in texts])
 def test_what_a_text_says(kind: str, text: str) -> None:
-    assert text_kind(text) == kind
+    assert find_text_intent(text) == kind
 
 
 def test_a_long_text_that_ends_with_an_announcement_is_an_answer() -> None:
     long = "The loop begins at 1 and the first row is lost. " * 13
-    assert text_kind(f"{long}Let me look at b.py.") == "answer"
-    assert text_kind(f"{long[:300]}. Let me look at b.py.") == "announcement"
+    assert find_text_intent(f"{long}Let me look at b.py.") == "answer"
+    assert find_text_intent(f"{long[:300]}. Let me look at b.py.") == "announcement"
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_a_long_text_that_ends_with_an_announcement_is_an_answer() -> None:
     ],
 )
 def test_how_a_text_ends_the_work(text: str, expected: tuple[str, str | None]) -> None:
-    assert operation_and_target(Action(text), "claude_code") == expected
-    assert operation_and_target(Action(text), "mini_swe_agent")[0] in ("other", "run_test")
+    assert find_operation_and_target(Action(text), "claude_code") == expected
+    assert find_operation_and_target(Action(text), "mini_swe_agent")[0] in ("other", "run_test")

@@ -9,7 +9,7 @@ import pytest
 from claude_code_records import SESSION, answer, attachment, ingest, line, says, texts, user, write
 
 from tracemill.ingesters.claude_code.ingest_session import ingest_file
-from tracemill.ingesters.companion_files import beside
+from tracemill.ingesters.companion_files import digest_companion_files
 from tracemill.ingesters.ingester_classes import ClaudeCodeIngester
 from tracemill.records.identity import make_trace_id
 from tracemill.records.trace import Trace
@@ -151,9 +151,9 @@ def test_an_agent_of_a_workflow_is_linked_to_the_call_that_launched_its_run(tmp_
     path = write_agent(tmp_path / SESSION / "subagents" / "workflows" / "wf_1")
     (trace,), _ = ingest_file(path)
     assert (trace.kind, trace.parent_trace_id, trace.parent_call_id) == ("side", MAIN_ID, "t1")
-    before = beside(path, "claude_code")
+    before = digest_companion_files(path, "claude_code")
     write(main, *records, user("9", "r2", "more"))
-    assert beside(path, "claude_code") != before
+    assert digest_companion_files(path, "claude_code") != before
     main.unlink()
     (alone,), _ = ingest_file(path)
     assert (alone.trace_id, alone.parent_trace_id, alone.parent_call_id) == (trace.trace_id, None, None)

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from claude_code_records import answer, boundary, ingest, line, read, says, summary, thinks, user
 
-from tracemill.ingesters.claude_code.token_check import ADDED, SHORTENED, PromptCheck, Seen, thought_tokens
+from tracemill.ingesters.claude_code.token_check import (
+    ADDED,
+    SHORTENED,
+    PromptCheck,
+    Seen,
+    thinking_tokens_for_check,
+)
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -104,9 +110,9 @@ def test_thinking_that_is_not_recorded_is_guessed_from_the_tokens_it_took(tmp_pa
     records = grown(12, {5: 12_000, 9: -12_000}, stop_reason="tool_use")
     records[7]["message"]["usage"]["output_tokens"] = 12_000
     assert fidelities(read(tmp_path, *records)) == "c" * 12
-    assert thought_tokens(300, 10, 5000) == 100
-    assert thought_tokens(0, 300, 5000) == 4900
-    assert (thought_tokens(0, 300, None), thought_tokens(0, 300, 50)) == (0, 0)
+    assert thinking_tokens_for_check(300, 10, 5000) == 100
+    assert thinking_tokens_for_check(0, 300, 5000) == 4900
+    assert (thinking_tokens_for_check(0, 300, None), thinking_tokens_for_check(0, 300, 50)) == (0, 0)
 
 
 def after_compaction(hidden: int) -> list[dict[str, Any]]:

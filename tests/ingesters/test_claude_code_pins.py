@@ -19,7 +19,13 @@ from claude_code_records import (
     user,
 )
 
-from tracemill.ingesters.claude_code.token_check import ADDED, SHORTENED, PromptCheck, Seen, thought_tokens
+from tracemill.ingesters.claude_code.token_check import (
+    ADDED,
+    SHORTENED,
+    PromptCheck,
+    Seen,
+    thinking_tokens_for_check,
+)
 from tracemill.records.trace import Context, Trace, Usage
 
 CLEARED = "tool:[Old tool result content cleared]"
@@ -814,4 +820,4 @@ def test_a_correlation_takes_8_steps_and_2000_tokens(steps: int, spread: int, to
 def test_a_token_of_thinking_is_taken_for_3_characters(
     reasoning: int, shown_chars: int, completion: int | None, tokens: int
 ) -> None:
-    assert thought_tokens(reasoning, shown_chars, completion) == tokens
+    assert thinking_tokens_for_check(reasoning, shown_chars, completion) == tokens

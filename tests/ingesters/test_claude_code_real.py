@@ -16,7 +16,7 @@ from tracemill.ingesters.claude_code.build_contexts import CLEARED
 from tracemill.ingesters.claude_code.entries import read_session
 from tracemill.ingesters.claude_code.ingest_session import ingest_file
 from tracemill.ingesters.claude_code.session import Entry, Session
-from tracemill.ingesters.claude_code.steps import Assembled, assemble
+from tracemill.ingesters.claude_code.steps import Assembled, assemble_steps
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.storage.trace_rows import traces_to_table
@@ -62,7 +62,7 @@ def counted(path: Path, report: IngestReport) -> dict[str, Any]:
     """The counts of the ground truth that the report has no field for, from what was read."""
     again = new_report(path, None)
     session: Session = read_session(path, again)
-    assembled: Assembled = assemble(session.entries, again)
+    assembled: Assembled = assemble_steps(session.entries, again)
     calls = {call for step in assembled.by_call.values() for call in step.calls}
     answered = {call for step in assembled.by_call.values() for call in step.results}
     parents = {uuid: p for uuid, p in session.parents.items() if not uuid.startswith("line-")}

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from claude_code_records import answer, attachment, ingest, line, queued, read, says, texts, thinks, user
 
-from tracemill.harnesses.presentation import present
+from tracemill.harnesses.presentation import present_context
 from tracemill.ingesters.claude_code.attachments import NOT_SHOWN
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace
@@ -256,7 +256,7 @@ def test_thinking_is_kept_in_the_record_and_shown_to_nobody(tmp_path: Path) -> N
     assert trace.contexts[0].messages[3].reasoning is None
     assert first.student_action.text == "look"
     assert "secret plan" not in json.dumps([message.to_wire() for message in second.messages])
-    shown = present(trace, second.context)
+    shown = present_context(trace, second.context)
     assert "secret plan" not in json.dumps([message.to_wire() for message in shown.messages])
 
 

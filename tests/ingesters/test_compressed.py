@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracemill.flows.sources.discovery import find
+from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.reading.decompress import open_bytes, plain_name
+from tracemill.ingesters.reading.decompress import open_bytes, strip_compression_suffix
 from tracemill.ingesters.reading.json_reading import iter_json_lines
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
@@ -81,7 +81,7 @@ def test_a_plain_file_with_the_suffix_of_a_packed_one_is_read(tmp_path: Path) ->
 
 
 def test_names_without_the_compression() -> None:
-    assert [plain_name(n) for n in ("a.jsonl.zst", "a.jsonl", "a.gz", "a.zst.txt")] == [
+    assert [strip_compression_suffix(n) for n in ("a.jsonl.zst", "a.jsonl", "a.gz", "a.zst.txt")] == [
         "a.jsonl",
         "a.jsonl",
         "a",
@@ -139,7 +139,7 @@ def test_bad_input_is_one_line(tmp_path: Path, kind: str, said: str) -> None:
         else:
             (path / "inner").chmod(0)
     with pytest.raises(SourceError) as caught:
-        find(order_of([str(path)]), None)
+        find_sources(order_of([str(path)]), None)
     assert said in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)

@@ -13,7 +13,7 @@ import pytest
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.reading.encoding_errors import encoding_fault
+from tracemill.ingesters.reading.encoding_errors import find_encoding_error
 from tracemill.ingesters.reading.row_files import LineSpan
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.errors import SourceError
@@ -188,7 +188,7 @@ def test_an_encoding_that_is_not_read_is_named(tmp_path: Path) -> None:
     }
     for name, (data, fault) in written.items():
         (tmp_path / name).write_bytes(data)
-        assert encoding_fault(tmp_path / name) == fault
+        assert find_encoding_error(tmp_path / name) == fault
 
 
 def test_an_indented_list_is_known_by_its_first_object(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.harnesses.operations import operation_of, target_of
+from tracemill.harnesses.operations import find_action_operation, find_action_target
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.trace import Trace
@@ -43,8 +43,8 @@ def test_failed_actions_are_mended_on_the_same_target(folder: str) -> None:
     for trace in _traces(folder):
         states = list(trace.states())
         failed = _failed_steps(trace)
-        about = [target_of(s.student_action, trace.harness) for s in states]
-        does = [operation_of(s.student_action, trace.harness) for s in states]
+        about = [find_action_target(s.student_action, trace.harness) for s in states]
+        does = [find_action_operation(s.student_action, trace.harness) for s in states]
         for place in failed:
             later = [n for n in range(place + 1, min(place + 5, len(states))) if n not in failed]
             mended += any((about[n], does[n]) == (about[place], does[place]) for n in later)

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracemill.flows.sources.discovery import find
+from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
 from tracemill.ingesters.read_source import Reading, ingest_source
-from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve
-from tracemill.ingesters.reading.parquet_rows import TableSlice, layout_of, slice_rows
-from tracemill.ingesters.reading.remote_files import shown, version_of
+from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve_hub_dataset
+from tracemill.ingesters.reading.parquet_rows import TableSlice, read_parquet_layout, read_parquet_slice
+from tracemill.ingesters.reading.remote_files import printable_url, remote_file_version
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.errors import SourceError
 
@@ -93,12 +93,12 @@ def test_what_names_no_dataset(text: str) -> None:
 def test_a_dataset_is_resolved_to_a_commit_its_split_files_and_licence(hub: hub_stub.Hub) -> None:
     first = sampled_set(hub)
     hub.put("orchard/runs", {"notes.txt": b"later"})
-    found = resolve(HubSpec.parse(f"orchard/runs@{first}"))
+    found = resolve_hub_dataset(HubSpec.parse(f"orchard/runs@{first}"))
     assert (found.commit, found.split, found.licence) == (first, "train.raw", "mit")
     assert [file.url.rsplit("/", 1)[1] for file in found.files] == [
         f"train.raw-0000{n}-of-00003.parquet" for n in range(3)
     ]
-    newest = resolve(HubSpec.parse("orchard/runs:train.raw"))
+    newest = resolve_hub_dataset(HubSpec.parse("orchard/runs:train.raw"))
     assert newest.commit == hub.repos["orchard/runs"].refs["main"] != first
     assert [file.tag for file in newest.files] == [file.tag for file in found.files]
 
@@ -124,7 +124,7 @@ def test_datasets_that_cannot_be_read_are_one_line_each(hub: hub_stub.Hub, name:
     hub.put("orchard/two", both)
     hub.put("orchard/empty", {"README.md": b"nothing here"})
     with pytest.raises(SourceError) as caught:
-        find(order_of(hub=[name]), None)
+        find_sources(order_of(hub=[name]), None)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -134,7 +134,7 @@ def test_a_hub_that_answers_badly_is_one_line(hub: hub_stub.Hub, status: int) ->
     sampled_set(hub)
     hub.faults = lambda request: status
     with pytest.raises(SourceError, match=f"orchard/runs answers {status}|there is no dataset orchard/runs"):
-        find(order_of(hub=["orchard/runs"]), None)
+        find_sources(order_of(hub=["orchard/runs"]), None)
 
 
 def test_a_token_opens_private_and_gated_sets_and_is_told_nowhere(
@@ -149,7 +149,7 @@ def test_a_token_opens_private_and_gated_sets_and_is_told_nowhere(
         assert hub_stub.TOKEN not in repr((plan, traces, report))
     monkeypatch.setenv("HF_TOKEN", "hf_wrongwrongwrong")
     with pytest.raises(SourceError) as caught:
-        find(order_of(hub=["orchard/private"]), None)
+        find_sources(order_of(hub=["orchard/private"]), None)
     assert "hf_wrong" not in str(caught.value) + "".join(capfd.readouterr())
 
 
@@ -196,7 +196,7 @@ def test_json_columns_come_back_as_what_they_hold(tmp_path: Path) -> None:
     features = Features({"instance_id": Value("string"), "messages": List(message), "tools": List(Json())})
     path = tmp_path / "x.parquet"
     Dataset.from_list(rows, features=features).to_parquet(path)
-    assert list(slice_rows(TableSlice(path, 0, 1, 1))) == rows
+    assert list(read_parquet_slice(TableSlice(path, 0, 1, 1))) == rows
     traces, _ = ingest_source(SourceFile(path, "swe_gym", 1))
     calls = traces[0].contexts[0].messages[1].tool_calls
     assert [(c.name, c.arguments) for c in calls] == [
@@ -260,7 +260,7 @@ class TestUrls:
         hub.plain["/x.parquet"] = table([row(1)], 1)
         failing = iter([503, 0, 429, 503, 0])
         hub.faults = lambda request: next(failing, 0)
-        assert layout_of(f"{hub.url}/x.parquet").groups[0].rows == 1
+        assert read_parquet_layout(f"{hub.url}/x.parquet").groups[0].rows == 1
         assert [r.status for r in hub.log] == [503, 200, 429, 503, 206]
 
     @pytest.mark.parametrize(
@@ -285,19 +285,19 @@ class TestUrls:
         hub.plain["/x.parquet"] = table([row(1)], 1)
         hub.ranges = False
         with pytest.raises(SourceError, match="gives no parts of a file"):
-            version_of(f"{hub.url}/x.parquet")
+            remote_file_version(f"{hub.url}/x.parquet")
         with pytest.raises(SourceError, match="gives no parts of a file"):
-            layout_of(f"{hub.url}/x.parquet")
+            read_parquet_layout(f"{hub.url}/x.parquet")
 
     def test_nobody_there_is_one_line(self) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
         with pytest.raises(SourceError, match=rf"127\.0\.0\.1:{port}/x\.parquet cannot be reached"):
-            find(order_of([f"http://127.0.0.1:{port}/x.parquet"]), None)
+            find_sources(order_of([f"http://127.0.0.1:{port}/x.parquet"]), None)
 
     def test_names_hold_no_secret(self) -> None:
-        assert shown("https://me:pw@h.co:8/a/b.parquet?sig=x#y") == "https://h.co:8/a/b.parquet"
+        assert printable_url("https://me:pw@h.co:8/a/b.parquet?sig=x#y") == "https://h.co:8/a/b.parquet"
 
 
 def test_a_forced_format_that_does_not_fit_is_one_line(hub: hub_stub.Hub, tmp_path: Path) -> None:
@@ -307,11 +307,11 @@ def test_a_forced_format_that_does_not_fit_is_one_line(hub: hub_stub.Hub, tmp_pa
     path = tmp_path / "x.jsonl"
     path.write_text('{"a": 1}\n{"b": 2}\n')
     with pytest.raises(SourceError) as caught:
-        find(order_of([str(path)], format="swe_gym"), None)
+        find_sources(order_of([str(path)], format="swe_gym"), None)
     assert "2 row without messages or trajectory" in str(caught.value)
     with pytest.raises(SourceError, match="there is no format 'codex'; wanted claude_code"):
-        find(SourceOrder(((path, None),), format="codex"), None)
+        find_sources(SourceOrder(((path, None),), format="codex"), None)
     path.write_text(json.dumps({"messages": row(1)["messages"], "extra": 1}) + "\n")
-    found = find(order_of([str(path)], format="swe_gym"), None)
+    found = find_sources(order_of([str(path)], format="swe_gym"), None)
     assert [file.dialect for file in found.files.values()] == ["swe_gym"]
     assert len(list(Reading(SourceFile(path, "swe_gym", 9)))) == 1

@@ -10,11 +10,11 @@ import pytest
 
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
-from tracemill.flows.sources.discovery import find
+from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import STILL_WRITTEN, UNCHANGED
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
 from tracemill.ingesters.discover import discover
-from tracemill.ingesters.idle_sessions import last_said, still_written
+from tracemill.ingesters.idle_sessions import find_last_session_activity, is_session_not_idle
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 NOW = datetime.now(UTC)
@@ -58,15 +58,15 @@ def test_both_the_file_and_what_it_records_are_recent(
     tmp_path: Path, said: int, touched: int, live: bool
 ) -> None:
     path = session(tmp_path / "s.jsonl", NOW - timedelta(minutes=said), NOW - timedelta(minutes=touched))
-    assert still_written(discover([path])[0], NOW, IDLE) is live
+    assert is_session_not_idle(discover([path])[0], NOW, IDLE) is live
 
 
 def test_a_last_word_far_from_the_end_is_found(tmp_path: Path) -> None:
     path = session(tmp_path / "s.jsonl", NOW - timedelta(days=3))
     with path.open("a") as stream:
         stream.write(json.dumps({"type": "assistant", "uuid": "x", "text": "y" * 500_000}) + "\n")
-    assert last_said(path) == (NOW - timedelta(days=3)).replace(microsecond=0)
-    assert last_said(EXAMPLES / "swe_gym" / "trajectories.jsonl") is None
+    assert find_last_session_activity(path) == (NOW - timedelta(days=3)).replace(microsecond=0)
+    assert find_last_session_activity(EXAMPLES / "swe_gym" / "trajectories.jsonl") is None
 
 
 def test_a_conversation_folder_is_judged_by_its_newest_event(tmp_path: Path) -> None:
@@ -86,30 +86,30 @@ def test_a_conversation_folder_is_judged_by_its_newest_event(tmp_path: Path) -> 
         os.utime(events / f"{number}.json", (moment, moment))
     (source,) = discover([tmp_path])
     assert source.dialect == "openhands_events_v0"
-    assert still_written(source, NOW, IDLE)
-    assert not still_written(source, NOW, timedelta(minutes=1))
+    assert is_session_not_idle(source, NOW, IDLE)
+    assert not is_session_not_idle(source, NOW, timedelta(minutes=1))
 
 
 def test_tables_of_finished_runs_are_never_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     row = {"instance_id": "a__b-1", "messages": [{"role": "assistant", "content": "x"}]}
     path.write_text(json.dumps(row | {"timestamp": NOW.isoformat()}) + "\n")
-    assert not still_written(discover([path])[0], NOW, IDLE)
+    assert not is_session_not_idle(discover([path])[0], NOW, IDLE)
 
 
 def test_the_examples_are_finished_however_new_the_checkout_is(tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES, tmp_path / "fresh")
     for path in (tmp_path / "fresh").rglob("*.jsonl"):
         os.utime(path)
-    found = find(order_of([str(tmp_path / "fresh")]), None)
+    found = find_sources(order_of([str(tmp_path / "fresh")]), None)
     assert (len(found.files), found.still_written) == (5, 0)
 
 
 def test_given_outright_or_with_no_idle_time_a_live_session_is_read(tmp_path: Path) -> None:
     path = session(tmp_path / "home" / "s.jsonl", NOW)
-    assert find(order_of([str(tmp_path / "home")]), None).still_written == 1
-    assert len(find(order_of([str(path)]), None).files) == 1
-    assert len(find(order_of([str(tmp_path / "home")], idle_minutes=0), None).files) == 1
+    assert find_sources(order_of([str(tmp_path / "home")]), None).still_written == 1
+    assert len(find_sources(order_of([str(path)]), None).files) == 1
+    assert len(find_sources(order_of([str(tmp_path / "home")], idle_minutes=0), None).files) == 1
 
 
 def test_a_live_session_is_counted_and_what_was_read_of_it_stays(tmp_path: Path) -> None:

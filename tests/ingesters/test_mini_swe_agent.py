@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracemill.harnesses.operations import operation_of
+from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.mini_swe_agent.ingest_trajectory import ingest_file
 from tracemill.records.ingest_report import IngestReport
@@ -78,7 +78,7 @@ def test_a_run_of_1_x_is_its_messages_without_the_exit(tmp_path: Path) -> None:
     assert [(m.is_error, m.error_kind) for m in context.messages if m.role == "user"] == [
         (None, None), (False, None), (True, "exit_code"),
     ]  # fmt: skip
-    assert [str(operation_of(s.student_action, trace.harness)) for s in trace.states()] == [
+    assert [str(find_action_operation(s.student_action, trace.harness)) for s in trace.states()] == [
         "list", "read", "finish",
     ]  # fmt: skip
     assert (context.fidelity.context, context.fidelity.system, context.fidelity.tools) == (
@@ -107,8 +107,8 @@ def test_an_answer_without_exactly_one_command_was_refused(tmp_path: Path) -> No
     complaint = {"role": "user", "content": "One command, please; found 2."}
     trace, report = _read(tmp_path, _one([*START, two, complaint, _says("ls", "bash"), _output("a\n")]))
     refused, better = trace.states()
-    assert operation_of(refused.student_action, trace.harness) == "other"
-    assert operation_of(better.student_action, trace.harness) == "list"
+    assert find_action_operation(refused.student_action, trace.harness) == "other"
+    assert find_action_operation(better.student_action, trace.harness) == "list"
     assert [m.content for m in better.messages][-2:] == [two["content"], complaint["content"]]
     assert (better.messages[-1].is_error, better.messages[-1].error_kind) == (True, "tool_error")
     assert report.tool_errors == 1
@@ -175,7 +175,7 @@ def test_a_run_of_2_x_acts_by_calls(tmp_path: Path) -> None:
         ("c1", False, None), ("c2", True, "exit_code"),
     ]  # fmt: skip
     assert [(r.is_error, r.error_kind) for r in slow.results] == [(True, "timeout")]
-    assert operation_of(last.student_action, trace.harness) == "finish"
+    assert find_action_operation(last.student_action, trace.harness) == "finish"
     assert [(s.model, s.family, s.native_id) for s in context.steps] == [
         ("claude-sonnet-4-5", "anthropic", "r0"),
         ("gpt-5", "openai", "r2"),
@@ -334,4 +334,4 @@ if REAL:
             assert [(m.role, m.content) for m in state.messages] == [
                 (m["role"], m["content"]) for m in recorded[:cut]
             ]
-        assert operation_of(list(trace.states())[-1].student_action, trace.harness) == "finish"
+        assert find_action_operation(list(trace.states())[-1].student_action, trace.harness) == "finish"

@@ -31,7 +31,7 @@ FORMAT = """
 from pathlib import Path
 
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
-from tracemill.ingesters.common.report_counts import counted
+from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.format import Format
 from tracemill.ingesters.reading.json_reading import iter_json_lines
 from tracemill.records.identity import make_trace_id

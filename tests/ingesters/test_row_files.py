@@ -11,10 +11,10 @@ import pytest
 
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.reading.parquet_rows import RowGroup, TableSlice, slice_rows
-from tracemill.ingesters.reading.row_files import LineSpan, parts_of, table_parts
+from tracemill.ingesters.reading.parquet_rows import RowGroup, TableSlice, read_parquet_slice
+from tracemill.ingesters.reading.row_files import LineSpan, split_row_file, split_table_row_file
 from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.ingesters.row_readers import part_traces, row_reader
+from tracemill.ingesters.row_readers import read_traces_by_row, row_reader
 from tracemill.records.ingest_report import IngestReport
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -30,7 +30,7 @@ def test_spans_of_lines_cut_anywhere_give_every_row_once(path: Path, bytes_each:
     found, states = [], 0
     for first, last in pairwise(edges):
         own = IngestReport("")
-        found += part_traces(path, LineSpan(first, last), source.dialect, path.name, own, True)
+        found += read_traces_by_row(path, LineSpan(first, last), source.dialect, path.name, own, True)
         states += own.states
     assert found == whole
     assert states == report.states > 0
@@ -55,7 +55,7 @@ def test_rows_in_parquet_give_the_traces_of_the_rows_in_lines(path: Path, tmp_pa
 
 def test_a_table_is_cut_by_the_size_of_its_row_groups() -> None:
     groups = tuple(RowGroup(10, size) for size in (5, 5, 20, 1, 1, 1, 12))
-    cut = list(table_parts("x", groups, 10))
+    cut = list(split_table_row_file("x", groups, 10))
     assert [(part.first, part.last, size) for part, size in cut] == [
         (0, 2, 10),
         (2, 3, 20),
@@ -63,29 +63,29 @@ def test_a_table_is_cut_by_the_size_of_its_row_groups() -> None:
         (6, 7, 12),
     ]
     assert {part.groups for part, _ in cut} == {7}
-    assert list(table_parts("x", (), 10)) == []
+    assert list(split_table_row_file("x", (), 10)) == []
 
 
 def test_only_wanted_rows_are_read(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"n": list(range(100))}), path, row_group_size=10)
     rows = (0, 9, 10, 57, 99)
-    assert [row["n"] for row in slice_rows(TableSlice(path, 0, 10, 10, rows))] == list(rows)
-    assert [row["n"] for row in slice_rows(TableSlice(path, 5, 6, 10, (57,)))] == [57]
-    assert list(slice_rows(TableSlice(path, 0, 5, 10, ()))) == []
+    assert [row["n"] for row in read_parquet_slice(TableSlice(path, 0, 10, 10, rows))] == list(rows)
+    assert [row["n"] for row in read_parquet_slice(TableSlice(path, 5, 6, 10, (57,)))] == [57]
+    assert list(read_parquet_slice(TableSlice(path, 0, 5, 10, ()))) == []
 
 
 def test_what_is_compressed_or_small_or_one_value_is_read_whole(tmp_path: Path) -> None:
     lines = b'{"messages": []}\n' * 200_000
     (tmp_path / "x.jsonl").write_bytes(lines)
-    parts = parts_of(tmp_path / "x.jsonl", 1)
+    parts = split_row_file(tmp_path / "x.jsonl", 1)
     assert [size for _, size in parts] == [850_000] * 4
     assert [part for part, _ in parts][1] == LineSpan(850_000, 1_700_000)
     (tmp_path / "x.jsonl.gz").write_bytes(gzip.compress(lines, 1))
     (tmp_path / "x.json").write_bytes(b"[" + b"1," * 1_000_000 + b"1]")
     (tmp_path / "small.jsonl").write_bytes(lines[:170])
     for name in ("x.jsonl.gz", "x.json", "small.jsonl"):
-        assert parts_of(tmp_path / name, 1) == []
+        assert split_row_file(tmp_path / name, 1) == []
 
 
 def test_dialects_of_single_sessions_have_no_rows() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracemill.harnesses.operations import operation_of, target_of
+from tracemill.harnesses.operations import find_action_operation, find_action_target
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -157,7 +157,7 @@ def test_every_step_sees_what_was_sent(tmp_path: Path, version: int, by_calls: b
     assert (trace.harness, trace.instance_id, trace.repository) == (
         "swe_agent", "orchard__seedbank-12", "orchard/seedbank",
     )  # fmt: skip
-    does = [str(operation_of(state.student_action, trace.harness)) for state in trace.states()]
+    does = [str(find_action_operation(state.student_action, trace.harness)) for state in trace.states()]
     assert does == ["read", "edit", "finish"]
     assert (report.steps_main, report.states, report.tool_calls) == (3, 3, 3 if by_calls else 0)
     assert report.records.total() == len(run.history)
@@ -234,7 +234,7 @@ def test_a_refused_answer_is_a_step_and_in_the_next_prompt_alone(tmp_path: Path)
     ]  # fmt: skip
     assert (report.steps_main, report.branches_real) == (4, 1)
     refused = list(trace.states())[1]
-    assert operation_of(refused.student_action, trace.harness) == "other"
+    assert find_action_operation(refused.student_action, trace.harness) == "other"
 
 
 def test_1_0_does_not_record_the_complaint_and_says_so(tmp_path: Path) -> None:
@@ -634,8 +634,10 @@ if REAL:
         steps = value.get("trajectory") or [m for m in value["history"] if m["role"] == "assistant"]
         for state, step in zip(trace.states(), steps, strict=True):
             first = step["action"].split(None, 1)[0]
-            does = str(operation_of(state.student_action, trace.harness))
+            does = str(find_action_operation(state.student_action, trace.harness))
             known = {"open": "read", "goto": "read", "create": "create", "edit": "edit", "submit": "finish"}
             assert does == known.get(first, does)
             if first in ("open", "create"):
-                assert target_of(state.student_action, trace.harness) == step["action"].split()[1].strip('"')
+                assert find_action_target(state.student_action, trace.harness) == step["action"].split()[
+                    1
+                ].strip('"')

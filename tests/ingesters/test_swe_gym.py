@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tracemill.harnesses.operations import operation_of
+from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.ingester_classes import SWEGymIngester
 from tracemill.ingesters.reading.json_reading import new_report
@@ -304,7 +304,7 @@ def test_rows_of_swe_play_hold_text_calls_and_results(tmp_path: Path) -> None:
     assert detect(path) == "swe_gym"
     (trace,), report = ingest_file(path)
     assert (trace.harness, trace.contexts[0].fidelity.context) == ("openhands", "complete")
-    does = [str(operation_of(state.student_action, trace.harness)) for state in trace.states()]
+    does = [str(find_action_operation(state.student_action, trace.harness)) for state in trace.states()]
     assert does == ["run", "finish"]
     assert [(m.is_error, m.error_kind) for m in trace.contexts[0].messages if m.role == "user"] == [
         (None, None), (True, "exit_code"),
@@ -353,7 +353,7 @@ def test_every_split_of_swe_smith(tmp_path: Path, style: str, as_text: bool) -> 
     (trace,), _ = ingest_file(_lines(tmp_path / "t.jsonl", row))
     first = next(iter(trace.states()))
     assert (trace.harness, trace.outcome, trace.repository) == ("swe_agent", "resolved", "orchard/seedbank")
-    assert operation_of(first.student_action, trace.harness) == "list"
+    assert find_action_operation(first.student_action, trace.harness) == "list"
     assert first.step.family == "anthropic"
     known = "complete" if style == "tool" else "approximate"
     assert trace.contexts[0].fidelity.context == known
@@ -371,7 +371,10 @@ def test_rows_of_mini_swe_agent_are_told_by_their_results(tmp_path: Path) -> Non
     }
     (trace,), _ = ingest_file(_lines(tmp_path / "t.jsonl", row))
     assert trace.harness == "mini_swe_agent"
-    assert [str(operation_of(s.student_action, trace.harness)) for s in trace.states()] == ["list", "finish"]
+    assert [str(find_action_operation(s.student_action, trace.harness)) for s in trace.states()] == [
+        "list",
+        "finish",
+    ]
     assert trace.contexts[0].messages[2].is_error is False
 
 

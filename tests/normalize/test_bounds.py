@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
-from tracemill.normalize.context_length.cut_plan import Plan, shortened
-from tracemill.normalize.context_length.token_counts import estimated, messages_tokens
+from tracemill.normalize.context_length.cut_plan import Plan, shorten_for_cut_plan
+from tracemill.normalize.context_length.token_counts import count_message_tokens, estimate_token_count
 from tracemill.normalize.operators.minhash import (
     MOST_WORDS,
     PERMUTATIONS,
     NearIndex,
     Signature,
-    first_alike,
-    likeness,
+    find_minhash_duplicates,
+    minhash_signature,
+    minhash_signatures,
+    minhash_similarity,
+    minhash_word_hashes,
     run_hashes,
-    signature,
-    signatures,
-    word_hashes,
 )
-from tracemill.normalize.operators.word_counts import count_words, letters, lower_words
+from tracemill.normalize.operators.word_counts import count_words, letters_to_count, words_to_count
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.pair import Length
 
@@ -301,9 +301,9 @@ def test_a_word_holds_a_letter_or_a_digit(said: str, count: int) -> None:
 
 
 def test_letters_and_lower_words_take_what_they_are_named_for() -> None:
-    assert (letters("aZ@[`{09_"), letters("éZ@[`{09_")) == ("aZ", "éZ")
-    assert lower_words("aZ@[`{09_ _") == [b"az", b"09_", b"_"]
-    assert lower_words("éZ@[`{09_ _") == ["éz".encode(), b"09_", b"_"]
+    assert (letters_to_count("aZ@[`{09_"), letters_to_count("éZ@[`{09_")) == ("aZ", "éZ")
+    assert words_to_count("aZ@[`{09_ _") == [b"az", b"09_", b"_"]
+    assert words_to_count("éZ@[`{09_ _") == ["éz".encode(), b"09_", b"_"]
 
 
 # Signatures.
@@ -322,9 +322,9 @@ def rows(*some: Signature) -> Signature:
 
 
 def test_two_signatures_are_as_alike_as_their_minima_are_equal() -> None:
-    assert likeness(plain()[0], plain()[0]) == 1.0
-    assert likeness(plain()[0], plain(5)[0]) == 127 / 128
-    assert likeness(plain()[0], plain(base=1)[0]) == 0.0
+    assert minhash_similarity(plain()[0], plain()[0]) == 1.0
+    assert minhash_similarity(plain()[0], plain(5)[0]) == 127 / 128
+    assert minhash_similarity(plain()[0], plain(base=1)[0]) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -332,7 +332,7 @@ def test_two_signatures_are_as_alike_as_their_minima_are_equal() -> None:
 )
 def test_signatures_are_alike_from_the_threshold_on(threshold: float, first: int | None) -> None:
     values = rows(plain(), plain(*range(120, 128)))
-    assert first_alike(values, threshold, bands=10) == [None, first]
+    assert find_minhash_duplicates(values, threshold, bands=10) == [None, first]
     index = NearIndex[str](threshold)
     index.add("one", values[0])
     assert index.near(values[1]) == (["one"] if first == 0 else [])
@@ -346,8 +346,8 @@ def test_compared_are_signatures_that_share_a_whole_band(
     bands: int, shared: range, first: int | None
 ) -> None:
     other = plain(*(place for place in range(128) if place not in shared))
-    assert first_alike(rows(plain(), other), 8 / 128, bands) == [None, first]
-    assert first_alike(rows(plain(), other), 9 / 128, bands) == [None, None]
+    assert find_minhash_duplicates(rows(plain(), other), 8 / 128, bands) == [None, first]
+    assert find_minhash_duplicates(rows(plain(), other), 9 / 128, bands) == [None, None]
     index = NearIndex[int](8 / 128, bands)
     index.add(1, plain()[0])
     assert index.near(other[0]) == ([] if first is None else [1])
@@ -355,17 +355,22 @@ def test_compared_are_signatures_that_share_a_whole_band(
 
 def test_a_band_of_four_is_shared_by_four_minima() -> None:
     other = plain(*range(4), *range(8, 128))
-    assert first_alike(rows(plain(), other), 4 / 128, bands=32, rows=4) == [None, 0]
-    assert first_alike(rows(plain(), other), 4 / 128, bands=16, rows=8) == [None, None]
+    assert find_minhash_duplicates(rows(plain(), other), 4 / 128, bands=32, rows=4) == [None, 0]
+    assert find_minhash_duplicates(rows(plain(), other), 4 / 128, bands=16, rows=8) == [None, None]
 
 
 def test_what_repeats_an_earlier_row_is_no_first_for_a_later_one() -> None:
     """The third is alike to the second, which went, and not to the first; the last is so to all that stay."""
     first, second, third = plain(), plain(*range(120, 128)), plain(*range(112, 128))
-    assert first_alike(rows(first, second, third), 120 / 128, 10) == [None, 0, None]
-    assert first_alike(rows(first, third, second), 120 / 128, 10) == [None, None, 0]
-    assert first_alike(rows(first, third, third), 120 / 128, 10) == [None, None, 1]
-    assert first_alike(rows(plain(base=1), first, third, third), 112 / 128, 10) == [None, None, 1, 1]
+    assert find_minhash_duplicates(rows(first, second, third), 120 / 128, 10) == [None, 0, None]
+    assert find_minhash_duplicates(rows(first, third, second), 120 / 128, 10) == [None, None, 0]
+    assert find_minhash_duplicates(rows(first, third, third), 120 / 128, 10) == [None, None, 1]
+    assert find_minhash_duplicates(rows(plain(base=1), first, third, third), 112 / 128, 10) == [
+        None,
+        None,
+        1,
+        1,
+    ]
 
 
 def test_the_index_gives_each_name_once_in_the_order_they_were_added() -> None:
@@ -383,36 +388,43 @@ def numbered(count: int, start: int = 0) -> list[bytes]:
 @pytest.mark.parametrize("count", [1, 31, 32, 33, 64, 65])
 def test_signatures_of_many_texts_are_those_of_each_alone(count: int) -> None:
     texts = [numbered(1 + n % 9, n) for n in range(count)]
-    together = signatures(texts)
+    together = minhash_signatures(texts)
     assert together.shape == (count, 128)
-    assert all((one == signature(each)).all() for one, each in zip(together, texts, strict=True))
+    assert all((one == minhash_signature(each)).all() for one, each in zip(together, texts, strict=True))
 
 
 def test_a_text_of_fewer_words_is_one_run() -> None:
     four = numbered(4)
-    assert likeness(signature(four), signature([*four, b"\x00"])) == 1.0
-    assert likeness(signature(numbered(5)), signature([*numbered(5), b"\x00"])) < 1.0
-    assert likeness(signature([]), signature([b"\x00"] * 5)) == 1.0
-    both = np.minimum(signature(numbered(5)), signature(numbered(5, 1)))
-    assert likeness(signature(numbered(6)), both) == 1.0
-    assert likeness(signature(numbered(5), shingle=5), signature(numbered(5), shingle=4)) < 0.1
+    assert minhash_similarity(minhash_signature(four), minhash_signature([*four, b"\x00"])) == 1.0
+    assert (
+        minhash_similarity(minhash_signature(numbered(5)), minhash_signature([*numbered(5), b"\x00"])) < 1.0
+    )
+    assert minhash_similarity(minhash_signature([]), minhash_signature([b"\x00"] * 5)) == 1.0
+    both = np.minimum(minhash_signature(numbered(5)), minhash_signature(numbered(5, 1)))
+    assert minhash_similarity(minhash_signature(numbered(6)), both) == 1.0
+    assert (
+        minhash_similarity(
+            minhash_signature(numbered(5), shingle=5), minhash_signature(numbered(5), shingle=4)
+        )
+        < 0.1
+    )
 
 
 @pytest.mark.parametrize(
     ("words", "length", "runs"), [(0, 5, 0), (4, 5, 0), (5, 5, 1), (6, 5, 2), (64, 64, 1)]
 )
 def test_a_text_has_a_run_for_each_word_that_begins_a_whole_one(words: int, length: int, runs: int) -> None:
-    assert len(run_hashes(word_hashes(numbered(words)), length)) == runs
+    assert len(run_hashes(minhash_word_hashes(numbered(words)), length)) == runs
 
 
 def test_the_numbers_are_the_same_on_every_machine() -> None:
     assert MOST_WORDS == 64
-    assert word_hashes([b"lantern", b""]).tolist() == [697468183, 0]
-    assert word_hashes([b"lantern"], seed=7).tolist() == [3962944409]
-    runs = run_hashes(word_hashes(numbered(3)), 2)
+    assert minhash_word_hashes([b"lantern", b""]).tolist() == [697468183, 0]
+    assert minhash_word_hashes([b"lantern"], seed=7).tolist() == [3962944409]
+    runs = run_hashes(minhash_word_hashes(numbered(3)), 2)
     assert runs.tolist() == [18202444081032179962, 8605058340944981282]
-    assert signature(numbered(6))[:3].tolist() == [2707526471, 2811639055, 2153896399]
-    assert signature(numbered(6), seed=7)[:2].tolist() == [1650128748, 673974808]
+    assert minhash_signature(numbered(6))[:3].tolist() == [2707526471, 2811639055, 2153896399]
+    assert minhash_signature(numbered(6), seed=7)[:2].tolist() == [1650128748, 673974808]
 
 
 # Contexts cut to a length.
@@ -447,12 +459,12 @@ def fit(turns: int, chars: int, most: int) -> tuple[int | Length, list[str]]:
 
 
 def test_messages_take_what_stands_around_them() -> None:
-    assert messages_tokens([TASK, *acting(0, 7)], by_character) == [20, TURN - 5, 12]
+    assert count_message_tokens([TASK, *acting(0, 7)], by_character) == [20, TURN - 5, 12]
 
 
 @pytest.mark.parametrize(("size", "tokens"), [(0, 0), (1, 1), (3, 1), (4, 2), (33, 10), (34, 11), (66, 20)])
 def test_ten_tokens_are_estimated_for_33_bytes(size: int, tokens: int) -> None:
-    assert estimated("x" * size) == tokens
+    assert estimate_token_count("x" * size) == tokens
 
 
 def test_a_context_that_just_fits_is_left_alone_and_one_token_less_cuts_it() -> None:
@@ -526,8 +538,8 @@ def test_what_came_back_is_shortened_from_one_character_beyond_on(chars: int, fo
 
 
 def test_the_two_ends_of_a_shortened_text_are_half_of_it_each() -> None:
-    assert shortened("abcdefg", 4) == "ab\n[... 3 characters left out ...]\nfg"
-    assert shortened("abcdefg", 5) == "ab\n[... 3 characters left out ...]\nfg"
+    assert shorten_for_cut_plan("abcdefg", 4) == "ab\n[... 3 characters left out ...]\nfg"
+    assert shorten_for_cut_plan("abcdefg", 5) == "ab\n[... 3 characters left out ...]\nfg"
 
 
 def test_nothing_before_the_agent_first_speaks_is_shortened_and_its_words_never() -> None:

@@ -9,14 +9,14 @@ from typing import cast
 import pytest
 
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
-from tracemill.normalize.context_length.cut_plan import shortened
+from tracemill.normalize.context_length.cut_plan import shorten_for_cut_plan
 from tracemill.normalize.context_length.token_counts import (
     Tokenized,
-    estimated,
-    estimates,
-    messages_tokens,
-    token_counter,
-    tools_tokens,
+    count_message_tokens,
+    count_tool_tokens,
+    estimate_token_count,
+    estimate_token_counts,
+    make_token_counter,
 )
 from tracemill.records.errors import NormalizeError
 from tracemill.records.message import Message, ToolCall, ToolSpec
@@ -40,14 +40,16 @@ def context(turns: int, chars: int) -> list[Message]:
 
 
 def fit(messages: list[Message], most: int) -> Fitted:
-    found = Cutter(estimates, most).fit(messages, TOOLS, SIDES)
+    found = Cutter(estimate_token_counts, most).fit(messages, TOOLS, SIDES)
     assert isinstance(found, Fitted)
     return found
 
 
 def total(messages: list[Message]) -> int:
-    beside = tools_tokens(TOOLS, estimates) + sum(messages_tokens(SIDES[0], estimates))
-    return beside + sum(messages_tokens(messages, estimates))
+    beside = count_tool_tokens(TOOLS, estimate_token_counts) + sum(
+        count_message_tokens(SIDES[0], estimate_token_counts)
+    )
+    return beside + sum(count_message_tokens(messages, estimate_token_counts))
 
 
 def test_what_fits_is_left_alone() -> None:
@@ -98,7 +100,7 @@ def test_a_context_is_counted_once_for_all_of_its_steps() -> None:
 
     def count(texts: Sequence[str]) -> list[int]:
         counted.extend(text for text in texts if text.startswith("<"))
-        return estimates(texts)
+        return estimate_token_counts(texts)
 
     messages = tuple(context(30, 3000))
     cutter = Cutter(count, 9000)
@@ -111,7 +113,7 @@ def test_a_context_is_counted_once_for_all_of_its_steps() -> None:
 
 def test_what_does_not_fit_however_cut_gives_its_shortest_length() -> None:
     messages = [Message("system", "s" * 50_000), *context(5, 900)[1:]]
-    short = Cutter(estimates, 8000).fit(messages, TOOLS, SIDES)
+    short = Cutter(estimate_token_counts, 8000).fit(messages, TOOLS, SIDES)
     assert isinstance(short, int)
     assert 15_000 < short < 17_000
 
@@ -124,7 +126,7 @@ def test_no_cut_parts_a_call_from_its_results() -> None:
             if messages[at].role == "assistant":
                 messages.insert(at, Message("user", "Go on. " * coin.choice((1, 900))))
         most = coin.choice((1000, 3000, 9000, 30_000))
-        found = Cutter(estimates, most).fit(messages, TOOLS, SIDES)
+        found = Cutter(estimate_token_counts, most).fit(messages, TOOLS, SIDES)
         if isinstance(found, int):
             assert found > most
             continue
@@ -140,11 +142,18 @@ def test_no_cut_parts_a_call_from_its_results() -> None:
 
 
 def test_shortened_keeps_both_ends() -> None:
-    assert shortened("a" * 50 + "b" * 50, 20) == "a" * 10 + "\n[... 80 characters left out ...]\n" + "b" * 10
+    assert (
+        shorten_for_cut_plan("a" * 50 + "b" * 50, 20)
+        == "a" * 10 + "\n[... 80 characters left out ...]\n" + "b" * 10
+    )
 
 
 def test_the_estimate_counts_bytes() -> None:
-    assert (estimated(""), estimated("x" * 33), estimated("é" * 33)) == (0, 10, 20)
+    assert (estimate_token_count(""), estimate_token_count("x" * 33), estimate_token_count("é" * 33)) == (
+        0,
+        10,
+        20,
+    )
 
 
 def test_a_tokenizer_counts_by_itself(tmp_path: Path) -> None:
@@ -153,8 +162,8 @@ def test_a_tokenizer_counts_by_itself(tmp_path: Path) -> None:
     made = Tokenizer(models.WordLevel({"a": 0, "b": 1, "?": 2}, unk_token="?"))
     made.pre_tokenizer = pre_tokenizers.Whitespace()
     made.save(str(tmp_path / "tokenizer.json"))
-    assert token_counter(tmp_path)(["a b nobody \ud800", "a", "a"]) == [4, 1, 1]
-    assert token_counter(tmp_path / "tokenizer.json")(["a"]) == [1]
+    assert make_token_counter(tmp_path)(["a b nobody \ud800", "a", "a"]) == [4, 1, 1]
+    assert make_token_counter(tmp_path / "tokenizer.json")(["a"]) == [1]
     asked: list[str] = []
 
     class Counting:
@@ -168,6 +177,6 @@ def test_a_tokenizer_counts_by_itself(tmp_path: Path) -> None:
     assert asked == ["a b", "a", "b b b"]
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(NormalizeError, match="cannot be read"):
-        token_counter(tmp_path)
+        make_token_counter(tmp_path)
     with pytest.raises(NormalizeError, match="is not there"):
-        token_counter(tmp_path / "none")
+        make_token_counter(tmp_path / "none")

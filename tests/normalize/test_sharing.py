@@ -13,7 +13,7 @@ from touchy_operators import OPERATORS, pair
 
 from tracemill.normalize.datajuicer.recipe import default_recipe
 from tracemill.normalize.normalizer import DJNormalizer
-from tracemill.normalize.operators.operator_rows import dump_row, load_row, to_row
+from tracemill.normalize.operators.operator_rows import dump_operator_row, load_row, to_row
 from tracemill.records.errors import NormalizeError
 from tracemill.records.pair import DPOPair
 
@@ -28,7 +28,7 @@ from tracemill.normalize.datajuicer import ray_stub
 ray_stub.install()
 from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators, settle
 from tracemill.normalize.datajuicer.recipe import load_recipe
-from tracemill.normalize.datajuicer.fork_workers import judge_file, rows_of
+from tracemill.normalize.datajuicer.fork_workers import judge_in_fork_workers, read_forked_rows
 
 rows, recipe, count = Path(sys.argv[1]), load_recipe(Path(sys.argv[2])), int(sys.argv[3])
 operators, found = build_operators(recipe.process), []
@@ -56,7 +56,7 @@ def test_any_number_of_processes_gives_the_same_bytes(tmp_path: Path) -> None:
     rows = [to_row(n, pair(n, said[coin.randrange(n + 1)])) for n in range(ROWS)]
     for row in rows:
         row["rejected"] = said[coin.randrange(ROWS)]
-    (tmp_path / "rows.jsonl").write_bytes(b"".join(map(dump_row, rows)))
+    (tmp_path / "rows.jsonl").write_bytes(b"".join(map(dump_operator_row, rows)))
     (tmp_path / "recipe.yaml").write_text(default_recipe().read_text("utf-8") + AFTER, "utf-8")
     (tmp_path / "share.py").write_text(SCRIPT, "utf-8")
     env = dict(os.environ) | {"HOME": str(tmp_path), "PYTHONPATH": str(ROOT), "PIP_NO_INDEX": "1"}
@@ -120,6 +120,6 @@ def test_a_helper_ends_with_the_process_that_ran_out_of_time(touchy: Path) -> No
 def test_a_row_comes_back_as_it_went_also_with_a_lone_surrogate() -> None:
     for said in ("plain", "naïve\n日本", "half \ud83d of it"):
         row = to_row(3, pair(3, said))
-        line = dump_row(row)
+        line = dump_operator_row(row)
         assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
         assert load_row(line) == row

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from tracemill.normalize.operators.word_counts import count_words, letters, lower_words
+from tracemill.normalize.operators.word_counts import count_words, letters_to_count, words_to_count
 
 CHARACTERS = [chr(code) for code in range(128)]
 
@@ -19,8 +19,8 @@ def texts() -> list[str]:
 
 def test_ascii_is_read_as_all_of_unicode_is() -> None:
     for text in texts():
-        assert lower_words(text) == [word.encode() for word in re.findall(r"\w+", text.lower())]
-        assert letters(text) == re.sub(r"[\W\d_]+", "", text)
+        assert words_to_count(text) == [word.encode() for word in re.findall(r"\w+", text.lower())]
+        assert letters_to_count(text) == re.sub(r"[\W\d_]+", "", text)
         assert count_words(text) == sum(1 for word in text.split() if re.search(r"[^\W_]", word))
 
 
@@ -33,6 +33,6 @@ def test_ascii_is_read_as_all_of_unicode_is() -> None:
     ],
 )
 def test_beyond_ascii(text: str, words: list[str], kept: str, count: int) -> None:
-    assert lower_words(text) == [word.encode() for word in words]
-    assert letters(text) == kept
+    assert words_to_count(text) == [word.encode() for word in words]
+    assert letters_to_count(text) == kept
     assert count_words(text) == count

@@ -5,7 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from tracemill.pairs.caps import Capped, Caps, cap, rank_of
+from tracemill.pairs.caps import Capped, Caps, apply_caps, rank_of
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
 
@@ -33,7 +33,7 @@ def pair(trace: str, step: int, chosen: str = "edit", rejected: str = "run", **c
 
 
 def left(pairs: list[DPOPair], caps: Caps) -> list[DPOPair]:
-    gone = {each.row for each in cap(pairs, caps)[0]}
+    gone = {each.row for each in apply_caps(pairs, caps)[0]}
     return [pair for row, pair in enumerate(pairs) if row not in gone]
 
 
@@ -52,7 +52,7 @@ def test_a_trace_has_at_most_so_many_rows_and_so_many_of_a_class() -> None:
     assert Counter(each.step_id.split(":")[0] for each in kept) == {"t0": 8, "t1": 8, "t2": 8}
     by_class = Counter((each.step_id.split(":")[0], each.chosen_operation) for each in kept)
     assert max(by_class.values()) == 2
-    gone, counts = cap(pairs, caps)
+    gone, counts = apply_caps(pairs, caps)
     assert [(c.cap, c.rows_in, c.dropped) for c in counts[:2]] == [
         ("operation_cap", 90, 54),
         ("trace_cap", 36, 12),
@@ -77,7 +77,7 @@ def test_the_best_rows_stay() -> None:
     assert [each.step_id[-1] for each in best[:3]] == ["5", "3", "1"]
     assert {each.step_id[-1] for each in best[3:5]} == {"0", "2"}
     assert [each.step_id[-1] for each in left(pairs, replace(NONE, per_operation=2))] == ["3", "5"]
-    gone = cap(pairs, replace(NONE, per_operation=2))[0]
+    gone = apply_caps(pairs, replace(NONE, per_operation=2))[0]
     assert gone[-1] == Capped(4, "operation_cap", "more than 2 of one class in a trace", 6)
 
 
@@ -116,7 +116,7 @@ def test_rows_that_decide_nothing_make_room_for_those_that_do() -> None:
     plain = [("search", "search"), ("create", "run"), ("read", "list")] * 30
     pairs = [pair(f"t{n}", 0, *sides) for n, sides in enumerate([*kinds, *plain])]
     caps = replace(NONE, deciding_share=0.3)
-    gone, counts = cap(pairs, caps)
+    gone, counts = apply_caps(pairs, caps)
     assert (counts[-1].cap, counts[-1].rows_in, counts[-1].dropped) == ("deciding_cap", 120, 20)
     assert {each.reason for each in gone} == {"more than 70 that neither edit, test nor finish"}
     assert min(each.row for each in gone) >= 30  # 30 of 100 rows decide something

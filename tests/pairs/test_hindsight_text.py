@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracemill.harnesses.text_calls import calls_in_text, with_call_of
+from tracemill.harnesses.text_calls import calls_in_text, replace_text_call
 from tracemill.pairs.hindsight import NOT_MENDED, NOT_POSSIBLE, hindsight_pairs
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair
@@ -126,7 +126,7 @@ def test_a_written_call_and_a_tool_call_do_not_mend_each_other() -> None:
 def test_a_call_is_replaced_where_it_is_written(
     text: str, other: str, harness: str, mixed: str | None
 ) -> None:
-    assert with_call_of(text, other, harness) == mixed
+    assert replace_text_call(text, other, harness) == mixed
 
 
 def test_timeouts_and_complaints_are_no_fault_of_the_call() -> None:

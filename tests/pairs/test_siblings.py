@@ -10,7 +10,7 @@ from sibling_runs import BAD, GOOD, LOOK, bash, run, view
 
 from tracemill.pairs.divergence import NOT_OFFERED, SAME
 from tracemill.pairs.siblings import sibling_pairs
-from tracemill.privacy.core.placeholder_keys import without_digits
+from tracemill.privacy.core.placeholder_keys import strip_placeholder_digits
 from tracemill.records.message import Message, ToolSpec
 from tracemill.records.pair import DPOPair
 from tracemill.records.trace import Fidelity, Trace
@@ -24,7 +24,7 @@ def found(*traces: Trace) -> tuple[list[DPOPair], Counter[str]]:
     def read(trace_ids: Iterable[str]) -> Iterator[Trace]:
         return (by_id[name] for name in sorted(trace_ids))
 
-    return sibling_pairs(frozenset(by_id), read, without_digits)
+    return sibling_pairs(frozenset(by_id), read, strip_placeholder_digits)
 
 
 def sides(pairs: Iterable[DPOPair]) -> list[tuple[str, str, str]]:
@@ -108,7 +108,7 @@ def test_the_order_of_the_traces_does_not_matter() -> None:
         def read(ids: Iterable[str], by_id: dict[str, Trace] = by_id) -> Iterator[Trace]:
             return (trace for name, trace in by_id.items() if name in ids)
 
-        assert sibling_pairs(frozenset(by_id), read, without_digits) == first
+        assert sibling_pairs(frozenset(by_id), read, strip_placeholder_digits) == first
 
 
 def test_placeholders_of_two_traces_do_not_part_them() -> None:

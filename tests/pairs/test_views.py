@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tracemill.harnesses.presentation import present
-from tracemill.pairs.other_views import Judgement, soft_step, step_runs
+from tracemill.harnesses.presentation import present_context
+from tracemill.pairs.other_views import Judgement, build_soft_step_view, build_step_run_views
 from tracemill.records.message import Action, Message, ToolCall
 from tracemill.records.pair import StepVotes, Vote
 from tracemill.records.reply import TeacherReply
@@ -25,7 +25,7 @@ MESSAGES = (Message("user", "fix"), *(m for n in range(6) for m in turn(n)), Mes
 STEPS = tuple(Step(n, 1 + 2 * n, "model-x", "x") for n in range(7))
 CONTEXT = Context(0, MESSAGES, STEPS)
 TRACE = Trace("t", "claude_code", "d", "claude_code", (CONTEXT,), repository="o/r", outcome="resolved")
-SHOWN = present(TRACE, CONTEXT)
+SHOWN = present_context(TRACE, CONTEXT)
 STATE = list(TRACE.states())[2]
 
 
@@ -34,7 +34,7 @@ def judged(**steps: bool) -> dict[str, Judgement]:
 
 
 def test_neighbouring_judged_steps_are_one_run() -> None:
-    runs = list(step_runs(TRACE, CONTEXT, SHOWN, judged(s1=True, s2=False, s4=True, s6=False)))
+    runs = list(build_step_run_views(TRACE, CONTEXT, SHOWN, judged(s1=True, s2=False, s4=True, s6=False)))
     assert [run.step_ids for run in runs] == [("t:0:1", "t:0:2"), ("t:0:4",), ("t:0:6",)]
     assert [run.labels for run in runs] == [(True, False), (True,), (False,)]
     first = runs[0]
@@ -51,16 +51,16 @@ def test_neighbouring_judged_steps_are_one_run() -> None:
 
 def test_a_simulated_judgement_marks_its_run() -> None:
     told = judged(s1=True) | {"t:0:2": Judgement(False, "teachers", True)}
-    [run] = step_runs(TRACE, CONTEXT, SHOWN, told)
+    [run] = build_step_run_views(TRACE, CONTEXT, SHOWN, told)
     assert run.origin.simulated
 
 
 def test_with_calls_only_a_step_of_words_ends_a_run() -> None:
     told = judged(s5=True, s6=False)
-    [run] = step_runs(TRACE, CONTEXT, SHOWN, told, "calls_only")
+    [run] = build_step_run_views(TRACE, CONTEXT, SHOWN, told, "calls_only")
     assert run.step_ids == ("t:0:5",)
     assert run.turns[0][-1].content == ""
-    [whole] = step_runs(TRACE, CONTEXT, SHOWN, told)
+    [whole] = build_step_run_views(TRACE, CONTEXT, SHOWN, told)
     assert whole.step_ids == ("t:0:5", "t:0:6")
 
 
@@ -90,7 +90,7 @@ VOTES = (
 
 def soft(replies: list[TeacherReply] = REPLIES, **changes: Any) -> Any:
     step = StepVotes("t:0:2", "no_agreement", changes.pop("votes", VOTES), True)
-    return soft_step(STATE, SHOWN, step, replies, **changes)
+    return build_soft_step_view(STATE, SHOWN, step, replies, **changes)
 
 
 def test_votes_become_a_distribution_over_actions() -> None:

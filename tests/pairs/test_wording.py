@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tracemill.harnesses.text_calls import call_text_in, calls_in_text
-from tracemill.pairs.side_text import WORDS_ALONE, worded
+from tracemill.harnesses.text_calls import calls_in_text, find_text_call
+from tracemill.pairs.side_text import WORDS_ALONE, choose_side_text
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
 
@@ -37,26 +37,26 @@ CALLS = pair(said("Sure! Let me look.", LS), said("hm", CAT))
 
 
 def test_full_leaves_a_pair_as_it_is() -> None:
-    assert worded(CALLS, "full") is CALLS
+    assert choose_side_text(CALLS, "full") is CALLS
 
 
 def test_calls_only_leaves_no_free_text_on_either_side() -> None:
-    made = worded(CALLS, "calls_only")
+    made = choose_side_text(CALLS, "calls_only")
     assert isinstance(made, DPOPair)
     assert (made.chosen, made.rejected) == ((said("", LS),), (said("", CAT),))
     for other in (pair(said("All done."), said("x", LS)), pair(said("x", LS), said("All done."))):
-        assert worded(other, "calls_only") == WORDS_ALONE
+        assert choose_side_text(other, "calls_only") == WORDS_ALONE
 
 
 def test_student_thought_puts_the_students_words_before_the_teachers_call() -> None:
-    made = worded(CALLS, "student_thought")
+    made = choose_side_text(CALLS, "student_thought")
     assert isinstance(made, DPOPair)
     assert (made.chosen, made.rejected) == ((said("hm", LS),), CALLS.rejected)
-    finished = worded(pair(said("Sure! I look.", LS), said("All done.")), "student_thought")
+    finished = choose_side_text(pair(said("Sure! I look.", LS), said("All done.")), "student_thought")
     assert isinstance(finished, DPOPair)
     assert finished.chosen == (said("", LS),)
     ends = pair(said("All done."), said("hm", CAT))
-    assert worded(ends, "student_thought") == ends
+    assert choose_side_text(ends, "student_thought") == ends
 
 
 WRITTEN = [
@@ -80,8 +80,8 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("harness", "text", "call"), WRITTEN)
 def test_a_written_call_stands_alone_and_reads_the_same(harness: str, text: str, call: str | None) -> None:
-    assert call_text_in(text, harness) == call
-    made = worded(pair(said(text), said(text), harness), "calls_only")
+    assert find_text_call(text, harness) == call
+    made = choose_side_text(pair(said(text), said(text), harness), "calls_only")
     if call is None:
         assert made == WORDS_ALONE
     else:
@@ -92,6 +92,6 @@ def test_a_written_call_stands_alone_and_reads_the_same(harness: str, text: str,
 
 def test_a_written_call_of_a_teacher_comes_into_the_words_of_the_student() -> None:
     both = pair(said("Sure!\n```\nls\n```"), said("hm\n```\ncat x\n```"), "swe_agent")
-    made = worded(both, "student_thought")
+    made = choose_side_text(both, "student_thought")
     assert isinstance(made, DPOPair)
     assert made.chosen[0].content == "hm\n```\nls\n```"

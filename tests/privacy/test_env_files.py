@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tracemill.flows.admission.redaction_setup import known_values
+from tracemill.flows.admission.redaction_setup import count_known_values
 from tracemill.privacy.core.env_files import MAX_MB, read_env_file
 from tracemill.privacy.core.ordinary_values import is_ordinary
 from tracemill.privacy.redaction.redactor import Redactor
@@ -98,7 +98,7 @@ def test_prose_in_comments_is_no_value(tmp_path: Path) -> None:
 def test_the_count_of_each_file_is_told(tmp_path: Path) -> None:
     one = _write(tmp_path / "one.env", f"A={CAKE}\nB=another-cake\nC=true\n")
     two = _write(tmp_path / "two.env", "C=true\n")
-    counts = known_values(_redactor(one, two))
+    counts = count_known_values(_redactor(one, two))
     assert counts == {"values known from one.env": 2, "no value known from two.env": 1}
 
 

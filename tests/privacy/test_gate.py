@@ -19,7 +19,7 @@ from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted
-from tracemill.privacy.publish_gate.findings import fingerprint_of
+from tracemill.privacy.publish_gate.findings import fingerprint_finding
 from tracemill.privacy.publish_gate.gate import PublishGate
 from tracemill.privacy.publish_gate.scan_paths import Scanner
 from tracemill.records.errors import ConfigError, PrivacyError
@@ -81,7 +81,7 @@ def test_a_planted_key_refuses_the_release_and_is_never_told(tmp_path: Path, env
         release(pairs, tmp_path, gate(tmp_path, environ))
     first, *lines = str(caught.value).splitlines()
     assert first.startswith("the release is refused: 1 private value in 8 places; wanted none")
-    fingerprint = fingerprint_of(KEY, "GITHUB_TOKEN", planted)
+    fingerprint = fingerprint_finding(KEY, "GITHUB_TOKEN", planted)
     assert lines[0] == (
         f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (6 places): "
         "GITHUB_TOKEN: cat .env [GITHUB_TOKEN, 40 characters]"
@@ -99,7 +99,7 @@ def test_an_accepted_finding_passes_is_recorded_and_holds_from_then_on(
 ) -> None:
     planted = token()
     pairs = [pair(0, said=f"The key is {planted}.")]
-    fingerprint = fingerprint_of(KEY, "GITHUB_TOKEN", planted)
+    fingerprint = fingerprint_finding(KEY, "GITHUB_TOKEN", planted)
     made = release(pairs, tmp_path, gate(tmp_path, environ, accept=(fingerprint,)))
     judged = read_manifest(made.path).gate
     assert judged is not None

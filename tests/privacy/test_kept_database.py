@@ -6,7 +6,7 @@ from pathlib import Path
 import hyperscan
 import pytest
 
-from tracemill.privacy.redaction.hyperscan_cache import cache_folder, kept
+from tracemill.privacy.redaction.hyperscan_cache import hyperscan_cache_folder, load_cached_hyperscan
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
 
 EXPRESSIONS, FLAGS = (b"ab+c", b"x[0-9]"), (hyperscan.HS_FLAG_SINGLEMATCH, 0)
@@ -30,11 +30,11 @@ WANTED = {(0, 6), (1, 9), (1, 12)}
 
 
 def test_the_second_time_it_is_read_and_finds_the_same(cache: Path) -> None:
-    assert matched(kept(EXPRESSIONS, FLAGS)) == WANTED
+    assert matched(load_cached_hyperscan(EXPRESSIONS, FLAGS)) == WANTED
     (file,) = cache.iterdir()
     first = file.stat()
     assert first.st_mode & 0o777 == 0o600
-    assert matched(kept(EXPRESSIONS, FLAGS)) == WANTED
+    assert matched(load_cached_hyperscan(EXPRESSIONS, FLAGS)) == WANTED
     assert (file.stat().st_ino, file.stat().st_mtime_ns) == (first.st_ino, first.st_mtime_ns)
 
 
@@ -58,11 +58,11 @@ def _opened(file: Path) -> None:
 
 @pytest.mark.parametrize("harm", [_cut, _changed, _emptied, _opened])
 def test_a_file_that_is_not_as_it_was_written_is_made_anew(cache: Path, harm: Callable[[Path], None]) -> None:
-    kept(EXPRESSIONS, FLAGS)
+    load_cached_hyperscan(EXPRESSIONS, FLAGS)
     (file,) = cache.iterdir()
     whole, before = file.read_bytes(), file.stat().st_ino
     harm(file)
-    assert matched(kept(EXPRESSIONS, FLAGS)) == WANTED
+    assert matched(load_cached_hyperscan(EXPRESSIONS, FLAGS)) == WANTED
     (file,) = cache.iterdir()
     assert len(file.read_bytes()) == len(whole)
     assert file.stat().st_ino != before
@@ -70,25 +70,25 @@ def test_a_file_that_is_not_as_it_was_written_is_made_anew(cache: Path, harm: Ca
 
 
 def test_other_expressions_take_the_place_of_those_before(cache: Path) -> None:
-    kept(EXPRESSIONS, FLAGS)
+    load_cached_hyperscan(EXPRESSIONS, FLAGS)
     (before,) = cache.iterdir()
-    assert matched(kept((b"x2", *EXPRESSIONS[1:]), FLAGS)) == {(0, 12), (1, 9), (1, 12)}
+    assert matched(load_cached_hyperscan((b"x2", *EXPRESSIONS[1:]), FLAGS)) == {(0, 12), (1, 9), (1, 12)}
     (now,) = cache.iterdir()
     assert now.name != before.name
-    assert matched(kept(EXPRESSIONS, (0, 0))) == WANTED
+    assert matched(load_cached_hyperscan(EXPRESSIONS, (0, 0))) == WANTED
     (last,) = cache.iterdir()
     assert last.name not in (now.name, before.name)
 
 
 def test_where_nothing_can_be_kept_it_is_compiled(cache: Path) -> None:
     cache.write_text("a file")
-    assert matched(kept(EXPRESSIONS, FLAGS)) == WANTED
+    assert matched(load_cached_hyperscan(EXPRESSIONS, FLAGS)) == WANTED
     assert cache.read_text() == "a file"
 
 
 def test_a_relative_cache_folder_counts_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "some/where")
-    assert cache_folder() == Path.home() / ".cache" / "tracemill"
+    assert hyperscan_cache_folder() == Path.home() / ".cache" / "tracemill"
 
 
 def test_probes_of_known_values_are_never_kept(cache: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tracemill.flows.admission.privacy_settings import PrivacySettings
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.preflight import prepare
+from tracemill.flows.preflight import run_preflight
 from tracemill.privacy.core.check_user_lists import check_entries
 from tracemill.records.errors import ConfigError
 
@@ -80,5 +80,5 @@ def test_words_of_tracemills_own_are_known_before_a_run(tmp_path: Path, word: st
         }
     )
     with pytest.raises(ConfigError, match=f"'{word}', which stands in every release: its publish gate"):
-        prepare(settings)
+        run_preflight(settings)
     assert not (tmp_path / "w").exists()

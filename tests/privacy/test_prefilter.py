@@ -13,7 +13,7 @@ from tracemill.privacy.core.rule import View
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
-from tracemill.privacy.redaction.redact_json import unescaped
+from tracemill.privacy.redaction.redact_json import unescape_json_for_redaction
 from tracemill.privacy.redaction.redact_text import LeafRedactor, redact_arguments
 
 DETECTORS = Detectors(
@@ -147,7 +147,7 @@ def test_every_string_of_json_stands_in_its_unescaped_text(value: object, plain:
     text = json.dumps([value], ensure_ascii=plain)
     text = text.replace("/", "\\/") if slashed else text
     for whole in (False, True):
-        flat = unescaped(View(text).raw, whole)
+        flat = unescape_json_for_redaction(View(text).raw, whole)
         for string in _strings(value):
             if "\0" not in string and not any(ord(c) >= 0xD800 for c in string):
                 assert View(string).raw in flat

@@ -5,8 +5,12 @@ import re
 
 import pytest
 
-from tracemill.privacy.core.placeholder_keys import keyed_digest, without_digits
-from tracemill.privacy.personal.projects import normalised, projects_of, roots_of
+from tracemill.privacy.core.placeholder_keys import digest_with_placeholder_key, strip_placeholder_digits
+from tracemill.privacy.personal.projects import (
+    find_project_roots,
+    find_trace_projects,
+    normalise_project_folder,
+)
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.message import Message
 from tracemill.records.project import Project
@@ -50,7 +54,7 @@ def names(*cwds: str | None, **fields: object) -> list[str]:
     ],
 )  # fmt: skip
 def test_folders_below_a_project_are_its_own_and_others_are_not(cwds: list[str], roots: list[str]) -> None:
-    assert list(roots_of(cwds).values()) == roots
+    assert list(find_project_roots(cwds).values()) == roots
 
 
 def test_a_session_that_began_above_its_first_step_is_of_the_folder_it_began_in() -> None:
@@ -75,7 +79,7 @@ def test_a_session_that_began_above_its_first_step_is_of_the_folder_it_began_in(
     ],
 )
 def test_what_tells_two_folders_apart(one: str, other: str, same: bool) -> None:
-    assert (normalised(one) == normalised(other)) is same
+    assert (normalise_project_folder(one) == normalise_project_folder(other)) is same
     assert (worked_in(one)[0].digest == worked_in(other)[0].digest) is same
 
 
@@ -102,18 +106,21 @@ def test_a_session_without_a_folder_is_named_by_its_source_and_the_root_is_a_fol
     assert names("/") == ["/ (/)"]
     assert len({worked_in(cwd)[0].digest for cwd in (None, "/", "/work")}) == 3
     openhands = make_trace("/workspace", repository="own/name")
-    assert [str(p) for p in projects_of(openhands, str, KEY)] == ["own/name"]
+    assert [str(p) for p in find_trace_projects(openhands, str, KEY)] == ["own/name"]
 
 
 def test_no_two_kinds_share_a_digest_and_joints_cannot_move() -> None:
-    made = [keyed_digest(KEY, *parts) for parts in (("a", "bc"), ("ab", "c"), ("abc",), ("a", "b", "c"))]
+    made = [
+        digest_with_placeholder_key(KEY, *parts)
+        for parts in (("a", "bc"), ("ab", "c"), ("abc",), ("a", "b", "c"))
+    ]
     assert len(set(made)) == 4
     assert worked_in(project="alpha")[0].digest != worked_in("alpha")[0].digest
 
 
 def test_placeholders_lose_what_is_particular_to_a_trace() -> None:
     text = "/home/user_3f2ac91d/<EMAIL_3f2ac91d>/REDACTED_GITHUB_TOKEN_3f2a/<CARD_NUMBER_2_3f2ac91d>/user_x"
-    assert without_digits(text) == "/home/user/<EMAIL>/REDACTED_GITHUB_TOKEN/<CARD_NUMBER>/user_x"
+    assert strip_placeholder_digits(text) == "/home/user/<EMAIL>/REDACTED_GITHUB_TOKEN/<CARD_NUMBER>/user_x"
 
 
 def test_the_places_of_a_trace_count_as_no_finding_of_their_own() -> None:

@@ -1,4 +1,4 @@
-"""`Scanner` and `changes_in` on files of every kind: what is found where, and what never shows."""
+"""`Scanner` and `preview_changes` on files of every kind: what is found where, and what never shows."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.publish_gate.documents import Skipped
-from tracemill.privacy.publish_gate.findings import masked_excerpt, spans_of_value
-from tracemill.privacy.publish_gate.preview_changes import changes_in, changes_with_values
+from tracemill.privacy.publish_gate.findings import finding_value_spans, mask_finding_excerpt
+from tracemill.privacy.publish_gate.preview_changes import preview_changes, preview_changes_with_values
 from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import SourceError
@@ -130,17 +130,17 @@ def test_an_excerpt_hides_other_finds_and_long_words_around(tmp_path: Path) -> N
 @given(st.text(max_size=80), st.text("abcdefXYZ0123456789", min_size=12, max_size=60), st.text(max_size=80))
 def test_an_excerpt_never_holds_the_value(before: str, value: str, after: str) -> None:
     span = Span(len(before), len(before) + len(value), "SECRET")
-    excerpt = masked_excerpt(before + value + after, span)
+    excerpt = mask_finding_excerpt(before + value + after, span)
     assert value not in excerpt
     assert "\n" not in excerpt
 
 
 def test_placeholders_are_no_value_of_kingfishers() -> None:
     text = "api_key = '<SECRET_0a1b>' and REDACTED_PASSWORD_3f2a but pa55-<SECRET_0a1b>-Zq81kTx0"
-    assert spans_of_value(text, "generic", "<SECRET_0a1b>") == []
-    assert spans_of_value(text, "generic", "SECRET_0a1b") == []
-    assert spans_of_value(text, "generic", "REDACTED_PASSWORD_3f2a") == []
-    assert len(spans_of_value(text, "generic", "pa55-<SECRET_0a1b>-Zq81kTx0")) == 1
+    assert finding_value_spans(text, "generic", "<SECRET_0a1b>") == []
+    assert finding_value_spans(text, "generic", "SECRET_0a1b") == []
+    assert finding_value_spans(text, "generic", "REDACTED_PASSWORD_3f2a") == []
+    assert len(finding_value_spans(text, "generic", "pa55-<SECRET_0a1b>-Zq81kTx0")) == 1
 
 
 def test_the_redactors_allow_list_is_not_the_gates(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_changes_are_told_with_stars_and_nothing_is_written(tmp_path: Path) -> N
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     before = path.read_bytes()
-    found = changes_in(path, "s.jsonl", KNOWN, KEY, Skipped())
+    found = preview_changes(path, "s.jsonl", KNOWN, KEY, Skipped())
     assert found.counts == {"USER": 1, "GITHUB_TOKEN": 2}
     assert [(each.where, each.before) for each in found.excerpts] == [
         ("line 1 cwd", "/home/********/app"),
@@ -191,6 +191,6 @@ def test_changes_are_told_with_stars_and_nothing_is_written(tmp_path: Path) -> N
     assert found.excerpts[1].after.startswith("key <GITHUB_TOKEN_")
     assert token() not in repr(found)
     assert "marguerite" not in repr(found)
-    assert token() in repr(changes_with_values(path, "s.jsonl", KNOWN, KEY, Skipped()))
+    assert token() in repr(preview_changes_with_values(path, "s.jsonl", KNOWN, KEY, Skipped()))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tracemill.flows.privacy_scan import diff_path, scan_path
+from tracemill.flows.privacy_scan import run_privacy_scan_diff, scan_path
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.publish_gate import documents
 from tracemill.privacy.publish_gate.gate import PublishGate
@@ -230,11 +230,11 @@ def test_own_lists_can_be_tried_on_any_file(tmp_path: Path, capsys: pytest.Captu
     place.write_text("the heliotrope of k.marlow@brightwater.io\n")
     config.write_text("[privacy]\nredact = ['heliotrope']\nallow = ['k.marlow@brightwater.io']\n")
     for lists, changed in ((None, {"EMAIL": 1}), (config, {"LISTED": 1})):
-        diff_path(place, None, False, 10, True, lists)
+        run_privacy_scan_diff(place, None, False, 10, True, lists)
         assert json.loads(capsys.readouterr().out)["changed"][0]["counts"] == changed
     for lists, kinds in ((None, {"EMAIL"}), (config, {"EMAIL", "LISTED"})):
         assert scan_path(place, None, [], True, lists) == 1
         assert {each["rule"] for each in json.loads(capsys.readouterr().out)["findings"]} == kinds
     config.write_text("[privacy]\nredact = ['e']\n")
     with pytest.raises(ConfigError, match="redact"):
-        diff_path(place, None, False, 10, True, config)
+        run_privacy_scan_diff(place, None, False, 10, True, config)

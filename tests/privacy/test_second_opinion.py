@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.cli.doctor import examine
+from tracemill.cli.doctor import run_doctor_checks
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.preflight import prepare
+from tracemill.flows.preflight import run_preflight
 from tracemill.flows.stages import replay_workspace
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.publish_gate.kingfisher import (
@@ -153,12 +153,12 @@ def test_a_broken_one_ends_a_run_and_a_replay_before_anything_is_read_or_sent(
     given = {"workspace": tmp_path / "w", "teachers": AWAY, "budget": {"max_total_usd": 1.0}}
     given["sources"] = {"paths": [SESSIONS], "idle_minutes": 0}
     settings = RunSettings.model_validate(given)
-    for command in (prepare, replay_workspace):
+    for command in (run_preflight, replay_workspace):
         with pytest.raises(PrivacyError, match="the second opinion failed: kingfisher") as caught:
             command(settings)
         assert len(str(caught.value).splitlines()) == 1
     assert not (tmp_path / "w").exists()
-    assert examine(settings) == 2
+    assert run_doctor_checks(settings) == 2
     assert "FAIL  publish gate: the second opinion failed: kingfisher" in capsys.readouterr().out
 
 

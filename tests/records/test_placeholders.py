@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemill.data_cards.writing.encode_views import ERROR_CHARS
-from tracemill.data_cards.writing.encode_views import shortened as shortened_error
-from tracemill.normalize.context_length.cut_plan import shortened
-from tracemill.privacy.core.placeholder_keys import placeholders_in
-from tracemill.records.placeholders import beginning, ending
+from tracemill.data_cards.writing.encode_views import shorten_view_text as shortened_error
+from tracemill.normalize.context_length.cut_plan import shorten_for_cut_plan
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
+from tracemill.records.placeholders import head_with_whole_placeholders, tail_with_whole_placeholders
 
 HELD = ("user_3f2ac91d", "<GITHUB_TOKEN_3f2ac91d>", "<IMAGE_12_3f2ac91d>", "REDACTED_EMAIL_3f2ac91d")
 
@@ -19,9 +19,9 @@ def test_a_cut_never_falls_into_a_placeholder(held: str) -> None:
     start, end = text.index(held), text.index(held) + len(held)
     for most in range(len(text) + 3):
         inside = start < most < end
-        assert beginning(text, most) == text[: start if inside else most]
+        assert head_with_whole_placeholders(text, most) == text[: start if inside else most]
         at = max(0, len(text) - most)
-        assert ending(text, most) == text[end if start < at < end else at :]
+        assert tail_with_whole_placeholders(text, most) == text[end if start < at < end else at :]
 
 
 @given(
@@ -30,17 +30,17 @@ def test_a_cut_never_falls_into_a_placeholder(held: str) -> None:
 )
 def test_every_cut_is_as_long_as_it_may_be(parts: list[str], most: int) -> None:
     text = "/".join(parts)
-    whole = {text[slice(*span)] for span in placeholders_in(text)}
-    for cut in (beginning(text, most), ending(text, most)):
+    whole = {text[slice(*span)] for span in find_keyed_placeholders(text)}
+    for cut in (head_with_whole_placeholders(text, most), tail_with_whole_placeholders(text, most)):
         assert cut in text
         assert len(cut) <= most
-        assert {cut[slice(*span)] for span in placeholders_in(cut)} <= whole
+        assert {cut[slice(*span)] for span in find_keyed_placeholders(cut)} <= whole
 
 
 def test_shortened_observations_and_errors_keep_them_whole() -> None:
     for at in range(120):
         text = "x" * at + " /Users/user_3f2ac91d/src " + "y" * 300
-        short = shortened(text, 120)
+        short = shorten_for_cut_plan(text, 120)
         assert "user_3f2ac91d" in short or "user_" not in short, at
         assert int(short.split("... ")[1].split()[0]) == len(text) - (
             len(short) - len("\n[... 206 characters left out ...]\n")

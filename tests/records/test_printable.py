@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from tracemill.cli.doctor import examine
+from tracemill.cli.doctor import run_doctor_checks
 from tracemill.cli.show import show_workspace
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.consent.consent_prompt import labels_of, say_request
+from tracemill.flows.consent.consent_prompt import consent_row_labels, say_request
 from tracemill.flows.consent.consent_records import Amount, Request
 from tracemill.flows.consent.destinations import Destination
-from tracemill.flows.run_state.closing_table import closing_rows, print_closing
+from tracemill.flows.run_state.closing_table import closing_table_rows, print_closing
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.runtime.terminal import say_lines
 from tracemill.records.errors import SourceError
@@ -82,7 +82,7 @@ def test_the_statement_of_a_consent_keeps_its_lines(capsys: pytest.CaptureFixtur
 def test_projects_that_read_alike_are_told_apart_by_their_digest() -> None:
     one, two = Project("1" * 32, "web", "/Users/user/web"), Project("2" * 32, "web", "/Users/user/web")
     other = Project("3" * 32, "api", "/Users/user/api")
-    assert list(labels_of([one, two, other]).values()) == [
+    assert list(consent_row_labels([one, two, other]).values()) == [
         "web (/Users/user/web) [11111111]",
         "web (/Users/user/web) [22222222]",
         "api (/Users/user/api)",
@@ -93,8 +93,8 @@ def test_the_closing_table_keeps_its_rows_and_reads_no_markup() -> None:
     summary = Summary(unmatched=[f"nothing matches {HOSTILE}"], stopped=HOSTILE)
     for counter in (summary.skipped, summary.flags, summary.unread, summary.left_out, summary.pairs):
         counter[HOSTILE] = 3
-    rows = closing_rows(summary, 1.0, [HOSTILE], ReleaseOutcome(None, None, 0, False, {HOSTILE: 1}, {}))
-    plain = closing_rows(Summary(), 1.0, [], ReleaseOutcome(None, None, 0, False, {}, {}))
+    rows = closing_table_rows(summary, 1.0, [HOSTILE], ReleaseOutcome(None, None, 0, False, {HOSTILE: 1}, {}))
+    plain = closing_table_rows(Summary(), 1.0, [], ReleaseOutcome(None, None, 0, False, {}, {}))
     out = io.StringIO()
     print_closing(Console(file=out, width=200), rows, "last run")
     said = _clean(out.getvalue())
@@ -128,7 +128,7 @@ def test_an_error_is_one_line_whatever_a_file_is_called() -> None:
 def test_the_doctor_says_a_line_a_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     sources = {"paths": [tmp_path / "gone\x1b[2J\nok    sources: fine"]}
     settings = RunSettings.model_validate({"workspace": tmp_path / "w", "sources": sources})
-    assert examine(settings) == 2
+    assert run_doctor_checks(settings) == 2
     said = _clean(capsys.readouterr().out)
     assert len(said.splitlines()) == 9
     assert r"gone\x1b[2J\nok    sources: fine" in said

@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.message import Message
 from tracemill.records.storage import arrow_arrays
-from tracemill.records.storage.arrow_arrays import booleans, lists, numbers, strings, structs
+from tracemill.records.storage.arrow_arrays import (
+    make_boolean_array,
+    make_list_array,
+    make_number_array,
+    make_string_array,
+    make_struct_array,
+)
 from tracemill.records.storage.table_schemas import SCHEMAS
 from tracemill.records.storage.trace_rows import traces_from_table, traces_to_table
 from tracemill.records.storage.trace_shards import trace_shards
@@ -40,7 +46,7 @@ def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(TEXT, max_size=20))
 def test_strings_are_what_arrow_makes_of_them(values: list[str | None]) -> None:
-    made = strings(values)
+    made = make_string_array(values)
     made.validate(full=True)
     assert made.equals(pa.array(values, pa.string()))
 
@@ -48,8 +54,8 @@ def test_strings_are_what_arrow_makes_of_them(values: list[str | None]) -> None:
 @pytest.mark.usefixtures("_either_way")
 def test_long_and_broken_strings() -> None:
     long = ["a" * 3_000_000, "é" * 2_000_000, None, ""]
-    assert strings(long).equals(pa.array(long, pa.string()))
-    assert strings(["ok", "cut \ud83d", None]).to_pylist() == ["ok", "cut ?", None]
+    assert make_string_array(long).equals(pa.array(long, pa.string()))
+    assert make_string_array(["ok", "cut \ud83d", None]).to_pylist() == ["ok", "cut ?", None]
 
 
 @settings(deadline=None)
@@ -57,27 +63,27 @@ def test_long_and_broken_strings() -> None:
 def test_numbers_and_flags_are_what_arrow_makes_of_them(
     flags: list[bool | None], counts: list[int | None]
 ) -> None:
-    assert booleans(flags).equals(pa.array(flags, pa.bool_()))
-    assert numbers(counts, pa.int32()).equals(pa.array(counts, pa.int32()))
+    assert make_boolean_array(flags).equals(pa.array(flags, pa.bool_()))
+    assert make_number_array(counts, pa.int32()).equals(pa.array(counts, pa.int32()))
 
 
 def test_a_number_that_does_not_fit_is_none() -> None:
-    assert numbers([1, 2**63, -(2**63), None, 2**63 - 1], pa.int64()).to_pylist() == [
+    assert make_number_array([1, 2**63, -(2**63), None, 2**63 - 1], pa.int64()).to_pylist() == [
         1,
         None,
         -(2**63),
         None,
         2**63 - 1,
     ]
-    assert numbers([2**31], pa.int32()).to_pylist() == [None]
-    assert numbers([0.5, None, 3, 10**400], pa.float64()).to_pylist() == [0.5, None, 3.0, None]
+    assert make_number_array([2**31], pa.int32()).to_pylist() == [None]
+    assert make_number_array([0.5, None, 3, 10**400], pa.float64()).to_pylist() == [0.5, None, 3.0, None]
 
 
 def test_lists_and_structs() -> None:
     kind = pa.struct([("a", pa.string())])
-    made = lists([2, 0, 1], structs(kind, [strings(["x", None, "z"])]))
+    made = make_list_array([2, 0, 1], make_struct_array(kind, [make_string_array(["x", None, "z"])]))
     assert made.to_pylist() == [[{"a": "x"}, {"a": None}], [], [{"a": "z"}]]
-    assert lists([], strings([])).to_pylist() == []
+    assert make_list_array([], make_string_array([])).to_pylist() == []
 
 
 def test_shards_end_by_size_by_source_and_where_a_trace_comes_again(tmp_path: Path) -> None:

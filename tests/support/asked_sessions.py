@@ -16,7 +16,7 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Spent
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.replay.replay_run import ReplayResult, replay
@@ -85,7 +85,7 @@ async def run(
     )
     with Ledger(sqlite_url(place) if isinstance(place, Path) else place) as ledger:
         ledger.open_run(run_id, cap_nusd, max_trace_nusd=trace_cap_nusd)
-        decisions = decide(questions, teachers, 0, GateSettings())
+        decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
         result = await replay(questions, decisions, teachers, ledger, run_id, settings)
         return result, ledger.spent(run_id)
 

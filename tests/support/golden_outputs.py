@@ -28,7 +28,7 @@ from typing import Any
 import pyarrow as pa
 
 from tracemill.agreement.voting.policy import POLICIES, WEIGHTED, Policy
-from tracemill.agreement.voting.vote import VOTE_VERSION, tally
+from tracemill.agreement.voting.vote import VOTE_VERSION, tally_votes
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_inventory import SELECTION_VERSION, TraceEntry
 from tracemill.flows.labeling.label_shard import Shown, make_pairs
@@ -96,7 +96,7 @@ def parts() -> dict[str, Part]:
     others = [
         Part("redaction", "REDACTION_VERSION", REDACTION_VERSION, Redactor, _redaction),
         Part("presentation", "PRESENTATION_VERSION", PRESENTATION_VERSION, present_all, _presentation),
-        Part("vote", "VOTE_VERSION", VOTE_VERSION, tally, _vote),
+        Part("vote", "VOTE_VERSION", VOTE_VERSION, tally_votes, _vote),
         Part("pairs", "PAIRS_VERSION", PAIRS_VERSION, teacher_pair, _pairs),
         Part("selection", "SELECTION_VERSION", SELECTION_VERSION, TraceEntry, _selection),
     ]

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from teacher_chains import chain, teacher_at
 
-from tracemill.flows.run_state.closing_table import closing_rows
+from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome as Outcome
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.teachers.client.billing_lookup import LOOKS
-from tracemill.teachers.client.parse_completion import billed_nusd
+from tracemill.teachers.client.parse_completion import billed_cost_nusd
 from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySettings
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Spent
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import Running, running
@@ -31,7 +31,7 @@ async def asked_of(server: Running, folder: Path) -> tuple[ReplayResult, Spent]:
     questions, teacher = chain(STEPS)[:STEPS], teacher_at(server.url)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 10**9)
-        decisions = decide(questions, [teacher], 0, GateSettings())
+        decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
         settings = ReplaySettings(backoff_s=0.02)
         result = await replay(questions, decisions, [teacher], ledger, "run", settings)
         return result, ledger.spent("run")
@@ -72,7 +72,7 @@ async def test_where_nobody_says_a_price_the_worst_case_is_charged_and_said(tmp_
     assert spent.settled_nusd == result.counters["unpriced_nusd"] > stats["charged_nusd"] > 0
     usd = spent.settled_nusd / 1e9
     summary = Summary(spent_usd=usd, unpriced_usd=usd, unpriced_calls=STEPS)
-    said = dict(closing_rows(summary, 1.0, [], Outcome(None, None, 0, False, {}, {})))["spent / cap"]
+    said = dict(closing_table_rows(summary, 1.0, [], Outcome(None, None, 0, False, {}, {})))["spent / cap"]
     assert f"${usd:.4f} of it for 4 calls at their worst case: nobody said what they cost" in said
 
 
@@ -95,4 +95,4 @@ async def test_an_answer_that_says_its_price_is_not_looked_up(tmp_path: Path) ->
     ],
 )
 def test_what_the_page_says(text: str, nusd: int | None) -> None:
-    assert billed_nusd(text) == nusd
+    assert billed_cost_nusd(text) == nusd

@@ -17,7 +17,7 @@ from postgres_server import Server
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Asked
 from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySettings
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.claims import BEAT_S, LEASE_S, Buyer, Process, this_process
 from tracemill.teachers.ledger.entries import BeingBought, Bought, Close, Grant, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
@@ -252,7 +252,7 @@ async def test_who_waited_for_a_failure_asks(tmp_path: Path) -> None:
         with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
             ledger.open_run("run", 1000)
             teachers = [Watched(5)]
-            decisions = decide(questions, teachers, 0, GateSettings())
+            decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
             return await replay(questions, decisions, teachers, ledger, "run", ReplaySettings(max_attempts=1))
 
     results = await asyncio.gather(once(), once())

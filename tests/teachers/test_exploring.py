@@ -10,8 +10,13 @@ from teacher_chains import chain, teacher_at
 from tracemill.records.reply import Decision
 from tracemill.teachers.core.price import usd_up
 from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySettings
-from tracemill.teachers.gate.exploration import MOST_KEPT, Room, expected_usd, in_phases
-from tracemill.teachers.gate.gate_decisions import EXPLORED, decide
+from tracemill.teachers.gate.exploration import (
+    MOST_KEPT,
+    Room,
+    expected_exploration_usd,
+    split_exploration_phases,
+)
+from tracemill.teachers.gate.gate_decisions import EXPLORED, make_gate_decisions
 from tracemill.teachers.ledger.entries import Denied, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import Running, running
@@ -31,7 +36,7 @@ def anyio_backend() -> str:
 
 
 def decided() -> list[Decision]:
-    return decide(QUESTIONS, [teacher_at("http://127.0.0.1:9/api/v1")], 0, GATE)
+    return make_gate_decisions(QUESTIONS, [teacher_at("http://127.0.0.1:9/api/v1")], 0, GATE)
 
 
 DRAWN = {d.step_id for d in decided() if d.reason == EXPLORED}
@@ -47,23 +52,23 @@ def steps(phase: Sequence[Item]) -> set[str]:
 
 def test_with_room_for_all_they_stay_in_the_order_that_caches_reward() -> None:
     every = items()
-    usd = expected_usd(every, cached=True)
+    usd = expected_exploration_usd(every, cached=True)
     assert 10 < len(DRAWN) < 40
-    assert in_phases(every, DRAWN, Room(usd_up(1.6 * usd), None, 32)) == [every]
-    assert in_phases(every, set(), Room(0, None, 32)) == [every]
-    assert in_phases(every, DRAWN, Room(usd_up(1.6 * usd), STEPS * 8.0 * 1.6, 32)) == [every]
+    assert split_exploration_phases(every, DRAWN, Room(usd_up(1.6 * usd), None, 32)) == [every]
+    assert split_exploration_phases(every, set(), Room(0, None, 32)) == [every]
+    assert split_exploration_phases(every, DRAWN, Room(usd_up(1.6 * usd), STEPS * 8.0 * 1.6, 32)) == [every]
 
 
 def test_where_money_or_time_may_not_last_they_go_first() -> None:
     every = items()
-    usd = expected_usd(every, cached=True)
+    usd = expected_exploration_usd(every, cached=True)
     for room in (
         Room(usd_up(1.4 * usd), None, 32),
         Room(usd_up(4 * usd), STEPS * 8.0 * 1.4, 32),
         Room(usd_up(4 * usd), None, 32, later=2.0),
         Room(-1, None, 32),
     ):
-        first, rest = in_phases(every, DRAWN, room)
+        first, rest = split_exploration_phases(every, DRAWN, room)
         assert steps(first) == DRAWN
         assert len(first) + len(rest) == len(every)
         assert {item.leave_nusd for item in first} == {0}
@@ -72,11 +77,11 @@ def test_where_money_or_time_may_not_last_they_go_first() -> None:
 def test_the_others_leave_what_explored_steps_to_come_may_cost() -> None:
     every = items()
     first = [item for item in every if item.question.step_id in DRAWN]
-    cost = expected_usd(first, cached=False)
-    assert cost > expected_usd(first, cached=True)
-    _, rest = in_phases(every, DRAWN, Room(usd_up(8 * cost), None, 32, later=3.0))
+    cost = expected_exploration_usd(first, cached=False)
+    assert cost > expected_exploration_usd(first, cached=True)
+    _, rest = split_exploration_phases(every, DRAWN, Room(usd_up(8 * cost), None, 32, later=3.0))
     assert {item.leave_nusd for item in rest} == {usd_up(3 * cost)}
-    _, rest = in_phases(every, DRAWN, Room(usd_up(2 * cost), None, 32, later=3.0))
+    _, rest = split_exploration_phases(every, DRAWN, Room(usd_up(2 * cost), None, 32, later=3.0))
     assert {item.leave_nusd for item in rest} == {usd_up(MOST_KEPT * 2 * cost)}
 
 
@@ -96,7 +101,7 @@ async def asked_of(server: Running, folder: Path, cap_usd: float, later: float =
     teacher = teacher_at(server.url)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", usd_up(cap_usd))
-        decisions = decide(QUESTIONS, [teacher], 0, GATE)
+        decisions = make_gate_decisions(QUESTIONS, [teacher], 0, GATE)
         settings = ReplaySettings(concurrency=3, backoff_s=0.01)
         return await replay(QUESTIONS, decisions, [teacher], ledger, "run", settings, later=later)
 

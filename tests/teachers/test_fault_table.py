@@ -4,7 +4,11 @@ from typing import Any
 
 import pytest
 
-from tracemill.teachers.client.error_policy import fault_in_body, fault_of_status, retry_after_s
+from tracemill.teachers.client.error_policy import (
+    error_retry_after_s,
+    fault_of_error_body,
+    fault_of_error_status,
+)
 from tracemill.teachers.client.parse_completion import parse_json, read_completion
 from tracemill.teachers.core.price import Price
 
@@ -60,7 +64,7 @@ TABLE = [
 
 @pytest.mark.parametrize(("status", "body", "kind", "retry", "halt"), TABLE)
 def test_a_status_means_one_thing(status: int, body: Any, kind: str, retry: bool, halt: str) -> None:
-    fault = fault_of_status(status, body, {})
+    fault = fault_of_error_status(status, body, {})
     assert (fault.kind.value, fault.retry, fault.halt) == (kind, retry, halt)
     assert bool(fault.why) == bool(halt)
 
@@ -71,7 +75,7 @@ def test_the_same_error_after_generation_began_may_have_been_billed(
 ) -> None:
     if not isinstance(body, dict) or "availability" in body["error"]:
         return
-    fault = fault_in_body(body["error"], {})
+    fault = fault_of_error_body(body["error"], {})
     assert (fault.kind.value, fault.retry, fault.halt, fault.billed) == (kind, retry, halt, True)
 
 
@@ -92,7 +96,7 @@ PAYMENT = [
 
 @pytest.mark.parametrize(("metadata", "kind", "why", "waits"), PAYMENT)
 def test_a_402_is_told_by_its_kind(metadata: dict[str, str], kind: str, why: str, waits: bool) -> None:
-    fault = fault_of_status(402, error(402, metadata=metadata), {"retry-after": "7"})
+    fault = fault_of_error_status(402, error(402, metadata=metadata), {"retry-after": "7"})
     assert (fault.kind.value, fault.retry, fault.account) == (kind, waits, waits)
     assert (fault.halt, fault.billed, fault.retry_after_s) == ("" if waits else "run", False, 7.0)
     assert why in fault.why
@@ -119,7 +123,7 @@ WAITS = [
 def test_a_wait_in_any_form(
     headers: dict[str, str], details: dict[str, Any], expected_s: float | None
 ) -> None:
-    assert retry_after_s(headers, details) == expected_s
+    assert error_retry_after_s(headers, details) == expected_s
 
 
 def read(text: str, hidden: str = "") -> Any:

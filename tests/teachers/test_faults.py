@@ -24,7 +24,7 @@ from tracemill.teachers.core.teacher_settings import (
     OpenRouterSettings,
     ReplaySettings,
 )
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Reservation, Spent
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
@@ -66,7 +66,7 @@ async def ask(
     asked = [question(number) for number in range(questions)]
     with Ledger(f"sqlite:///{folder / 'ledger.db'}") as ledger:
         ledger.open_run("run", 10**9)
-        decisions = decide(asked, teachers, 0, GateSettings())
+        decisions = make_gate_decisions(asked, teachers, 0, GateSettings())
         told = [] if waits is None else waits
         result = await replay(asked, decisions, teachers, ledger, "run", settings, on_wait=told.append)
         return result, ledger.spent("run")

@@ -19,9 +19,9 @@ from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.price import price_of
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GatePolicy, GateSettings, PriceSettings, UtilitySettings
-from tracemill.teachers.gate.baselines import scores_of
-from tracemill.teachers.gate.budget_pacing import Pacer, share_for_choice
-from tracemill.teachers.gate.features import Second, StepFacts, facts_of
+from tracemill.teachers.gate.baselines import baseline_scores
+from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share
+from tracemill.teachers.gate.features import Second, StepFacts, build_step_features
 from tracemill.teachers.gate.gate_decisions import (
     EXPLORED,
     NOT_WORTH,
@@ -29,14 +29,19 @@ from tracemill.teachers.gate.gate_decisions import (
     WORTH,
     Choice,
     coin,
-    decide,
+    make_gate_decisions,
 )
-from tracemill.teachers.gate.pair_model import BASE, Belief, learned, prior_of
-from tracemill.teachers.gate.pair_value import Valued, expected_usd, valued, worth_of
-from tracemill.teachers.gate.result_features import came_back
-from tracemill.teachers.gate.second_reply import mean_entropy, second_of
+from tracemill.teachers.gate.pair_model import BASE, Belief, learn_pair_model, pair_model_prior
+from tracemill.teachers.gate.pair_value import (
+    Valued,
+    pair_value_cost_usd,
+    pair_value_weight,
+    score_pair_values,
+)
+from tracemill.teachers.gate.result_features import read_result_features
+from tracemill.teachers.gate.second_reply import read_second_reply, second_reply_entropy
 from tracemill.teachers.gate.step_costs import Priced, step_costs_usd
-from tracemill.teachers.gate.totals_estimate import Chance, totals_of
+from tracemill.teachers.gate.totals_estimate import Chance, estimate_totals
 
 
 def bash(command: str) -> tuple[str, str]:
@@ -58,7 +63,7 @@ def session(acts: Sequence[tuple[tuple[str, str] | str, str]], outcome: str = "u
 
 
 def words(trace: Trace) -> list[dict[str, str]]:
-    return [dict(word.split("=", 1) for word in step.words) for step in facts_of(trace, {})]
+    return [dict(word.split("=", 1) for word in step.words) for step in build_step_features(trace, {})]
 
 
 EDIT = ("str_replace_editor", json.dumps({"command": "str_replace", "path": "/r/a.py", "old_str": "x = 1"}))
@@ -95,14 +100,14 @@ def test_a_step_tells_what_was_before_it_what_came_of_it_and_what_followed() -> 
     assert (found[7]["since_edit"], found[7]["since_test"], found[0]["since_test"]) == ("0", "2", "never")
     read = words(session([(VIEW, "x = 1"), (EDIT, "edited")]))
     assert read[1]["unread"] == "no"
-    assert [step.after_error for step in facts_of(trace, {})][:4] == [False, True, True, False]
+    assert [step.after_error for step in build_step_features(trace, {})][:4] == [False, True, True, False]
 
 
 def test_a_second_student_and_its_entropy_are_words_of_the_step() -> None:
     trace = session([(bash("cat a.py"), "x"), (bash("cat b.py"), "x")])
     same = Second(Action("", (ToolCall("1", *bash("cat  a.py")),)), 0.3)
     other = Second(Action("", (ToolCall("1", *bash("python -m pytest")),)), None)
-    first, second = facts_of(trace, {}, {"t:0:0": same, "t:0:1": other})
+    first, second = build_step_features(trace, {}, {"t:0:0": same, "t:0:1": other})
     assert {"second=effect", "entropy=1"} <= set(first.words)
     assert first.entropy == 0.3
     assert "second=different" in second.words
@@ -113,10 +118,10 @@ def test_entropy_is_the_mean_over_tokens_of_what_the_alternatives_say() -> None:
     half = {"logprob": math.log(0.5)}
     sure = {"logprob": 0.0, "top_logprobs": [{"logprob": 0.0}]}
     raw = json.dumps({"choices": [{"logprobs": {"content": [{**half, "top_logprobs": [half, half]}, sure]}}]})
-    assert mean_entropy(raw) == pytest.approx(math.log(2) / 2)
-    assert [mean_entropy(text) for text in ("", "no json", "[]", '{"choices": []}')] == [None] * 4
+    assert second_reply_entropy(raw) == pytest.approx(math.log(2) / 2)
+    assert [second_reply_entropy(text) for text in ("", "no json", "[]", '{"choices": []}')] == [None] * 4
     reply = TeacherReply("t:0:0", "k", "a", "x", 0, 0, action=Action("hi"), raw=raw)
-    assert second_of(reply) == Second(Action("hi"), mean_entropy(raw))
+    assert read_second_reply(reply) == Second(Action("hi"), second_reply_entropy(raw))
 
 
 @pytest.mark.parametrize(
@@ -131,23 +136,23 @@ def test_entropy_is_the_mean_over_tokens_of_what_the_alternatives_say() -> None:
     ],
 )
 def test_what_came_back_is_told_by_flag_and_text(text: str, flag: bool | None, kind: str) -> None:
-    assert came_back([Message("tool", text, is_error=flag)]).kind == kind
+    assert read_result_features([Message("tool", text, is_error=flag)]).kind == kind
 
 
 def test_belief_is_the_mode_of_prior_and_counts_and_starts_from_the_prior() -> None:
     assert Belief().probability(["op=read"]) == pytest.approx(1 / (1 + math.exp(1.7)))
     assert Belief().probability(["ended=resolved"]) == pytest.approx(1 / (1 + math.exp(3.7)))
     rows = [(("op=edit",), True)] * 30 + [(("op=edit",), False)] * 10 + [(("op=list",), False)] * 40
-    belief = learned(rows)
+    belief = learn_pair_model(rows)
     assert (belief.asked, belief.pairs) == (80, 30)
     for word, n, k in (("op=edit", 40, 30), ("op=list", 40, 0)):  # the gradient is zero at the mode
-        mean, precision = prior_of(word)
+        mean, precision = pair_model_prior(word)
         expected = n * belief.probability([word]) + precision * (belief.weights[word][0] - mean)
         assert expected == pytest.approx(k, abs=1e-3)
-    base = belief.weights[BASE][0] - prior_of(BASE)[0]
+    base = belief.weights[BASE][0] - pair_model_prior(BASE)[0]
     assert 80 * 0.375 - sum(
         40 * belief.probability([word]) for word in ("op=edit", "op=list")
-    ) == pytest.approx(prior_of(BASE)[1] * base, abs=1e-3)
+    ) == pytest.approx(pair_model_prior(BASE)[1] * base, abs=1e-3)
     assert belief.probability(["op=edit"]) > 0.6 > 0.2 > belief.probability(["op=list"])
 
 
@@ -161,8 +166,8 @@ ROWS = st.lists(
 def test_belief_does_not_depend_on_the_order_of_what_was_seen(rows: list, random: object) -> None:
     mixed = list(rows)
     random.shuffle(mixed)  # type: ignore[attr-defined]
-    assert learned(mixed) == learned(rows)
-    assert learned(mixed).version == learned(rows).version
+    assert learn_pair_model(mixed) == learn_pair_model(rows)
+    assert learn_pair_model(mixed).version == learn_pair_model(rows).version
 
 
 def facts(step: str, operation: str = "run", **more: Any) -> StepFacts:
@@ -171,13 +176,13 @@ def facts(step: str, operation: str = "run", **more: Any) -> StepFacts:
 
 
 def test_worth_and_expected_cost_by_hand() -> None:
-    assert expected_usd([1.0, 2.0, 4.0], [1.0, 0.5, 0.25]) == 3.0
+    assert pair_value_cost_usd([1.0, 2.0, 4.0], [1.0, 0.5, 0.25]) == 3.0
     settings = UtilitySettings()
-    assert worth_of(facts("t:0:0", "edit", outcome="resolved"), settings) == 0.75
-    assert worth_of(facts("t:0:0", "read", after_error=True), settings) == 1.5
-    assert worth_of(facts("t:0:0", "read"), settings) == 0.5
+    assert pair_value_weight(facts("t:0:0", "edit", outcome="resolved"), settings) == 0.75
+    assert pair_value_weight(facts("t:0:0", "read", after_error=True), settings) == 1.5
+    assert pair_value_weight(facts("t:0:0", "read"), settings) == 0.5
     same = [facts("t:0:0"), facts("t:0:1"), facts("u:0:0")]
-    made = valued(same, [0.5, 0.25, 0.25], [1.0, 1.0, 1.0], settings)
+    made = score_pair_values(same, [0.5, 0.25, 0.25], [1.0, 1.0, 1.0], settings)
     # the better step of the trace comes first: the other is worth 1 / (1 + 0.5) of what it was
     assert [step.utility for step in made] == pytest.approx([1.0, 1 / 1.5, 1.0])
     assert [step.score for step in made] == pytest.approx([0.5, 0.25 / 1.5, 0.25])
@@ -203,8 +208,8 @@ def test_the_budget_goes_to_the_best_of_all_steps_seen_lately() -> None:
     assert pacer.threshold([1.0, 4.0], [1.0] * 2, 0.0) == math.inf
     pacer.remember([9.0, 8.0], [1.0, 1.0])
     assert pacer.threshold([1.0, 4.0], [1.0] * 2, 0.5) == 8.0
-    assert share_for_choice(0.24, 0.05) == pytest.approx(0.2)
-    assert share_for_choice(0.01, 0.05) == 0.0
+    assert paced_choice_share(0.24, 0.05) == pytest.approx(0.2)
+    assert paced_choice_share(0.01, 0.05) == 0.0
 
 
 def step_of(name: str, **more: Any) -> Valued:
@@ -222,7 +227,10 @@ def step_of(name: str, **more: Any) -> Valued:
 def test_a_decision_says_what_its_policy_did(policy: GatePolicy, taken: str, left: str) -> None:
     choices = {q.step_id: Choice(step_of(q.step_id), at == 0, "g", 0.0) for at, q in enumerate(QUESTIONS[:2])}
     teacher, settings = SIMULATED.teachers[1], GateSettings(policy=policy)
-    assert [d.reason for d in decide(QUESTIONS[:2], [teacher], 5, settings, choices)] == [taken, left]
+    assert [d.reason for d in make_gate_decisions(QUESTIONS[:2], [teacher], 5, settings, choices)] == [
+        taken,
+        left,
+    ]
 
 
 def test_baselines_sort_by_what_their_name_says() -> None:
@@ -233,11 +241,11 @@ def test_baselines_sort_by_what_their_name_says() -> None:
     ]
     best = {}
     for policy in ("first_k", "after_error", "entropy_only"):
-        scores = scores_of(steps, policy, 0)
+        scores = baseline_scores(steps, policy, 0)
         best[policy] = scores.index(max(scores))
     assert best == {"first_k": 0, "after_error": 1, "entropy_only": 2}
-    assert scores_of(steps, "random", 0) != scores_of(steps, "random", 1)
-    assert scores_of(steps, "voi", 0) == [20.0] * 3
+    assert baseline_scores(steps, "random", 0) != baseline_scores(steps, "random", 1)
+    assert baseline_scores(steps, "voi", 0) == [20.0] * 3
 
 
 QUESTIONS = [Question(f"t:0:{n}", "t", (), (), "p", "v", "r1", student_family="deepseek") for n in range(400)]
@@ -247,10 +255,11 @@ def test_decisions_say_by_what_they_were_made_and_chance_is_kept() -> None:
     teachers, settings = SIMULATED.teachers[:2], GateSettings(policy="voi", explore=0.5)
     steps = {q.step_id: step_of(q.step_id) for q in QUESTIONS}
     choices = {name: Choice(s, number % 4 == 0, "g+w", 0.1) for number, (name, s) in enumerate(steps.items())}
-    made = decide(QUESTIONS, teachers, 5, settings, choices)
-    assert made == decide(QUESTIONS, teachers, 5, settings, choices)
+    made = make_gate_decisions(QUESTIONS, teachers, 5, settings, choices)
+    assert made == make_gate_decisions(QUESTIONS, teachers, 5, settings, choices)
     assert sorted(made, key=lambda d: (d.step_id, d.teacher)) == sorted(
-        decide(QUESTIONS[::-1], teachers, 5, settings, choices), key=lambda d: (d.step_id, d.teacher)
+        make_gate_decisions(QUESTIONS[::-1], teachers, 5, settings, choices),
+        key=lambda d: (d.step_id, d.teacher),
     )
     own = [d for d in made if d.teacher == teachers[0].name]
     assert {(d.verdict, d.reason, d.probability) for d in own} == {("skip", STUDENT_FAMILY, 0.0)}
@@ -269,22 +278,22 @@ def test_decisions_say_by_what_they_were_made_and_chance_is_kept() -> None:
 def test_totals_weigh_chance_by_hand_and_hold_no_more_than_was_drawn() -> None:
     sure = [Chance(1.0, 0.5, 1.0, True), Chance(1.0, 0.5, 0.0, True)]
     rare = [Chance(0.25, 0.1, None, False)] * 13 + [Chance(0.25, 0.1, 1.0, True)]
-    found = totals_of([*sure, *rare, Chance(0.0, 0.0, None, False)])
+    found = estimate_totals([*sure, *rare, Chance(0.0, 0.0, None, False)])
     assert (found.steps, found.asked, found.counted, found.never) == (17, 3, 2.0, 1)
     assert found.weighted == 1 + 1 / 0.25
     assert found.estimate == pytest.approx(1 + 14 * 0.1 + 0.9 / 0.25)
     spread = 1.959964 * math.sqrt(0.75) / 0.25 * math.sqrt(0.9**2 + 2 * 0.1 * 0.9)  # one drawn, two more
     assert (found.low, found.high) == pytest.approx((2.0, found.estimate + spread))
-    lost = totals_of([Chance(1.0, 0.0, 1.0, True), Chance(1.0, 0.0, None, True)])
+    lost = estimate_totals([Chance(1.0, 0.0, 1.0, True), Chance(1.0, 0.0, None, True)])
     assert (lost.estimate, lost.censored) == (2.0, 1)  # the one that is known stands for both
 
 
 def test_totals_are_no_more_than_what_was_found_and_the_steps_not_known() -> None:
     drawn = [Chance(0.05, 0.1, 1.0, True), Chance(0.05, 0.1, 0.0, True), Chance(1.0, 0.5, 0.0, True)]
-    found = totals_of([*drawn, *[Chance(0.05, 0.1, None, False)] * 4])
+    found = estimate_totals([*drawn, *[Chance(0.05, 0.1, None, False)] * 4])
     assert (found.weighted, found.counted) == (20.0, 1.0)
     assert (found.low, found.estimate, found.high) == (1.0, 5.0, 5.0)
-    none = totals_of([Chance(1.0, 0.5, 0.0, True), Chance(0.5, 0.9, 0.0, True)])
+    none = estimate_totals([Chance(1.0, 0.5, 0.0, True), Chance(0.5, 0.9, 0.0, True)])
     assert (none.low, none.estimate, none.high) == (0.0, 0.0, 0.0)
 
 
@@ -295,7 +304,7 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
     for seed in range(50):
         drawn = [coin(seed, f"s:0:{number}") < 0.2 for number in range(400)]
         estimates.append(
-            totals_of(Chance(0.2, 0.1, t if d else None, d) for t, d in zip(truth, drawn, strict=True))
+            estimate_totals(Chance(0.2, 0.1, t if d else None, d) for t, d in zip(truth, drawn, strict=True))
         )
     assert sum(each.estimate for each in estimates) / 50 == pytest.approx(100, rel=0.05)
     assert sum(each.low <= 100 <= each.high for each in estimates) >= 44
@@ -303,7 +312,7 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
 
 def test_a_few_drawn_steps_at_which_nothing_came_are_no_certainty() -> None:
     """3 steps of 60 drawn, none with a pair, where the gate expects 6: the interval holds those 6."""
-    found = totals_of([Chance(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
+    found = estimate_totals([Chance(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
     assert found.estimate == pytest.approx(0.0)
     assert found.high == pytest.approx(1.959964 * math.sqrt(0.95) / 0.05 * math.sqrt(3 * 0.01 + 2 * 0.09))
     assert found.high > 6

@@ -8,10 +8,10 @@ import pytest
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace
-from tracemill.teachers.gate.budget_pacing import explored_share
-from tracemill.teachers.gate.features import facts_of
-from tracemill.teachers.gate.pair_model import Belief, learned, prior_of
-from tracemill.teachers.gate.request_features import Request, request_words
+from tracemill.teachers.gate.budget_pacing import paced_explored_share
+from tracemill.teachers.gate.features import build_step_features
+from tracemill.teachers.gate.pair_model import Belief, learn_pair_model, pair_model_prior
+from tracemill.teachers.gate.request_features import Request, request_feature_words
 
 WEATHER = ToolSpec(
     "get_weather",
@@ -28,7 +28,7 @@ def call(name: str = "get_weather", **arguments: object) -> ToolCall:
 def words(messages: Sequence[Message], tools: tuple[ToolSpec, ...], *cuts: int) -> list[dict[str, str]]:
     steps = tuple(Step(number, cut, "m") for number, cut in enumerate(cuts))
     trace = Trace("t", "swe_agent", "d", "generic", (Context(0, tuple(messages), steps, tools=tools),))
-    return [dict(word.split("=", 1) for word in step.words) for step in facts_of(trace, {})]
+    return [dict(word.split("=", 1) for word in step.words) for step in build_step_features(trace, {})]
 
 
 @pytest.mark.parametrize(
@@ -48,13 +48,13 @@ def test_an_action_is_held_against_the_request(
     action: Action, tools: tuple[ToolSpec, ...], found: list[str]
 ) -> None:
     request = Request.of("What is the weather forecast for the towns Oslo, Bergen and Voss?")
-    assert request_words(request, action, Operation.OTHER, tools) == found
+    assert request_feature_words(request, action, Operation.OTHER, tools) == found
 
 
 def test_items_and_calls_are_counted_up_to_a_bound_and_long_texts_to_theirs() -> None:
     many = Request.of("a, b; c and d, then e also f")
     assert many.items == 6
-    found = request_words(many, Action("x"), Operation.FINISH, (WEATHER,))
+    found = request_feature_words(many, Action("x"), Operation.FINISH, (WEATHER,))
     assert found == ["fits=said*0", "items*calls=4*0"]
     assert Request.of("x" * 4000 + ", weather and more") == Request.of("x" * 4000)
 
@@ -75,17 +75,17 @@ def test_a_line_of_code_is_held_against_a_request_of_a_sentence(
     asked: str, command: str, found: list[str]
 ) -> None:
     ran = Action("", (call("run_sql", command=command),))
-    assert request_words(Request.of(asked), ran, Operation.READ, ()) == found
-    assert request_words(Request.of(asked), ran, Operation.OTHER, ()) == []
-    assert request_words(Request.of(asked), Action("It rains."), Operation.FINISH, ()) == []
+    assert request_feature_words(Request.of(asked), ran, Operation.READ, ()) == found
+    assert request_feature_words(Request.of(asked), ran, Operation.OTHER, ()) == []
+    assert request_feature_words(Request.of(asked), Action("It rains."), Operation.FINISH, ()) == []
 
 
 def test_what_a_call_passes_is_told_and_not_how_its_arguments_are_named() -> None:
     request = Request.of("Read the command table")
     named = Action("", (call("x", command="ls", table=3),))
     unread = Action("", (ToolCall("1", "x", '["command", "table"'),))
-    assert request_words(request, named, Operation.RUN, ()) == ["sentence=5", "told=0"]
-    assert request_words(request, unread, Operation.RUN, ()) == ["sentence=5", "told=4"]
+    assert request_feature_words(request, named, Operation.RUN, ()) == ["sentence=5", "told=0"]
+    assert request_feature_words(request, unread, Operation.RUN, ()) == ["sentence=5", "told=4"]
 
 
 def test_before_anything_was_asked_a_short_request_that_is_not_taken_up_comes_first() -> None:
@@ -102,7 +102,9 @@ def test_before_anything_was_asked_a_short_request_that_is_not_taken_up_comes_fi
     ]
     assert chances == sorted(chances)
     assert chances[-1] > 10 * chances[0]
-    assert prior_of("sentence=4")[1] == prior_of("told=4")[1] == prior_of("op=read")[1]
+    assert (
+        pair_model_prior("sentence=4")[1] == pair_model_prior("told=4")[1] == pair_model_prior("op=read")[1]
+    )
 
 
 def test_a_request_is_told_of_the_first_action_after_it_alone() -> None:
@@ -143,8 +145,12 @@ def test_before_anything_was_asked_a_student_that_misses_a_tool_is_likelier_to_b
     ]
     assert chances == sorted(chances)
     assert chances[-1] > 4 * chances[0]
-    assert prior_of("fits=said*1")[1] == prior_of("items*calls=0*1")[1] == prior_of("op=read")[1]
-    assert learned([(("fits=said*0",), 1.0)] * 40).probability(["fits=said*0"]) > 0.5
+    assert (
+        pair_model_prior("fits=said*1")[1]
+        == pair_model_prior("items*calls=0*1")[1]
+        == pair_model_prior("op=read")[1]
+    )
+    assert learn_pair_model([(("fits=said*0",), 1.0)] * 40).probability(["fits=said*0"]) > 0.5
 
 
 @pytest.mark.parametrize(
@@ -159,4 +165,4 @@ def test_before_anything_was_asked_a_student_that_misses_a_tool_is_likelier_to_b
     ],
 )
 def test_exploration_takes_a_fifth_of_the_money_at_most(explore: float, share: float, found: float) -> None:
-    assert explored_share(explore, share) == pytest.approx(found)
+    assert paced_explored_share(explore, share) == pytest.approx(found)

@@ -10,12 +10,17 @@ import pytest
 from tracemill.agreement.equivalence.ladder import Keys
 from tracemill.agreement.voting.early_stop import AGREED, Referee
 from tracemill.agreement.voting.policy import Policy
-from tracemill.flows.labeling.ask_in_memory import ask_states
-from tracemill.flows.labeling.gate_report import chances_of
-from tracemill.flows.labeling.gate_weights import Experience, keep_weights, stages_in, version_of
+from tracemill.flows.labeling.ask_in_memory import ask_in_memory
+from tracemill.flows.labeling.gate_report import gate_chances
+from tracemill.flows.labeling.gate_weights import (
+    Experience,
+    gate_weights_version,
+    keep_weights,
+    read_gate_stages,
+)
 from tracemill.flows.labeling.label_shard import Shown
 from tracemill.flows.labeling.own_ledger import build_ledger
-from tracemill.flows.labeling.vote_policy import ASKED, with_outcomes
+from tracemill.flows.labeling.vote_policy import ASKED, record_vote_outcomes
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.reply import Decision
@@ -24,19 +29,19 @@ from tracemill.records.trace import Context, Step, Trace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.teacher_settings import PriceSettings, ReplaySettings, SimulatedSettings
 from tracemill.teachers.gate.gate_decisions import EXPLORED, WORTH
-from tracemill.teachers.gate.pair_model import Belief, learned
-from tracemill.teachers.gate.step_costs import to_go_usd
+from tracemill.teachers.gate.pair_model import Belief, learn_pair_model
+from tracemill.teachers.gate.step_costs import step_costs_to_go
 from tracemill.teachers.gate.value_stages import (
     Stages,
-    all_own,
-    heard_words,
+    are_own_answers,
     is_worth,
     price_that_keeps,
-    stage_of,
+    value_stage_of,
+    value_stage_words,
 )
 from tracemill.teachers.gate.value_stop import NOT_WORTH_ON, ValueStop
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.offline.sim_policy import answer
+from tracemill.teachers.offline.sim_policy import simulate_answer
 from tracemill.teachers.planning.schedule import NOT_NEEDED
 from tracemill.teachers.replay.replay_run import ReplayResult, replay
 
@@ -58,7 +63,7 @@ def plain(name: str, cls: str, guess: bool = False) -> Keys:
 
 def test_the_words_of_answers_say_how_near_each_is_to_the_student_and_to_those_before() -> None:
     own = plain("a", Operation.RUN)
-    words = heard_words(own, [plain("a", Operation.RUN), None, plain("a/2", Operation.RUN, guess=True)])
+    words = value_stage_words(own, [plain("a", Operation.RUN), None, plain("a/2", Operation.RUN, guess=True)])
     assert words == (
         "heard1=effect",
         "heard1_op=run",
@@ -71,9 +76,14 @@ def test_the_words_of_answers_say_how_near_each_is_to_the_student_and_to_those_b
         "heard3*op=intent*run*run",
         "heard3~1=intent",
     )
-    assert (stage_of(words), stage_of(()), all_own(words), all_own(words[:5])) == (3, 0, False, True)
-    assert not all_own(heard_words(own, [None]))
-    far = heard_words(own, [plain("b", Operation.READ), plain("c", Operation.READ)])
+    assert (
+        value_stage_of(words),
+        value_stage_of(()),
+        are_own_answers(words),
+        are_own_answers(words[:5]),
+    ) == (3, 0, False, True)
+    assert not are_own_answers(value_stage_words(own, [None]))
+    far = value_stage_words(own, [plain("b", Operation.READ), plain("c", Operation.READ)])
     assert (far[0], far[-1]) == ("heard1=different", "heard2~1=class")
 
 
@@ -101,16 +111,16 @@ def test_a_stage_is_gone_by_once_it_rests_on_enough() -> None:
 
 
 def test_what_was_believed_counts_where_the_label_is_not_known() -> None:
-    half = learned([(("op=run",), 0.5)] * 40)
+    half = learn_pair_model([(("op=run",), 0.5)] * 40)
     assert half.probability(("op=run",)) == pytest.approx(0.5, abs=0.1)
     assert (half.asked, half.pairs) == (40, 20)
     rows = [(("a=1",), 0.3), (("a=1",), 1.0), (("b=2",), 0.0)]
-    assert learned(rows) == learned(reversed(rows))
+    assert learn_pair_model(rows) == learn_pair_model(reversed(rows))
     assert Belief.from_json(half.to_json()) == half
 
 
 def test_costs_to_go_and_the_price_that_keeps_a_share_of_the_pairs() -> None:
-    assert to_go_usd([1.0, 2.0, 4.0], [1.0, 0.5, 0.25]) == [3.0, 4.0, 4.0]
+    assert step_costs_to_go([1.0, 2.0, 4.0], [1.0, 0.5, 0.25]) == [3.0, 4.0, 4.0]
     assert is_worth(0.2, 1.0, 0.1, 2.0)
     assert not is_worth(0.19, 1.0, 0.1, 2.0)
     assert is_worth(0.0, 1.0, float("inf"), 0.0)
@@ -130,7 +140,9 @@ def trace() -> Trace:
         call = ToolCall(f"c{step}", "bash", json.dumps({"command": f"python -m pytest tests/test_{step}.py"}))
         if step % 3 == 2:
             shown = [message.to_wire() for message in messages]
-            said = answer(MODELS[0], shown, [tool.to_wire() for tool in TOOLS], seed=0, sample=0).calls
+            said = simulate_answer(
+                MODELS[0], shown, [tool.to_wire() for tool in TOOLS], seed=0, sample=0
+            ).calls
             call = ToolCall(f"c{step}", *said[0]) if said else call
         steps.append(Step(step, len(messages), "claude-x", "anthropic", cwd="/repo"))
         messages.append(Message("assistant", "I run it.", (call,)))
@@ -194,7 +206,7 @@ async def run(
             referee=judge,
             value=value,
         )
-    return done, value.with_looks(with_outcomes(made, done.not_asked), done.replies), value
+    return done, value.with_looks(record_vote_outcomes(made, done.not_asked), done.replies), value
 
 
 def asked_at(result: ReplayResult) -> dict[str, int]:
@@ -244,9 +256,9 @@ async def test_where_too_little_is_known_it_ends_as_tiered(tmp_path: Path) -> No
     _, rows, _ = await run(tmp_path, decisions(price=1e9), Stages())
     looked = [row for row in rows if row.heard]
     assert {row.heard_belief for row in looked} == {None}
-    assert all((row.heard_verdict == "stop") == all_own(row.heard) for row in looked)
-    assert {row.heard_verdict for row in looked if not all_own(row.heard)} == {"go on"}
-    assert {row.heard_verdict for row in looked if all_own(row.heard)} == {"stop"}
+    assert all((row.heard_verdict == "stop") == are_own_answers(row.heard) for row in looked)
+    assert {row.heard_verdict for row in looked if not are_own_answers(row.heard)} == {"go on"}
+    assert {row.heard_verdict for row in looked if are_own_answers(row.heard)} == {"stop"}
 
 
 @pytest.mark.anyio
@@ -254,7 +266,7 @@ async def test_the_library_which_has_learned_nothing_stops_as_tiered() -> None:
     found: dict[str, list[str]] = {}
     for stop in ("lossless", "tiered", "value"):
         with build_ledger(None) as ledger:
-            replies = await ask_states(
+            replies = await ask_in_memory(
                 [SHOWN],
                 {question.step_id for question in QUESTIONS},
                 [SimulatedSettings(model=model) for model in MODELS],
@@ -279,12 +291,12 @@ def looked(step: str, outcome: str, verdict: str, heard: str, belief: float | No
 def test_what_ended_early_is_learned_as_what_was_believed_and_says_nothing_between_teachers() -> None:
     made = Experience()
     made.add(looked("s:0:0", STOPPED, "stop", "class", 0.25), {"s:0:0": "too_few_votes"})
-    assert (made.belief(), made.stages()) == (learned([(FEATURES, 0.25)]), Stages())
+    assert (made.belief(), made.stages()) == (learn_pair_model([(FEATURES, 0.25)]), Stages())
     made.add(looked("s:0:1", ASKED, "go on", "different", 0.5), {"s:0:1": "pair"})
-    assert made.belief() == learned([(FEATURES, 0.25), (FEATURES, 1.0)])
+    assert made.belief() == learn_pair_model([(FEATURES, 0.25), (FEATURES, 1.0)])
     assert made.stages() == Stages.learn({1: [((*FEATURES, "heard1=different"), 1.0)]})
     made.add(looked("s:0:1", f"{NOT_NEEDED}: {AGREED}", "", "effect", None), {"s:0:1": "too_few_votes"})
-    assert made.belief() == learned([(FEATURES, 0.25), (FEATURES, 0.0)])
+    assert made.belief() == learn_pair_model([(FEATURES, 0.25), (FEATURES, 0.0)])
     assert made.stages() == Stages()
     for number in range(2, 80):
         pair = number % 2
@@ -301,11 +313,16 @@ def test_what_ended_early_is_learned_as_what_was_believed_and_says_nothing_betwe
 
 def test_weights_between_teachers_are_kept_with_those_of_the_gate(tmp_path: Path) -> None:
     work = Workspace.open(tmp_path / "w")
-    belief, stages = learned([(FEATURES, 1.0)]), known_stages()
+    belief, stages = learn_pair_model([(FEATURES, 1.0)]), known_stages()
     version = keep_weights(work, belief, stages)
-    assert version == version_of(belief, stages) != belief.version == version_of(belief, Stages())
-    assert stages_in(work, version) == stages
-    assert stages_in(work, "0" * 8) is None
+    assert (
+        version
+        == gate_weights_version(belief, stages)
+        != belief.version
+        == gate_weights_version(belief, Stages())
+    )
+    assert read_gate_stages(work, version) == stages
+    assert read_gate_stages(work, "0" * 8) is None
 
 
 def test_totals_count_a_stopped_step_as_drawn_by_exploration_alone() -> None:
@@ -324,7 +341,7 @@ def test_totals_count_a_stopped_step_as_drawn_by_exploration_alone() -> None:
         "s:0:2": "pair",
         "s:0:3": "too_few_votes",
     }
-    told = [(c.probability, c.expected, c.found, c.asked) for c in chances_of(steps, verdicts)]
+    told = [(c.probability, c.expected, c.found, c.asked) for c in gate_chances(steps, verdicts)]
     assert told == [
         (0.05, 0.25, None, False),
         (0.05, 0.2, 1.0, True),

@@ -10,7 +10,7 @@ from tracemill.records.message import Message, ToolCall
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import MessageView
 from tracemill.teachers.build_teachers import build_teachers
-from tracemill.teachers.client.build_request import request_body, request_bytes
+from tracemill.teachers.client.build_request import count_request_bytes, request_body
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.prompt_json import WRITTEN, StillAsked
@@ -21,12 +21,12 @@ from tracemill.teachers.core.teacher_settings import (
     OpenRouterSettings,
     ReplaySettings,
 )
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 from tracemill.teachers.pricing.model_info import ModelCard
-from tracemill.teachers.replay.gc_pause import rare_collections
+from tracemill.teachers.replay.gc_pause import pause_gc
 from tracemill.teachers.replay.replay_run import replay
 
 CARD = ModelCard(Price())
@@ -63,7 +63,7 @@ def ask(
         settings = OpenRouterSettings(model=SIMULATED.teachers[0].model, base_url=server.url)
         teachers = build_teachers([settings], {"OPENROUTER_API_KEY": "sk-or-simulated"})
         ledger.open_run("run", cap_nusd)
-        decisions = decide(questions, teachers, 0, GateSettings())
+        decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
         asking = replay(
             questions, decisions, teachers, ledger, "run", ReplaySettings(concurrency=2), on_reply
         )
@@ -106,7 +106,7 @@ def test_a_body_is_as_long_as_it_was_said_to_be(family: str) -> None:
     settings = OpenRouterSettings(model=f"{family}/m", family=family)
     for question in questions_of(1, 3):
         body = request_body(settings, question, 0, CARD)
-        assert request_bytes(settings, question, 0, CARD) == len(body)
+        assert count_request_bytes(settings, question, 0, CARD) == len(body)
         WRITTEN.forget(question.messages)
 
 
@@ -127,7 +127,7 @@ def test_garbage_is_collected_rarely_while_a_replay_runs_and_as_before_after_it(
 @pytest.mark.usefixtures("nothing_frozen")
 def test_the_last_of_several_replays_puts_the_collection_back() -> None:
     before = gc.get_threshold()
-    one, two = rare_collections(), rare_collections()
+    one, two = pause_gc(), pause_gc()
     one.__enter__()
     two.__enter__()
     one.__exit__(None, None, None)

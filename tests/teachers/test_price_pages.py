@@ -11,12 +11,12 @@ from teacher_chains import MODEL, chain, free_port, teacher_at
 
 from tracemill.records.errors import TeacherError
 from tracemill.records.message import Message
-from tracemill.teachers.client.build_request import message_bytes
-from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES, offline_price
+from tracemill.teachers.client.build_request import count_message_bytes
+from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES, find_bundled_price
 from tracemill.teachers.core.price import TEMPLATE_TOKENS
 from tracemill.teachers.core.teacher_settings import GateSettings, PriceSettings
 from tracemill.teachers.core.token_chain import ChainMemory
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.offline.sim_policy import estimate_tokens
 from tracemill.teachers.openrouter_stub.server import Running, running
@@ -86,7 +86,7 @@ async def test_a_changed_price_is_told_before_anything_is_spent_and_nothing_is_b
                 book = PriceBook(tmp_path / "prices.json", partial(tell, told, server))
                 questions, teacher = chain(steps)[:steps], teacher_at(server.url, book)
                 ledger.open_run(f"run{number}", 10**9)
-                decisions = decide(questions, [teacher], 0, GateSettings())
+                decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
                 result = await replay(questions, decisions, [teacher], ledger, f"run{number}")
                 asked.append((result.counters["asked"], result.counters["cached"]))
     assert asked == [(2, 0), (1, 2), (1, 3)]
@@ -149,7 +149,7 @@ async def test_the_bound_falls_to_a_third_once_the_teacher_has_counted() -> None
         known = teacher.bound_nusd(questions[8])
         cost = (await teacher.ask(questions[8], 0)).cost_nusd
         await teacher.close()
-    new = message_bytes(questions[8].messages[len(questions[7].messages) :])
+    new = count_message_bytes(questions[8].messages[len(questions[7].messages) :])
     assert known == (counted + new + TEMPLATE_TOKENS) * 210 + 100 * 840
     assert cost is not None
     assert cost < known < alone / 2.5
@@ -162,7 +162,7 @@ async def test_a_stored_answer_is_remembered_before_the_first_call(tmp_path: Pat
             teacher = teacher_at(server.url)
             bounds.append(teacher.bound_nusd(questions[4]))
             ledger.open_run(f"run{number}", 10**9)
-            decisions = decide(questions[:4], [teacher], 0, GateSettings())
+            decisions = make_gate_decisions(questions[:4], [teacher], 0, GateSettings())
             await replay(questions[:4], decisions, [teacher], ledger, f"run{number}")
             bounds.append(teacher.bound_nusd(questions[4]))
         assert server.stats()["received"] == 4
@@ -176,8 +176,8 @@ async def test_a_stored_answer_is_remembered_before_the_first_call(tmp_path: Pat
 def test_bytes_of_what_is_new_hold_for_a_tokenizer_of_single_bytes(texts: list[str], cut: int) -> None:
     messages = [Message("user", text) for text in texts]
     new = messages[min(cut, len(messages)) :]
-    assert message_bytes(new) >= sum(4 + len(m.content.encode()) for m in new)
-    assert message_bytes(new) >= sum(4 + estimate_tokens(m.content) for m in new)
+    assert count_message_bytes(new) >= sum(4 + len(m.content.encode()) for m in new)
+    assert count_message_bytes(new) >= sum(4 + estimate_tokens(m.content) for m in new)
 
 
 def test_the_offline_table_has_the_models_of_all_presets_with_their_long_prompts() -> None:
@@ -198,7 +198,7 @@ def test_the_offline_table_has_the_models_of_all_presets_with_their_long_prompts
 def test_a_charge_is_by_what_was_read_and_written_at_the_tier_of_the_prompt(
     tokens: int, cached: int, written: int, expected_nusd: int
 ) -> None:
-    price = offline_price("google/gemini-3.1-pro-preview")
+    price = find_bundled_price("google/gemini-3.1-pro-preview")
     assert price is not None
     assert price.charge_nusd(tokens, 10, cached, written) == expected_nusd
     assert price.charge_nusd(tokens, 10, cached, written) <= price.bound_nusd(tokens, 10)

@@ -12,8 +12,8 @@ from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.price import Price, price_of, price_of_catalogue, usd_down, usd_up
 from tracemill.teachers.core.teacher_settings import PriceSettings
-from tracemill.teachers.offline.sim_policy import answer
-from tracemill.teachers.pricing.model_info import card_of
+from tracemill.teachers.offline.sim_policy import simulate_answer
+from tracemill.teachers.pricing.model_info import read_model_info
 
 
 def test_money_rounds_up_when_spent_and_down_when_capped() -> None:
@@ -67,7 +67,7 @@ ENTRY = {
 
 
 def test_a_catalogue_entry_with_tiers_bounds_at_the_tier_a_prompt_may_fall_into() -> None:
-    card = card_of(ENTRY)
+    card = read_model_info(ENTRY)
     price = card.price
     assert (price.prompt, price.cache_read) == (Decimal("0.000002"), Decimal("2E-7"))
     assert (card.context_tokens, card.heeds("tools"), card.heeds("temperature")) == (400_000, True, False)
@@ -84,7 +84,7 @@ def test_a_price_that_is_no_price_is_an_error(value: str) -> None:
 
 
 def test_reasoning_counts_at_its_own_price_where_that_is_dearer() -> None:
-    card = card_of({"pricing": {"completion": "1e-6", "internal_reasoning": "3e-6"}})
+    card = read_model_info({"pricing": {"completion": "1e-6", "internal_reasoning": "3e-6"}})
     assert card.price.completion == Decimal("3e-6")
     assert card.parameters is None
     assert card.heeds("tools")
@@ -129,7 +129,7 @@ def test_every_preset_has_offline_prices() -> None:
 )
 def test_no_answer_costs_more_than_its_bound(texts: list[str], model: str) -> None:
     messages = [{"role": "user", "content": text} for text in texts]
-    given = answer(model, messages, [])
+    given = simulate_answer(model, messages, [])
     size = len(orjson.dumps(messages))
     price = price_of(OFFLINE_PRICES[model])
     assert given.prompt_tokens <= size

@@ -13,13 +13,13 @@ from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import MessageView
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.build_request import mark_places
-from tracemill.teachers.core.bundled_prices import offline_price
+from tracemill.teachers.core.bundled_prices import find_bundled_price
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Asked
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.core.token_chain import Shown
-from tracemill.teachers.offline.sim_policy import message_tokens
-from tracemill.teachers.openrouter_stub.prompt_cache import PromptCache, cut
+from tracemill.teachers.offline.sim_policy import sim_message_tokens
+from tracemill.teachers.openrouter_stub.prompt_cache import PromptCache, cut_stub_prompt
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 from tracemill.teachers.pricing.cache_rules import cache_rule
@@ -91,7 +91,7 @@ async def test_families_that_cache_by_themselves_get_no_mark_and_cost_what_their
     asked, bodies = await ask_all(model, chain(6, result=RESULT))
     assert [marks(body) for body in bodies] == [[]] * 7
     assert all(isinstance(m["content"], str) for body in bodies for m in body["messages"])
-    price, used = offline_price(model), [one.reply.usage for one in asked]
+    price, used = find_bundled_price(model), [one.reply.usage for one in asked]
     assert price is not None
     for before, now, one in zip(used[1:], used[2:], asked[2:], strict=False):
         fresh = now.prompt_tokens - before.prompt_tokens
@@ -141,10 +141,12 @@ def test_without_the_second_mark_the_cache_would_be_missed() -> None:
             for at, m in enumerate(messages)
         ]
 
-    cache.keep(cut(model, "anthropic", marked(first, 1), []), 0.0)
-    assert cache.look(cut(model, "anthropic", marked(second, 42), []), 1.0, True).cached_tokens == 0
-    found = cache.look(cut(model, "anthropic", marked(second, 1, 42), []), 1.0, True)
-    assert found.cached_tokens == sum(map(message_tokens, first))
+    cache.keep(cut_stub_prompt(model, "anthropic", marked(first, 1), []), 0.0)
+    assert (
+        cache.look(cut_stub_prompt(model, "anthropic", marked(second, 42), []), 1.0, True).cached_tokens == 0
+    )
+    found = cache.look(cut_stub_prompt(model, "anthropic", marked(second, 1, 42), []), 1.0, True)
+    assert found.cached_tokens == sum(map(sim_message_tokens, first))
 
 
 def test_an_empty_result_carries_no_mark() -> None:
@@ -161,13 +163,13 @@ def test_what_was_not_used_for_a_lifetime_is_gone_and_use_prolongs_it(family: st
     if cache_rule(family).marked:
         part = {"type": "text", "text": "word " * 4000, "cache_control": {"type": "ephemeral"}}
         messages = [{"role": "user", "content": [part]}]
-    prompt, cache = cut("m", family, messages, []), PromptCache()
+    prompt, cache = cut_stub_prompt("m", family, messages, []), PromptCache()
     cache.keep(prompt, 0.0)
     assert cache.look(prompt, lifetime_s, False).cached_tokens == 5004
     assert cache.look(prompt, lifetime_s + 1, False).cached_tokens == 0
     cache.keep(prompt, lifetime_s)
     assert cache.look(prompt, 2 * lifetime_s, False).cached_tokens == 5004
-    assert cache.look(cut("other", family, messages, []), 1.0, False).cached_tokens == 0
+    assert cache.look(cut_stub_prompt("other", family, messages, []), 1.0, False).cached_tokens == 0
 
 
 async def test_caches_can_be_turned_off_and_two_models_share_none() -> None:

@@ -15,7 +15,7 @@ from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Asked
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
-from tracemill.teachers.openrouter_stub.family_quirks import complaint
+from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 from tracemill.teachers.pricing.model_info import ModelCard
@@ -166,7 +166,7 @@ async def test_a_prompt_that_was_too_long_once_is_not_sent_longer() -> None:
     ],
 )
 def test_the_stand_in_refuses_what_the_families_refuse(family: str, body: dict[str, Any], why: str) -> None:
-    found = complaint({"anthropic": "anthropic/claude-opus-5.5"}.get(family, family), family, body)
+    found = family_quirk_refusal({"anthropic": "anthropic/claude-opus-5.5"}.get(family, family), family, body)
     assert (why in found) if why else found == ""
 
 

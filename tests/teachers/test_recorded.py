@@ -17,9 +17,9 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.core.teacher_settings import CompatibleSettings, GateSettings, RecordedSettings
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.offline.recorded_table import read_recorded, state_key
+from tracemill.teachers.offline.recorded_table import read_recorded, recorded_table_state_key
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.replay.replay_run import ReplayResult, replay
 
@@ -87,7 +87,7 @@ async def answers(
 ) -> tuple[ReplayResult, int]:
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 0)
-        decisions = decide(questions, teachers, 0, GateSettings())
+        decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
         result = await replay(questions, decisions, teachers, ledger, "run")
         return result, ledger.spent("run").settled_nusd
 
@@ -138,7 +138,7 @@ async def test_a_state_is_found_whatever_stands_in_for_its_system_prompt(table: 
     assert (await teacher.ask(other, 0)).reply.failure is None
     changed = (*question.messages[:-1], Message("user", "Which lamps are out?"))
     assert (await teacher.ask(replace(question, messages=changed), 0)).reply.failure == "not_recorded"
-    assert state_key(question.messages) == state_key(other.messages)
+    assert recorded_table_state_key(question.messages) == recorded_table_state_key(other.messages)
 
 
 async def test_with_prices_the_recorded_tokens_cost_what_they_would_have(table: Path) -> None:

@@ -13,7 +13,7 @@ from tracemill.records.reply import TeacherReply
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Intent, Spent
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
@@ -169,7 +169,7 @@ async def test_an_interrupt_sends_nothing_more_and_loses_nothing_that_is_in_flig
     with running(WireSettings(latency_s=0.1)) as server, Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         ledger.open_run("run", 10**9)
         models = [OpenRouterSettings(model=model, base_url=server.url, max_tokens=200) for model in MODELS]
-        decisions = decide(questions, build_teachers(models, KEY), 0, GateSettings())
+        decisions = make_gate_decisions(questions, build_teachers(models, KEY), 0, GateSettings())
         built = [build_teachers(models, KEY) for _ in range(2)]
         first = await replay(
             questions, decisions, built[0], ledger, "run", on_reply=on_reply, interrupted=interrupted
@@ -210,7 +210,7 @@ async def ask_careless(folder: Path, cost_nusd: int | None) -> tuple[ReplayResul
     questions, teachers = questions_of(1, 5), [Careless(cost_nusd)]
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 1000)
-        decisions = decide(questions, teachers, 0, GateSettings())
+        decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
         settings = ReplaySettings(max_attempts=2, backoff_s=0)
         return await replay(questions, decisions, teachers, ledger, "run", settings), ledger.spent("run")
 

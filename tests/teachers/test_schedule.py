@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.voting.early_stop import Standing, Stop, settled, together
+from tracemill.agreement.voting.early_stop import Standing, Stop, early_stop_batch_size, why_stop_early
 from tracemill.agreement.voting.labels import Voice
 from tracemill.agreement.voting.policy import Policy
 from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
-from tracemill.teachers.planning.segments import SHORTEST, Length, Worth, cuts_of
+from tracemill.teachers.planning.segments import SHORTEST, Length, Worth, find_segment_cuts
 from tracemill.teachers.planning.strand_state import Call, StepWork
 from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import CacheRule
@@ -47,8 +47,8 @@ class Play:
             for teacher in self.heard[step_id]
             if teacher not in waiting and (vote := self.votes.get((step_id, teacher)))
         ]
-        why = settled(votes, OWN, waiting, self.policy, self.stop)
-        return Standing(why, 0 if why else together(votes, OWN, waiting, self.policy, self.stop))
+        why = why_stop_early(votes, OWN, waiting, self.policy, self.stop)
+        return Standing(why, 0 if why else early_stop_batch_size(votes, OWN, waiting, self.policy, self.stop))
 
     def run(
         self,
@@ -192,7 +192,7 @@ def test_no_answer_is_bought_that_the_others_had_made_superfluous(
                 if other < teacher and (vote := play.votes[step_id, other])
             ]
             later = [t for t in TEACHERS[:3] if t >= teacher]
-            assert not settled(others, OWN, later, play.policy, stop)
+            assert not why_stop_early(others, OWN, later, play.policy, stop)
 
 
 def test_the_first_runs_ahead_by_no_more_than_its_lead() -> None:
@@ -318,13 +318,13 @@ def growing(steps: int) -> list[Length]:
 def test_a_chain_is_cut_where_time_is_worth_a_prefix_written_again(
     target_s: float, max_extra: float, expected: list[int]
 ) -> None:
-    found = cuts_of(growing(200), [CHEAP, CHEAP], 600, Worth(target_s, 8.0, max_extra))
+    found = find_segment_cuts(growing(200), [CHEAP, CHEAP], 600, Worth(target_s, 8.0, max_extra))
     assert found == expected
 
 
 @given(st.integers(0, 300), st.floats(1, 5000), st.floats(0, 1))
 def test_cuts_are_in_order_and_segments_are_not_crumbs(steps: int, target_s: float, max_extra: float) -> None:
-    found = cuts_of(growing(steps), [CHEAP], 600, Worth(target_s, 8.0, max_extra))
+    found = find_segment_cuts(growing(steps), [CHEAP], 600, Worth(target_s, 8.0, max_extra))
     assert found[0] == 0
     assert all(b - a >= SHORTEST for a, b in zip(found, [*found[1:], steps], strict=True) if len(found) > 1)
 

@@ -11,7 +11,7 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings, SimulatedSettings
-from tracemill.teachers.offline.sim_policy import Answer, answer
+from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
 from tracemill.teachers.openrouter_stub.server import running
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ def conversation(number: int, result: str) -> tuple[Message, ...]:
 
 def answers(messages: tuple[Message, ...], **options: Any) -> list[Answer]:
     wire = [message.to_wire() for message in messages]
-    return [answer(model, wire, WIRE_TOOLS, **options) for model in MODELS]
+    return [simulate_answer(model, wire, WIRE_TOOLS, **options) for model in MODELS]
 
 
 def agreeing(messages: tuple[Message, ...]) -> int:
@@ -123,7 +123,7 @@ def test_some_finish_a_long_session_with_the_tool_for_it_or_in_words() -> None:
     sessions = [(*conversation(number, "2 passed"), *tail) for number in range(100)]
     assert any(call[0] == "finish" for s in sessions for given in answers(s) for call in given.calls)
     wire = [[message.to_wire() for message in s] for s in sessions]
-    without = [answer(model, s, WIRE_TOOLS[:2]) for s in wire for model in MODELS]
+    without = [simulate_answer(model, s, WIRE_TOOLS[:2]) for s in wire for model in MODELS]
     assert 10 < sum(not given.calls for given in without) < 120
 
 
@@ -137,11 +137,11 @@ def test_a_missing_file_is_looked_for_and_a_failed_edit_is_read_again() -> None:
 def test_without_tools_calls_are_written_the_way_the_conversation_writes_them() -> None:
     prompt = "Call tools like this: <function=execute_bash>...</function>"
     wire = [{"role": "system", "content": prompt}, {"role": "user", "content": "Mend src/a.py"}]
-    text = answer(MODELS[0], wire, []).text
+    text = simulate_answer(MODELS[0], wire, []).text
     assert "<function=execute_bash>\n<parameter=command>" in text
     fenced = [{"role": "system", "content": "One command in ``` fences"}, wire[1]]
-    assert "\n```\n" in answer(MODELS[0], fenced, []).text
-    assert "```" not in answer(MODELS[0], wire[1:], []).text
+    assert "\n```\n" in simulate_answer(MODELS[0], fenced, []).text
+    assert "```" not in simulate_answer(MODELS[0], wire[1:], []).text
 
 
 def test_odd_requests_are_answered_too() -> None:
@@ -150,7 +150,7 @@ def test_odd_requests_are_answered_too() -> None:
     bare = [{"type": "function", "function": {"name": "noargs"}}]
     for messages in ([], half, parts):
         for tools in ([], bare, WIRE_TOOLS):
-            assert answer(MODELS[0], messages, tools).completion_tokens > 0
+            assert simulate_answer(MODELS[0], messages, tools).completion_tokens > 0
 
 
 async def test_in_process_and_over_the_wire_the_answers_are_the_same() -> None:

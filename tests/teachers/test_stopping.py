@@ -9,7 +9,7 @@ import pytest
 from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, Referee, Stop
 from tracemill.agreement.voting.policy import Policy
 from tracemill.flows.labeling.label_shard import Shown, make_pairs
-from tracemill.flows.labeling.vote_policy import with_outcomes
+from tracemill.flows.labeling.vote_policy import record_vote_outcomes
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.reply import Decision
 from tracemill.records.trace import Context, Step, Trace
@@ -17,9 +17,9 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings
-from tracemill.teachers.gate.gate_decisions import EXPLORED, decide
+from tracemill.teachers.gate.gate_decisions import EXPLORED, make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.offline.sim_policy import answer
+from tracemill.teachers.offline.sim_policy import simulate_answer
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED
@@ -49,7 +49,9 @@ def trace_of(number: int) -> Trace:
         call = ToolCall(f"c{step}", "bash", json.dumps({"command": command}))
         if step % 4 == 2:
             shown = [message.to_wire() for message in messages]
-            calls = answer(MODELS[0], shown, [tool.to_wire() for tool in TOOLS], seed=0, sample=0).calls
+            calls = simulate_answer(
+                MODELS[0], shown, [tool.to_wire() for tool in TOOLS], seed=0, sample=0
+            ).calls
             call = ToolCall(f"c{step}", *calls[0]) if calls else call
         result = f"FAILED tests/test_{number}_{step}.py - AssertionError" if step % 2 else "1 passed"
         steps.append(Step(step, len(messages), "claude-x", "anthropic", cwd="/repo"))
@@ -72,7 +74,7 @@ async def run(
     url: str, folder: Path, stop: Stop, questions: list[Question], left_s: float | None = None
 ) -> tuple[ReplayResult, list[Decision]]:
     models = [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in MODELS]
-    decisions = decide(questions, models, 7, GateSettings(explore=0.15))
+    decisions = make_gate_decisions(questions, models, 7, GateSettings(explore=0.15))
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 10**10)
         judge = None if stop == "off" else referee(stop)
@@ -104,7 +106,7 @@ async def test_labels_are_those_of_the_full_vote_and_a_rerun_asks_nothing(tmp_pa
         assert again.replies == found[stop].replies
         assert again.counters["attempts"] == 0
         assert again.not_asked == found[stop].not_asked
-        outcomes = [d.outcome for d in with_outcomes(decisions, again.not_asked)]
+        outcomes = [d.outcome for d in record_vote_outcomes(decisions, again.not_asked)]
         assert outcomes.count("asked") == received[stop]
     assert received["off"] == len(QUESTIONS) * 3
     assert labels(found["lossless"]) == labels(found["off"])
@@ -146,7 +148,7 @@ async def test_after_the_deadline_nothing_goes_out_and_the_next_run_asks_it(tmp_
     assert (late.counters[f"not_asked:{DEADLINE}"], rest.stopped) == (len(QUESTIONS) * 3, None)
     assert 0 < received < STEPS
     assert rest.counters["cached"] == received
-    outcomes = [d.outcome for d in with_outcomes(decisions, some.not_asked)]
+    outcomes = [d.outcome for d in record_vote_outcomes(decisions, some.not_asked)]
     assert outcomes.count("asked") == received
     settled = sum(outcome.startswith(NOT_NEEDED) for outcome in outcomes)
     assert outcomes.count(DEADLINE) == STEPS * 3 - received - settled > 10
@@ -155,7 +157,7 @@ async def test_after_the_deadline_nothing_goes_out_and_the_next_run_asks_it(tmp_
 def test_the_explored_slice_is_a_share_of_what_is_asked() -> None:
     asked = [replace(QUESTIONS[0], step_id=f"t:0:{number}") for number in range(4000)]
     for fraction, share in ((1.0, 0.05), (0.5, 0.025), (0.0, 0.0)):
-        made = decide(asked, SIMULATED.teachers[:1], 0, GateSettings(fraction=fraction))
+        made = make_gate_decisions(asked, SIMULATED.teachers[:1], 0, GateSettings(fraction=fraction))
         explored = [d for d in made if d.reason == EXPLORED]
         assert len(explored) / 4000 == pytest.approx(share, abs=0.01)
         assert all(d.verdict == "ask" for d in explored)

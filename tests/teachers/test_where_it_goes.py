@@ -11,7 +11,7 @@ from tracemill.records.errors import ConfigError, TeacherError
 from tracemill.records.identity import extend_prompt, prompt_root
 from tracemill.records.message import Message
 from tracemill.teachers.build_teachers import build_teachers
-from tracemill.teachers.client.error_policy import fault_of_status
+from tracemill.teachers.client.error_policy import fault_of_error_status
 from tracemill.teachers.core.base_urls import host_of, is_loopback, origin_of
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Teacher
@@ -21,7 +21,7 @@ from tracemill.teachers.core.teacher_settings import (
     OpenRouterSettings,
     ReplaySettings,
 )
-from tracemill.teachers.gate.gate_decisions import decide
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
@@ -159,7 +159,7 @@ async def test_a_redirect_halts_the_teacher_and_the_rest_is_not_asked(tmp_path: 
         questions = [question(number) for number in range(5)]
         with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
             ledger.open_run("run", 10**9)
-            decisions = decide(questions, [teacher], 0, GateSettings())
+            decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
             settings = ReplaySettings(concurrency=1)
             result = await replay(questions, decisions, [teacher], ledger, "run", settings)
             assert ledger.spent("run").settled_nusd == 0
@@ -170,7 +170,7 @@ async def test_a_redirect_halts_the_teacher_and_the_rest_is_not_asked(tmp_path: 
 
 def test_no_body_of_a_redirect_talks_a_fault_away() -> None:
     body = {"error": {"availability": {"retryable": True, "retry_after": 1}}}
-    fault = fault_of_status(302, body, {"retry-after": "1"})
+    fault = fault_of_error_status(302, body, {"retry-after": "1"})
     assert (fault.halt, fault.retry, fault.billed, fault.retry_after_s) == ("teacher", False, False, None)
 
 

@@ -15,7 +15,7 @@ from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import price_of
 from tracemill.teachers.openrouter_stub.server import running, serve
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
-from tracemill.teachers.pricing.model_info import card_of
+from tracemill.teachers.pricing.model_info import read_model_info
 
 BODY = {"model": "simulated/qwen-a", "messages": [{"role": "user", "content": "Mend src/a.py"}]}
 
@@ -50,7 +50,7 @@ def test_a_completion_states_what_it_charges() -> None:
 def test_the_model_list_gives_back_the_prices_it_was_made_from() -> None:
     with running(WireSettings(without_tools=("z-ai/glm-5.3",))) as server:
         _, page = call(f"{server.url}/models")
-    cards = {entry["id"]: card_of(entry) for entry in page["data"]}
+    cards = {entry["id"]: read_model_info(entry) for entry in page["data"]}
     assert set(cards) == set(OFFLINE_PRICES)
     for model, prices in OFFLINE_PRICES.items():
         assert cards[model].price == price_of(prices)

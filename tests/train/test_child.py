@@ -15,7 +15,12 @@ import pytest
 from training_releases import released, tiny_model
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.start_child import check_places, finished, run_training, unfinished
+from tracemill.train.start_child import (
+    check_places,
+    finished_training_process,
+    is_training_process_unfinished,
+    run_training,
+)
 from tracemill.train.training_job import REPORT, Job, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
@@ -74,7 +79,7 @@ def test_a_release_becomes_a_checkpoint_that_loads(
     again = run_training(asked, said.append)
     assert (again.created, again.report) == (False, report)
     with pytest.raises(TrainingError, match="holds something else"):
-        finished(job(release, tiny, tmp_path / "out", max_steps=3))
+        finished_training_process(job(release, tiny, tmp_path / "out", max_steps=3))
 
 
 START = """
@@ -121,12 +126,12 @@ def test_a_training_that_was_cut_off_goes_on_and_ends_as_if_it_had_not_been(
         first.stdout.read()  # type: ignore[union-attr]
     assert first.returncode != 0
     assert not asked.target.exists()
-    assert unfinished(asked)
+    assert is_training_process_unfinished(asked)
     (asked.partial / "checkpoints" / "checkpoint-59").mkdir()  # as one that was cut off while it was written
     made = run_training(job(release, tiny, tmp_path / "cut", **given), lambda said: None)
     assert 4 <= made.report["resumed_at_step"] < 59
     assert losses(made.report) == pytest.approx(losses(whole.report), abs=1e-6)
-    assert not unfinished(asked)
+    assert not is_training_process_unfinished(asked)
     assert [path.name for path in made.path.parent.iterdir()] == [release.version]
 
 
@@ -219,7 +224,7 @@ def test_a_training_process_that_the_system_ends_is_one_line(
     ):
         run_training(asked, ending(signal.SIGTERM, 3))
     assert not asked.target.exists()
-    assert unfinished(asked)
+    assert is_training_process_unfinished(asked)
 
 
 def test_a_missing_model_or_template_is_told_without_torch(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def make_trainer(settings, arguments, tokenizer, data, callbacks):
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
 
-    from tracemill.train.trl.load_release import as_messages
+    from tracemill.train.trl.load_release import load_release_as_messages
     from tracemill.train.trl.trainers import lora_of
 
     rows = {split: as_messages(*one) for split, one in data.items()}

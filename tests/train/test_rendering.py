@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tracemill.train.trl.chat_template import measure_with, render
+from tracemill.train.trl.chat_template import measure_with, render_chat_template
 
 Messages = list[dict[str, Any]]
 PROMPT: Messages = [{"role": "user", "content": "fix it"}]
@@ -39,14 +39,14 @@ class Words:
 
 
 def test_the_sides_begin_where_the_prompt_ends_and_all_of_it_is_measured() -> None:
-    found = render(Words(), PROMPT, ROW)
+    found = render_chat_template(Words(), PROMPT, ROW)
     assert found == ("[Bash]<user>fix it.<assistant>", "I test..", "I am done..", False)
     assert measure_with(Words())(PROMPT, ROW) == len(found.prompt + found.rejected)
-    assert render(Words(), PROMPT, ROW | {"tools": []}).prompt == "<user>fix it.<assistant>"
+    assert render_chat_template(Words(), PROMPT, ROW | {"tools": []}).prompt == "<user>fix it.<assistant>"
 
 
 def test_a_template_that_asks_otherwise_than_it_answers_is_noted_and_nothing_is_lost() -> None:
-    found = render(Words(thinks=True), PROMPT, ROW)
+    found = render_chat_template(Words(thinks=True), PROMPT, ROW)
     assert found == ("[Bash]<user>fix it.<assistant>", "I test..", "I am done..", True)
 
 

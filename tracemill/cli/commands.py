@@ -7,11 +7,11 @@ import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from tracemill.flows.run_state.closing_table import closing_rows, print_closing
+from tracemill.flows.run_state.closing_table import closing_table_rows, print_closing
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
-from tracemill.flows.run_state.stale_labels import said_of_newer
-from tracemill.flows.runtime.orphan_servers import end_leftover_servers, own_what_is_started
+from tracemill.flows.run_state.stale_labels import stale_labels_text
+from tracemill.flows.runtime.orphan_servers import end_leftover_servers, tag_possible_orphan_servers
 from tracemill.records.errors import ConfigError
 from tracemill.records.printable import printable
 from tracemill.records.storage.workspace import Workspace
@@ -53,11 +53,11 @@ def run_all(settings: "RunSettings", as_json: bool, yes: bool = False, new_run: 
     this machine, `new_run` takes up no unfinished run. Raises KeyboardInterrupt where it was interrupted,
     whatever came of that in the flow engine: a Ctrl-C reaches its server too, and an engine that cannot
     report any more fails."""
-    from tracemill.flows.preflight import prepare
+    from tracemill.flows.preflight import run_preflight
 
-    ready = prepare(settings)
+    ready = run_preflight(settings)
     end_leftover_servers()
-    own_what_is_started()
+    tag_possible_orphan_servers()
     quiet_prefect()
     from tracemill.flows.run_flow import harvest_prepared
 
@@ -87,20 +87,22 @@ def was_interrupted(error: BaseException | None) -> bool:
 def record_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     """The closing table of a run's record."""
     release = ReleaseOutcome(**record["release"])
-    rows = closing_rows(Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release)
+    rows = closing_table_rows(
+        Summary.from_json(record["summary"]), record["cap_usd"], record["teachers"], release
+    )
     if found := record.get("training"):
-        from tracemill.flows.training.training_run import training_rows
+        from tracemill.flows.training.training_run import training_table_rows
 
-        rows += training_rows(found)
+        rows += training_table_rows(found)
     return rows
 
 
 def train_only(settings: "RunSettings", release: str | None, as_json: bool) -> None:
     """`tracemill train`: a release into a checkpoint."""
-    from tracemill.flows.training.training_run import figures, train_on, training_rows
+    from tracemill.flows.training.training_run import figures, train_on, training_table_rows
 
     found = figures(train_on(settings, release))
-    _say(training_rows(found), f"tracemill train {found['release']}", found, as_json)
+    _say(training_table_rows(found), f"tracemill train {found['release']}", found, as_json)
 
 
 def ingest_only(order: "IngestOrder", as_json: bool) -> None:
@@ -141,7 +143,7 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False, new_r
         "spent / cap",
         "stopped",
     }
-    rows = closing_rows(summary, record["cap_usd"], record["teachers"], release)
+    rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], release)
     _say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
     _require_an_answer(settings, summary)
 
@@ -172,15 +174,15 @@ def _require_a_checkpoint(record: dict[str, Any]) -> None:
 def estimate_only(settings: "RunSettings", refresh: bool, as_json: bool) -> None:
     """`tracemill estimate`: what a replay would cost; `refresh` reads prices from the servers first."""
     from tracemill.cli.estimate_output import estimate_rows
-    from tracemill.flows.estimate.estimate_cost import estimate
+    from tracemill.flows.estimate.estimate_cost import estimate_cost
 
-    found = estimate(settings, refresh)
+    found = estimate_cost(settings, refresh)
     _say(estimate_rows(found), "tracemill estimate", found.to_json(), as_json)
 
 
-def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
+def handle_dry_run_command(settings: "RunSettings", as_json: bool) -> None:
     """`tracemill replay --dry-run`: the requests in a file."""
-    from tracemill.cli.estimate_output import later_text
+    from tracemill.cli.estimate_output import estimate_later_text
     from tracemill.flows.estimate.dry_run import write_requests
 
     record = write_requests(settings)
@@ -188,7 +190,7 @@ def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
     if long := {name: count for name, count in record["too_long"].items() if count}:
         rows.insert(1, ("longer than context", _plain(long)))
     if record["decided_later"]:
-        rows.insert(1, ("decided later", later_text(record["decided_later"])))
+        rows.insert(1, ("decided later", estimate_later_text(record["decided_later"])))
     if record["send_nothing"]:
         rows.append(("send nothing", _plain(record["send_nothing"])))
     if record["not_shown"]:
@@ -196,11 +198,11 @@ def dry_run_only(settings: "RunSettings", as_json: bool) -> None:
     _say(rows, "tracemill replay --dry-run", record, as_json)
 
 
-def pairs_only(settings: "RunSettings", as_json: bool) -> None:
+def handle_pairs_command(settings: "RunSettings", as_json: bool) -> None:
     """`tracemill pairs`: pairs of what the workspace holds."""
-    from tracemill.flows.stages import pair_workspace
+    from tracemill.flows.stages import run_pair_stage
 
-    summary = pair_workspace(settings)
+    summary = run_pair_stage(settings)
     rows = [
         ("votes", _plain(dict(summary.verdicts))),
         ("pairs made", _plain(dict(summary.pairs))),
@@ -213,16 +215,16 @@ def pairs_only(settings: "RunSettings", as_json: bool) -> None:
 
 def normalize_only(settings: "RunSettings", as_json: bool) -> None:
     """`tracemill normalize`: what a release keeps and drops, by operator, and the rows of each split."""
-    from tracemill.flows.stages import account_of_losses
+    from tracemill.flows.stages import run_normalize_stage
 
-    record = account_of_losses(settings)
+    record = run_normalize_stage(settings)
     rows = [
         (item["operator"], f"{item['rows_in']:,} in, {item['dropped']:,} dropped")
         for item in record["operators"]
     ]
     rows.append(("kept", f"{record['kept']:,}"))
     rows += [(f"split {name}", f"{count:,}") for name, count in record["splits"].items()]
-    if newer := said_of_newer(record["newer_answers"]):
+    if newer := stale_labels_text(record["newer_answers"]):
         rows.append(("left out", newer))
     _say(rows, f"tracemill normalize ({record['recipe']})", record, as_json)
 
@@ -241,7 +243,7 @@ def publish_only(
     _say([row for row in rows if row[1]], "tracemill publish", record, as_json)
 
 
-def releases_only(root: "Path | None", hub: str | None, as_json: bool) -> None:
+def handle_releases_command(root: "Path | None", hub: str | None, as_json: bool) -> None:
     """`tracemill releases`: versions here and, with `hub`, there."""
     from tracemill.flows.publish.list_versions import list_releases, release_rows
 
@@ -250,13 +252,18 @@ def releases_only(root: "Path | None", hub: str | None, as_json: bool) -> None:
     _say(release_rows(lines), "tracemill releases", {"releases": lines}, as_json)
 
 
-def diff_only(root: "Path | None", before: str, after: str, as_json: bool) -> None:
+def handle_diff_command(root: "Path | None", before: str, after: str, as_json: bool) -> None:
     """`tracemill diff`: what changed from one version to another."""
-    from tracemill.flows.publish.list_versions import diff_releases, diff_rows
+    from tracemill.flows.publish.list_versions import diff_listed_versions, listed_version_diff_rows
 
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
-    record = diff_releases(work, before, after)
-    _say(diff_rows(record), f"tracemill diff {record['before']} {record['after']}", record, as_json)
+    record = diff_listed_versions(work, before, after)
+    _say(
+        listed_version_diff_rows(record),
+        f"tracemill diff {record['before']} {record['after']}",
+        record,
+        as_json,
+    )
 
 
 def release_only(settings: "RunSettings", as_json: bool) -> None:
@@ -264,6 +271,6 @@ def release_only(settings: "RunSettings", as_json: bool) -> None:
     from tracemill.flows.stages import release_workspace
 
     outcome = release_workspace(settings)
-    rows = closing_rows(Summary(), None, [], outcome)
+    rows = closing_table_rows(Summary(), None, [], outcome)
     keep = {"dropped", "pairs released", "splits", "left out", "publish gate", "release"}
     _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from tracemill.flows.admission.redaction_setup import known_values, make_redactor
+from tracemill.flows.admission.redaction_setup import count_known_values, make_redactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.preflight import check_teachers
 from tracemill.normalize.datajuicer.recipe import check_available, load_recipe
@@ -70,7 +70,7 @@ def _publish_gate(settings: RunSettings) -> str:
 
 def _privacy(settings: RunSettings) -> str:
     lists = settings.privacy
-    known = known_values(make_redactor(None, lists))
+    known = count_known_values(make_redactor(None, lists))
     listed = f"{len(lists.redact)} entries to redact, {len(lists.allow)} to allow"
     return "; ".join([listed, *(f"{count} {what}" for what, count in known.items())])
 
@@ -122,7 +122,7 @@ def _checks() -> Iterator[tuple[str, Check]]:
     yield "ledger", _ledger
 
 
-def examine(settings: RunSettings) -> int:
+def run_doctor_checks(settings: RunSettings) -> int:
     """Print a line a check; 0 where all hold, 2 where one does not."""
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     failed = 0

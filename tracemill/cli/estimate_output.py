@@ -9,7 +9,7 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     rows = [(figures.teacher, _lines(figures)) for figures in found.teachers]
     rows.append(("all teachers", _lines(found.total)))
     if found.decided_later:
-        rows.append(("decided later", later_text(found.decided_later)))
+        rows.append(("decided later", estimate_later_text(found.decided_later)))
     rows.append(("cap", _cap(found)))
     rows.append(("prices", "\n".join(f"{f.teacher}: {f.price_from}" for f in found.teachers)))
     rows.append(("tokens and time", "\n".join(_measured(f) for f in found.teachers)))
@@ -18,7 +18,7 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     return rows
 
 
-def later_text(steps: int) -> str:
+def estimate_later_text(steps: int) -> str:
     """What is said of steps whose decision rests on answers that are not in yet."""
     return f"{steps:,} steps: a replay decides them by the answers to the steps before, this by what is known"
 

@@ -41,9 +41,9 @@ def evaluate(
 
     Sends nothing and spends nothing.
     """
-    from tracemill.cli.evaluate_output import evaluate_tables
+    from tracemill.cli.evaluate_output import write_evaluate_output
     from tracemill.evaluate.evaluate_table import EvaluateOrder
-    from tracemill.evaluate.table.model_prices import SPREAD, prices_of
+    from tracemill.evaluate.table.model_prices import SPREAD, read_model_prices
 
     spread = prices == SPREAD
     order = EvaluateOrder(
@@ -55,11 +55,11 @@ def evaluate(
         draws,
         samples,
         seed,
-        {} if spread else prices_of(Path(prices) if prices else None),
+        {} if spread else read_model_prices(Path(prices) if prices else None),
         spread,
         rule or (),
         gate_seeds,
         runs,
     )
     orders = [replace(order, table=path) for path in tables]
-    evaluate_tables(orders, out, json)
+    write_evaluate_output(orders, out, json)

@@ -8,17 +8,17 @@ from typing import Any
 
 import orjson
 
-from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate
+from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
 from tracemill.evaluate.report_output import print_report
-from tracemill.evaluate.report_plot import rules_svg
-from tracemill.flows.runtime.progress import meter
+from tracemill.evaluate.report_plot import draw_report_plot
+from tracemill.flows.runtime.progress import progress_meter
 from tracemill.records.storage.atomic_files import write_json, writing
 
 _WIDE = 120
 """Columns of what is no terminal."""
 
 
-def names_of(tables: Sequence[Path]) -> list[str]:
+def evaluate_output_names(tables: Sequence[Path]) -> list[str]:
     """What the files of each report are called: the name of its table up to the first dot. Of several tables
     of one name, also where only case tells them apart, the second has `-2` behind it, and so on."""
     plain = [table.name.partition(".")[0] or "table" for table in tables]
@@ -33,21 +33,22 @@ def names_of(tables: Sequence[Path]) -> list[str]:
     return found
 
 
-def evaluate_tables(orders: Sequence[EvaluateOrder], out: Path, json: bool) -> None:
-    """Evaluates tables one after the other; writes `<table>.json` and `<table>.svg` for each (`names_of`),
+def write_evaluate_output(orders: Sequence[EvaluateOrder], out: Path, json: bool) -> None:
+    """Evaluates tables one after the other; writes `<table>.json` and `<table>.svg` for each
+    (`evaluate_output_names`),
     and prints it, or with `json` all reports as one JSON object. Raises TeacherError and SourceError as
-    `evaluate` does."""
+    `evaluate_table` does."""
     from rich.console import Console
 
     console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
     reports: list[dict[str, Any]] = []
-    for order, name in zip(orders, names_of([order.table for order in orders]), strict=True):
-        with meter(None) as told:
-            report = evaluate(order, told)
+    for order, name in zip(orders, evaluate_output_names([order.table for order in orders]), strict=True):
+        with progress_meter(None) as told:
+            report = evaluate_table(order, told)
         files = [out / f"{name}.json", out / f"{name}.svg"]
         write_json(files[0], report)
         with writing(files[1]) as file:
-            file.write_text(rules_svg(report), encoding="utf-8")
+            file.write_text(draw_report_plot(report), encoding="utf-8")
         reports.append(report)
         if not json:
             print_report(console, report, files)

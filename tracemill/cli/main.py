@@ -48,11 +48,11 @@ from tracemill.cli.source_options import (
     Since,
     Unredacted,
     Until,
-    accepting,
-    overrides_asked,
+    accepted_options,
     sample_asked,
     select_asked,
-    sources_asked,
+    source_options_overrides,
+    source_options_table,
 )
 from tracemill.cli.train import serve, train
 from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
@@ -120,13 +120,13 @@ def run(
     from tracemill.cli.commands import run_all
     from tracemill.flows.config.run_settings import load_settings
 
-    over = overrides_asked(workspace, preset, max_usd, name, concurrency, ask_again)
+    over = source_options_overrides(workspace, preset, max_usd, name, concurrency, ask_again)
     over |= select_asked(project, deny_project, since, until) | sample_asked(sample, seed)
     by_source = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym}
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
-    if sources := sources | sources_asked(path, hub, form, idle_minutes):
+    if sources := sources | source_options_table(path, hub, form, idle_minutes):
         over["sources"] = sources
-    run_all(load_settings(config, accepting(over, accept, rebuild)), json, yes, new_run)
+    run_all(load_settings(config, accepted_options(over, accept, rebuild)), json, yes, new_run)
 
 
 @app.command()
@@ -150,12 +150,12 @@ def ingest(
     json: Json = False,
 ) -> None:
     """Read sessions, redact them and write the traces; says what was passed over and why."""
-    from tracemill.flows.runtime.lean_imports import lean
+    from tracemill.flows.runtime.lean_imports import lean_imports
 
-    with lean(numpy=bool(hub)):
+    with lean_imports(numpy=bool(hub)):
         from tracemill.cli.ingest import ingest_asked
 
-        what = sources_asked(paths, hub, form, idle_minutes)
+        what = source_options_table(paths, hub, form, idle_minutes)
         chosen = select_asked(project, deny_project, since, until)
         options = {"unredacted": unredacted, "jobs": jobs, "ask_again": bool(ask_again)}
         ingest_asked(out, what, chosen, sample_asked(sample, seed), privacy, forgotten or (), options, json)
@@ -169,10 +169,10 @@ app.command()(evaluate)
 @app.command()
 def pairs(config: Config = None, workspace: WorkspaceOption = None, json: Json = False) -> None:
     """Make pairs of what the workspace holds: teachers' votes and hindsight. Costs nothing."""
-    from tracemill.cli.commands import pairs_only
+    from tracemill.cli.commands import handle_pairs_command
     from tracemill.flows.config.run_settings import load_settings
 
-    pairs_only(load_settings(config, overrides_asked(workspace)), json)
+    handle_pairs_command(load_settings(config, source_options_overrides(workspace)), json)
 
 
 @app.command()
@@ -186,7 +186,7 @@ def normalize(
     from tracemill.cli.commands import normalize_only
     from tracemill.flows.config.run_settings import load_settings
 
-    over = overrides_asked(workspace)
+    over = source_options_overrides(workspace)
     if recipe is not None:
         over["normalize"] = {"recipe": str(recipe)}
     normalize_only(load_settings(config, over), json)
@@ -208,7 +208,7 @@ def release(
     from tracemill.cli.commands import release_only
     from tracemill.flows.config.run_settings import load_settings
 
-    over = accepting(overrides_asked(workspace, name=name), accept, rebuild)
+    over = accepted_options(source_options_overrides(workspace, name=name), accept, rebuild)
     release_only(load_settings(config, over), json)
 
 
@@ -258,7 +258,9 @@ def forget(
     from tracemill.flows.config.run_settings import load_settings
     from tracemill.flows.forget.forget_run import forget_target
 
-    forget_target(load_settings(config, overrides_asked(workspace)), target, kind, yes, everything, json)
+    forget_target(
+        load_settings(config, source_options_overrides(workspace)), target, kind, yes, everything, json
+    )
 
 
 app.command()(train)
@@ -269,10 +271,10 @@ app.add_typer(privacy_app, name="privacy")
 @app.command()
 def doctor(config: Config = None, workspace: WorkspaceOption = None) -> None:
     """Check this machine and a configuration: packages, keys, folders. Sends nothing, spends nothing."""
-    from tracemill.cli.doctor import examine
+    from tracemill.cli.doctor import run_doctor_checks
     from tracemill.flows.config.run_settings import load_settings
 
-    raise typer.Exit(examine(load_settings(config, overrides_asked(workspace))))
+    raise typer.Exit(run_doctor_checks(load_settings(config, source_options_overrides(workspace))))
 
 
 app.command("simulate-openrouter")(simulate_openrouter)

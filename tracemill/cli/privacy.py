@@ -49,6 +49,6 @@ def diff(
     json: Json = False,
 ) -> None:
     """What redaction would change: counts by type and lines with values masked; writes nothing."""
-    from tracemill.flows.privacy_scan import diff_path
+    from tracemill.flows.privacy_scan import run_privacy_scan_diff
 
-    diff_path(path, workspace, show_values, excerpts, json, privacy)
+    run_privacy_scan_diff(path, workspace, show_values, excerpts, json, privacy)

@@ -40,13 +40,13 @@ def publish(
     The same content is never pushed twice. The publish gate judges it again before anything is uploaded.
     """
     from tracemill.cli.commands import publish_only
-    from tracemill.cli.source_options import accepting, overrides_asked
+    from tracemill.cli.source_options import accepted_options, source_options_overrides
     from tracemill.flows.config.run_settings import load_settings
 
-    over: dict[str, Any] = overrides_asked(workspace)
+    over: dict[str, Any] = source_options_overrides(workspace)
     if hub is not None:
         over["release"] = {"hub": hub}
-    publish_only(load_settings(config, accepting(over, accept)), release, public, accept_drift, json)
+    publish_only(load_settings(config, accepted_options(over, accept)), release, public, accept_drift, json)
 
 
 def releases(
@@ -55,9 +55,9 @@ def releases(
     json: Json = False,
 ) -> None:
     """List the versions of the workspace's releases, and with --hub those of a dataset there."""
-    from tracemill.cli.commands import releases_only
+    from tracemill.cli.commands import handle_releases_command
 
-    releases_only(workspace, hub, json)
+    handle_releases_command(workspace, hub, json)
 
 
 def diff(
@@ -67,6 +67,6 @@ def diff(
     json: Json = False,
 ) -> None:
     """Say what changed from one version to another: rows added, removed and changed, and figures."""
-    from tracemill.cli.commands import diff_only
+    from tracemill.cli.commands import handle_diff_command
 
-    diff_only(workspace, before, after, json)
+    handle_diff_command(workspace, before, after, json)

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracemill.cli.options import AskAgain, Config, Json, MaxUsd, NewRun, Preset, WorkspaceOption, Yes
-from tracemill.cli.source_options import DenyProject, Project, Since, Until, overrides_asked, select_asked
+from tracemill.cli.source_options import (
+    DenyProject,
+    Project,
+    Since,
+    Until,
+    select_asked,
+    source_options_overrides,
+)
 
 if TYPE_CHECKING:
     from tracemill.flows.config.run_settings import RunSettings
@@ -33,12 +40,12 @@ def replay(
     json: Json = False,
 ) -> None:
     """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
-    asked = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
+    asked = source_options_overrides(workspace, preset, max_usd, None, concurrency, ask_again)
     settings = _settings(config, asked, select_asked(project, deny_project, since, until))
     if dry_run:
-        from tracemill.cli.commands import dry_run_only
+        from tracemill.cli.commands import handle_dry_run_command
 
-        dry_run_only(settings, json)
+        handle_dry_run_command(settings, json)
         return
     from tracemill.cli.commands import replay_only
 
@@ -64,7 +71,7 @@ def estimate(
     """Say what a replay would ask, cost and take, by teacher and in all; spends nothing, works offline."""
     from tracemill.cli.commands import estimate_only
 
-    asked = overrides_asked(workspace, preset, max_usd, None, concurrency, ask_again)
+    asked = source_options_overrides(workspace, preset, max_usd, None, concurrency, ask_again)
     chosen = select_asked(project, deny_project, since, until)
     estimate_only(_settings(config, asked, chosen), refresh, json)
 

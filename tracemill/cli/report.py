@@ -28,6 +28,6 @@ def audit(
 
     What is judged is kept after every key; the same command goes on.
     """
-    from tracemill.flows.release.audit_run import audit_release
+    from tracemill.flows.release.audit_run import run_audit
 
-    audit_release(release, workspace, answers, seed, json)
+    run_audit(release, workspace, answers, seed, json)

@@ -10,8 +10,13 @@ from rich.text import Text
 
 from tracemill.data_cards.model.audit_sample import Precision
 from tracemill.data_cards.model.report_model import ReportFigures
-from tracemill.data_cards.report.charts import Matrix, charts
-from tracemill.data_cards.report.number_format import share, short, so_many, usd
+from tracemill.data_cards.report.charts import Matrix, build_charts
+from tracemill.data_cards.report.number_format import (
+    format_number,
+    format_share,
+    format_short_number,
+    format_usd,
+)
 from tracemill.records.printable import printable
 
 _BAR = 32
@@ -20,34 +25,50 @@ Row = Sequence[object]
 
 def print_figures(console: Console, figures: ReportFigures, precision: Precision | None) -> None:
     """Every section of the report but the pairs themselves."""
-    drawn = charts(figures)
+    drawn = build_charts(figures)
     console.print(Text(printable(f"report of {figures.name} {figures.version}"), style="bold"))
     if precision is not None:
         console.print(Text(f"audit: {precision.sentence()}"))
     stages = [
-        (stage.name, so_many(stage.count), _bar(bar), f"{_parts(stage.parts)} {stage.note}".strip())
+        (stage.name, format_number(stage.count), _bar(bar), f"{_parts(stage.parts)} {stage.note}".strip())
         for stage, bar in _widths(figures)
     ]
     _table(console, "from steps to pairs", ("", ">", "", ""), stages)
-    _table(console, "splits", ("", ">"), [(name, so_many(rows)) for name, rows in figures.splits.items()])
+    _table(
+        console, "splits", ("", ">"), [(name, format_number(rows)) for name, rows in figures.splits.items()]
+    )
     _table(console, "money", ("", ">", ""), _money(figures, drawn.uncut_usd))
     if figures.agreement.teachers:
         _matrix(console, "agreement of teachers, and the agent", drawn.teachers)
         _matrix(console, "agreement of families", drawn.families)
         rows = [
-            (one.operation, so_many(one.votes), share(one.same_class, one.votes), share(one.same, one.votes))
+            (
+                one.operation,
+                format_number(one.votes),
+                format_share(one.same_class, one.votes),
+                format_share(one.same, one.votes),
+            )
             for one in figures.agreement.operations
         ]
         _table(console, "agreement by class", ("class", ">votes", ">same class", ">same action"), rows)
     _operations(console, drawn.operations)
     _teachers(console, figures)
     dearest = [
-        (trace.trace_id, usd(trace.usd), _bar(width), so_many(trace.steps), so_many(trace.pairs))
+        (
+            trace.trace_id,
+            format_usd(trace.usd),
+            _bar(width),
+            format_number(trace.steps),
+            format_number(trace.pairs),
+        )
         for trace, width in drawn.dearest
     ]
     _table(console, "dearest traces", ("trace", ">USD", "", ">steps", ">pairs"), dearest)
     lost = [one for one in figures.losses if one.dropped or one.errors]
-    rows = [(one.operator, so_many(one.rows_in), so_many(one.dropped), f"{one.share:.1%}") for one in lost]
+    rows = [
+        (one.operator, format_number(one.rows_in), format_number(one.dropped), f"{one.share:.1%}")
+        for one in lost
+    ]
     _table(console, "dropped", ("operator", ">rows in", ">dropped", ">share"), rows)
 
 
@@ -58,7 +79,7 @@ def _widths(figures: ReportFigures) -> Iterable[tuple[Any, float]]:
 
 
 def _parts(parts: dict[str, int]) -> str:
-    return ", ".join(f"{name} {so_many(count)}" for name, count in parts.items())
+    return ", ".join(f"{name} {format_number(count)}" for name, count in parts.items())
 
 
 def _bar(percent: float) -> str:
@@ -67,19 +88,19 @@ def _bar(percent: float) -> str:
 
 def _money(figures: ReportFigures, uncut_usd: float) -> list[Row]:
     money, run = figures.money, figures.run
-    cap = "no cap" if money.cap_usd is None else f"cap {usd(money.cap_usd)}"
+    cap = "no cap" if money.cap_usd is None else f"cap {format_usd(money.cap_usd)}"
     rows: list[Row] = [
-        ("spent", usd(money.spend_usd), cap),
-        ("a kept pair", usd(money.usd_per_pair), ""),
+        ("spent", format_usd(money.spend_usd), cap),
+        ("a kept pair", format_usd(money.usd_per_pair), ""),
     ]
     if run is None or money.projected_usd is None:
         return rows
-    left = f"{so_many(run.left_over)} questions left"
-    rows.append(("all that was to be asked, at most", usd(money.projected_usd), left))
+    left = f"{format_number(run.left_over)} questions left"
+    rows.append(("all that was to be asked, at most", format_usd(money.projected_usd), left))
     savings = (("prompt caches", run.caching), ("stopping early", run.stopping), ("the gate", run.gate))
     for name, saved in savings:
-        calls = f"{share(saved.usd, uncut_usd)}, {so_many(saved.calls)} calls"
-        rows.append((f"saved by {name}", usd(saved.usd), calls))
+        calls = f"{format_share(saved.usd, uncut_usd)}, {format_number(saved.calls)} calls"
+        rows.append((f"saved by {name}", format_usd(saved.usd), calls))
     return rows
 
 
@@ -87,14 +108,14 @@ def _teachers(console: Console, figures: ReportFigures) -> None:
     rows = [
         (
             one.name,
-            so_many(one.calls),
-            ", ".join(f"{kind} {so_many(n)}" for kind, n in one.failures.items()) or "none",
+            format_number(one.calls),
+            ", ".join(f"{kind} {format_number(n)}" for kind, n in one.failures.items()) or "none",
             f"{one.p50_s:.2f}",
             f"{one.p90_s:.2f}",
-            short(one.prompt_tokens),
-            share(one.cached_tokens, one.prompt_tokens),
-            short(one.completion_tokens),
-            usd(one.paid_usd),
+            format_short_number(one.prompt_tokens),
+            format_share(one.cached_tokens, one.prompt_tokens),
+            format_short_number(one.completion_tokens),
+            format_usd(one.paid_usd),
         )
         for one in (figures.run.teachers if figures.run else ())
     ]
@@ -104,14 +125,17 @@ def _teachers(console: Console, figures: ReportFigures) -> None:
 
 def _matrix(console: Console, title: str, matrix: Matrix) -> None:
     rows = [
-        (row, *(f"{share(cell[0])} of {cell[2]}" if cell else "" for cell in _cells(matrix, row)))
+        (row, *(f"{format_share(cell[0])} of {cell[2]}" if cell else "" for cell in _cells(matrix, row)))
         for row in matrix.rows
     ]
     _table(console, title, ("", *(f">{name}" for name in matrix.columns)), rows)
 
 
 def _operations(console: Console, matrix: Matrix) -> None:
-    rows = [(row, *(so_many(cell[1]) if cell else "" for cell in _cells(matrix, row))) for row in matrix.rows]
+    rows = [
+        (row, *(format_number(cell[1]) if cell else "" for cell in _cells(matrix, row)))
+        for row in matrix.rows
+    ]
     heads = ("rejected \\ chosen", *(f">{name}" for name in matrix.columns))
     _table(console, "pairs by operation", heads, rows)
 

@@ -15,8 +15,8 @@ from tracemill.cli.report_output import print_figures
 from tracemill.data_cards.model.audit_sample import Precision, read_audit
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.report_model import ReportFigures, read_figures
-from tracemill.data_cards.model.versions import releases_in
-from tracemill.flows.labeling.label_shard import pair_kind
+from tracemill.data_cards.model.versions import versions_by_release
+from tracemill.flows.labeling.label_shard import name_pair_kind
 from tracemill.flows.release.load_pairs import find_siblings, load_pairs
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, last_run
@@ -39,9 +39,9 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
     pairs = [pair for pair in stored if source in (None, pair.label_source)]
     figures, precision = _newest_figures(work)
     if as_json:
-        told: dict[str, Any] = {"run": record, "releases": releases_in(work.releases_dir)}
+        told: dict[str, Any] = {"run": record, "releases": versions_by_release(work.releases_dir)}
         told |= {
-            "pairs": Counter(map(pair_kind, pairs)),
+            "pairs": Counter(map(name_pair_kind, pairs)),
             "report": figures and figures.model_dump(mode="json"),
         }
         told |= {"audit": precision and precision.model_dump(mode="json")}
@@ -54,24 +54,24 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
         console.print(f"run {record['run_id']} has not ended; the same command goes on")
     else:
         print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
-    for name, versions in releases_in(work.releases_dir).items():
+    for name, versions in versions_by_release(work.releases_dir).items():
         console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
     if figures is not None:
         print_figures(console, figures, precision)
-    for pair in spread(pairs, count):
+    for pair in spread_shown_pairs(pairs, count):
         console.print(_panel(pair))
 
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
     """The report of the release that was made last, and what its audit found."""
-    if not releases_in(work.releases_dir):
+    if not versions_by_release(work.releases_dir):
         return None, None
     last = find_release(None, work.releases_dir)
     audit = read_audit(last.folder, last.manifest.content_fingerprint)
     return read_figures(last.folder), audit and audit.precision(last.manifest.rows)
 
 
-def spread(pairs: list[DPOPair], count: int) -> list[DPOPair]:
+def spread_shown_pairs(pairs: list[DPOPair], count: int) -> list[DPOPair]:
     """`count` pairs at even distances, so that the sample is not the first trace alone."""
     if count <= 0 or not pairs:
         return []

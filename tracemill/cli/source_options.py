@@ -50,7 +50,7 @@ ForgottenIn = Annotated[
 ]
 
 
-def sources_asked(
+def source_options_table(
     paths: Sequence[str] | None, hub: Sequence[str] | None, form: str | None, idle: float | None
 ) -> dict[str, Any]:
     """The flags as keys of `[sources]`; flags not given are left out."""
@@ -74,7 +74,7 @@ def select_asked(
     return {"select": chosen} if chosen else {}
 
 
-def overrides_asked(
+def source_options_overrides(
     workspace: Path | None = None,
     preset: str | None = None,
     max_usd: float | None = None,
@@ -99,7 +99,7 @@ def overrides_asked(
     return over
 
 
-def accepting(over: dict[str, Any], accept: list[str] | None, rebuild: bool = False) -> dict[str, Any]:
+def accepted_options(over: dict[str, Any], accept: list[str] | None, rebuild: bool = False) -> dict[str, Any]:
     """The nested values with the fingerprints to accept and the word to rebuild, where they are given."""
     release: dict[str, Any] = {"accept": accept} if accept else {}
     if rebuild:

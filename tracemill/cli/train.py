@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tracemill.cli.options import Config, Json, WorkspaceOption
-from tracemill.cli.source_options import overrides_asked
+from tracemill.cli.source_options import source_options_overrides
 
 
 def train(
@@ -37,7 +37,7 @@ def train(
     }
     if model is not None and (model.startswith((".", "/", "~")) or Path(model).exists()):
         given["model"] = str(Path(model).expanduser().resolve())
-    over = overrides_asked(workspace)
+    over = source_options_overrides(workspace)
     if chosen := {key: value for key, value in given.items() if value is not None}:
         over["training"] = chosen
     train_only(load_settings(config, over), release, json)

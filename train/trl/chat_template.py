@@ -18,7 +18,9 @@ class Rendered(NamedTuple):
     the texts part, which is how TRL's trainers take it."""
 
 
-def render(tokenizer: Any, prompt: Sequence[dict[str, Any]], row: Mapping[str, Any]) -> Rendered:
+def render_chat_template(
+    tokenizer: Any, prompt: Sequence[dict[str, Any]], row: Mapping[str, Any]
+) -> Rendered:
     """The row with this prompt. Raises whatever a template raises."""
     tools = row["tools"] or None
 
@@ -39,7 +41,7 @@ def measure_with(tokenizer: Any) -> Measure:
 
     def measure(prompt: list[dict[str, Any]], row: Mapping[str, Any]) -> int:
         try:
-            found = render(tokenizer, prompt, row)
+            found = render_chat_template(tokenizer, prompt, row)
             sides = (found.prompt + found.chosen, found.prompt + found.rejected)
             return max(len(tokenizer(side, add_special_tokens=False)["input_ids"]) for side in sides)
         except Exception as error:  # whatever a template of somebody else's raises

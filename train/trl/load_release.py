@@ -12,7 +12,7 @@ from transformers import AutoConfig, AutoTokenizer
 from tracemill.records.errors import TrainingError
 from tracemill.train.training_job import TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
-from tracemill.train.trl.chat_template import measure_with, render
+from tracemill.train.trl.chat_template import measure_with, render_chat_template
 from tracemill.train.trl.fit_rows import Fitted, fit_rows
 
 _COLUMNS = ("prompt", "chosen", "rejected", "tools")
@@ -26,7 +26,7 @@ def load_tokenizer(settings: TrainingSettings) -> Any:
         AutoConfig.from_pretrained(model)
         tokenizer: Any = AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError) as error:
-        raise unloadable(model, error) from error
+        raise load_release_model_error(model, error) from error
     if settings.chat_template is not None:
         tokenizer.chat_template = settings.chat_template.read_text(encoding="utf-8")
     if not tokenizer.chat_template:
@@ -40,7 +40,7 @@ def load_tokenizer(settings: TrainingSettings) -> Any:
     return tokenizer
 
 
-def unloadable(model: str, error: Exception) -> TrainingError:
+def load_release_model_error(model: str, error: Exception) -> TrainingError:
     """What is raised for a model that is none, with the first line of why."""
     said = (str(error).splitlines() or [""])[0]
     wanted = "an id of the Hub or a folder of a saved model"
@@ -72,7 +72,7 @@ def fit_split(split: Dataset, tokenizer: Any, settings: TrainingSettings) -> Fit
     """The rows of a split that fit the window, through the tokenizer's chat template."""
     rows: Any = split.select_columns(list(_COLUMNS))
     fitted = fit_rows(rows, measure_with(tokenizer), settings.max_length, settings.context == "cut")
-    fitted.parted = sum(render(tokenizer, row["prompt"], row).parted for row in fitted.rows)
+    fitted.parted = sum(render_chat_template(tokenizer, row["prompt"], row).parted for row in fitted.rows)
     return fitted
 
 
@@ -93,13 +93,13 @@ def check_rows(fitted: Fitted, settings: TrainingSettings) -> None:
     )
 
 
-def as_messages(split: Dataset, fitted: Fitted) -> Dataset:
+def load_release_as_messages(split: Dataset, fitted: Fitted) -> Dataset:
     """The rows as conversations with their tools."""
     features = Features({name: split.features[name] for name in _COLUMNS})
     return Dataset.from_list(fitted.rows, features=features)
 
 
-def as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
+def load_release_as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
     """The rows as the chat template writes them, each side to the end of its turn."""
     end = tokenizer.eos_token or ""
 
@@ -108,7 +108,7 @@ def as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
         return shorter if end and shorter.endswith(end) else side
 
     def texts(row: Mapping[str, Any]) -> dict[str, str]:
-        found = render(tokenizer, row["prompt"], row)
+        found = render_chat_template(tokenizer, row["prompt"], row)
         return {"prompt": found.prompt, "chosen": ended(found.chosen), "rejected": ended(found.rejected)}
 
     return Dataset.from_list([texts(row) for row in fitted.rows])

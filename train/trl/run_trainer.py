@@ -1,7 +1,7 @@
 """A trainer of TRL over a release; for the child process alone, everything heavy is imported here."""
 
 # pyright: reportMissingImports=false
-# (types are checked where the extra `train` is not installed, too)
+# (types are checked where the extra `run_trainer` is not installed, too)
 
 import importlib.metadata
 import json
@@ -33,7 +33,7 @@ _SAVED = "saved.json"
 _NUMBERS = ("loss", "rewards/accuracies", "rewards/margins")
 
 
-def train(job: Job, folder: Path, tell: "Tell", stopping: "Stopping") -> dict[str, Any]:
+def run_trainer(job: Job, folder: Path, tell: "Tell", stopping: "Stopping") -> dict[str, Any]:
     """Trains and writes `final/` in the folder; goes on from the last whole checkpoint that lies there.
 
     Gives `{}`, or `{"stopped": step}`. Raises TrainingError for what was wrong beforehand.

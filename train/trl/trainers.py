@@ -19,7 +19,11 @@ from transformers import TrainerCallback
 from tracemill.train.registry import training_method
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import Fitted
-from tracemill.train.trl.load_release import as_messages, as_texts, unloadable
+from tracemill.train.trl.load_release import (
+    load_release_as_messages,
+    load_release_as_texts,
+    load_release_model_error,
+)
 
 _ENDS = 2
 """Tokens that TRL's CPOTrainer may put around a text: one at its beginning, one at its end."""
@@ -42,7 +46,7 @@ def make_trainer(
     try:
         return make(settings, common, tokenizer, data, list(callbacks))
     except (OSError, SafetensorError) as error:
-        raise unloadable(settings.model, error) from error
+        raise load_release_model_error(settings.model, error) from error
 
 
 Data = dict[str, tuple[Dataset, Fitted]]
@@ -56,7 +60,7 @@ def dpo_trainer(
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
 
-    rows = {name: as_messages(*one) for name, one in data.items()}
+    rows = {name: load_release_as_messages(*one) for name, one in data.items()}
     return DPOTrainer(
         model=settings.model,
         args=DPOConfig(max_length=settings.max_length, beta=settings.beta, **common),
@@ -75,7 +79,7 @@ def simpo_trainer(
     is kept from its own choice of a precision, which would be that of the file."""
     from trl.experimental.cpo import CPOConfig, CPOTrainer
 
-    rows = {name: as_texts(fitted, tokenizer) for name, (_, fitted) in data.items()}
+    rows = {name: load_release_as_texts(fitted, tokenizer) for name, (_, fitted) in data.items()}
     arguments = CPOConfig(
         loss_type="simpo",
         cpo_alpha=0.0,

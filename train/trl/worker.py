@@ -28,21 +28,21 @@ def main(folder: Path) -> int:
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     job = Job.model_validate_json((folder / "job.json").read_bytes())
     try:
-        from tracemill.train.trl.run_trainer import train
+        from tracemill.train.trl.run_trainer import run_trainer
 
-        outcome = train(job, folder, tell, stopping)
+        outcome = run_trainer(job, folder, tell, stopping)
     except TrainingError as error:
         outcome = {"refused": str(error)}
     except Exception as error:
         traceback.print_exc()
-        outcome = {"failed": in_words(error)}
+        outcome = {"failed": worker_error_text(error)}
     temporary = folder / "outcome.tmp"
     temporary.write_text(json.dumps(outcome), encoding="utf-8")
     temporary.replace(folder / "outcome.json")
     return 0
 
 
-def in_words(error: Exception) -> str:
+def worker_error_text(error: Exception) -> str:
     """Type and first line of an error that is not ours; those of memory by what helps."""
     if any(map(_no_room, _behind(error))):
         return "the disk is full; make room where training.output is"

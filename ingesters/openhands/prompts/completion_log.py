@@ -12,16 +12,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.ingesters.common.benchmark_ids import base_instance, repository_of
+from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import (
-    all_calls,
-    call_of,
-    calls_of,
-    reasoning_of,
-    specs_of,
-    text_of,
-    usage_of,
+    collect_message_calls,
+    openai_content_text,
+    openai_reasoning,
+    parse_openai_call,
+    parse_openai_calls,
+    parse_openai_tools,
+    parse_openai_usage,
 )
 from tracemill.ingesters.reading.result_text import error_kind_of
 from tracemill.records.identity import make_trace_id
@@ -48,7 +48,7 @@ class LoggedCall:
     in_text: bool = False
 
 
-def logged_call(log: Any) -> LoggedCall | None:
+def parse_completion_log(log: Any) -> LoggedCall | None:
     """The call a log records; None where it lacks prompt or response."""
     body = _mapping(log)
     prompt = tuple(_prompt(body))
@@ -63,19 +63,19 @@ def logged_call(log: Any) -> LoggedCall | None:
         answer=answer,
         response_id=native if isinstance(native, str) and native else None,
         model=model if isinstance(model, str) and model else None,
-        usage=usage_of(response.get("usage") or body.get("usage_summary")),
+        usage=parse_openai_usage(response.get("usage") or body.get("usage_summary")),
         offered=None if in_text else body.get("tools") or _mapping(body.get("kwargs")).get("tools"),
         cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
         in_text=in_text,
     )
 
 
-def trace_of_completion(
+def trace_of_completion_log(
     log: Any, dialect: str, origin: str, report: IngestReport, instance: str | None = None
 ) -> Trace | None:
     """The trace of one completion log: one step, of the instance whose folder it lies in. None, and
     counted, where prompt or response lack."""
-    call = logged_call(log)
+    call = parse_completion_log(log)
     report.records["completion"] += 1
     if call is None:
         report.skipped[NO_CALL] += 1
@@ -85,7 +85,9 @@ def trace_of_completion(
     growing = GrowingContext(messages=call.prompt)
     growing.act(call.answer, StepFacts(call.model, call.response_id, call.usage))
     version = "1" if dialect.endswith("v1") else None
-    tools = specs_of(call.offered, all_calls(growing.messages), harness_for("openhands", version))
+    tools = parse_openai_tools(
+        call.offered, collect_message_calls(growing.messages), harness_for("openhands", version)
+    )
     return Trace(
         trace_id=make_trace_id("openhands", "completion", call.response_id or origin),
         source="openhands",
@@ -93,8 +95,8 @@ def trace_of_completion(
         harness="openhands",
         contexts=(growing.finish(0, tools),),
         harness_version=version,
-        repository=repository_of(instance),
-        instance_id=base_instance(instance),
+        repository=benchmark_repository(instance),
+        instance_id=base_benchmark_id(instance),
         started_at=_time(log),
         origin=origin,
     )
@@ -109,7 +111,7 @@ def _time(log: Any) -> str | None:
         return None
 
 
-def text_result(message: Message) -> Message:
+def completion_log_result(message: Message) -> Message:
     """A tool result as models without native calls are shown it; any other message as it is."""
     if message.role != "tool":
         return message
@@ -119,7 +121,7 @@ def text_result(message: Message) -> Message:
 
 def _prompt(body: Mapping[str, Any]) -> Iterator[Message]:
     """The messages of the prompt, as sent. What the Responses API lists item by item is one turn."""
-    instructions = text_of(body.get("instructions"))
+    instructions = openai_content_text(body.get("instructions"))
     if instructions:
         yield Message("system", instructions)
     listed = body.get("messages") or body.get("input")
@@ -144,15 +146,17 @@ def _message(item: Mapping[str, Any], place: int) -> Message | None:
     """One item of a prompt: a chat message, or an item of the Responses API."""
     kind, role = item.get("type"), item.get("role")
     if kind == "function_call":
-        call = call_of({**item, "id": item.get("call_id") or item.get("id")}, f"call-{place}")
+        call = parse_openai_call({**item, "id": item.get("call_id") or item.get("id")}, f"call-{place}")
         return Message("assistant", "", (call,)) if call else None
     if kind == "function_call_output":
-        return _result(text_of(item.get("output")), item.get("call_id"), None)
-    text = text_of(item.get("content"))
+        return _result(openai_content_text(item.get("output")), item.get("call_id"), None)
+    text = openai_content_text(item.get("content"))
     if role == "tool":
         return _result(text, item.get("tool_call_id"), item.get("name"))
     if role == "assistant":
-        return Message("assistant", text, calls_of(item, f"call-{place}"), reasoning=reasoning_of(item))
+        return Message(
+            "assistant", text, parse_openai_calls(item, f"call-{place}"), reasoning=openai_reasoning(item)
+        )
     if role in ("system", "developer"):
         return Message("system", text)
     return _user(text) if role == "user" else None
@@ -175,13 +179,18 @@ def _answer(response: Mapping[str, Any]) -> Message | None:
     choices = response.get("choices")
     if isinstance(choices, list) and choices:
         message = _mapping(_mapping(choices[0]).get("message"))
-        calls = calls_of(message, "call-answer")
-        return Message("assistant", text_of(message.get("content")), calls, reasoning=reasoning_of(message))
+        calls = parse_openai_calls(message, "call-answer")
+        return Message(
+            "assistant",
+            openai_content_text(message.get("content")),
+            calls,
+            reasoning=openai_reasoning(message),
+        )
     output = response.get("output")
     if not isinstance(output, list):
         return None
     items = [_mapping(item) for item in output]
-    texts = [text_of(item.get("content")) for item in items if item.get("type") == "message"]
+    texts = [openai_content_text(item.get("content")) for item in items if item.get("type") == "message"]
     found = (_message(item, place) for place, item in enumerate(items) if item.get("type") == "function_call")
     calls = tuple(call for message in found if message is not None for call in message.tool_calls)
     return Message("assistant", "\n".join(filter(None, texts)), calls)

@@ -54,19 +54,19 @@ def read_logs(paths: Iterable[Path], report: IngestReport) -> "list[LoggedCall]"
     held: dict[Message, Message] = {}
     if not (logs := sorted(paths, key=_time_of)):
         return calls
-    from tracemill.ingesters.openhands.prompts.completion_log import logged_call
+    from tracemill.ingesters.openhands.prompts.completion_log import parse_completion_log
 
     for path in logs:
         try:
-            call = logged_call(read_json(path))
+            call = parse_completion_log(read_json(path))
         except SourceError:
             report.skipped["completion log does not parse"] += 1
             continue
-        add_call(calls, call, held, report)
+        add_log_file_call(calls, call, held, report)
     return calls
 
 
-def add_call(
+def add_log_file_call(
     calls: "list[LoggedCall]",
     call: "LoggedCall | None",
     held: dict[Message, Message],
@@ -83,23 +83,23 @@ def add_call(
     calls.append(replace(call, prompt=prompt, offered=offered))
 
 
-def calls_in_events(events: Iterable[Mapping[str, Any]], report: IngestReport) -> "list[LoggedCall]":
+def read_logs_in_events(events: Iterable[Mapping[str, Any]], report: IngestReport) -> "list[LoggedCall]":
     """The calls that a remote agent logged as events."""
     calls: list[LoggedCall] = []
     held: dict[Message, Message] = {}
     for event in events:
         if event.get("kind") == "LLMCompletionLogEvent":
-            from tracemill.ingesters.openhands.prompts.completion_log import logged_call
+            from tracemill.ingesters.openhands.prompts.completion_log import parse_completion_log
 
             try:
                 log = orjson.loads(str(event.get("log_data")))
             except orjson.JSONDecodeError:
                 log = None
-            add_call(calls, logged_call(log), held, report)
+            add_log_file_call(calls, parse_completion_log(log), held, report)
     return calls
 
 
-def logs_below(conversation: Path, report: IngestReport) -> list[Path]:
+def find_log_files_below(conversation: Path, report: IngestReport) -> list[Path]:
     """The completion logs in folders below a conversation; one that cannot be listed is flagged."""
     found: list[Path] = []
     closed: list[OSError] = []
@@ -112,7 +112,7 @@ def logs_below(conversation: Path, report: IngestReport) -> list[Path]:
     return found
 
 
-def logs_beside(conversation: Path, responses: set[str | None]) -> list[Path]:
+def find_log_files_beside(conversation: Path, responses: set[str | None]) -> list[Path]:
     """The completion logs of these responses in folders next to a conversation."""
     around = [conversation.parent]
     if conversation.parent.name == "conversations":
@@ -127,7 +127,7 @@ def logs_beside(conversation: Path, responses: set[str | None]) -> list[Path]:
     return found
 
 
-def logs_of_row(rows: Path, instance: Any, report: IngestReport) -> list[Path]:
+def find_row_log_files(rows: Path, instance: Any, report: IngestReport) -> list[Path]:
     """The completion logs of the instance of a row, next to the file of rows; a folder of them that cannot
     be listed is flagged."""
     found: list[Path] = []
@@ -143,7 +143,7 @@ def logs_of_row(rows: Path, instance: Any, report: IngestReport) -> list[Path]:
     return found
 
 
-def without_read_logs(sources: list[_S]) -> list[_S]:
+def drop_read_log_files(sources: list[_S]) -> list[_S]:
     """The sources without the completion logs that are read with another source among them."""
     logs = [s for s in sources if (s.dialect or "").startswith("openhands_completion")]
     if not logs:
@@ -154,7 +154,7 @@ def without_read_logs(sources: list[_S]) -> list[_S]:
             taken |= _taken_by_rows(source.path, logs)
         elif source.dialect in ("openhands_sdk_v1", "openhands_events_v0") and not source.path.is_file():
             responses: set[str | None] = set(_ids_in(source.path))
-            taken |= {path.resolve() for path in logs_beside(source.path, responses)}
+            taken |= {path.resolve() for path in find_log_files_beside(source.path, responses)}
     read = {id(log) for log in logs if log.path.resolve() in taken}
     return [source for source in sources if id(source) not in read]
 

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any
 
 
-def usage_items(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def read_metrics_usage(metrics: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Response id and token counts of each response that metrics list."""
     listed = metrics.get("token_usages")
     for item in listed if isinstance(listed, list) else ():

@@ -12,9 +12,9 @@ from typing import Any
 
 from tracemill.harnesses.agents.registry import Harness
 from tracemill.harnesses.text_calls import calls_in_text
-from tracemill.ingesters.common.growing_context import context_of
-from tracemill.ingesters.common.openai_messages import all_calls, specs_of
-from tracemill.ingesters.openhands.prompts.completion_log import LoggedCall, text_result
+from tracemill.ingesters.common.growing_context import make_grown_context
+from tracemill.ingesters.common.openai_messages import collect_message_calls, parse_openai_tools
+from tracemill.ingesters.openhands.prompts.completion_log import LoggedCall, completion_log_result
 from tracemill.records.families import family_of
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message, ToolSpec
@@ -54,7 +54,7 @@ class _Draft:
     unlogged: int = 0
 
 
-def with_prompts(
+def apply_recorded_prompts(
     contexts: Sequence[Context],
     calls: Sequence[LoggedCall],
     harness: Harness,
@@ -120,9 +120,13 @@ class _Merge:
         self._end()
         made: list[Context] = []
         for index, draft in enumerate(self._drafts):
-            calls = all_calls(draft.messages)
-            tools = specs_of(draft.offered, calls, harness) if draft.offered is not None else draft.tools
-            context = context_of(index, draft.messages, draft.steps, draft.start, tools, draft.lost)
+            calls = collect_message_calls(draft.messages)
+            tools = (
+                parse_openai_tools(draft.offered, calls, harness)
+                if draft.offered is not None
+                else draft.tools
+            )
+            context = make_grown_context(index, draft.messages, draft.steps, draft.start, tools, draft.lost)
             if not draft.unlogged:
                 context = replace(context, fidelity=replace(context.fidelity, context="complete"))
             made.append(context)
@@ -142,7 +146,7 @@ class _Merge:
         """What followed the last step goes behind it."""
         if self._drafts:
             draft = self._drafts[-1]
-            draft.messages.extend(map(text_result, self._tail) if draft.in_text else self._tail)
+            draft.messages.extend(map(completion_log_result, self._tail) if draft.in_text else self._tail)
         self._tail = ()
 
     def _with_verdict(self, message: Message) -> Message:

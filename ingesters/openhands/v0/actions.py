@@ -8,7 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tracemill.ingesters.common.openai_messages import calls_of, reasoning_of, text_of
+from tracemill.ingesters.common.openai_messages import (
+    openai_content_text,
+    openai_reasoning,
+    parse_openai_calls,
+)
 from tracemill.ingesters.openhands.v0.events import V0Event
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall
@@ -53,7 +57,7 @@ class V0Response:
     rebuilt: bool = False
 
 
-def response_key(event: V0Event) -> str:
+def v0_action_response_key(event: V0Event) -> str:
     """What tells the response behind an action from others: its id, else the event it is known by."""
     if event.call is None:
         return f"event {event.id}"
@@ -62,7 +66,7 @@ def response_key(event: V0Event) -> str:
     return str(native) if native and _first_message(recorded) is not None else f"event {event.id}"
 
 
-def response_of(event: V0Event) -> V0Response:
+def v0_action_response(event: V0Event) -> V0Response:
     """The response an agent's action came from."""
     if event.call is None:
         return V0Response(_rebuilt(event), rebuilt=True)
@@ -79,7 +83,7 @@ def response_of(event: V0Event) -> V0Response:
     )
 
 
-def call_id_of(event: V0Event) -> str | None:
+def v0_action_call_id(event: V0Event) -> str | None:
     """The id of the call an event belongs to; None where it bears no call metadata."""
     if event.call is None:
         return None
@@ -87,7 +91,7 @@ def call_id_of(event: V0Event) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def rebuilt_call_id(event_id: int) -> str:
+def rebuilt_action_call_id(event_id: int) -> str:
     """The id given to a call that is rebuilt from an action."""
     return f"call-{event_id}"
 
@@ -102,19 +106,19 @@ def _first_message(response: Any) -> dict[str, Any] | None:
 
 def _assistant(message: Mapping[str, Any], key: str) -> Message:
     """The message; words that are blank are not sent."""
-    text = text_of(message.get("content"))
+    text = openai_content_text(message.get("content"))
     return Message(
         "assistant",
         text if text.strip() else "",
-        calls_of(message, key),
-        reasoning=reasoning_of(message),
+        parse_openai_calls(message, key),
+        reasoning=openai_reasoning(message),
     )
 
 
 def _rebuilt(event: V0Event) -> Message:
     """An assistant message with the call an action stands for."""
     name, arguments = _call_parts(event)
-    call_id = call_id_of(event) or rebuilt_call_id(event.id)
+    call_id = v0_action_call_id(event) or rebuilt_action_call_id(event.id)
     called = event.call.get("function_name") if event.call else None
     named = called if isinstance(called, str) and called else name
     call = ToolCall(call_id, named, canonical_json(arguments))

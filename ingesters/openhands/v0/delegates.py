@@ -33,7 +33,7 @@ class Delegation:
         return self.action.field("agent").startswith(_REBUILT)
 
 
-def delegations_of(events: Iterable[V0Event]) -> tuple[list[V0Event], list[Delegation]]:
+def split_off_delegates(events: Iterable[V0Event]) -> tuple[list[V0Event], list[Delegation]]:
     """The events of an agent, and its delegations in order. One whose result is not recorded reaches to
     the end."""
     own: list[V0Event] = []

@@ -42,7 +42,7 @@ class V0Event:
         return value if isinstance(value, str) else ""
 
 
-def v0_events(history: list[Any], report: IngestReport) -> tuple[list[V0Event], bool]:
+def read_v0_events(history: list[Any], report: IngestReport) -> tuple[list[V0Event], bool]:
     """The events of a history in order, and whether one before the last of them could not be read (None
     in `history`, or no event; what is no event is counted in `report.skipped`)."""
     events: list[V0Event] = []

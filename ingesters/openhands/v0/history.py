@@ -10,22 +10,31 @@ from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.growing_context import ORPHAN_RESULT, GrowingContext, Manner, StepFacts
-from tracemill.ingesters.common.openai_messages import all_calls, specs_of, usage_of
-from tracemill.ingesters.openhands.v0.actions import SILENT_ACTIONS, V0Response, response_key, response_of
+from tracemill.ingesters.common.openai_messages import (
+    collect_message_calls,
+    parse_openai_tools,
+    parse_openai_usage,
+)
+from tracemill.ingesters.openhands.v0.actions import (
+    SILENT_ACTIONS,
+    V0Response,
+    v0_action_response,
+    v0_action_response_key,
+)
 from tracemill.ingesters.openhands.v0.events import V0Event
 from tracemill.ingesters.openhands.v0.observation_text import (
     SILENT_OBSERVATIONS,
-    exit_code,
-    recall_text,
-    working_dir,
+    observation_exit_code,
+    observation_working_dir,
+    recall_observation_text,
 )
 from tracemill.ingesters.openhands.v0.prompt_messages import (
     SUMMARY,
     V0Settings,
     V0Words,
+    build_prompt_messages,
     is_agents,
     is_text,
-    shown,
 )
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message
@@ -103,11 +112,11 @@ class V0History:
         if is_text(event):
             self._step(Message("assistant", event.content), self._facts(event, None))
             return
-        key = response_key(event)
+        key = v0_action_response_key(event)
         if key in self._responses:
             self._words.learn(event, None)
             return
-        response = response_of(event)
+        response = v0_action_response(event)
         self._step(response.message, self._facts(event, response))
         self._responses.add(key)
         if response.rebuilt:
@@ -119,7 +128,7 @@ class V0History:
         if self._growing.unfinished or self._growing.displaced:
             self._turn("rewritten")
         if self._stale is not None:
-            prompt = shown(self._kept(), self._words)
+            prompt = build_prompt_messages(self._kept(), self._words)
             self._growing = GrowingContext(self._stale, _MANNER, prompt.messages)
             self._responses |= prompt.responses
             self._knowledge, self._stale = prompt.knowledge, None
@@ -133,7 +142,7 @@ class V0History:
             usage = self._settings.usages.get(native) or usage
             model = model or self._settings.models.get(native)
         self._model = model or self._model
-        return StepFacts(self._model, native, usage_of(usage), self._cwd, event.timestamp)
+        return StepFacts(self._model, native, parse_openai_usage(usage), self._cwd, event.timestamp)
 
     def _say(self, event: V0Event) -> None:
         """A text of user or harness; in between contexts it waits in the history."""
@@ -144,13 +153,13 @@ class V0History:
 
     def _observe(self, event: V0Event) -> None:
         if event.name == "run":
-            self._cwd = working_dir(event) or self._cwd
+            self._cwd = observation_working_dir(event) or self._cwd
         call_id = None if event.name == "recall" else self._words.answered(event)
         if call_id is not None:
             self._answer(event, self._words.result(event, call_id))
             return
         if event.name == "recall":
-            told = recall_text(event, self._recalled)
+            told = recall_observation_text(event, self._recalled)
             said = "in our words" if self._settings.shows_recall else "that the run did not show"
             if told:
                 self._report.flags[f"recalled context {said}"] += 1
@@ -205,7 +214,9 @@ class V0History:
     def _close(self) -> None:
         """End the growing context; one in which nothing was said or done is left out."""
         growing = self._growing
-        tools = specs_of(self._tools, all_calls(growing.messages), harness_for("openhands", self.version))
+        tools = parse_openai_tools(
+            self._tools, collect_message_calls(growing.messages), harness_for("openhands", self.version)
+        )
         context = growing.finish(len(self.contexts), tools, self._settings.lost)
         if growing.unanswered:
             self._report.flags["call without a result"] += growing.unanswered
@@ -219,7 +230,7 @@ def _is_counted(event: V0Event) -> bool:
     """Whether `tool_errors` counts an observation: error observations, exit codes other than 0."""
     if event.is_action:
         return False
-    return event.name == "error" or (event.name == "run" and exit_code(event) not in (None, 0))
+    return event.name == "error" or (event.name == "run" and observation_exit_code(event) not in (None, 0))
 
 
 def _forgotten_ids(event: V0Event) -> set[int]:

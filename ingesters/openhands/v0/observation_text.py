@@ -29,13 +29,13 @@ SILENT_OBSERVATIONS = frozenset({"agent_state_changed", "null", "loop_detection"
 """Observations that never reach the model."""
 
 
-def observation_text(event: V0Event, limit: int, by_user: bool = False) -> str:
+def v0_observation_text(event: V0Event, limit: int, by_user: bool = False) -> str:
     """The text of an observation as a model is shown it, cut in the middle above `limit` characters.
 
     `by_user`: it answers no call of the agent.
     """
     if event.name == "run":
-        text = command_text(event.content, _metadata(event))
+        text = command_observation_text(event.content, _metadata(event))
         return cut_middle(_USER_RUN + text if by_user else text, limit)
     if event.name in _UNCUT:
         return event.content
@@ -47,7 +47,7 @@ def observation_text(event: V0Event, limit: int, by_user: bool = False) -> str:
     return text
 
 
-def command_text(content: str, metadata: Mapping[str, Any]) -> str:
+def command_observation_text(content: str, metadata: Mapping[str, Any]) -> str:
     """A command's output between prefix and suffix, then where it ran and how it ended."""
     get = metadata.get
     text = f"{get('prefix') or ''}{content}{get('suffix') or ''}"
@@ -61,23 +61,23 @@ def command_text(content: str, metadata: Mapping[str, Any]) -> str:
     return text
 
 
-def observation_error(event: V0Event, text: str) -> tuple[bool | None, ErrorKind | None]:
+def v0_observation_error(event: V0Event, text: str) -> tuple[bool | None, ErrorKind | None]:
     """Whether an observation shown as `text` is a failure (None: the source does not say), and of which
     kind: by what the record says in fields, else by its text."""
     name = event.name
     if name == "run":
-        known = exit_error(exit_code(event))
+        known = observation_exit_error(observation_exit_code(event))
         return known if known[0] is not None else _by_text(text, None)
     if name in _NEVER_FAILS:
         return False, None
     if name in _SAYS_ERROR:
         failed = event.content.startswith("ERROR")
-        return (True, failure_kind(text)) if failed else (False, None)
+        return (True, observation_failure_kind(text)) if failed else (False, None)
     flag = _mcp_failed(event.content) if name == "mcp" else None
     return _by_text(text, True if name in ("error", "user_rejected") else flag)
 
 
-def failure_kind(text: str) -> ErrorKind:
+def observation_failure_kind(text: str) -> ErrorKind:
     """The kind of what its tool flags as failed: where the text says no more, the tool itself did."""
     kind = error_kind_of(text, True)
     return ErrorKind.TOOL_ERROR if kind in (None, ErrorKind.UNKNOWN) else kind
@@ -86,12 +86,12 @@ def failure_kind(text: str) -> ErrorKind:
 def _by_text(text: str, flag: bool | None) -> tuple[bool | None, ErrorKind | None]:
     """What flag and text say together."""
     if flag:
-        return True, failure_kind(text)
+        return True, observation_failure_kind(text)
     kind = error_kind_of(text, flag)
     return (True, kind) if kind else (flag, None)
 
 
-def exit_error(code: int | None) -> tuple[bool | None, ErrorKind | None]:
+def observation_exit_error(code: int | None) -> tuple[bool | None, ErrorKind | None]:
     """The meaning of an exit code; -1 is a command that still runs, and so timed out for the agent."""
     if code is None:
         return None, None
@@ -100,14 +100,14 @@ def exit_error(code: int | None) -> tuple[bool | None, ErrorKind | None]:
     return (True, ErrorKind.EXIT_CODE) if code else (False, None)
 
 
-def exit_code(event: V0Event) -> int | None:
+def observation_exit_code(event: V0Event) -> int | None:
     """The exit code of a command, None where there is none."""
     nested = event.fields.get("metadata")
     code = (nested if isinstance(nested, dict) else event.fields).get("exit_code")
     return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
-def working_dir(event: V0Event) -> str | None:
+def observation_working_dir(event: V0Event) -> str | None:
     """The working directory after a command."""
     nested = event.fields.get("metadata") if event.name == "run" else None
     value = nested.get("working_dir") if isinstance(nested, dict) else None
@@ -121,7 +121,7 @@ def cut_middle(text: str, limit: int) -> str:
     return text[: limit // 2] + _CUT + text[-(limit // 2) :]
 
 
-def recall_text(event: V0Event, seen: set[str]) -> str:
+def recall_observation_text(event: V0Event, seen: set[str]) -> str:
     """What recalled context tells the model, in words of our own; "" where that is nothing.
 
     `seen` holds the names of the knowledge already shown in this context and is added to.

@@ -9,15 +9,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracemill.ingesters.common.openai_messages import image_part_text
-from tracemill.ingesters.openhands.v0.actions import call_id_of, rebuilt_call_id, response_key, response_of
+from tracemill.ingesters.common.openai_messages import openai_image_text
+from tracemill.ingesters.openhands.v0.actions import (
+    rebuilt_action_call_id,
+    v0_action_call_id,
+    v0_action_response,
+    v0_action_response_key,
+)
 from tracemill.ingesters.openhands.v0.events import V0Event
 from tracemill.ingesters.openhands.v0.observation_text import (
     MAX_MESSAGE_CHARS,
     cut_middle,
-    observation_error,
-    observation_text,
-    recall_text,
+    recall_observation_text,
+    v0_observation_error,
+    v0_observation_text,
 )
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message
@@ -68,13 +73,13 @@ class V0Words:
 
     def learn(self, event: V0Event, message: Message | None) -> None:
         """Take down the call of an action and those of its response, so that observations find them."""
-        self._calls[event.id] = call_id_of(event) or rebuilt_call_id(event.id)
+        self._calls[event.id] = v0_action_call_id(event) or rebuilt_action_call_id(event.id)
         for call in message.tool_calls if message else ():
             self._names[call.id] = call.name
 
     def answered(self, event: V0Event) -> str | None:
         """The call an observation answers: by its metadata, or by the action that caused it."""
-        call_id = call_id_of(event)
+        call_id = v0_action_call_id(event)
         if call_id is not None or event.cause is None:
             return call_id
         return self._calls.get(event.cause)
@@ -87,8 +92,8 @@ class V0Words:
         """The tool result an observation is."""
         named = event.call.get("function_name") if event.call else None
         name = named if isinstance(named, str) else self._names.get(call_id)
-        text = observation_text(event, self._settings.max_message_chars)
-        is_error, kind = observation_error(event, text)
+        text = v0_observation_text(event, self._settings.max_message_chars)
+        is_error, kind = v0_observation_error(event, text)
         return Message("tool", text, (), call_id, name, is_error, kind)
 
     def said(self, event: V0Event, knowledge: set[str]) -> Message | None:
@@ -99,14 +104,14 @@ class V0Words:
         if event.name == SUMMARY:
             return Message("user", cut_middle(event.content, limit))
         if event.name == "recall":
-            text = recall_text(event, knowledge)
+            text = recall_observation_text(event, knowledge)
             return Message("user", text) if text and self._settings.shows_recall else None
-        text = observation_text(event, limit, by_user=True)
-        is_error, kind = observation_error(event, text)
+        text = v0_observation_text(event, limit, by_user=True)
+        is_error, kind = v0_observation_error(event, text)
         return Message("user", text, is_error=is_error, error_kind=kind)
 
 
-def shown(events: Iterable[V0Event], words: V0Words) -> Shown:
+def build_prompt_messages(events: Iterable[V0Event], words: V0Words) -> Shown:
     """The prompt that events make, all of them in the past."""
     prompt = Shown()
     waiting: dict[str, Message] = {}
@@ -115,8 +120,8 @@ def shown(events: Iterable[V0Event], words: V0Words) -> Shown:
         if is_agents(event):
             message = _past_text(event)
             if message is None:
-                said = response_of(event).message
-                waiting[response_key(event)] = said
+                said = v0_action_response(event).message
+                waiting[v0_action_response_key(event)] = said
                 words.learn(event, said)
         else:
             call_id = None if event.is_action or event.name == "recall" else words.answered(event)
@@ -144,7 +149,7 @@ def _past_text(event: V0Event) -> Message | None:
         return Message("assistant", event.content)
     if event.name != "finish":
         return None
-    said, thought = response_of(event).message.content, event.field("thought")
+    said, thought = v0_action_response(event).message.content, event.field("thought")
     return Message("assistant", thought if said in ("", thought) else f"{thought}\n{said}".strip())
 
 
@@ -156,7 +161,7 @@ def _said_by_action(event: V0Event) -> Message | None:
         return None
     if event.name == "message":
         urls = event.fields.get("image_urls") or event.fields.get("images_urls")
-        images = [image_part_text(url) for url in urls] if isinstance(urls, list) else []
+        images = [openai_image_text(url) for url in urls] if isinstance(urls, list) else []
         return Message("user", "\n".join(filter(None, (event.content, *images))))
     if event.name == "run":
         return Message("user", f"User executed the command:\n{event.field('command')}")

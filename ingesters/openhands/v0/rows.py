@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.benchmark_ids import (
-    base_instance,
-    outcome_of,
-    reported_outcome,
-    repository_of,
+    base_benchmark_id,
+    benchmark_report_outcome,
+    benchmark_repository,
+    parse_benchmark_outcome,
 )
-from tracemill.ingesters.openhands.prompts.metrics import cost_note, usage_items
+from tracemill.ingesters.openhands.prompts.metrics import cost_note, read_metrics_usage
 from tracemill.ingesters.openhands.v0.actions import SILENT_ACTIONS
-from tracemill.ingesters.openhands.v0.delegates import Delegation, delegations_of
-from tracemill.ingesters.openhands.v0.events import V0Event, v0_events
+from tracemill.ingesters.openhands.v0.delegates import Delegation, split_off_delegates
+from tracemill.ingesters.openhands.v0.events import V0Event, read_v0_events
 from tracemill.ingesters.openhands.v0.history import LOST_STEP, V0History
 from tracemill.ingesters.openhands.v0.observation_text import MAX_MESSAGE_CHARS, SILENT_OBSERVATIONS
 from tracemill.ingesters.openhands.v0.prompt_messages import V0Settings, is_agents
@@ -46,7 +46,7 @@ class V0Source:
     calls: "Sequence[LoggedCall]" = ()
 
 
-def traces_of_row(source: V0Source, report: IngestReport) -> Iterator[Trace]:
+def traces_of_v0_row(source: V0Source, report: IngestReport) -> Iterator[Trace]:
     """The traces of an evaluation or resolver row; none, and counted, where it has no usable history."""
     history = source.row.get("history")
     if not isinstance(history, list) or not history:
@@ -54,16 +54,16 @@ def traces_of_row(source: V0Source, report: IngestReport) -> Iterator[Trace]:
         return
     if source.row.get("error"):
         report.flags["run ended with an error"] += 1
-    yield from traces_of_events(history, source, report)
+    yield from traces_of_v0_events(history, source, report)
 
 
-def traces_of_events(history: list[Any], source: V0Source, report: IngestReport) -> Iterator[Trace]:
+def traces_of_v0_events(history: list[Any], source: V0Source, report: IngestReport) -> Iterator[Trace]:
     """The trace of a list of events, None among them for what could not be read, then a side trace for
     each delegate; none, and counted, where it holds no step."""
     row = source.row
-    events, lost = v0_events(history, report)
+    events, lost = read_v0_events(history, report)
     settings = _settings(source, lost)
-    own, delegations = delegations_of(events)
+    own, delegations = split_off_delegates(events)
     folded = V0History(settings, report)
     contexts = folded.fold(own)
     if not contexts:
@@ -82,7 +82,7 @@ def traces_of_events(history: list[Any], source: V0Source, report: IngestReport)
         contexts=tuple(contexts),
         harness_version=version,
         repository=_repository(source, instance),
-        instance_id=base_instance(instance),
+        instance_id=base_benchmark_id(instance),
         outcome=_outcome(row),
         started_at=next((e.timestamp for e in events if e.timestamp), None),
         origin=source.origin,
@@ -103,7 +103,7 @@ def _delegates(
 ) -> Iterator[Trace]:
     """The side traces of an agent's delegates, each with those of its own behind it."""
     for number, delegation in enumerate(delegations):
-        own, below = delegations_of(delegation.events)
+        own, below = split_off_delegates(delegation.events)
         folded = V0History(replace(settings, lost=settings.lost or not delegation.is_rebuilt), report)
         contexts = folded.fold(own)
         if not contexts:
@@ -142,11 +142,11 @@ def _exact(
     """The contexts under their logged prompts; what stays lost of steps is counted."""
     found = 0
     if calls:
-        from tracemill.ingesters.openhands.prompts.recorded_prompts import FOUND, with_prompts
+        from tracemill.ingesters.openhands.prompts.recorded_prompts import FOUND, apply_recorded_prompts
 
         before = report.flags.get(FOUND, 0)
         harness = harness_for("openhands", version)
-        contexts = with_prompts(contexts, calls, harness, report, folded.lost_steps)
+        contexts = apply_recorded_prompts(contexts, calls, harness, report, folded.lost_steps)
         found = report.flags.get(FOUND, 0) - before
     if folded.lost_steps > found:
         report.skipped[LOST_STEP] += folded.lost_steps - found
@@ -158,7 +158,7 @@ def _settings(source: V0Source, lost: bool) -> V0Settings:
     llm = _mapping(metadata.get("llm_config"))
     model = llm.get("model") or metadata.get("model_name") or source.session.get("llm_model")
     limit = llm.get("max_message_chars")
-    items = dict(usage_items(_mapping(source.row.get("metrics"))))
+    items = dict(read_metrics_usage(_mapping(source.row.get("metrics"))))
     named = ((response, item.get("model")) for response, item in items.items())
     # runs of the evaluation harness switch prompt extensions off; those of the product have them on
     shows = _mapping(metadata.get("agent_config")).get("enable_prompt_extensions", not metadata)
@@ -205,15 +205,15 @@ def _repository(source: V0Source, instance: str | None) -> str | None:
     ):
         if isinstance(recorded, str) and recorded:
             return recorded
-    return repository_of(instance)
+    return benchmark_repository(instance)
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
     """The verdict of the evaluation, else of the resolver's own judge."""
-    tested = reported_outcome(row.get("test_result"))
+    tested = benchmark_report_outcome(row.get("test_result"))
     result = _mapping(row.get("test_result")).get("result")
     for verdict in (result if isinstance(result, bool) else None, row.get("resolved"), row.get("success")):
-        tested = outcome_of(verdict) if tested == "unknown" else tested
+        tested = parse_benchmark_outcome(verdict) if tested == "unknown" else tested
     return tested
 
 

@@ -12,73 +12,75 @@ from tracemill.ingesters.openhands.v1.event_text import (
     SHOWN_KINDS,
     SYSTEM_KINDS,
     Event,
-    action_message,
-    kind_of,
-    result_message,
-    said_message,
-    system_message,
-    text_field,
+    action_event_message,
+    event_text_field,
+    result_event_message,
+    spoken_event_message,
+    system_event_message,
+    v1_event_kind,
 )
 from tracemill.records.message import Message
 
 
-def response_key(event: Event) -> str:
+def view_response_key(event: Event) -> str:
     """What tells the response behind an action from others."""
-    return text_field(event, "llm_response_id") or f"event {text_field(event, 'id')}"
+    return event_text_field(event, "llm_response_id") or f"event {event_text_field(event, 'id')}"
 
 
-def batches(events: Iterable[Event]) -> dict[str, list[Event]]:
+def batch_condensed_view(events: Iterable[Event]) -> dict[str, list[Event]]:
     """The actions of each response, in order."""
     found: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         if event.get("kind") == "ActionEvent":
-            found[response_key(event)].append(event)
+            found[view_response_key(event)].append(event)
     return dict(found)
 
 
-def told(events: Iterable[Event]) -> set[str]:
+def find_told_view_calls(events: Iterable[Event]) -> set[str]:
     """The calls whose results messages tell, as in the port to TypeScript."""
     said = (event.get("llm_message") for event in events if event.get("kind") == "MessageEvent")
-    return {text_field(m, "tool_call_id") for m in said if isinstance(m, dict) and m.get("role") == "tool"}
+    return {
+        event_text_field(m, "tool_call_id") for m in said if isinstance(m, dict) and m.get("role") == "tool"
+    }
 
 
-def view_of(line: Iterable[Event]) -> list[Event]:
+def build_condensed_view(line: Iterable[Event]) -> list[Event]:
     """What a line of events leaves in view: condensations and updates of the system prompt applied."""
     view: list[Event] = []
     for event in line:
-        kind = kind_of(event)
+        kind = v1_event_kind(event)
         if kind == "Condensation":
-            view = condensed(view, event)
+            view = condense_view(view, event)
         elif kind in SYSTEM_KINDS:
-            view = with_system(view, event)
+            view = put_system_in_view(view, event)
         elif kind in SHOWN_KINDS:
             view.append(event)
     return view
 
 
-def condensed(view: list[Event], event: Event) -> list[Event]:
+def condense_view(view: list[Event], event: Event) -> list[Event]:
     """The view without what a condensation forgets, its summary at its place."""
     listed = event.get("forgotten_event_ids")
     forgotten = {i for i in listed if isinstance(i, str)} if isinstance(listed, list) else set()
-    kept = [e for e in view if text_field(e, "id") not in forgotten]
+    kept = [e for e in view if event_text_field(e, "id") not in forgotten]
     offset = event.get("summary_offset")
     if isinstance(event.get("summary"), str) and isinstance(offset, int):
         kept.insert(offset, _summary_event(event))
     return kept
 
 
-def with_system(view: list[Event], event: Event) -> list[Event]:
+def put_system_in_view(view: list[Event], event: Event) -> list[Event]:
     """The view with a system event in the place of the one before it, else at its end."""
-    place = next((i for i, e in enumerate(view) if kind_of(e) in SYSTEM_KINDS), None)
+    place = next((i for i, e in enumerate(view) if v1_event_kind(e) in SYSTEM_KINDS), None)
     return [*view, event] if place is None else [*view[:place], event, *view[place + 1 :]]
 
 
-def enforced(view: Sequence[Event], line: Sequence[Event]) -> list[Event]:
+def enforce_view_rules(view: Sequence[Event], line: Sequence[Event]) -> list[Event]:
     """The view without what an API would not accept, as the SDK drops it, until nothing is left to drop:
     parts of a tool loop that began with thinking, parts of a response, second results, calls without
     result and results without call. `line` are all events up to now."""
     kept = list(view)
-    loops, whole = _tool_loops(line), batches(line)
+    loops, whole = _tool_loops(line), batch_condensed_view(line)
     while True:
         drop = _torn_loops(kept, loops) or _torn_batches(kept, whole) or _second_results(kept)
         drop = drop or _unmatched(kept)
@@ -87,28 +89,29 @@ def enforced(view: Sequence[Event], line: Sequence[Event]) -> list[Event]:
         kept = [event for event in kept if id(event) not in drop]
 
 
-def messages_of(view: Sequence[Event], told: set[str], called: set[str]) -> Iterator[Message]:
+def condensed_view_messages(view: Sequence[Event], told: set[str], called: set[str]) -> Iterator[Message]:
     """The messages of a view: actions of one response as one message, results where they came.
 
-    `told` are calls whose results messages tell, `called` those that messages of the agent made (both in
+    `find_told_view_calls` are calls whose results messages tell, `called` those that messages of the agent
+    made (both in
     the port to TypeScript): there events of their own are no messages.
     """
-    whole = batches(view)
+    whole = batch_condensed_view(view)
     for event in view:
-        kind = kind_of(event)
+        kind = v1_event_kind(event)
         if kind == "ActionEvent":
-            actions = whole[response_key(event)]
-            if actions[0] is event and text_field(event, "tool_call_id") not in called:
-                yield action_message(actions)
+            actions = whole[view_response_key(event)]
+            if actions[0] is event and event_text_field(event, "tool_call_id") not in called:
+                yield action_event_message(actions)
         elif kind in RESULT_KINDS:
-            if text_field(event, "tool_call_id") not in told:
-                yield result_message(event)
+            if event_text_field(event, "tool_call_id") not in told:
+                yield result_event_message(event)
         elif kind in SYSTEM_KINDS:
-            yield system_message(event)
+            yield system_event_message(event)
         elif kind == "CondensationSummaryEvent":
-            yield Message("user", text_field(event, "summary"))
+            yield Message("user", event_text_field(event, "summary"))
         else:
-            yield said_message(event)
+            yield spoken_event_message(event)
 
 
 def _tool_loops(line: Sequence[Event]) -> list[set[int]]:
@@ -116,7 +119,7 @@ def _tool_loops(line: Sequence[Event]) -> list[set[int]]:
     loops: list[set[int]] = []
     inside = False
     for event in line:
-        kind = kind_of(event)
+        kind = v1_event_kind(event)
         if kind == "ActionEvent" and event.get("thinking_blocks"):
             loops.append(set())
             inside = True
@@ -133,7 +136,7 @@ def _torn_loops(view: Sequence[Event], loops: Sequence[set[int]]) -> set[int]:
 
 
 def _torn_batches(view: Sequence[Event], whole: dict[str, list[Event]]) -> set[int]:
-    here = batches(view)
+    here = batch_condensed_view(view)
     torn = (actions for key, actions in here.items() if len(actions) != len(whole.get(key, actions)))
     return {id(event) for actions in torn for event in actions}
 
@@ -142,25 +145,25 @@ def _second_results(view: Sequence[Event]) -> set[int]:
     seen: set[str] = set()
     drop: set[int] = set()
     for event in view:
-        if kind_of(event) in RESULT_KINDS:
-            call = text_field(event, "tool_call_id")
+        if v1_event_kind(event) in RESULT_KINDS:
+            call = event_text_field(event, "tool_call_id")
             drop |= {id(event)} if call in seen else set()
             seen.add(call)
     return drop
 
 
 def _unmatched(view: Sequence[Event]) -> set[int]:
-    called = {text_field(e, "tool_call_id") for e in view if kind_of(e) == "ActionEvent"}
-    answered = {text_field(e, "tool_call_id") for e in view if kind_of(e) in RESULT_KINDS}
+    called = {event_text_field(e, "tool_call_id") for e in view if v1_event_kind(e) == "ActionEvent"}
+    answered = {event_text_field(e, "tool_call_id") for e in view if v1_event_kind(e) in RESULT_KINDS}
     return {
         id(event)
         for event in view
-        if (kind_of(event) == "ActionEvent" and text_field(event, "tool_call_id") not in answered)
-        or (kind_of(event) in RESULT_KINDS and text_field(event, "tool_call_id") not in called)
+        if (v1_event_kind(event) == "ActionEvent" and event_text_field(event, "tool_call_id") not in answered)
+        or (v1_event_kind(event) in RESULT_KINDS and event_text_field(event, "tool_call_id") not in called)
     }
 
 
 def _summary_event(event: Event) -> dict[str, Any]:
     """The event a condensation leaves in place of what it forgets."""
-    own = f"{text_field(event, 'id')}-summary"
+    own = f"{event_text_field(event, 'id')}-summary"
     return {"id": own, "kind": "CondensationSummaryEvent", "summary": event["summary"]}

@@ -13,31 +13,31 @@ from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.growing_context import ORPHAN_RESULT, GrowingContext, Manner, StepFacts
-from tracemill.ingesters.common.openai_messages import all_calls, specs_of
+from tracemill.ingesters.common.openai_messages import collect_message_calls, parse_openai_tools
 from tracemill.ingesters.openhands.v1.condensed_view import (
-    batches,
-    condensed,
-    enforced,
-    messages_of,
-    response_key,
-    told,
-    view_of,
-    with_system,
+    batch_condensed_view,
+    build_condensed_view,
+    condense_view,
+    condensed_view_messages,
+    enforce_view_rules,
+    find_told_view_calls,
+    put_system_in_view,
+    view_response_key,
 )
 from tracemill.ingesters.openhands.v1.event_text import (
     RESULT_KINDS,
     SHOWN_KINDS,
     SYSTEM_KINDS,
     Event,
-    action_message,
-    call_id_of,
-    kind_of,
-    port_usage,
-    result_message,
-    said_message,
-    system_message,
-    text_field,
-    working_dir,
+    action_event_message,
+    event_port_usage,
+    event_text_field,
+    event_working_dir,
+    result_event_message,
+    spoken_event_message,
+    system_event_message,
+    v1_event_call_id,
+    v1_event_kind,
 )
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message
@@ -94,11 +94,11 @@ class V1History:
 
     def fold(self, events: list[Event]) -> list[Context]:
         """The contexts of the events, in order."""
-        self._batches = batches(events)
-        self._told = told(events)
-        self._ahead = {call_id_of(event) for event in events if kind_of(event) == "ActionEvent"}
+        self._batches = batch_condensed_view(events)
+        self._told = find_told_view_calls(events)
+        self._ahead = {v1_event_call_id(event) for event in events if v1_event_kind(event) == "ActionEvent"}
         for event in events:
-            self._take(event, kind_of(event))
+            self._take(event, v1_event_kind(event))
         if self._stale is None:
             self._close()
         elif self._stale == "compaction":
@@ -113,9 +113,9 @@ class V1History:
         if parent is not None and parent != self._last and self._last is not None:
             self._rewind(parent)
         self._remember(event, kind, parent)
-        if kind in RESULT_KINDS and text_field(event, "tool_call_id") in self._ahead:
+        if kind in RESULT_KINDS and event_text_field(event, "tool_call_id") in self._ahead:
             self._report.flags["result before its call"] += 1
-            self._report.tool_errors += result_message(event).is_error is True
+            self._report.tool_errors += result_event_message(event).is_error is True
             self._gap = True
         elif kind in SHOWN_KINDS and kind not in SYSTEM_KINDS:
             self._show(event, kind)
@@ -125,7 +125,7 @@ class V1History:
         elif kind == "Condensation":
             self._report.compactions += 1
             self._turn("compaction")
-            self._view = condensed(self._view, event)
+            self._view = condense_view(self._view, event)
         elif kind in SYSTEM_KINDS:
             self._take_system(event)
         elif kind == _FOREIGN:
@@ -135,14 +135,14 @@ class V1History:
     def _show(self, event: Event, kind: str) -> None:
         """One event of the prompt."""
         if kind == "ActionEvent":
-            self._ahead.discard(call_id_of(event))
+            self._ahead.discard(v1_event_call_id(event))
             self._act(event)
         elif kind in RESULT_KINDS:
             self._answer(event)
         elif kind == "CondensationSummaryEvent":
-            self._say(Message("user", text_field(event, "summary")))
+            self._say(Message("user", event_text_field(event, "summary")))
         else:
-            message = said_message(event)
+            message = spoken_event_message(event)
             if message.role == "assistant":
                 self._calls.update(call.id for call in message.tool_calls)
                 self._ahead -= self._calls
@@ -154,24 +154,26 @@ class V1History:
 
     def _act(self, event: Event) -> None:
         """The response behind an action, once for all its actions."""
-        key = response_key(event)
-        if key not in self._responses and call_id_of(event) not in self._calls:
+        key = view_response_key(event)
+        if key not in self._responses and v1_event_call_id(event) not in self._calls:
             self._responses.add(key)
-            self._step(action_message(self._batches.get(key, [event])), event)
+            self._step(action_event_message(self._batches.get(key, [event])), event)
 
     def _step(self, message: Message, event: Event) -> None:
         """A step, in a context of its own where the view is no longer what it was."""
         if self._growing.unfinished or self._is_late:
             self._turn("rewritten")
         if self._stale is not None:
-            kept = messages_of(enforced(self._view, self._line), self._told, self._calls)
+            kept = condensed_view_messages(
+                enforce_view_rules(self._view, self._line), self._told, self._calls
+            )
             self._growing = GrowingContext(self._stale, self._manner, kept)
             self._stale, self._is_late = None, False
         self._lost |= self._gap
-        native = text_field(event, "llm_response_id")
+        native = event_text_field(event, "llm_response_id")
         self._model = self._settings.models.get(native) or self._model
         usage = self._settings.usages.get(native, self._usage)
-        when = text_field(event, "timestamp") or None
+        when = event_text_field(event, "timestamp") or None
         self._growing.act(message, StepFacts(self._model, native or None, usage, self._cwd, when))
         self._usage, self._asked = Usage(), False
 
@@ -181,8 +183,8 @@ class V1History:
 
     def _answer(self, event: Event) -> None:
         """A result. Where a message tells it, that comes later and this says only whether it failed."""
-        result = result_message(event)
-        self._cwd = working_dir(event) or self._cwd
+        result = result_event_message(event)
+        self._cwd = event_working_dir(event) or self._cwd
         self._report.tool_errors += result.is_error is True
         if result.tool_call_id in self._told:
             self._verdicts[result.tool_call_id] = result
@@ -208,27 +210,29 @@ class V1History:
 
     def _is_made(self, call_id: str) -> bool:
         return call_id in self._calls or any(
-            call_id_of(event) == call_id for event in self._view if event.get("kind") == "ActionEvent"
+            v1_event_call_id(event) == call_id for event in self._view if event.get("kind") == "ActionEvent"
         )
 
     def _take_system(self, event: Event) -> None:
         """The system prompt; a later one takes its place, and begins a context where it says other."""
         old = self._system
-        self._view = with_system(self._view, event)
+        self._view = put_system_in_view(self._view, event)
         self._system = event
         if not old:
-            self._say(system_message(event))
-        elif old.get("tools") != event.get("tools") or system_message(old) != system_message(event):
+            self._say(system_event_message(event))
+        elif old.get("tools") != event.get("tools") or system_event_message(old) != system_event_message(
+            event
+        ):
             self._turn("tools_changed", old)
 
     def _update(self, event: Event) -> None:
         """What the port to TypeScript says between steps: the model asked, and the tokens it took."""
         value = event.get("value")
         if event.get("key") == "llm_request" and isinstance(value, dict):
-            self._model = text_field(value, "model") or self._model
+            self._model = event_text_field(value, "model") or self._model
             self._usage, self._asked = Usage(), True
         elif event.get("key") == "llm_usage":
-            self._usage = port_usage(value)
+            self._usage = event_port_usage(value)
             if not self._asked:
                 self._growing.report_usage(self._usage)
 
@@ -242,11 +246,11 @@ class V1History:
             return
         line = self._line_to(parent)
         common = sum(takewhile(bool, map(is_, line, self._line)))
-        if any(kind_of(e) in SHOWN_KINDS for e in (*line[common:], *self._line[common:])):
+        if any(v1_event_kind(e) in SHOWN_KINDS for e in (*line[common:], *self._line[common:])):
             self._report.branches_real += 1
             self._turn("rewind")
-            self._line, self._view = line, view_of(line)
-            self._system = next((e for e in self._view if kind_of(e) in SYSTEM_KINDS), {})
+            self._line, self._view = line, build_condensed_view(line)
+            self._system = next((e for e in self._view if v1_event_kind(e) in SYSTEM_KINDS), {})
 
     def _line_to(self, own: str) -> list[Event]:
         """The events from the root to the one with this id."""
@@ -259,7 +263,7 @@ class V1History:
 
     def _remember(self, event: Event, kind: str, parent: Any) -> None:
         """Place in the event tree; an event without a parent follows the one before it."""
-        own = text_field(event, "id")
+        own = event_text_field(event, "id")
         if own and own not in self._by_id:
             known = isinstance(parent, str) and (parent in self._by_id or parent == _ROOT)
             self._parents[own] = parent if known else self._last
@@ -280,7 +284,7 @@ class V1History:
         growing = self._growing
         growing.settle()
         offered = (self._system if system is None else system).get("tools")
-        tools = specs_of(offered, all_calls(growing.messages), HARNESS)
+        tools = parse_openai_tools(offered, collect_message_calls(growing.messages), HARNESS)
         context = growing.finish(len(self.contexts), tools, lost=self._lost)
         if growing.unanswered:
             self._report.flags["call without a result"] += growing.unanswered

@@ -9,23 +9,23 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from tracemill.ingesters.common.benchmark_ids import (
-    base_instance,
-    outcome_of,
-    reported_outcome,
-    repository_of,
+    base_benchmark_id,
+    benchmark_report_outcome,
+    benchmark_repository,
+    parse_benchmark_outcome,
 )
-from tracemill.ingesters.common.openai_messages import usage_of
+from tracemill.ingesters.common.openai_messages import parse_openai_usage
 from tracemill.ingesters.openhands.prompts.completion_log import LoggedCall
 from tracemill.ingesters.openhands.prompts.completion_log_files import (
-    calls_in_events,
-    logs_below,
-    logs_beside,
+    find_log_files_below,
+    find_log_files_beside,
     read_logs,
+    read_logs_in_events,
 )
-from tracemill.ingesters.openhands.prompts.metrics import cost_note, usage_items
-from tracemill.ingesters.openhands.prompts.recorded_prompts import with_prompts
-from tracemill.ingesters.openhands.v1.condensed_view import response_key
-from tracemill.ingesters.openhands.v1.event_text import Event, kind_of, text_field
+from tracemill.ingesters.openhands.prompts.metrics import cost_note, read_metrics_usage
+from tracemill.ingesters.openhands.prompts.recorded_prompts import apply_recorded_prompts
+from tracemill.ingesters.openhands.v1.condensed_view import view_response_key
+from tracemill.ingesters.openhands.v1.event_text import Event, event_text_field, v1_event_kind
 from tracemill.ingesters.openhands.v1.history import GAP, HARNESS, V1History, V1Settings
 from tracemill.ingesters.reading.json_reading import read_json
 from tracemill.records.errors import SourceError
@@ -52,22 +52,22 @@ class V1Source:
     dialect: str = _DIALECT
 
 
-def traces_of_folder(folder: Path, report: IngestReport) -> Iterator[Trace | None]:
+def traces_of_v1_folder(folder: Path, report: IngestReport) -> Iterator[Trace | None]:
     """The trace of a conversation folder (or of its `events` folder), then those of its subagents; None
     for one that holds no step. Raises SourceError where the events cannot be listed."""
     root = folder.parent if folder.name == "events" else folder
     events = list(_event_files(root / "events" if (root / "events").is_dir() else folder, report))
-    responses: set[str | None] = {response_key(e) for e in events if isinstance(e, dict)}
-    logs = logs_below(root, report) or logs_beside(root, responses)
-    source = V1Source(root.name, base_state(root, report), {}, read_logs(logs, report))
+    responses: set[str | None] = {view_response_key(e) for e in events if isinstance(e, dict)}
+    logs = find_log_files_below(root, report) or find_log_files_beside(root, responses)
+    source = V1Source(root.name, read_v1_base_state(root, report), {}, read_logs(logs, report))
     trace = trace_of_v1_events(events, source, report)
     yield trace
     for below in sorted((root / "subagents").glob("*/events")):
-        for child in traces_of_folder(below, report):
+        for child in traces_of_v1_folder(below, report):
             yield _as_subagent(child, trace) if child is not None else None
 
 
-def base_state(root: Path, report: IngestReport) -> Mapping[str, Any]:
+def read_v1_base_state(root: Path, report: IngestReport) -> Mapping[str, Any]:
     """What `base_state.json` holds; empty, and flagged, where there is none that can be read."""
     path = root / _BASE
     if not path.is_file():
@@ -92,8 +92,8 @@ def trace_of_v1_events(events: list[Any], source: V1Source, report: IngestReport
     if not contexts:
         report.skipped["session without a step"] += 1
         return None
-    calls = [*source.calls, *calls_in_events(usable, report)]
-    contexts = with_prompts(contexts, calls, HARNESS, report)
+    calls = [*source.calls, *read_logs_in_events(usable, report)]
+    contexts = apply_recorded_prompts(contexts, calls, HARNESS, report)
     instance = source.row.get("instance_id")
     instance = instance if isinstance(instance, str) and instance else None
     if _at(source.state, "agent", "llm", "native_tool_calling") is False:
@@ -106,10 +106,12 @@ def trace_of_v1_events(events: list[Any], source: V1Source, report: IngestReport
         contexts=tuple(contexts),
         harness_version=_version(source),
         project=PurePath(settings.cwd).name or None if settings.cwd else None,
-        repository=repository_of(instance),
-        instance_id=base_instance(instance),
+        repository=benchmark_repository(instance),
+        instance_id=base_benchmark_id(instance),
         outcome=_outcome(source.row),
-        started_at=next((text_field(e, "timestamp") for e in usable if text_field(e, "timestamp")), None),
+        started_at=next(
+            (event_text_field(e, "timestamp") for e in usable if event_text_field(e, "timestamp")), None
+        ),
         origin=source.origin,
         notes=cost_note(_cost_usd(source)),
     )
@@ -173,12 +175,12 @@ def _usable(events: list[Any], report: IngestReport) -> list[Event]:
                 report.skipped["event is no object"] += 1
             found.append({"kind": GAP})
             continue
-        own = text_field(event, "id")
+        own = event_text_field(event, "id")
         if own and own in seen:
             report.skipped["repeated event"] += 1
             continue
         seen.add(own)
-        report.records[record_type(kind_of(event))] += 1
+        report.records[record_type(v1_event_kind(event))] += 1
         found.append(event)
     return found
 
@@ -193,21 +195,21 @@ def _settings(source: V1Source, events: list[Event]) -> V1Settings:
     models: dict[str, str] = {}
     for metrics in (*(m for stat in stats for m in _metrics(stat)), _mapping(row.get("metrics"))):
         named.append(metrics.get("model_name"))
-        for response, item in usage_items(metrics):
+        for response, item in read_metrics_usage(metrics):
             usages[response] = item
             if isinstance(item.get("model"), str) and item["model"]:
                 models[response] = item["model"]
     model = next((name for name in named if isinstance(name, str) and name), None)
     folders = (_at(s, "workspace", "working_dir") for s in states)
     cwd = next((folder for folder in folders if isinstance(folder, str) and folder), None)
-    used = {response: usage_of(item) for response, item in usages.items()}
+    used = {response: parse_openai_usage(item) for response, item in usages.items()}
     return V1Settings(model, used, models, cwd, _merges_users(events))
 
 
 def _merges_users(events: list[Event]) -> bool:
     """Whether user texts in a row were sent as one: the SDK does since June 2026, which it says itself
     by its event tree (July) or else by the day."""
-    first = next((text_field(e, "timestamp") for e in events if text_field(e, "timestamp")), "")
+    first = next((event_text_field(e, "timestamp") for e in events if event_text_field(e, "timestamp")), "")
     return first >= _MERGES_SINCE or any(e.get("parent_id") for e in events)
 
 
@@ -228,14 +230,14 @@ def _cost_usd(source: V1Source) -> float:
 
 def _native_ids(state: Mapping[str, Any], events: list[Event], instance: str | None) -> tuple[str, ...]:
     """The conversation's id, else the id of the first event that says or does something, else all events."""
-    own = text_field(state, "id")
-    telling = (text_field(e, "id") for e in events if kind_of(e) in _TELLING)
+    own = event_text_field(state, "id")
+    telling = (event_text_field(e, "id") for e in events if v1_event_kind(e) in _TELLING)
     return ("v1", instance or "", own or next(filter(None, telling), "") or canonical_json(events))
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
-    tested = reported_outcome(row.get("test_result"))
-    return tested if tested != "unknown" else outcome_of(row.get("resolved"))
+    tested = benchmark_report_outcome(row.get("test_result"))
+    return tested if tested != "unknown" else parse_benchmark_outcome(row.get("resolved"))
 
 
 def _version(source: V1Source) -> str:

@@ -9,7 +9,7 @@ distinctive need no context; the others do (`contexts.py`). Where two rules find
 import re
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_scrambled
-from tracemill.privacy.core.rule import Rule, rule
+from tracemill.privacy.core.rule import Rule, build_literal_rule
 from tracemill.privacy.secrets.formats.business import BUSINESS
 from tracemill.privacy.secrets.formats.development import DEVELOPMENT
 from tracemill.privacy.secrets.formats.hosting import HOSTING
@@ -27,31 +27,33 @@ def _is_secret_part(value: str) -> bool:
 
 # Clerk, Composio, Lob and GoCardless: others use their prefixes too, behind a name of their own.
 _PLAIN = (
-    rule("CLERK_KEY", "sk_ pk_live", r"\<(?:sk_|pk_live_)[A-Za-z0-9]{24,}", is_mixed_case),
-    rule("COMPOSIO_KEY", "ak_", r"\<ak_[A-Za-z0-9_-]{20,}", is_mixed_case),
-    rule(
+    build_literal_rule("CLERK_KEY", "sk_ pk_live", r"\<(?:sk_|pk_live_)[A-Za-z0-9]{24,}", is_mixed_case),
+    build_literal_rule("COMPOSIO_KEY", "ak_", r"\<ak_[A-Za-z0-9_-]{20,}", is_mixed_case),
+    build_literal_rule(
         "LOB_KEY", "live_ test_", r"\<(?:live|test)_(?:[0-9a-f]{35}|[A-Za-z0-9]{30})(?![A-Za-z0-9])", is_mixed
     ),
-    rule("GOCARDLESS_TOKEN", "live_ sandbox_", r"\<(?:live|sandbox)_[\w=-]{40}(?![\w-])", is_mixed_case),
+    build_literal_rule(
+        "GOCARDLESS_TOKEN", "live_ sandbox_", r"\<(?:live|sandbox)_[\w=-]{40}(?![\w-])", is_mixed_case
+    ),
 )
 # Pieces of tokens of which an output shows no more.
 _CUT = (
-    rule(
+    build_literal_rule(
         "GITHUB_TOKEN",
         "ghp_ gho_ ghs_ ghu_ ghr_ github_pat_",
         r"\<(?:gh[opsur]|github_pat)_[A-Za-z0-9_]{16,}",
         is_mixed,
     ),
-    rule("ANTHROPIC_KEY", "sk-ant-", r"\<sk-ant-[a-z]{2,6}\d\d-[\w-]{8,}"),
-    rule("OPENAI_KEY", "sk-proj-", r"\<sk-(?:proj|svcacct|admin)-[\w-]{12,}", is_mixed_case),
-    rule("NPM_TOKEN", "npm_", r"\<npm_[A-Za-z0-9]{16,}", is_mixed_case),
-    rule("GITLAB_TOKEN", "glpat-", r"\<glpat-[\w-]{14,}", is_mixed_case),
-    rule("GOOGLE_KEY", "AIza", r"\<AIza[\w-]{18,}", is_mixed_case),
-    rule("HF_TOKEN", "hf_", r"\<hf_[A-Za-z0-9]{18,}", is_mixed_case),
+    build_literal_rule("ANTHROPIC_KEY", "sk-ant-", r"\<sk-ant-[a-z]{2,6}\d\d-[\w-]{8,}"),
+    build_literal_rule("OPENAI_KEY", "sk-proj-", r"\<sk-(?:proj|svcacct|admin)-[\w-]{12,}", is_mixed_case),
+    build_literal_rule("NPM_TOKEN", "npm_", r"\<npm_[A-Za-z0-9]{16,}", is_mixed_case),
+    build_literal_rule("GITLAB_TOKEN", "glpat-", r"\<glpat-[\w-]{14,}", is_mixed_case),
+    build_literal_rule("GOOGLE_KEY", "AIza", r"\<AIza[\w-]{18,}", is_mixed_case),
+    build_literal_rule("HF_TOKEN", "hf_", r"\<hf_[A-Za-z0-9]{18,}", is_mixed_case),
 )
 # Prefixes that say secret.
 _SAYING = (
-    rule(
+    build_literal_rule(
         "API_KEY",
         "live_ test_ prod_ api_ key_ pat_ oat_ secret_ token_ sk_ tok_ auth_ apikey_ svc_ sat_ access_ "
         "admin_ live- prod- api- key- pat- oat- secret- token- sk- auth- apikey-",
@@ -59,7 +61,7 @@ _SAYING = (
         r"access|admin)[_-](?:[a-z]{2,8}[_-]|[a-z]{0,3}\d{1,2}[_-])?[A-Za-z0-9]{20,}(?![\w-])",
         _is_secret_part,
     ),
-    rule(
+    build_literal_rule(
         "API_KEY",
         "_test_ -test- _sandbox_ _dev_",
         r"(?:\<)[a-z][a-z0-9]{1,15}[_-](?:test|sandbox|dev)[_-][A-Za-z0-9]{20,}(?![\w-])",
