@@ -7,7 +7,7 @@ DEMO := demo-workspace
 # What `make test-all` selects: TESTS=slow takes the long ones alone.
 TESTS := slow or not slow
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
-COMPILE := $(BIN)/python -m compileall -q tracemill
+COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are followed where they are named
 
 .PHONY: help setup demo test test-all check bench mutants clean
 
