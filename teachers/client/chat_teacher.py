@@ -23,7 +23,7 @@ from tracemill.teachers.client.transport import GENERATION_HEADER, Received, Tra
 from tracemill.teachers.core.bundled_prices import OFFLINE_DAY, find_bundled_price
 from tracemill.teachers.core.price import Price, nusd_to_usd, price_of
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
+from tracemill.teachers.core.teacher_protocol import Asked, reply_to
 from tracemill.teachers.core.teacher_settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
 from tracemill.teachers.core.token_chain import ChainMemory
 from tracemill.teachers.pricing.model_info import ModelCard
@@ -212,7 +212,7 @@ class ChatTeacher:
         can_look = isinstance(self._settings, OpenRouterSettings) and not (unbilled or completion.cost_said)
         bill_id = completion.generation_id if can_look else None
         reply = replace(
-            new_protocol_reply(self, question, sample, self.request_key(question, sample)),
+            reply_to(self, question, sample, self.request_key(question, sample)),
             model=completion.model,
             provider=completion.provider,
             generation_id=completion.generation_id,

@@ -104,7 +104,7 @@ class Teacher(Protocol):
         ...
 
 
-def new_protocol_reply(teacher: Teacher, question: Question, sample: int, key: str) -> TeacherReply:
+def reply_to(teacher: Teacher, question: Question, sample: int, key: str) -> TeacherReply:
     """The reply of a teacher to a question before anything is known of it: who was asked what, under which
     request key."""
     return TeacherReply(

@@ -14,7 +14,7 @@ from tracemill.records.reply import FailureKind, TeacherUsage
 from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
+from tracemill.teachers.core.teacher_protocol import Asked, reply_to
 from tracemill.teachers.core.teacher_settings import RecordedSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.recorded_table import RecordedAnswer, read_recorded, recorded_table_state_key
@@ -90,7 +90,7 @@ class RecordedTeacher(OfflineTeacher):
     def told(self, question: Question, sample: int, found: RecordedAnswer | None) -> Asked:
         """What the table says to a question, None where it says nothing, as the reply it is."""
         reply = replace(
-            new_protocol_reply(self, question, sample, self.request_key(question, sample)),
+            reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
         )

@@ -11,7 +11,7 @@ from tracemill.records.reply import TeacherReply, TeacherUsage
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
+from tracemill.teachers.core.teacher_protocol import Asked, reply_to
 from tracemill.teachers.core.teacher_settings import SimulatedSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
@@ -73,7 +73,7 @@ class SimulatedTeacher(OfflineTeacher):
             for index, (name, arguments) in enumerate(given.calls)
         )
         return replace(
-            new_protocol_reply(self, question, sample, self.request_key(question, sample)),
+            reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
             generation_id=f"sim-{given.call_id}",

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from tracemill.records.reply import FailureKind, TeacherReply
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Teacher, new_protocol_reply
+from tracemill.teachers.core.teacher_protocol import Teacher, reply_to
 from tracemill.teachers.planning.replay_plan import BYTES_A_TOKEN, Item, replay_plan_lengths
 from tracemill.teachers.planning.segments import Length
 
@@ -45,7 +45,7 @@ def find_overlong_prompts(items: Sequence[Item]) -> list[Item]:
 
 def overlong_prompt_reply(item: Item) -> TeacherReply:
     """The reply of an item that is too long."""
-    reply = new_protocol_reply(item.teacher, item.question, item.sample, item.key)
+    reply = reply_to(item.teacher, item.question, item.sample, item.key)
     return replace(reply, failure=FailureKind.CONTEXT_TOO_LONG.value)
 
 

@@ -13,7 +13,7 @@ from tracemill.records.errors import TracemillError
 from tracemill.records.reply import FailureKind, TeacherReply
 from tracemill.teachers.client.billing_lookup import with_looked_up_bill
 from tracemill.teachers.core.price import nusd_to_usd
-from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
+from tracemill.teachers.core.teacher_protocol import Asked, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 from tracemill.teachers.ledger.entries import Bought, Denied, Grant, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
@@ -278,7 +278,5 @@ def _last(state: RetryCallState) -> Outcome:
 
 def _failed(item: Item, kind: FailureKind, why: str) -> Asked:
     """A call that may have been billed and gave nothing."""
-    reply = replace(
-        new_protocol_reply(item.teacher, item.question, item.sample, item.key), failure=kind.value
-    )
+    reply = replace(reply_to(item.teacher, item.question, item.sample, item.key), failure=kind.value)
     return Asked(reply, cost_nusd=None, retry=True, why=why)

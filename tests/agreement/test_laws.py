@@ -197,7 +197,8 @@ from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.world.world_state import World
 from tracemill.records.message import Action, ToolCall
 for name, arguments in json.load(sys.stdin):
-    print(keys(Action("", (ToolCall("c", name, json.dumps(arguments)),)), World("claude_code", "/repo")))
+    call = ToolCall("c", name, json.dumps(arguments))
+    print(ladder_keys(Action("", (call,)), World("claude_code", "/repo")))
 """
 
 

@@ -8,7 +8,7 @@ _RUN = """
 import sys
 from pathlib import Path
 from tracemill.flows.runtime.lean_imports import lean_imports
-with lean():
+with lean_imports():
     import pyarrow as pa, pyarrow.parquet as pq
     from tracemill.records.storage.table_schemas import TRACES
     from tracemill.records.trace import Context, Step, Trace

@@ -53,7 +53,7 @@ def read(path, dialect, report):
         elif "does" in line:
             context.act(Message("assistant", line["does"]), StepFacts())
     trace_id, whole = make_trace_id("notes", path.name), (context.finish(0, ()),)
-    yield from counted([Trace(trace_id, "notes", dialect, "notes", whole)], report)
+    yield from count_traces_in_report([Trace(trace_id, "notes", dialect, "notes", whole)], report)
 
 
 FORMAT = Format("notes", {version}, ("notes",), detect, read)

@@ -38,7 +38,7 @@ SCRIPT = """
 import json, sys
 from pathlib import Path
 from tracemill.normalize.datajuicer import ray_stub
-ray_stub.install()
+ray_stub.install_ray_stub()
 from data_juicer.utils.constant import Fields
 from tracemill.normalize.operators import pair_operators, side_filters
 

@@ -18,7 +18,7 @@ import importlib.util, json, sys
 from pathlib import Path
 from types import SimpleNamespace
 from tracemill.normalize.datajuicer import ray_stub
-ray_stub.install()
+ray_stub.install_ray_stub()
 from data_juicer.config import init_configs
 from data_juicer.core.executor import DefaultExecutor
 if importlib.util.find_spec("torch") is None:  # wanted at the end, to free GPU memory

@@ -104,7 +104,7 @@ CHECK = """
 import json, sys
 from pathlib import Path
 from tracemill.normalize.datajuicer import ray_stub
-ray_stub.install()
+ray_stub.install_ray_stub()
 from tracemill.normalize.datajuicer.run_operators import build_operators
 from tracemill.normalize.datajuicer.recipe import load_recipe
 from tracemill.records.errors import NormalizeError

@@ -25,7 +25,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from tracemill.normalize.datajuicer import ray_stub
-ray_stub.install()
+ray_stub.install_ray_stub()
 from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators, settle
 from tracemill.normalize.datajuicer.recipe import load_recipe
 from tracemill.normalize.datajuicer.fork_workers import judge_in_fork_workers, read_forked_rows
@@ -33,8 +33,8 @@ from tracemill.normalize.datajuicer.fork_workers import judge_in_fork_workers, r
 rows, recipe, count = Path(sys.argv[1]), load_recipe(Path(sys.argv[2])), int(sys.argv[3])
 operators, found = build_operators(recipe.process), []
 for processes in (1, 2, 3, 9):
-    judged = judge_file(rows, count, operators, processes)
-    found.append(asdict(settle(operators, recipe.labels, judged, partial(rows_of, rows))))
+    judged = judge_in_fork_workers(rows, count, operators, processes)
+    found.append(asdict(settle(operators, recipe.labels, judged, partial(read_forked_rows, rows))))
 found.append(asdict(run_operators(operators, recipe.labels, [json.loads(line) for line in rows.open()])))
 Path("found.json").write_text(json.dumps(found))
 """

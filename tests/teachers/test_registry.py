@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tracemill.records.identity import request_key
 from tracemill.records.message import Action, ToolCall
-from tracemill.teachers.core.teacher_protocol import Asked, new_protocol_reply
+from tracemill.teachers.core.teacher_protocol import Asked, reply_to
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 from tracemill.teachers.kind import TeacherKind
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher

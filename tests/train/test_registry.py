@@ -35,7 +35,7 @@ def make_trainer(settings, arguments, tokenizer, data, callbacks):
     from tracemill.train.trl.load_release import load_release_as_messages
     from tracemill.train.trl.trainers import lora_of
 
-    rows = {split: as_messages(*one) for split, one in data.items()}
+    rows = {split: load_release_as_messages(*one) for split, one in data.items()}
     return DPOTrainer(
         model=settings.model,
         args=DPOConfig(
