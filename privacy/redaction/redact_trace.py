@@ -1,6 +1,6 @@
 """A trace, part by part: every string of it that a file or a model gave goes through the redactor.
 
-Left alone is what this program says itself: roles, sources, versions of the rules, where a value is one
+Left alone is what this program says itself: roles, names of formats, versions of the rules, where a value is one
 of its own words. A part in which nothing private stands stays the same object.
 """
 
@@ -19,7 +19,7 @@ _OWN_WORD = re.compile(r"[a-z_]{1,24}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 _TEXTS = ("harness_version", "project", "repository", "instance_id", "licence", "started_at", "origin")
 _MADE_ID = re.compile(r"[a-z_]{1,24}-[0-9a-f]{20}")  # `records.identity.make_trace_id`
-_OWN = ("dialect", "harness")  # rows of this program's own tables
+_OWN = ("source", "dialect", "harness")  # rows of this program's own tables
 
 _Part = TypeVar("_Part")
 _Record = TypeVar("_Record", Message, ToolCall, ToolSpec, Step, Context)
