@@ -1,7 +1,7 @@
 """A trace, part by part: every string of it that a file or a model gave goes through the redactor.
 
-Left alone is what this program says itself: roles, names of formats, versions of the rules, where a value is one
-of its own words. A part in which nothing private stands stays the same object.
+Left alone is what this program says itself: roles, names of formats, versions of the rules, where a value
+is one of its own words. A part in which nothing private stands stays the same object.
 """
 
 import dataclasses
