@@ -2,7 +2,7 @@
 
 A package adds a value by an entry point whose group is that of the registry:
 
-    [project.entry-points."tracemill.formats"]
+    [project.entry-points."tracemill.ingesters"]
     my_agent = "my_package.tracemill:FORMAT"
 
 Values are imported when they are first used, so that a registry costs nothing to import.
