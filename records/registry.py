@@ -10,10 +10,12 @@ Values are imported when they are first used, so that a registry costs nothing t
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tracemill.records.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -80,8 +82,10 @@ class Registry(Generic[T]):
                 "update or remove that package",
             ) from error
 
-    def _of_packages(self) -> Mapping[str, EntryPoint]:
+    def _of_packages(self) -> "Mapping[str, EntryPoint]":
         if self._points is None:
+            from importlib.metadata import entry_points  # 20 to 60 ms, wanted where packages are looked for
+
             found: dict[str, EntryPoint] = {}
             for point in sorted(set(entry_points(group=self.group)), key=lambda one: (one.name, one.value)):
                 other = found.get(point.name)
@@ -97,5 +101,5 @@ class Registry(Generic[T]):
         return self._points
 
 
-def _package(point: EntryPoint) -> str:
+def _package(point: "EntryPoint") -> str:
     return point.dist.name if point.dist is not None else point.value
