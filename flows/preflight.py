@@ -25,7 +25,7 @@ from tracemill.privacy.redaction.redactor import TODAYS_RULES, Rules
 from tracemill.records.errors import ConfigError
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.api_keys import api_key
-from tracemill.train.launchers import launcher_named
+from tracemill.train.launchers import LAUNCHERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def check_second_opinion(settings: RunSettings) -> None:
 def check_training(settings: RunSettings) -> None:
     """Raises TrainingError where the run is to end with a training that could not start."""
     if settings.training is not None and settings.training.after_release:
-        launcher_named(settings.training.launcher).check(settings.training)
+        LAUNCHERS.get(settings.training.launcher).check(settings.training)
 
 
 def check_ledger(settings: RunSettings) -> None:

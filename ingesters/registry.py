@@ -19,6 +19,8 @@ FORMATS: Registry[Format] = Registry(
         "openhands": "tracemill.ingesters.openhands.format:FORMAT",
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",
     },
+    fits=lambda name, form: isinstance(form, Format) and form.name == name,
+    wanted="a Format of that name",
 )
 
 

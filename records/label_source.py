@@ -63,31 +63,22 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
         "hindsight": "tracemill.pairs.sources:HINDSIGHT",
         "siblings": "tracemill.pairs.sources:SIBLINGS",
     },
+    fits=lambda name, source: (
+        isinstance(source, LabelSource) and source.name == name and bool(_NAME.fullmatch(name))
+    ),
+    wanted="a LabelSource of that name, in lower-case letters, digits and _",
 )
-
-
-def label_source(name: str) -> LabelSource:
-    """Return the source of a name. Raises ConfigError where there is none, or where a package gives
-    something else under it."""
-    source = LABEL_SOURCES.get(name)
-    if not isinstance(source, LabelSource) or source.name != name or not _NAME.fullmatch(name):
-        raise ConfigError(
-            f"the label source {name!r} is none",
-            f"a LabelSource of the name {name!r}, in lower-case letters, digits and _",
-            "update or remove the package that gives it",
-        )
-    return source
 
 
 def source_in_words(name: str) -> LabelSource:
     """Return the source of a name that stands in a row; one without words of its own where nobody gives it
     any more, as where a package was removed."""
     try:
-        return label_source(name)
+        return LABEL_SOURCES.get(name)
     except ConfigError:
         return LabelSource(name)
 
 
 def sources_of_traces() -> tuple[LabelSource, ...]:
     """Return the sources whose pairs are made from one trace at a time."""
-    return tuple(source for name in LABEL_SOURCES.names() if (source := label_source(name)).pairs_of_trace)
+    return tuple(source for source in LABEL_SOURCES if source.pairs_of_trace)

@@ -8,9 +8,9 @@ A package adds a value by an entry point whose group is that of the registry:
 Values are imported when they are first used, so that a registry costs nothing to import.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tracemill.records.errors import ConfigError
 
@@ -25,40 +25,41 @@ class Registry(Generic[T]):
 
     `kind` says in errors what is looked for, `group` names the entry points, `own` has `module:attribute` of
     each value that comes with tracemill. Ours come first, in the order they are given; those of packages
-    follow by name, and may not take the name of another.
+    follow by name, and may not take the name of another. `fits` says of a name and what a package gives under
+    it whether that is such a value, and `wanted` in words what would be.
     """
 
-    def __init__(self, kind: str, group: str, own: Mapping[str, str]) -> None:
+    def __init__(
+        self, kind: str, group: str, own: Mapping[str, str], *, fits: Callable[[str, Any], bool], wanted: str
+    ) -> None:
         self.kind, self.group = kind, group
         self._own = dict(own)
-        self._added: dict[str, T] = {}
+        self._fits, self._wanted = fits, wanted
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
-
-    def add(self, name: str, value: T) -> None:
-        """Add a value for this process, as a script or a test does. Raises ConfigError for a name that is
-        taken."""
-        if name in self.names():
-            raise ConfigError(f"the {self.kind} {name!r} is there already", "a name of its own")
-        self._added[name] = value
 
     def names(self) -> tuple[str, ...]:
         """Return every name, ours first. Raises ConfigError where two packages give one name, or one gives
         ours."""
-        return (*self._own, *self._added, *self._of_packages())
+        return (*self._own, *self._of_packages())
 
     def get(self, name: str) -> T:
-        """Return the value of a name. Raises ConfigError for a name that nobody gives, and for a package
-        whose value cannot be imported."""
-        if name in self._added:
-            return self._added[name]
+        """Return the value of a name. Raises ConfigError for a name that nobody gives, for a package whose
+        value cannot be imported, and for one that gives something else."""
         if name not in self._loaded:
-            self._loaded[name] = self._load(name)
+            value = self._load(name)
+            if not self._fits(name, value):
+                raise ConfigError(
+                    f"the {self.kind} {name!r} is none",
+                    self._wanted,
+                    "update or remove the package that gives it",
+                )
+            self._loaded[name] = value
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[T]:
         """Give every value, ours first: packages are looked for only once those are used up."""
-        for name in (*self._own, *self._added):
+        for name in self._own:
             yield self.get(name)
         for name in self._of_packages():
             yield self.get(name)

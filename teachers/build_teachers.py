@@ -7,7 +7,7 @@ from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 from tracemill.teachers.kind import TeacherContext
 from tracemill.teachers.pricing.price_book import PriceBook
-from tracemill.teachers.registry import teacher_kind
+from tracemill.teachers.registry import TEACHERS
 
 
 def build_teachers(
@@ -27,7 +27,7 @@ def build_teachers(
         missing = {name for name in named if not environ.get(name, "").strip()}
         environ = dict(environ) | dict.fromkeys(missing, NO_KEY)
     context = TeacherContext(environ, redact, book or PriceBook())
-    return [teacher_kind(one.type).build(one, context) for one in settings]
+    return [TEACHERS.get(one.type).build(one, context) for one in settings]
 
 
 async def check_all(teachers: Sequence[Teacher]) -> None:

@@ -21,20 +21,9 @@ TEACHERS: Registry[TeacherKind[Any]] = Registry(
         "simulated": "tracemill.teachers.offline.offline_kinds:SIMULATED",
         "recorded": "tracemill.teachers.offline.offline_kinds:RECORDED",
     },
+    fits=lambda name, kind: isinstance(kind, TeacherKind) and kind.name == name,
+    wanted="a TeacherKind whose settings have that name as their `type`",
 )
-
-
-def teacher_kind(name: str) -> TeacherKind[Any]:
-    """Return the kind of a `type`. Raises ConfigError where there is none of that name, or where a package
-    gives something else under it."""
-    kind = TEACHERS.get(name)
-    if not isinstance(kind, TeacherKind) or kind.name != name:
-        raise ConfigError(
-            f"the teacher type {name!r} is none",
-            f"a TeacherKind whose settings have type = {name!r}",
-            "update or remove the package that gives it",
-        )
-    return kind
 
 
 def _settings_of_its_type(entry: Any) -> BaseTeacherSettings:
@@ -46,7 +35,7 @@ def _settings_of_its_type(entry: Any) -> BaseTeacherSettings:
     try:
         if not isinstance(name, str):
             raise ConfigError("a teacher has no `type`", f"one of {', '.join(TEACHERS.names())}")
-        kind = teacher_kind(name)
+        kind = TEACHERS.get(name)
     except ConfigError as error:
         raise ValueError(str(error)) from error
     return kind.settings.model_validate(entry)

@@ -262,7 +262,7 @@ def test_the_training_method_of_a_package_is_known_by_its_options(tmp_path: Path
 def test_the_training_method_of_a_package_trains(tmp_path: Path) -> None:
     example = Example.of(FORMAT, METHOD, folder=tmp_path)
     released(tmp_path / "w" / "releases")
-    tiny_model(tmp_path)
+    tiny_model(tmp_path / "tiny")
     record = example.tracemill("train", "ipo.toml", "--release", "views")
     assert (record["steps"], record["rows"]["train"]["used"]) == (2, 8)
     # (0 - 1 / (2 x 0.2)) squared, (1 - s) of it and s of its mirror image with s = 0.1, which are equal at 0

@@ -5,7 +5,6 @@ A launcher of a package is added by an entry point of the group `tracemill.launc
 
 from typing import Protocol
 
-from tracemill.records.errors import ConfigError
 from tracemill.records.registry import Registry
 from tracemill.train.training_job import Job, Told, Trained
 from tracemill.train.training_settings import TrainingSettings
@@ -34,18 +33,9 @@ class Launcher(Protocol):
 
 
 LAUNCHERS: Registry[Launcher] = Registry(
-    "launcher", "tracemill.launchers", {"local": "tracemill.train.start_child:LOCAL"}
+    "launcher",
+    "tracemill.launchers",
+    {"local": "tracemill.train.start_child:LOCAL"},
+    fits=lambda _, launcher: all(callable(getattr(launcher, each, None)) for each in ("check", "run")),
+    wanted="a value with the methods `check` and `run`",
 )
-
-
-def launcher_named(name: str) -> Launcher:
-    """Return the launcher of a name. Raises ConfigError where there is none, or where a package gives
-    something else under it."""
-    launcher = LAUNCHERS.get(name)
-    if not all(callable(getattr(launcher, each, None)) for each in ("check", "run")):
-        raise ConfigError(
-            f"the launcher {name!r} is none",
-            "a value with the methods `check` and `run`",
-            "update or remove the package that gives it",
-        )
-    return launcher

@@ -16,7 +16,7 @@ from typing import Any
 
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import last_log_file_line
-from tracemill.train.registry import training_method
+from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_job import LESS_MEMORY, LOG, Job, Told, Trained, read_report
 from tracemill.train.training_settings import TrainingSettings
 
@@ -30,7 +30,7 @@ def check_settings(settings: TrainingSettings) -> None:
     """Raises TrainingError for what can be known to be wrong without loading torch: a folder or a package
     that is not there."""
     check_places(settings)
-    wanted = training_method(settings.method).packages
+    wanted = TRAINING_METHODS.get(settings.method).packages
     for name in (*wanted, *(("peft",) if settings.lora else ())):
         if importlib.util.find_spec(name) is None:
             raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from tracemill.records.errors import ConfigError
 from tracemill.records.identity import canonical_json, digest
-from tracemill.train.registry import training_method
+from tracemill.train.registry import TRAINING_METHODS
 
 
 class _Model(BaseModel):
@@ -82,7 +82,7 @@ class TrainingSettings(_Model):
         if not isinstance(given, dict) or not isinstance(name := given.get("method"), str):
             return given
         try:
-            method = training_method(name)
+            method = TRAINING_METHODS.get(name)
         except ConfigError:  # told by the key itself
             return given
         told = {key: value for key, value in given.items() if value is not None} if method.defaults else given
@@ -95,13 +95,13 @@ class TrainingSettings(_Model):
     @classmethod
     def _known(cls, name: str) -> str:
         try:
-            return training_method(name).name
+            return TRAINING_METHODS.get(name).name
         except ConfigError as error:
             raise ValueError(str(error)) from error
 
     @model_validator(mode="after")
     def _fits_the_method(self) -> Self:
-        method = training_method(self.method)
+        method = TRAINING_METHODS.get(self.method)
         if unknown := sorted(set(self.options) - set(method.options)):
             known = ", ".join(method.options) or "none"
             raise ValueError(f"options.{unknown[0]} is no option of {self.method!r}; it has {known}")

@@ -35,7 +35,7 @@ from tracemill.teachers.core.teacher_settings import (
     ReplaySettings,
 )
 from tracemill.teachers.registry import TeacherSettings
-from tracemill.train.launchers import launcher_named
+from tracemill.train.launchers import LAUNCHERS
 from tracemill.train.training_settings import TrainingSettings
 
 _NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training"}
@@ -108,7 +108,7 @@ class RunSettings(_Model):
     def _has_its_launcher(cls, training: TrainingSettings | None) -> TrainingSettings | None:
         if training is not None:
             try:
-                launcher_named(training.launcher)
+                LAUNCHERS.get(training.launcher)
             except ConfigError as error:
                 raise ValueError(str(error)) from error
         return training

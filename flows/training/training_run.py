@@ -10,7 +10,7 @@ from tracemill.flows.runtime.progress import Meter, progress_meter
 from tracemill.flows.training.resolve_release import resolve_training_release
 from tracemill.records.errors import ConfigError, TracemillError
 from tracemill.records.version import __version__
-from tracemill.train.launchers import launcher_named
+from tracemill.train.launchers import LAUNCHERS
 from tracemill.train.start_child import (
     check_places,
     finished_training_process,
@@ -38,7 +38,7 @@ def train_on(settings: RunSettings, asked: str | None) -> Trained:
 
 
 def _train(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Trained:
-    job, launcher = _job(settings, training, release), launcher_named(training.launcher)
+    job, launcher = _job(settings, training, release), LAUNCHERS.get(training.launcher)
     launcher.check(job.settings)
     if (there := finished_training_process(job)) is not None:
         return there

@@ -18,7 +18,7 @@ from tracemill.ingesters.claude_code.agent_chains import Chain, Parent
 from tracemill.ingesters.claude_code.content_blocks import STARTERS, flatten_content_blocks
 from tracemill.ingesters.claude_code.record_fields import field_objects, field_text
 from tracemill.ingesters.claude_code.session import Session
-from tracemill.ingesters.reading.json_reading import open_bytes
+from tracemill.ingesters.reading.decompress import open_bytes
 from tracemill.records.identity import make_trace_id
 
 SUMMARISER = "acompact"

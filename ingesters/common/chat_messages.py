@@ -15,7 +15,7 @@ from tracemill.ingesters.common.openai_messages import (
     openai_reasoning,
     parse_openai_calls,
 )
-from tracemill.ingesters.reading.json_reading import error_kind_of
+from tracemill.ingesters.reading.result_text import error_kind_of
 from tracemill.records.message import ErrorKind, Message, ToolCall
 
 DUPLICATE_RESULT = "second result of one call"

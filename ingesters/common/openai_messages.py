@@ -10,7 +10,7 @@ from typing import Any
 
 from tracemill.harnesses.agents.registry import Harness
 from tracemill.harnesses.inferred_tools import infer_tool
-from tracemill.ingesters.reading.json_reading import image_placeholder, image_url_placeholder
+from tracemill.ingesters.reading.result_text import image_placeholder, image_url_placeholder
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Usage

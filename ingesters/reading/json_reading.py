@@ -16,20 +16,8 @@ from typing import IO, Any
 import orjson
 
 from tracemill.ingesters.reading.decompress import open_bytes, read_bytes
-from tracemill.ingesters.reading.result_text import error_kind_of, image_placeholder, image_url_placeholder
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport, record_type
-
-__all__ = [
-    "error_kind_of",
-    "image_placeholder",
-    "image_url_placeholder",
-    "iter_json_lines",
-    "new_report",
-    "open_bytes",
-    "read_json",
-    "repair_json",
-]
 
 _BOM = b"\xef\xbb\xbf"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")

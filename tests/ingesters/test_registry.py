@@ -208,6 +208,21 @@ def test_a_package_that_cannot_be_imported_is_one_line(call: Call, site: Path, t
     assert not (tmp_path / "w").exists()
 
 
+@pytest.mark.parametrize(
+    "given", ["FORMAT = 'notes'", "FORMAT = Format('diary', 1, ('notes',), detect, read)"]
+)
+def test_a_package_that_gives_something_else_is_one_line(
+    call: Call, site: Path, tmp_path: Path, given: str
+) -> None:
+    write_format(site, FORMAT.replace("{version}", "1") + given)
+    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--out", tmp_path / "w"))
+    assert line == (
+        "tracemill: the session format 'notes' is none; wanted a Format of that name; "
+        "update or remove the package that gives it"
+    )
+    assert not (tmp_path / "w").exists()
+
+
 @pytest.mark.parametrize("text", [FORMAT.replace("{version}", "1"), BROKEN])
 def test_files_of_ours_are_detected_and_read_without_importing_a_package(
     call: Call, site: Path, tmp_path: Path, text: str

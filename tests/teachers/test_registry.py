@@ -8,7 +8,7 @@ from installed_packages import called_with, install_module, refusal_with
 
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.records.errors import ConfigError
-from tracemill.teachers.registry import TEACHERS, teacher_kind
+from tracemill.teachers.registry import TEACHERS
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 GROUP = "tracemill.teachers"
@@ -131,7 +131,10 @@ def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) ->
     said = refusal_with(broken, "doctor", config)
     assert "the teacher type 'echo' of broken cannot be imported (ModuleNotFoundError)" in said
     other = install_module(tmp_path / "d", "other", "KIND = 3", {GROUP: {"echo": "other:KIND"}})
-    assert "wanted a TeacherKind whose settings have type = 'echo'" in refusal_with(other, "doctor", config)
+    assert (
+        "the teacher type 'echo' is none; wanted a TeacherKind whose settings have that name"
+        in refusal_with(other, "doctor", config)
+    )
 
 
 def test_our_own_types_ask_no_package(tmp_path: Path) -> None:
@@ -146,7 +149,7 @@ def test_our_own_types_ask_no_package(tmp_path: Path) -> None:
 
 
 def test_every_type_has_its_own_name_in_its_settings() -> None:
-    assert [teacher_kind(name).settings.model_fields["type"].default for name in TEACHERS.names()] == [
+    assert [TEACHERS.get(name).settings.model_fields["type"].default for name in TEACHERS.names()] == [
         "openrouter",
         "openai_compatible",
         "simulated",

@@ -12,7 +12,7 @@ from training_releases import released, tiny_model
 
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.records.errors import ConfigError
-from tracemill.train.registry import TRAINING_METHODS, training_method
+from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_settings import TrainingSettings
 
 METHODS, LAUNCHERS = "tracemill.training_methods", "tracemill.launchers"
@@ -166,7 +166,8 @@ def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) ->
     said = refusal_with(broken, "train", config)
     assert "the training method 'ipo' of broken cannot be imported (ModuleNotFoundError)" in said
     other = install_module(tmp_path / "c", "other", IPO, {METHODS: {"ipo": "json:dumps"}})
-    assert "wanted a TrainingMethod of the name 'ipo'" in refusal_with(other, "train", config)
+    said = refusal_with(other, "train", config)
+    assert "the training method 'ipo' is none; wanted a TrainingMethod of that name" in said
     config = _config(tmp_path, "launcher = 'queue'")
     both = install_module(tmp_path / "d", "one", QUEUE, {LAUNCHERS: {"queue": "one:QUEUE"}})
     install_module(both, "two", QUEUE, {LAUNCHERS: {"queue": "two:QUEUE"}})
@@ -190,7 +191,7 @@ def test_neither_launcher_nor_empty_options_make_another_checkpoint() -> None:
 
 
 def test_every_method_has_its_own_name() -> None:
-    assert [training_method(name).name for name in TRAINING_METHODS.names()] == ["dpo", "simpo"]
+    assert [TRAINING_METHODS.get(name).name for name in TRAINING_METHODS.names()] == ["dpo", "simpo"]
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from tracemill.flows.labeling.label_shard import name_pair_kind
 from tracemill.flows.release.load_pairs import find_siblings, load_pairs
 from tracemill.flows.run_state.closing_table import print_closing
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, last_run
-from tracemill.records.label_source import label_source
+from tracemill.records.label_source import LABEL_SOURCES
 from tracemill.records.message import render_turn
 from tracemill.records.pair import DPOPair
 from tracemill.records.printable import printable, printable_lines
@@ -32,7 +32,7 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
     alone where one is named. Raises WorkspaceError where `root` is no workspace, ConfigError where there is
     no such source."""
     if source is not None:
-        label_source(source)
+        LABEL_SOURCES.get(source)
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
     record = last_run(work)
     stored = load_pairs(work) + find_siblings(work)[0]

@@ -16,7 +16,7 @@ from datasets import Dataset
 from safetensors import SafetensorError
 from transformers import TrainerCallback
 
-from tracemill.train.registry import training_method
+from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import Fitted
 from tracemill.train.trl.load_release import (
@@ -41,7 +41,7 @@ def make_trainer(
     keeps its checkpoints in `folder`. Raises TrainingError where the model's weights cannot be read."""
     held = [name for name in ("train", "validation") if name in fitted and fitted[name].rows]
     common = _arguments(settings, folder, "validation" in held)
-    make = training_method(settings.method).trainer_of()
+    make = TRAINING_METHODS.get(settings.method).trainer_of()
     data = {name: (splits[name], fitted[name]) for name in held}
     try:
         return make(settings, common, tokenizer, data, list(callbacks))

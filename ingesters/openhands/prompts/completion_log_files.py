@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import orjson
 
-from tracemill.ingesters.reading.json_reading import open_bytes, read_json
+from tracemill.ingesters.reading.decompress import open_bytes
+from tracemill.ingesters.reading.json_reading import read_json
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message
