@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.ingesters.reading.json_reading import (
+from tracemill.ingesters.reading.json_reading import iter_json_lines, new_report, read_json
+from tracemill.ingesters.reading.result_text import (
     error_kind_of,
     image_placeholder,
     image_url_placeholder,
-    iter_json_lines,
-    new_report,
-    read_json,
 )
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
