@@ -1,6 +1,7 @@
 """Teachers behind the chat-completions wire: OpenRouter and any OpenAI-compatible server."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -30,6 +31,8 @@ from tracemill.teachers.pricing.model_info import ModelCard
 from tracemill.teachers.pricing.price_book import PriceBook
 
 SIMULATED_HEADER = "x-tracemill-simulated"
+_REFUSALS = 2
+"""Prompts of a context that are refused, one after the other, before no longer one of it is sent."""
 UNKNOWN_PRICE = "nowhere: counted as free"
 
 
@@ -58,6 +61,7 @@ class ChatTeacher:
         self._card, self.price_from = _known_card(settings, self._book, transport.base_url)
         self._chain = ChainMemory()
         self._too_long: dict[str, int] = {}
+        self._refused: Counter[str] = Counter()
 
     def _route(self) -> str | None:
         """The pinned provider; of a server other than OpenRouter also which one it is, so that what
@@ -149,9 +153,8 @@ class ChatTeacher:
     async def ask(self, question: Question, sample: int) -> Asked:
         """One attempt. Raises PrivacyError where the question was never redacted."""
         require_redacted([question])
-        if self._is_too_long(question):
-            found = Completion(fault=Fault(FailureKind.CONTEXT_TOO_LONG))
-            return replace(self._asked(question, sample, found, 0.0), sent=False)
+        if (known := self._known_fault(question)) is not None:
+            return replace(self._asked(question, sample, Completion(fault=known), 0.0), sent=False)
         body = self.body(question, sample)
         started = time.perf_counter()
         try:
@@ -168,13 +171,22 @@ class ChatTeacher:
         self._learn(question, completion)
         return self._asked(question, sample, completion, latency_s, received)
 
+    def _known_fault(self, question: Question) -> Fault | None:
+        """Why a question would fail like one before it in its context; None where it may be answered."""
+        if self._is_too_long(question):
+            return Fault(FailureKind.CONTEXT_TOO_LONG)
+        if self._refused[question.context] >= _REFUSALS:
+            return Fault(FailureKind.BAD_REQUEST, why="refuses the prompts of a session")
+        return None
+
     def _is_too_long(self, question: Question) -> bool:
         """Whether the model has refused a beginning of this prompt as too long, or counted one that fills
         its context."""
         before, longest = self._chain.before(question), self._card.context_tokens
         full = before is not None and longest is not None and before.tokens >= longest
-        context = question.step_id.rpartition(":")[0]
-        return full or len(question.messages) >= self._too_long.get(context, len(question.messages) + 1)
+        return full or len(question.messages) >= self._too_long.get(
+            question.context, len(question.messages) + 1
+        )
 
     def _learn(self, question: Question, completion: Completion) -> None:
         counted = completion.usage.prompt_tokens
@@ -182,8 +194,12 @@ class ChatTeacher:
             self._chain.answered(question, counted)
         fault = completion.fault
         if fault is not None and fault.kind is FailureKind.CONTEXT_TOO_LONG:
-            context, size = question.step_id.rpartition(":")[0], len(question.messages)
+            context, size = question.context, len(question.messages)
             self._too_long[context] = min(size, self._too_long.get(context, size))
+        if fault is not None and fault.kind is FailureKind.BAD_REQUEST:
+            self._refused[question.context] += 1
+        elif fault is None:
+            self._refused.pop(question.context, None)
 
     def _read(self, received: Received) -> Completion:
         if received.status == 200:

@@ -1,8 +1,16 @@
 """What a server says before any money is spent: its models and their prices, and whose key this is."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
+
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception,
+    retry_if_result,
+    stop_after_attempt,
+    wait_exponential,
+)
 
 from tracemill.records.errors import TeacherError
 from tracemill.teachers.client.parse_completion import parse_json
@@ -11,6 +19,9 @@ from tracemill.teachers.pricing.price_book import PriceBook
 
 _PAGE = 1000
 _MAX_PAGES = 50
+_ATTEMPTS = 5
+_FIRST_WAIT_S = 0.5
+"""Seconds before a page is asked for again; doubles: 7.5 s in all."""
 
 
 class Catalogue:
@@ -49,11 +60,22 @@ class Catalogue:
                 self._book.just_read(place, found)
             return found
 
-    async def _read_endpoints(self, model: str) -> list[Mapping[str, Any]]:
+    async def _get(self, page: Callable[..., Awaitable[Received]], *about: object) -> Received:
+        """Return a page; one that the server cannot give at the moment is asked for again. Raises
+        TeacherError where it does not answer."""
+        retrying = AsyncRetrying(
+            stop=stop_after_attempt(_ATTEMPTS),
+            wait=wait_exponential(multiplier=_FIRST_WAIT_S),
+            retry=retry_if_result(_may_pass) | retry_if_exception(_broke_off),
+            retry_error_callback=lambda state: state.outcome and state.outcome.result(),
+        )
         try:
-            received = await self._transport.endpoints(model)
+            return await retrying(page, *about)
         except TransportFault as fault:
             raise self._no_network(fault) from None
+
+    async def _read_endpoints(self, model: str) -> list[Mapping[str, Any]]:
+        received = await self._get(self._transport.endpoints, model)
         data = _data(received) if received.status == 200 else None
         found = data.get("endpoints") if isinstance(data, dict) else None
         return [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
@@ -79,10 +101,7 @@ class Catalogue:
         )
 
     async def _check_key(self) -> None:
-        try:
-            received = await self._transport.key()
-        except TransportFault as fault:
-            raise self._no_network(fault) from None
+        received = await self._get(self._transport.key)
         self._require_no_redirect(received)
         if received.status == 401:
             raise self._refused()
@@ -107,10 +126,7 @@ class Catalogue:
 
     async def _page(self, offset: int) -> Received:
         query: dict[str, object] = {"limit": _PAGE, "offset": offset} if self._key_page else {}
-        try:
-            received = await self._transport.models(query)
-        except TransportFault as fault:
-            raise self._no_network(fault) from None
+        received = await self._get(self._transport.models, query)
         self._require_no_redirect(received)
         if received.status in (401, 403):
             raise self._refused()
@@ -121,6 +137,15 @@ class Catalogue:
                 "check the base URL",
             )
         return received
+
+
+def _may_pass(received: Received) -> bool:
+    return received.status in (408, 429) or received.status >= 500
+
+
+def _broke_off(error: BaseException) -> bool:
+    """Whether the server was there; one that is not, or that nobody knows, is told at once."""
+    return isinstance(error, TransportFault) and error.sent
 
 
 def _data(received: Received) -> object:

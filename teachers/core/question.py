@@ -30,6 +30,11 @@ class Question:
     student_family: str = UNKNOWN
     former_prompt_id: str = ""
 
+    @property
+    def context(self) -> str:
+        """The context that the step belongs to: its questions are each the beginning of the next."""
+        return self.step_id.rpartition(":")[0]
+
     def wire_messages(self) -> list[dict[str, Any]]:
         """The messages in the OpenAI chat shape; built at each call and kept by nobody. Half a
         surrogate pair, which no UTF-8 can carry, becomes "?"."""

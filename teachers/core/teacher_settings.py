@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -229,6 +229,11 @@ class ReplaySettings(_Settings):
     max_retry_after_s: float = Field(
         default=300.0, ge=0, description="a longer Retry-After gives the call up"
     )
+    grace_s: float | None = Field(
+        default=None,
+        ge=0,
+        description="seconds calls in flight have to come home at an interrupt; unset: attempt_timeout_s",
+    )
     write_off_after_s: float = Field(
         default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
     )
@@ -244,6 +249,15 @@ class ReplaySettings(_Settings):
     ask_again: bool = Field(
         default=False, description="read and ask anew where the text was redacted otherwise than today"
     )
+
+    @property
+    def come_home_s(self) -> float:
+        """The most seconds that calls in flight are waited for at an interrupt."""
+        return self.attempt_timeout_s if self.grace_s is None else self.grace_s
+
+    def what_is_asked(self) -> dict[str, Any]:
+        """Return the settings as JSON without those that say how fast it goes and how it is interrupted."""
+        return self.model_dump(mode="json", exclude={"concurrency", "deadline_minutes", "grace_s"})
 
 
 GatePolicy = Literal["all", "voi", "random", "first_k", "after_error", "entropy_only"]

@@ -32,7 +32,7 @@ class ChainMemory:
         self._shown: dict[str, list[Shown]] = {}
 
     def _of(self, question: Question) -> list[Shown]:
-        return self._shown.setdefault(question.step_id.rpartition(":")[0], [])
+        return self._shown.setdefault(question.context, [])
 
     def answered(self, question: Question, prompt_tokens: int) -> None:
         """Remembers what a teacher counted for a prompt; 0 where it did not say, which is remembered for

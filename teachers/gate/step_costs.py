@@ -53,7 +53,7 @@ def step_call_costs_usd(
     found: list[list[float]] = []
     context, cached = "", 0
     for question, tokens in zip(questions, sizes, strict=True):
-        here = question.step_id.rpartition(":")[0]
+        here = question.context
         if here != context:
             context, cached = here, 0
         found.append([_usd(question, teacher, tokens, cached) for teacher in teachers])

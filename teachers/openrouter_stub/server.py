@@ -76,6 +76,7 @@ class WireServer:
         self.headers: list[dict[str, str]] = []
         self._settings = settings
         self._cache = PromptCache()
+        self._page_failures = settings.page_failures
 
     def application(self) -> web.Application:
         """The routes."""
@@ -92,6 +93,9 @@ class WireServer:
     async def _counted(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path.startswith("/api/"):
             self.account.requests += 1
+        if request.path.startswith("/api/") and request.method == "GET" and self._page_failures:
+            self._page_failures -= 1
+            return stub_error_response(503, "Service unavailable")
         return await handler(request)
 
     def _authorized(self, request: web.Request) -> bool:

@@ -103,5 +103,8 @@ class WireSettings(_Settings):
     )
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
     faults: tuple[FaultSettings, ...] = ()
+    page_failures: int = Field(
+        default=0, ge=0, description="requests for other pages than answers that get a 503 first"
+    )
     keep_bodies: bool = Field(default=False, description="keep every request's body in memory")
     seed: int = 0

@@ -20,9 +20,12 @@ from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.reservation_queue import Purse
 from tracemill.teachers.planning.replay_plan import Item
+from tracemill.teachers.replay.breaker import Attempt, Breaker
 from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
 
 BUDGET = "budget"
+AT_CAP = "at the cap of the run"
+"""Counter of the questions that the cap of the run did not cover."""
 STOPPED = "stopped"
 TEACHER_OUT = "teacher out"
 
@@ -63,6 +66,7 @@ class Caller:
         settings: ReplaySettings,
         counters: Counter[str],
         on_wait: OnWait | None = None,
+        breaker: Breaker | None = None,
     ) -> None:
         self.stopped: str | None = None
         self.dry: str | None = None
@@ -74,13 +78,16 @@ class Caller:
         self.counters = counters
         self._on_wait = on_wait
         self._stop = asyncio.Event()
-        self._out: dict[str, str] = {}
+        self._home = asyncio.Event()
+        self._breaker = breaker or Breaker()
+        self._out = self._breaker.out()
         self.pauses = Pauses(settings)
 
     def stop(self, why: str) -> None:
         """Lets nothing more go out; what is in flight comes home."""
         self.stopped = self.stopped or why
         self._stop.set()
+        self._home.set()
         self.purse.stop()
 
     def why_ended(self) -> str | None:
@@ -138,16 +145,40 @@ class Caller:
         except TimeoutError:
             return
 
-    async def _pass_pause(self, teacher: str) -> None:
-        while not self.stopped:
-            left = self.pauses.left_s(teacher)
-            if left <= 0:
-                return
-            await self.nap(left)
+    async def admit(self, teacher: str) -> bool | None:
+        """Wait until an attempt at a teacher may go out; None where none may any more, else whether it goes
+        out alone, to see whether the teacher answers again."""
+        while not self.closed(teacher):
+            now = asyncio.get_running_loop().time()
+            wait_s = self._breaker.wait_s(teacher, now)
+            if wait_s is None:
+                await self._home.wait()
+            elif (left_s := max(wait_s, self.pauses.left_s(teacher))) > 0:
+                await self.nap(left_s)
+            else:
+                return self._breaker.begin(teacher)
+        return None
+
+    def came_home(self, teacher: str) -> None:
+        """An attempt that went out alone is over: the next one may go."""
+        self._breaker.end(teacher)
+        self._home.set()
+        self._home = asyncio.Event()
+
+    def hear(self, teacher: str, asked: Asked, began: float, alone: bool) -> None:
+        """Count the failures in a row. A refusal because of what else is in flight is none: its end frees
+        it."""
+        if not asked.sent or (asked.account and asked.retry and self.in_flight):
+            return
+        attempt = Attempt(began, asyncio.get_running_loop().time(), alone)
+        self._breaker.hear(teacher, asked, attempt, self.pauses.backoff_s)
+        for name, why in self._breaker.out().items():
+            if name not in self._out:
+                self._out[name] = why
+                self.counters[f"teacher_out:{name}: {why}"] += 1
 
     async def reserve(self, item: Item) -> Grant | None:
-        """The worst case of one attempt, once the teacher may be asked again; None where all stopped."""
-        await self._pass_pause(item.teacher.name)
+        """The worst case of one attempt; None where all stopped."""
         intent = Intent(
             run_id=self._run_id,
             trace_id=item.question.trace_id,
@@ -164,6 +195,8 @@ class Caller:
         calls that cost less go on, so what is left at the end is no more."""
         if denied.scope == "trace":
             return f"{BUDGET} of the trace"
+        if denied.scope == "run":
+            self.counters[AT_CAP] += 1
         left = max(denied.cap_nusd - denied.settled_nusd - denied.reserved_nusd, 0)
         kept = f" with ${nusd_to_usd(denied.kept_nusd):.6f} kept for explored steps to come"
         self.dry = (
@@ -243,6 +276,17 @@ class _Purchase:
 
     async def attempt(self) -> Outcome:
         """One attempt, all in."""
+        caller, teacher = self._caller, self._item.teacher.name
+        alone = await caller.admit(teacher)
+        if alone is None:
+            return Outcome(reply=self._last, ends=caller.closed(teacher))
+        try:
+            return await self._admitted(alone)
+        finally:
+            if alone:
+                caller.came_home(teacher)
+
+    async def _admitted(self, alone: bool) -> Outcome:
         caller, item = self._caller, self._item
         grant = await caller.reserve(item)
         if grant is None:
@@ -254,8 +298,9 @@ class _Purchase:
         if caller.stopped:
             caller.purse.release(item.question.trace_id, grant, STOPPED)
             return Outcome(reply=self._last, ends=STOPPED)
-        again = self._last is not None
+        again, began = self._last is not None, asyncio.get_running_loop().time()
         asked = await caller.ask(item, again)
+        caller.hear(item.teacher.name, asked, began, alone)
         if not asked.sent:
             caller.counters["attempts"] -= 1
             caller.counters["retries" if again else "asked"] -= 1

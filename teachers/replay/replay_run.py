@@ -37,7 +37,8 @@ from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Rules, Sc
 from tracemill.teachers.planning.strand_state import Call
 from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import cache_rule
-from tracemill.teachers.replay.buy_answer import Caller, OnWait, Outcome
+from tracemill.teachers.replay.breaker import Breaker
+from tracemill.teachers.replay.buy_answer import BUDGET, Caller, OnWait, Outcome
 from tracemill.teachers.replay.dispatch import LEAD, Flight
 from tracemill.teachers.replay.gc_pause import pause_gc
 from tracemill.teachers.replay.observed_replies import Hearing
@@ -86,6 +87,8 @@ async def replay(
     redact: Redact | None = None,
     tell: Callable[[str, str], None] | None = None,
     value: ValueStop | None = None,
+    breaker: Breaker | None = None,
+    closed: str = "",
 ) -> ReplayResult:
     """Asks what was decided, in the run `run_id` that was opened in the ledger.
 
@@ -96,7 +99,9 @@ async def replay(
     time may not last for all of it, explored steps go first. `tell` gets, before anything is spent, a teacher
     and what its user should know: prompts that are longer than its context. `redact` gives a reply as
     it may be judged and handed out. Steps that the `referee` calls settled are not asked further, nor
-    those at which `value` says that it is not worth it; without them all is asked.
+    those at which `value` says that it is not worth it; without them all is asked. `breaker` knows what
+    failed in earlier replays of the run. Where `closed` says why, nothing goes out: the result has what was
+    bought before.
 
     Raises PrivacyError before anything where a question was not redacted, TeacherError before any money where
     a teacher that is needed cannot answer, LedgerError where the ledger fails.
@@ -104,13 +109,13 @@ async def replay(
     require_redacted(questions)
     settings, decisions = settings or ReplaySettings(), list(decisions)
     hearing = Hearing(referee, decisions, {teacher.name: teacher.family for teacher in teachers}, value)
-    caller = Caller(ledger, run_id, settings, Counter(), on_wait)
+    caller = Caller(ledger, run_id, settings, Counter(), on_wait, breaker)
     run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is, tell)
     watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
     try:
         with pause_gc():
             items = plan_items(questions, decisions, teachers, settings.samples)
-            return await run.run(items, time_left_s, later)
+            return await run.run(items, time_left_s, later, closed)
     finally:
         watching.cancel()
         try:
@@ -153,11 +158,18 @@ class _Replay:
         await interrupted.wait()
         self._caller.stop(INTERRUPTED)
 
-    async def run(self, items: Sequence[Item], time_left_s: float | None, later: float) -> ReplayResult:
+    async def run(
+        self, items: Sequence[Item], time_left_s: float | None, later: float, closed: str
+    ) -> ReplayResult:
         await self.purse.book(self.purse.ledger.write_off_stale, self._settings.write_off_after_s)
         self.counters["wanted"] = len(items)
         deadline = None if time_left_s is None else asyncio.get_running_loop().time() + time_left_s
         rest = self._unsettled(await self._from_ledger(items))
+        if rest and closed:
+            self._caller.stop(closed)
+            for item in rest:
+                self._leave(item.call, BUDGET)
+            rest = []
         if rest:
             await _check([*{id(item.teacher): item.teacher for item in rest}.values()])
             rest = await self._fitting(rest)

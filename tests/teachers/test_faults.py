@@ -30,7 +30,7 @@ from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
 from tracemill.teachers.planning.replay_plan import Item
-from tracemill.teachers.replay.buy_answer import Caller, Wait
+from tracemill.teachers.replay.buy_answer import STOPPED, Caller, Outcome, Wait
 from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
 from tracemill.teachers.replay.replay_run import ReplayResult, replay
 
@@ -213,11 +213,11 @@ async def test_nobody_else_asks_a_teacher_that_is_cooling_down(tmp_path: Path) -
         wait_s = caller.close_call(items[0], grant, Asked(reply, 0, retry=True), reply)
         assert wait_s is not None
         assert wait_s > 19
-        other = asyncio.create_task(caller.reserve(items[1]))
+        other = asyncio.create_task(caller.buy(items[1], 0))
         await caller.purse.booked()
         assert ledger.spent("run").calls == 1  # the other is not even reserved
         caller.stop("the test is over")
-        assert await other is None
+        assert await other == Outcome(ends=STOPPED)
         caller.purse.close()
 
 

@@ -224,6 +224,8 @@ async def test_a_call_above_its_bound_is_counted_and_stops_the_run(tmp_path: Pat
 
 async def test_a_teacher_whose_code_fails_gives_failed_rows_at_the_worst_case(tmp_path: Path) -> None:
     result, spent = await ask_careless(tmp_path, None)
-    assert result.stopped is None
+    assert (
+        result.stopped == "careless: it failed 10 times in a row (the last failed by itself (RuntimeError))"
+    )
     assert [reply.failure for reply in result.replies] == ["provider_error"] * 5
     assert spent.settled_nusd == 5 * 2 * 10
