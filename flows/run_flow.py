@@ -44,10 +44,16 @@ from tracemill.flows.labeling.teacher_standing import measured_reliability_repor
 from tracemill.flows.labeling.vote_policy import vote_version
 from tracemill.flows.preflight import Prepared, run_preflight
 from tracemill.flows.release.release_run import release_pairs
-from tracemill.flows.run_state.run_records import end_run, sole_writer, start_run, write_manifest
-from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
+from tracemill.flows.run_state.run_records import (
+    StartedRun,
+    end_run,
+    sole_writer,
+    start_run,
+    write_manifest,
+)
+from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money_figures
 from tracemill.flows.runtime.error_masking import mask_errors, unmask_errors
-from tracemill.flows.runtime.interrupts import raise_if_interrupted
+from tracemill.flows.runtime.interrupts import raise_if_interrupted, terminable
 from tracemill.flows.runtime.progress import Meter, progress_meter
 from tracemill.flows.training.training_run import train_after_release
 from tracemill.ingesters.reading.source_file import SourceFile
@@ -106,7 +112,7 @@ def harvest(config: str, yes: bool = False) -> dict[str, Any]:
     Unsaid, which holds a PrivacyError where text would leave this machine that nobody accepted.
     """
     ready = run_preflight(load_settings(Path(config), {}))
-    return _harvest(ready, yes, accept_by=f"`tracemill run {shlex.quote(config)} --yes`")
+    return _harvest(ready, yes, scheduled=True, accept_by=f"`tracemill run {shlex.quote(config)} --yes`")
 
 
 def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any]:
@@ -121,23 +127,26 @@ def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[
     return unmask_errors(prepared, yes)
 
 
-def _harvest(ready: Prepared, yes: bool, new_run: bool = False, accept_by: str = "--yes") -> dict[str, Any]:
+@terminable()  # Prefect's engine has a handler of its own around the flow
+def _harvest(
+    ready: Prepared, yes: bool, new_run: bool = False, scheduled: bool = False, accept_by: str = "--yes"
+) -> dict[str, Any]:
     """The workspace is free again while the release is trained on."""
     with sole_writer(ready.work):
-        record = _run(ready, yes, new_run, accept_by)
+        run = start_run(ready.work, ready.settings.fingerprint(), new_run=new_run, scheduled=scheduled)
+        record = _run(ready, yes, run, accept_by)
     trained = train_after_release(ready.settings, ReleaseOutcome(**record["release"]))
     if trained is not None:
         record["training"] = trained
-        end_run(ready.work, record["run_id"], "finished", record)
+        end_run(ready.work, run.run_id, record)
     return record
 
 
-def _run(ready: Prepared, yes: bool, new_run: bool, accept_by: str) -> dict[str, Any]:
-    run_id, resumed = start_run(ready.work, ready.settings.fingerprint(), new_run=new_run)
+def _run(ready: Prepared, yes: bool, run: StartedRun, accept_by: str) -> dict[str, Any]:
+    run_id, cap = run.run_id, ready.settings.cap_usd()
     require_ledger(ready.settings, ready.work, run_id)
-    cap = ready.settings.cap_usd()
     total = Summary(unread=ready.plan.unread_reasons())
-    if resumed:
+    if run.resumed:
         total.flags["unfinished run taken up again"] += 1
     total.flags += count_known_values(ready.renewer.redactor)
     shards, entries = _ingest_shards(ready, run_id, total)
@@ -145,14 +154,14 @@ def _run(ready: Prepared, yes: bool, new_run: bool, accept_by: str) -> dict[str,
     accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched, accept_by)
     with progress_meter(cap) as gauge:
         states = {entry.trace_id: entry.states for entry in entries}
-        read_now = _run_shards(ready, run_id, shards, states, accepted, total, gauge)
+        read_now = _run_shards(ready, run, shards, states, accepted, total, gauge)
         raise_if_interrupted()
         gauge.begin("normalise and release", 1)
         release = unmask_errors(release_task, ready, run_id, total)
-    record = {"run_id": run_id, "cap_usd": cap, **_figures(ready, total, release)}
+    record = {"run_id": run_id, **money_figures(run, cap, total), **_figures(ready, total, release)}
     prices = price_history_for_manifest(ready.settings, ready.work, os.environ, read_now)
     write_manifest(ready.work, run_id, "harvest", record | {"prices": prices})
-    end_run(ready.work, run_id, "finished", record)
+    end_run(ready.work, run_id, record)
     return record
 
 
@@ -185,7 +194,7 @@ def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[l
 
 def _run_shards(
     ready: Prepared,
-    run_id: str,
+    run: StartedRun,
     shards: list[list[str]],
     states: Mapping[str, int],
     accepted: frozenset[str],
@@ -195,7 +204,7 @@ def _run_shards(
     """The shards through asking; gives the models whose prices were read for that, by server and id."""
     remembers = _has_ledger(ready.settings)
     redactor = ready.renewer.redactor
-    with Asking.open(ready.settings, ready.work, run_id, redactor, accepted, gauge) as asking:
+    with Asking.open(ready.settings, ready.work, run, redactor, accepted, gauge) as asking:
         settled = Settled(ready.work, ready.settings, ready.renewer.version)
         if asking is None:
             gauge.begin("shards", len(shards))

@@ -74,6 +74,8 @@ def _outcome(record: dict[str, Any]) -> str:
     else:
         made = "written" if release["created"] else "unchanged"
         said = f"{release['path']} ({release['rows']:,} rows, {made})"
+    if record["summary"]["stopped"]:
+        said += f"; not everything was asked: {record['summary']['stopped']}"
     return said if trained is None else f"{said}; training {why_not_trained(trained) or trained['path']}"
 
 

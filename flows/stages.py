@@ -38,10 +38,16 @@ from tracemill.flows.release.load_pairs import load_pair_states
 from tracemill.flows.release.release_run import release_pairs
 from tracemill.flows.release.released_pairs import Released
 from tracemill.flows.release.split_release import split_release
-from tracemill.flows.run_state.run_records import end_run, sole_writer, start_run, write_manifest
-from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
+from tracemill.flows.run_state.run_records import (
+    StartedRun,
+    end_run,
+    sole_writer,
+    start_run,
+    write_manifest,
+)
+from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money_figures
 from tracemill.flows.run_state.stale_labels import count_stale_labels
-from tracemill.flows.runtime.interrupts import raise_if_interrupted
+from tracemill.flows.runtime.interrupts import raise_if_interrupted, terminable
 from tracemill.flows.runtime.progress import progress_meter
 from tracemill.privacy.redaction.redactor import TODAYS_RULES, Rules
 from tracemill.records.errors import ConfigError
@@ -55,17 +61,17 @@ if TYPE_CHECKING:
 @contextmanager
 def _stage(
     settings: RunSettings, command: str, new_run: bool = False, labelled: bool = False
-) -> Iterator[tuple[Workspace, str]]:
+) -> Iterator[tuple[Workspace, StartedRun]]:
     """The workspace and a run for one stage: an unfinished one is taken up, but with `new_run`. Raises
     WorkspaceError where it has to be `labelled` and is so by another vote than that of the settings."""
     work = Workspace.open(settings.workspace, create=False)
     with sole_writer(work):
         if labelled:
             require_labels(work, settings)
-        run_id, _ = start_run(work, settings.fingerprint(), command, new_run)
-        yield work, run_id
+        yield work, start_run(work, settings.fingerprint(), command, new_run)
 
 
+@terminable()
 def replay_workspace(
     settings: RunSettings, yes: bool = False, rules: Rules = TODAYS_RULES, new_run: bool = False
 ) -> dict[str, Any]:
@@ -81,23 +87,25 @@ def replay_workspace(
     from tracemill.flows.labeling.ask_session import Asking
 
     total, cap = Summary(), settings.cap_usd()
-    with _stage(settings, "replay", new_run) as (work, run_id):
+    with _stage(settings, "replay", new_run) as (work, run):
+        run_id = run.run_id
         require_ledger(settings, work, run_id)
         renewer = make_renewer(work, settings, rules)
         total.flags += count_known_values(renewer.redactor)
         batches, accepted = _cleared(settings, work, run_id, total, yes)
         with (
             progress_meter(cap) as gauge,
-            Asking.open(settings, work, run_id, renewer.redactor, accepted, gauge) as asking,
+            Asking.open(settings, work, run, renewer.redactor, accepted, gauge) as asking,
         ):
             if asking is not None:
                 _ask_batches(work, batches, asking, renewer, total)
         read_now = set() if asking is None else asking.prices.read_now
         names = [teacher.name for teacher in settings.asked()]
-        record = {"run_id": run_id, "cap_usd": cap, "teachers": names, "summary": total.to_json()}
+        record = {"run_id": run_id, **money_figures(run, cap, total), "teachers": names}
+        record["summary"] = total.to_json()
         prices = price_history_for_manifest(settings, work, os.environ, read_now)
         write_manifest(work, run_id, "replay", record | {"prices": prices})
-        end_run(work, run_id, "finished", record)
+        end_run(work, run_id, record)
     return record
 
 
@@ -146,7 +154,7 @@ def _cleared(
 def run_pair_stage(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
     """Make the pairs of every trace anew, as `rules` redact it, from the replies the workspace holds."""
     total = Summary()
-    with _stage(settings, "pairs") as (work, run_id):
+    with _stage(settings, "pairs") as (work, (run_id, *_)):
         policy = measured_reliability_policy(settings, work)
         renewer = make_renewer(work, settings, rules)
         for source, ids in list_trace_batches(work):
@@ -156,7 +164,7 @@ def run_pair_stage(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summar
             total.add(made.summary)
         total.standing = measured_reliability_report(work)
         write_manifest(work, run_id, "pairs", total.to_json())
-        end_run(work, run_id, "finished", {"summary": total.to_json()})
+        end_run(work, run_id, {"summary": total.to_json()})
     return total
 
 
@@ -164,7 +172,7 @@ def run_normalize_stage(settings: RunSettings) -> dict[str, Any]:
     """What a release would keep and drop of the workspace's pairs; writes the account alone.
     Raises WorkspaceError where pairs are those of another vote."""
     normalizer = make_normalizer(settings)
-    with _stage(settings, "normalize", labelled=True) as (work, run_id):
+    with _stage(settings, "normalize", labelled=True) as (work, (run_id, *_)):
         renewer, fitting = make_renewer(work, settings), make_fitting(settings)
         reduced, split = split_release(work, settings, normalizer, renewer)
         for _ in fitting.pairs(load_pair_states(work, reduced.normalized.kept, renewer)):
@@ -172,7 +180,7 @@ def run_normalize_stage(settings: RunSettings) -> dict[str, Any]:
         record = Released.of(reduced.normalized, fitting, split).account()
         record["newer_answers"] = count_stale_labels(work)
         write_manifest(work, run_id, "normalize", record)
-        end_run(work, run_id, "finished", record)
+        end_run(work, run_id, record)
     return record
 
 
@@ -180,12 +188,12 @@ def release_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Rel
     """The workspace's pairs as a release, as `rules` redact it. Raises WorkspaceError where pairs are
     those of another vote."""
     normalizer = make_normalizer(settings)
-    with _stage(settings, "release", labelled=True) as (work, run_id):
+    with _stage(settings, "release", labelled=True) as (work, (run_id, *_)):
         summary = _summary_of(work)
         summary.standing = measured_reliability_report(work)
         renewer = make_renewer(work, settings, rules)
         outcome = release_pairs(work, settings, normalizer, renewer, run_id, summary)
-        end_run(work, run_id, "finished", {"release": outcome.path, "version": outcome.version})
+        end_run(work, run_id, {"release": outcome.path, "version": outcome.version})
     return outcome
 
 

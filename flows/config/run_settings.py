@@ -144,8 +144,7 @@ class RunSettings(_Model):
         """What the run is, without where and how fast it runs: an unfinished run is taken up again by
         the same fingerprint. The cap is left out, so that it can be raised for the rest of a run."""
         given = self.model_dump(mode="json", exclude=_NOT_THE_RUN)
-        for how_fast in ("concurrency", "deadline_minutes"):
-            given["replay"].pop(how_fast, None)
+        given["replay"] = self.replay.what_is_asked()
         for judged in ("accept", "require_second_opinion", "rebuild", "hub", "drift"):
             given["release"].pop(judged, None)
         return digest("run", canonical_json(given), size=8)

@@ -97,8 +97,8 @@ def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[
     batches = [[trace.trace_id for trace in taken] for _, taken in chosen]
     with _ledger(settings, work) as ledger, build_ledger(None) as refilled:
         book = PriceBook(work.root / PRICES)
-        run_id = unfinished_run(work, settings.fingerprint(), "replay") or ""
-        run_id = run_id if ledger.knows(run_id) else ""
+        unfinished = unfinished_run(work, settings.fingerprint(), "replay")
+        run_id = unfinished.run_id if unfinished and ledger.knows(unfinished.run_id) else ""
         asking = Asking(settings, ledger, run_id, renewer.redactor, frozenset(), Meter(), book)
         asking.gate, asking.states_left = Gate.open(settings, work, book), total.states
         bought = Bought(ledger, refilled)

@@ -140,11 +140,11 @@ def _ingest(order: IngestOrder, work: Workspace, plan: Plan, known: Watermarks |
             "totals": _totals(reports, total, time.perf_counter() - started),
         }
     )
-    run_id, _ = start_run(work, order.fingerprint(), "ingest")
+    run_id = start_run(work, order.fingerprint(), "ingest").run_id
     if stock.drawn is not None:
         write_manifest(work, run_id, "sample", stock.drawn.to_json())
     write_manifest(work, run_id, "ingest", record)
-    end_run(work, run_id, "finished", {"totals": record["totals"]})
+    end_run(work, run_id, {"totals": record["totals"]})
     refuse_unreadable(order.sources, reports)
     return record
 

@@ -13,7 +13,7 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.gate_run import Gate, gate_version
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import build_vote_policy, drop_hopeless
-from tracemill.flows.run_state.run_records import begin_asking
+from tracemill.flows.run_state.run_records import StartedRun, begin_asking
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import on_interrupt
 from tracemill.flows.runtime.progress import Meter
@@ -34,15 +34,13 @@ from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.entries import Spent
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.pricing.price_book import PriceBook
+from tracemill.teachers.replay.breaker import Breaker
 from tracemill.teachers.replay.replay_run import Redact, ReplayResult, replay
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.label_shard import Shown
 
-COME_HOME_S = 10.0
-"""Seconds that calls in flight have to come home after Ctrl-C: they may be billed, so their answers are
-worth waiting for. A second press does not wait."""
-COMING_HOME = f"interrupted: {COME_HOME_S:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
+COMING_HOME = "interrupted: up to {:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
 
 
 @dataclass(slots=True)
@@ -65,6 +63,10 @@ class Asking:
     """States of the run that were neither asked nor passed over."""
     told: set[str] = field(default_factory=set[str])
     """Teachers of whom the user was told something."""
+    closed: str = ""
+    """Why nothing is asked; "" where something may be."""
+    breaker: Breaker = field(default_factory=Breaker)
+    """Which teachers failed so far."""
 
     @classmethod
     @contextmanager
@@ -72,7 +74,7 @@ class Asking:
         cls,
         settings: RunSettings,
         work: Workspace,
-        run_id: str,
+        run: StartedRun,
         redactor: Redactor,
         accepted: frozenset[str],
         gauge: Meter,
@@ -82,11 +84,14 @@ class Asking:
             yield None
             return
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
-            open_run(ledger, run_id, settings.budget)
-            begin_asking(work, run_id, ledger.identity())
+            open_run(ledger, run.run_id, settings.budget)
+            begin_asking(work, run.run_id, ledger.identity())
             prices = open_book(work)
             gate = Gate.open(settings, work, prices)
-            yield cls(settings, ledger, run_id, redactor, accepted, gauge, prices, gate=gate)
+            asking = cls(settings, ledger, run.run_id, redactor, accepted, gauge, prices, gate=gate)
+            asking.closed = run.closed(settings.cap_usd())
+            asking.breaker = Breaker({each.name: each.sends_to(os.environ) for each in settings.asked()})
+            yield asking
 
     def decide(
         self, questions: Sequence[Question], before: Sequence[Decision], shown: "Sequence[Shown]"
@@ -177,7 +182,8 @@ class Asking:
         later: float,
         value: ValueStop | None,
     ) -> ReplayResult:
-        """The replay. At Ctrl-C nothing more goes out; what is in flight has `COME_HOME_S`."""
+        """The replay. At an interrupt nothing more goes out. What is in flight may be billed, so its answers
+        are waited for, as long as the settings allow; a second Ctrl-C does not wait."""
         teachers = build_teachers(self.settings.asked(), os.environ, self._redact, self.prices)
         loop, task, interrupted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None
@@ -189,10 +195,12 @@ class Asking:
             known = redact.get(StepId.parse(reply.step_id).trace_id)
             return known(reply) if known else redact_reply(self.redactor, reply)
 
+        grace_s = self.settings.replay.come_home_s
+
         def press() -> None:
-            self.gauge.note = COMING_HOME
+            self.gauge.note = COMING_HOME.format(grace_s)
             loop.call_soon_threadsafe(interrupted.set)
-            loop.call_soon_threadsafe(loop.call_later, COME_HOME_S, task.cancel)
+            loop.call_soon_threadsafe(loop.call_later, grace_s, task.cancel)
 
         with on_interrupt(press):
             return await replay(
@@ -212,6 +220,8 @@ class Asking:
                 redact=clean,
                 tell=self._tell,
                 value=value,
+                breaker=self.breaker,
+                closed=self.closed,
             )
 
     def _tell(self, teacher: str, line: str) -> None:
@@ -235,6 +245,7 @@ class Asking:
         summary.spent_usd = nusd_to_usd(spent.settled_nusd)
         summary.held_usd = nusd_to_usd(spent.reserved_nusd)
         summary.held_calls = spent.open_calls
+        summary.outages = self.breaker.out()
 
 
 def refill_session_rows(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None:

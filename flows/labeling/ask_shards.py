@@ -21,6 +21,7 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.gate.gate_decisions import EXPLORED
 from tracemill.teachers.planning.schedule import NOT_NEEDED
+from tracemill.teachers.replay.buy_answer import AT_CAP
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.ask_session import Asking
@@ -156,5 +157,6 @@ def _count(summary: Summary, decision: Decision, why_not: str | None) -> None:
 def _count_calls(summary: Summary, result: "ReplayResult") -> None:
     counters = result.counters
     summary.calls, summary.reused = counters["attempts"], counters["cached"]
+    summary.at_cap = counters[AT_CAP]
     summary.unpriced_calls = counters["unpriced"]
     summary.unpriced_usd = nusd_to_usd(counters["unpriced_nusd"])

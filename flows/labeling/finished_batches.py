@@ -89,8 +89,7 @@ class Settled:
 def _version_of(settings: RunSettings) -> str:
     """Teachers, replay, gate and vote of a run, and the versions of what goes by them."""
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
-    for how_fast in ("concurrency", "deadline_minutes"):
-        dumped["replay"].pop(how_fast, None)
+    dumped["replay"] = settings.replay.what_is_asked()
     dumped["gate"] = gate_version(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
     added = (each for each in sources_of_traces() if each is not HINDSIGHT)

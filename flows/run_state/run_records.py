@@ -1,7 +1,7 @@
 """Runs of a workspace: who they are, whether they ended, what each stage did.
 
-A run that ended, also by its cap, is over: the next call is a new run with a new cap. A run that was
-killed is taken up again under its own id, so that what it spent still counts against its cap.
+A run that ended is over: the next call is a new run with a new cap. A run that was killed, or that stopped at
+its cap, is taken up again under its own id, so that what it spent still counts against its cap.
 """
 
 import fcntl
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemill.flows.run_state.code_version import code_version
 from tracemill.records.errors import WorkspaceError
@@ -18,6 +18,7 @@ from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.workspace import Workspace
 
 MANIFEST_SCHEMA = 1
+RUNNING, FINISHED, AT_CAP = "running", "finished", "at cap"
 DEFAULT_WORKSPACE = Path("tracemill-workspace")
 """Where none is given, in the folder a command is called in."""
 
@@ -57,13 +58,31 @@ def sole_writer(work: Workspace) -> Iterator[None]:
         yield
 
 
+class StartedRun(NamedTuple):
+    """A run that begins or goes on; `stopped_at_usd` is the cap at which it stopped, if it did."""
+
+    run_id: str
+    resumed: bool = False
+    stopped_at_usd: float | None = None
+
+    def closed(self, cap_usd: float | None) -> str:
+        """Return why nothing is asked in it under this cap, "" where something may be."""
+        if self.stopped_at_usd is None or cap_usd is None or cap_usd > self.stopped_at_usd:
+            return ""
+        return (
+            f"run {self.run_id} stopped at its cap of ${self.stopped_at_usd:.4f} before, so nothing was "
+            "asked: raise the cap to ask the rest, or begin a run with a cap of its own with --new-run"
+        )
+
+
 def start_run(
-    work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False
-) -> tuple[str, bool]:
-    """Id of the run and whether it takes up an unfinished one of the same fingerprint, which with `new_run`
-    stays unfinished."""
-    if (unfinished := unfinished_run(work, fingerprint, command)) and not new_run:
-        return unfinished, True
+    work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False, scheduled: bool = False
+) -> StartedRun:
+    """Take up the unfinished run of a command and fingerprint, or begin one; with `new_run` always begin one.
+    A `scheduled` run does not go on with one that stopped at its cap: every time has a cap of its own."""
+    unfinished = None if new_run else unfinished_run(work, fingerprint, command)
+    if unfinished and not (scheduled and unfinished.stopped_at_usd is not None):
+        return unfinished
     run_id = new_run_id()
     write_json(
         work.run_dir(run_id) / "run.json",
@@ -72,18 +91,23 @@ def start_run(
             "run_id": run_id,
             "command": command,
             "fingerprint": fingerprint,
-            "status": "running",
+            "status": RUNNING,
             "started_at": utc_now(),
         },
     )
-    return run_id, False
+    return StartedRun(run_id)
 
 
-def unfinished_run(work: Workspace, fingerprint: str, command: str) -> str | None:
-    """Id of the run that this command takes up, None where the last one of the fingerprint ended."""
+def unfinished_run(work: Workspace, fingerprint: str, command: str) -> StartedRun | None:
+    """Return the run that this command takes up, None where the last one of the fingerprint ended."""
     for run_id, record in _records(work):
-        if record.get("command") == command and record.get("fingerprint") == fingerprint:
-            return run_id if record.get("status") == "running" else None
+        if record.get("command") != command or record.get("fingerprint") != fingerprint:
+            continue
+        if record.get("status") == RUNNING:
+            return StartedRun(run_id, resumed=True)
+        if record.get("status") == AT_CAP:
+            return StartedRun(run_id, True, float(record["summary"]["cap_usd"]))
+        return None
     return None
 
 
@@ -102,11 +126,13 @@ def ledger_of(work: Workspace, run_id: str) -> str | None:
     return record.get("ledger_id") if isinstance(record, dict) else None
 
 
-def end_run(work: Workspace, run_id: str, status: str, summary: dict[str, Any]) -> None:
-    """Mark the run as ended (`finished` or `failed`) with the figures of its closing table."""
+def end_run(work: Workspace, run_id: str, summary: dict[str, Any]) -> None:
+    """Mark the run as ended with the figures of its closing table; one that is `at_cap` by them is taken up
+    again."""
     path = work.run_dir(run_id) / "run.json"
     record = read_json_file(path)
     assert isinstance(record, dict)
+    status = AT_CAP if summary.get("at_cap") else FINISHED
     record |= {"status": status, "ended_at": utc_now(), "summary": summary}
     write_json(path, record)
 

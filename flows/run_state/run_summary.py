@@ -2,10 +2,9 @@
 
 from collections import Counter
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    pass
+from tracemill.flows.run_state.run_records import StartedRun
 
 
 @dataclass(slots=True)
@@ -32,6 +31,8 @@ class Summary:
     explored: int = 0
     """Questions at explored steps; of them `explored_left` were not asked."""
     explored_left: int = 0
+    at_cap: int = 0
+    """Chains of questions that the cap of the run ended."""
     left_over: int = 0
     """Questions among those not asked that the next run asks: the cap was reached, a teacher was out."""
     calls: int = 0
@@ -58,6 +59,8 @@ class Summary:
     """What the gate did, of the whole run (`flows.labeling.gate_report`)."""
     standing: dict[str, Any] = field(default_factory=dict)
     """How the teachers stand against the agents, of the whole run (`flows.labeling.teacher_standing`)."""
+    outages: dict[str, str] = field(default_factory=dict)
+    """Teachers given up after failures in a row, of the whole run, and why."""
     stopped: str | None = None
 
     def add(self, other: "Summary") -> None:
@@ -66,8 +69,8 @@ class Summary:
             mine, theirs = getattr(self, item.name), getattr(other, item.name)
             if item.name == "stopped":
                 self.stopped = mine or theirs
-            elif item.name == "gate":
-                self.gate = mine or theirs
+            elif item.name in ("gate", "outages"):
+                setattr(self, item.name, mine or theirs)
             elif item.name == "standing":
                 self.standing = theirs or mine
             else:
@@ -116,3 +119,10 @@ class ReleaseOutcome:
     """Rows of each split."""
     newer_answers: int = 0
     """Answers of teachers that the pairs were made without."""
+
+
+def money_figures(run: StartedRun, cap_usd: float | None, total: Summary) -> dict[str, Any]:
+    """Return what stands in the record of a run about its cap in USD: whether it left questions open, and
+    whether the run had stopped at it before, so that nothing was asked."""
+    closed = bool(run.closed(cap_usd)) and total.left_over > 0
+    return {"cap_usd": cap_usd, "at_cap": closed or total.at_cap > 0, "asked_nothing": closed}

@@ -1,4 +1,4 @@
-"""Ctrl-C that cannot be lost: the first press is remembered, a second one ends at once.
+"""Ctrl-C, SIGTERM and SIGHUP that cannot be lost: the first press is remembered, a second one ends at once.
 
 A KeyboardInterrupt that rises in a finalizer (asyncio's transports have one) or in a library's own
 clean-up is swallowed there, and the work goes on. So a press is kept as well as raised; long work calls
@@ -7,6 +7,7 @@ While teachers are asked nothing is raised: whoever waits with `on_interrupt` is
 comes home.
 """
 
+import os
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 EXIT_CODE = 130
 _AGAIN_S = 0.05
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class _Presses:
@@ -30,6 +32,7 @@ class _Presses:
     def __init__(self) -> None:
         self.count = 0
         self.taken = False
+        self.terminals: list[int] = []
         self.listener: Callable[[], None] | None = None
         self.unraisable: Callable[[UnraisableHookArgs], object] = sys.__unraisablehook__
 
@@ -42,9 +45,19 @@ class _Presses:
         self.listener()
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
-        """The signal handler of SIGTERM, which whoever serves a run may send beside a terminal's SIGINT."""
+        """The signal handler of SIGTERM, which whoever serves a run may send beside a terminal's SIGINT, and
+        of SIGHUP, after which the terminal may be gone."""
+        if number == signal.SIGHUP:
+            self.leave_terminal()
         if not self.count:
             self.press(number, frame)
+
+    def leave_terminal(self) -> None:
+        """Let the streams that were a terminal lead nowhere: it may be gone, and writing to it fails."""
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for number in self.terminals:
+            os.dup2(nowhere, number)
+        os.close(nowhere)
 
     def swallowed(self, lost: "UnraisableHookArgs") -> None:
         """What Python calls where an exception cannot be raised."""
@@ -71,9 +84,9 @@ _presses = _Presses()
 
 @contextmanager
 def remembered(terminated: bool = False) -> Iterator[None]:
-    """Presses of Ctrl-C are remembered while the block lasts; with `terminated` SIGTERM is a first press
-    too. An error that is none of ours and comes after a press ends as the press does. Outside the main
-    thread, where no signal arrives, nothing changes."""
+    """Presses of Ctrl-C are remembered while the block lasts; with `terminated` SIGTERM and SIGHUP are a
+    first press too. An error that is none of ours and comes after a press ends as the press does. Outside
+    the main thread, where no signal arrives, nothing changes."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -95,17 +108,20 @@ def remembered(terminated: bool = False) -> Iterator[None]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM is a first press too while the block lasts; nothing changes where presses are not
-    remembered."""
+    """SIGTERM and SIGHUP are a first press too while the block lasts, unless they are ignored, as `nohup`
+    has it. Nothing changes where presses are not remembered."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) != _presses.press:
         yield
         return
-    ended = signal.signal(signal.SIGTERM, _presses.terminate)
+    taken = [each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN]
+    _presses.terminals = [number for number in (0, 1, 2) if os.isatty(number)]
+    before = [signal.signal(each, _presses.terminate) for each in taken]
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, ended)
+        for each, handler in zip(taken, before, strict=True):
+            signal.signal(each, handler)
 
 
 def raise_if_interrupted() -> None:

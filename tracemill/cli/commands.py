@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from tracemill.flows.config.run_settings import RunSettings
     from tracemill.flows.ingest.ingest_run import IngestOrder
 
+AT_CAP_CODE = 4
+"""Exit code of a command whose run had spent its cap before."""
+
 
 def _say(rows: list[tuple[str, str]], title: str, record: dict[str, Any], as_json: bool) -> None:
     if as_json:
@@ -71,6 +74,7 @@ def run_all(settings: "RunSettings", as_json: bool, yes: bool = False, new_run: 
     _say(rows, f"tracemill run {record['run_id']}", record, as_json)
     _require_an_answer(settings, Summary.from_json(record["summary"]))
     _require_a_checkpoint(record)
+    _require_room(record)
 
 
 def was_interrupted(error: BaseException | None) -> bool:
@@ -146,12 +150,17 @@ def replay_only(settings: "RunSettings", as_json: bool, yes: bool = False, new_r
     rows = closing_table_rows(summary, record["cap_usd"], record["teachers"], release)
     _say([row for row in rows if row[0] in keep], "tracemill replay", record, as_json)
     _require_an_answer(settings, summary)
+    _require_room(record)
 
 
 def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
-    """Ends the process with 1 where questions were sent and none of them was answered, so that a schedule
-    hears of an outage. Those that failed in an earlier run and failed again are none, where every other
-    question of the run has its answer."""
+    """Ends the process with 1 where a teacher was given up, or questions were sent and none of them was
+    answered, so that a schedule hears of an outage. Those that failed in an earlier run and failed again are
+    none, where every other question of the run has its answer."""
+    if summary.outages:
+        said = "; ".join(f"{name}: {why}" for name, why in summary.outages.items())
+        sys.stderr.write(f"tracemill: teachers were given up, the same command asks them again: {said}\n")
+        sys.exit(1)
     if not summary.calls or not summary.failed_now or summary.answered_now:
         return
     bare = sum(summary.failures.values()) >= summary.asked * settings.replay.samples
@@ -159,6 +168,13 @@ def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in summary.failed_now.most_common())
         sys.stderr.write(f"tracemill: teachers were asked and none answered ({kinds})\n")
         sys.exit(1)
+
+
+def _require_room(record: dict[str, Any]) -> None:
+    """Ends the process with 4 where the run had stopped at its cap before, so that nothing was asked."""
+    if record["asked_nothing"]:
+        sys.stderr.write(f"tracemill: {record['summary']['stopped']}\n")
+        sys.exit(AT_CAP_CODE)
 
 
 def _require_a_checkpoint(record: dict[str, Any]) -> None:

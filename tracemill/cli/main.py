@@ -1,6 +1,7 @@
 """The command line. Starts fast: what a command needs is imported when it runs.
 
-Exit codes: 0 well, 2 bad input (one line on stderr), 130 interrupted.
+Exit codes: 0 well, 1 teachers do not answer or a training failed, 2 bad input (one line on stderr), 4 the run
+had spent its cap before and nothing was asked, 130 interrupted.
 """
 
 import os
