@@ -27,11 +27,17 @@ def is_secret_variable(name: str, value: str) -> bool:
     value can be one: 8 characters or more, no path, no word of configuration, a number under a PIN's or
     password's name alone."""
     name = name.replace("-", "_")
-    if not (_SECRET.search(name) or is_secret_name(name)) or _ORDINARY.search(name):
+    if not is_secret_variable_name(name):
         return False
     if len(value) < MIN_SECRET or _PLACE.match(value):
         return False
     return not is_ordinary(value) or (value.isdigit() and bool(_NUMBERED.search(name)))
+
+
+def is_secret_variable_name(name: str) -> bool:
+    """The variable's name says that its value is a secret."""
+    name = name.replace("-", "_")
+    return bool(_SECRET.search(name) or is_secret_name(name)) and not _ORDINARY.search(name)
 
 
 def variable_url_password(value: str) -> str:

@@ -1,0 +1,473 @@
+# ruff: noqa: E501 (patterns)
+"""What a command line prints: a secret, settings with secrets among them, or neither.
+
+The line is read as the shell reads it (`harnesses.shell.parse_line`): what flows through its pipes, what is
+written to files, which variables hold a secret. Nothing is run.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from tracemill.harnesses.shell.operations import unwrap_operation_command
+from tracemill.harnesses.shell.parse_line import Simple, parse_command
+from tracemill.privacy.secrets.secret_commands import (
+    PROGRAMS,
+    is_name_of_secret,
+    prints_fields,
+    prints_secret,
+)
+from tracemill.privacy.secrets.secret_files import FileKind, find_secret_file_kind
+
+
+class Flow(IntEnum):
+    """What a command prints."""
+
+    NOTHING = 0
+    WORDS = 1
+    """Words of the command line itself."""
+    OTHER = 2
+    SETTINGS = 3
+    """The environment, by lines of a name and a value."""
+    MIXED = 4
+    """A file of settings, with secrets among them."""
+    FIELDS = 5
+    """Settings that secrets are among, or one that is a secret by its name."""
+    SECRET = 6
+
+
+class Printed(NamedTuple):
+    """What the output of a command line holds. `whole`: nothing but secrets, and words of the line itself;
+    `first` and `last`: its first or its last line is a secret."""
+
+    whole: bool
+    first: bool = False
+    last: bool = False
+
+
+_MAX_DEPTH = 4
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_SILENT = _set(
+    """cd pushd popd source . true : sleep test [ [[ unset wait alias ulimit mkdir rm mv cp chmod chown touch exit
+    return set shopt umask trap hash break continue shift kill"""
+)
+_ASSIGNING = _set("export local declare typeset readonly")
+_READERS = _set(
+    """cat bat batcat less more head tail tac nl view type strings xxd od hexdump base64 base32 rev fold fmt
+    Get-Content gc"""
+)
+_PASSING = _READERS | _set(
+    """tee tr cut sed awk gawk mawk grep egrep fgrep rg sort uniq column paste expand json_pp python python3 perl ruby
+    node iconv gunzip zcat zstdcat dd dos2unix xmllint pv sponge"""
+)
+_GREPS = _set("grep egrep fgrep rg")
+_PICKING = _set("cut awk gawk mawk sed")
+_QUERIES = _set("jq yq gojq dasel xq tomlq fx")
+_WITH_PROGRAM = _GREPS | _PICKING | _QUERIES | {"tr"}
+_SAYING = _set("echo printf print Write-Output Write-Host")
+_RUNNERS = _set(
+    """docker podman nerdctl docker-compose kubectl oc ssh heroku fly flyctl doppler infisical op aws-vault chamber
+    dotenv vagrant gcloud railway teller nsenter chroot watch lxc su direnv with-contenv nix-shell busybox winpty
+    mise unbuffer script dbus-run-session runuser gosu aws-okta saml2aws"""
+)
+_SHELLS = _set("bash sh zsh dash ash ksh powershell pwsh")
+_INTERPRETERS = re.compile(r"(?:python[\d.]*|node|bun|deno|ruby|perl|php)$")
+_AWAY = re.compile(r"1?(?:>|>>|>\|)$|&>>?$")
+_SHOWN = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])$|&?[12]$")
+_VARIABLE = re.compile(
+    r"(?<!\\)\$(?:(?:env:)?(?P<plain>[A-Za-z_]\w*)|\{(?P<sign>[#!]?)(?P<name>[A-Za-z_]\w*)(?P<rest>[^{}]*)\})"
+)
+_RANDOM = re.compile(r"/dev/u?random$")
+_COUNTS = re.compile(
+    r"length|keys|\bhas\(|\btype\b|[=!]=|\btest\(|\bNR\b|\bNF\b(?!\W*})|\blen\(|\.size|\.length|bool\(|hash"
+)
+_SELECT = re.compile(r"select\([^()]*\)")
+_FIELD = re.compile(r"\.\[?[\"']?([A-Za-z_][\w-]*)")
+_OTHER_FIELD = re.compile(
+    r"(?i)(?:user\w*|login|e?mail|url|uri|name|id|arn|host\w*|port|version|expires?\w*|type|status|title)$"
+)
+_NO_NAME = re.compile(r"[^\w-]")
+_CODE_PRINTS = re.compile(r"print|console\.\w+|puts|\bp\b|echo|say\b|write\(")
+_CODE_MAKES = re.compile(
+    r"secrets\.(?:token_\w+|choice)|token_(?:hex|urlsafe)|randomBytes|SecureRandom|random_bytes|Fernet\.generate_key"
+    r"|get_random_secret_key|keyring\.get_password|generate_password|generatePassword|get_secret_value|SecretString|getpass\("
+)
+_CODE_READS = re.compile(
+    r"(?:environ(?:\.get\(|\[)|getenv\(|process\.env(?:\.|\[)|ENV(?:\.fetch\(|\[)|\$_?ENV[\[{]|Deno\.env\.get\()\s*[\"']?(?P<name>\w+)"
+)
+_CODE_FIELD = re.compile(
+    r"(?:json\.loads?|JSON\.parse|require|safe_load|tomllib\.loads?|read_json)\(.*(?:\[[\"'](?P<key>\w+)[\"']\]|\.(?P<field>\w+))\W*$",
+    re.DOTALL,
+)
+_CODE_FILE = re.compile(
+    r"(?:open|readFileSync|read_text|File\.read|file_get_contents|Path)\(\s*[\"'](?P<path>[^\"']+)[\"']"
+)
+_CODE_HARMLESS = re.compile(
+    r"\blen\(|bool\(|!!|is (?:not )?None|\.length\b|\bin os\.environ|hashlib|sha256|md5|createHash|\*{3}|[\"'] in |isinstance|type\("
+)
+
+
+@lru_cache(maxsize=512)
+def find_printed_secrets(line: str) -> Printed | None:
+    """Tell what secrets the output of a command line holds; None where it holds none."""
+    flows = [flow for flow in _Line().flows(line) if flow != Flow.NOTHING]
+    return _summary(flows)
+
+
+def find_secrets_of_code(code: str) -> Printed | None:
+    """Tell what secrets a program in Python, JavaScript, Ruby, Perl or PHP prints."""
+    return Printed(False, last=True) if _code_flow(code) == Flow.SECRET else None
+
+
+def find_secrets_of_file(path: str) -> Printed | None:
+    """Tell what secrets a file that is shown holds."""
+    kind = find_secret_file_kind(path)
+    return None if kind is None else Printed(kind is FileKind.SECRET)
+
+
+def _summary(flows: Sequence[Flow]) -> Printed | None:
+    if max(flows, default=Flow.NOTHING) < Flow.MIXED:
+        return None
+    printing = [flow for flow in flows if flow > Flow.WORDS]
+    whole = all(flow == Flow.SECRET for flow in printing)
+    return Printed(whole, printing[0] == Flow.SECRET, printing[-1] == Flow.SECRET)
+
+
+class _Line:
+    """A command line, walked command by command: which variables hold secrets, and what each pipeline prints."""
+
+    def __init__(self, depth: int = 0) -> None:
+        self._depth = depth
+        self._secret: dict[str, bool] = {}
+        self._literal: dict[str, str] = {}
+
+    def flows(self, line: str) -> list[Flow]:
+        """What each pipeline of a line prints."""
+        commands = parse_command(line) if self._depth < _MAX_DEPTH else None
+        found: list[Flow] = []
+        openers: list[int] = []
+        for pipeline in _pipelines(commands or ()):
+            found.append(self._pipeline(pipeline, found, openers))
+        return found
+
+    def _inner(self, line: str) -> Flow:
+        """What a line inside of this one prints, as one."""
+        inner = _Line(self._depth + 1)
+        inner._secret, inner._literal = self._secret, self._literal
+        printed = _summary([flow for flow in inner.flows(line) if flow != Flow.NOTHING])
+        if printed is None:
+            return Flow.OTHER
+        return Flow.SECRET if printed.whole or printed.last else Flow.FIELDS
+
+    def _pipeline(self, pipeline: list[Simple], found: list[Flow], openers: list[int]) -> Flow:
+        flow = Flow.NOTHING
+        for at, command in enumerate(pipeline):
+            for keyword in command.keywords:
+                if keyword in ("{", "while", "until", "if"):
+                    openers.append(len(found))
+                elif keyword in ("}", "done", "fi"):
+                    start = openers.pop() if openers else len(found)
+                    if not at and not command.argv and (len(pipeline) > 1 or _is_away(command)):
+                        flow = max(found[start:], default=Flow.NOTHING)
+                        del found[start:]
+                    if self._read(_inputs(command)) == Flow.SECRET:
+                        found[start:] = [
+                            Flow.SECRET if each == Flow.OTHER else each for each in found[start:]
+                        ]
+            if command.argv[:1] == ("for",):
+                openers.append(len(found))
+            flow = self._stage(command, flow, piped=at > 0)
+        return flow
+
+    def _stage(self, command: Simple, flow: Flow, *, piped: bool) -> Flow:
+        """What a command prints that is given `flow`; variables that it sets are noted."""
+        for operator, target in command.redirects:
+            if operator == "<<<":
+                flow, piped = self._said([target]), True
+            elif operator == "<" and command.argv:
+                flow, piped = max(flow, self._read([target])), True
+            elif operator == "<<" and command.heredoc:
+                flow, piped = self._said([command.heredoc]), True
+        self._assign(command.assignments)
+        printed = (
+            self._words(command.argv, flow, piped)
+            if command.argv
+            else (flow if not command.assignments else Flow.NOTHING)
+        )
+        if command.heredoc and command.argv and _INTERPRETERS.match(_name(command.argv[0])):
+            printed = _code_flow(command.heredoc)
+        return Flow.NOTHING if _is_away(command) else printed
+
+    def _words(self, argv: tuple[str, ...], flow: Flow, piped: bool) -> Flow:
+        if argv[0] == "xargs":
+            inner = unwrap_operation_command(argv)
+            return flow if not inner or _name(inner[0]) in ("xargs", "echo", "printf") else Flow.OTHER
+        words = unwrap_operation_command(argv)
+        if not words:
+            return Flow.NOTHING
+        program = _name(words[0])
+        if program in _SAYING:
+            return self._said(_past_options(words[1:]))
+        if (own := self._own(program, words, flow, piped)) is not None:
+            return own
+        if prints_secret(words):
+            return Flow.SECRET
+        if _INTERPRETERS.match(program) and prints_secret(words[1:]):
+            return Flow.SECRET
+        if prints_fields(words):
+            return Flow.FIELDS
+        if (inner := self._wrapped(program, words)) is not None:
+            return inner
+        return self._passed(program, words, flow, piped)
+
+    def _own(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow | None:
+        """What the shell's own commands, readers of the environment and interpreters print; None for others."""
+        rest = words[1:]
+        if program in _SILENT:
+            return Flow.NOTHING
+        if program in _ASSIGNING:
+            self._assign(rest)
+            return Flow.NOTHING
+        if program == "read":
+            unseen = any(re.fullmatch(r"-\w*s\w*", word) for word in rest)
+            for name in filter(str.isidentifier, rest):
+                self._secret[name] = flow == Flow.SECRET or (unseen and is_name_of_secret(name))
+            return Flow.NOTHING
+        if program == "for":
+            self._loop(rest)
+            return Flow.NOTHING
+        if program == "eval":
+            return self._inner(" ".join(map(_unescaped, rest))) if rest else Flow.NOTHING
+        if program == "printenv" and (names := _operands(words)):
+            return Flow.SECRET if any(map(is_name_of_secret, names)) else Flow.OTHER
+        if program in ("env", "printenv", "set") and not _operands(words):
+            return Flow.SETTINGS
+        code = _inline_code(program, words)
+        return None if code is None else _code_flow(code, flow if piped else Flow.NOTHING)
+
+    def _wrapped(self, program: str, words: tuple[str, ...]) -> Flow | None:
+        """What a command prints that another one runs: in a shell, a container, another machine."""
+        if program in _SHELLS:
+            option = next(
+                (at for at, word in enumerate(words) if re.fullmatch(r"-\w*c|-Command", word)), None
+            )
+            return (
+                None
+                if option is None or option + 1 >= len(words)
+                else self._inner(_unescaped(words[option + 1]))
+            )
+        if program not in _RUNNERS:
+            return None
+        for at, word in enumerate(words[1:], 1):
+            line = _unescaped(word.partition("=")[2] if word.startswith("--") else word)
+            if " " in line:
+                return self._inner(line)
+            if _name(word) in _KNOWN and (at > 1 or program in ("ssh", "watch", "busybox", "dotenv")):
+                return self._words(words[at:], Flow.NOTHING, piped=False)
+        return None
+
+    def _passed(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow:
+        """What a command prints of the files that it names and of what a pipe gives it."""
+        if program == "openssl" and words[1:2] in (("base64",), ("enc",)):
+            return flow if piped else self._read(words[2:])
+        if program not in _PASSING | _QUERIES:
+            return Flow.OTHER
+        operands = _operands(words)
+        at = (
+            next((at for at, word in enumerate(operands) if word[:1] in ".'"), 0)
+            if program in _QUERIES
+            else 0
+        )
+        told = " ".join(operands[at : at + 1]) if program in _WITH_PROGRAM else ""
+        read = self._read(operands[at + 1 :] if told else operands)
+        if program == "dd":
+            read = self._read([word[3:] for word in words if word.startswith("if=")])
+        given = max(read, flow)
+        if _COUNTS.search(_SELECT.sub("", told)) or (program in _GREPS and _tells_only(words)):
+            return Flow.OTHER
+        if program in _QUERIES:
+            return _queried(told, given)
+        if program in _GREPS and Flow.SETTINGS <= given <= Flow.FIELDS:
+            return _searched(told, given)
+        if program in _PICKING and given in (Flow.MIXED, Flow.FIELDS):
+            return Flow.FIELDS if given == Flow.MIXED else Flow.SECRET
+        return given if given > Flow.WORDS else Flow.OTHER
+
+    def _read(self, paths: Iterable[str]) -> Flow:
+        """What the files are that a command reads."""
+        flow = Flow.NOTHING
+        for path in paths:
+            place = self._expand(path)
+            kind = find_secret_file_kind(place)
+            if kind is FileKind.SECRET or _RANDOM.search(place):
+                return Flow.SECRET
+            if kind is FileKind.FIELDS:
+                flow = max(flow, Flow.MIXED if ".env" in place else Flow.FIELDS)
+        return flow
+
+    def _said(self, words: Iterable[str]) -> Flow:
+        """What words come to that are printed."""
+        flow = Flow.WORDS
+        for word in words:
+            if len(word) > 1 and word[0] == word[-1] == "'":
+                continue
+            inner = [self._inner(line) for line in _substitutions(word)]
+            flow = max(flow, *inner, *([Flow.SECRET] if self._shows_secret(word) else []), Flow.WORDS)
+            if flow == Flow.WORDS and _VARIABLE.search(word):
+                flow = Flow.OTHER
+        return flow
+
+    def _shows_secret(self, word: str) -> bool:
+        for match in _VARIABLE.finditer(word):
+            name = match["plain"] or match["name"]
+            hidden = match["sign"] == "#" or (match["rest"] or "").lstrip(":").startswith("+")
+            if not hidden and self._secret.get(name, is_name_of_secret(name)):
+                return True
+        return False
+
+    def _assign(self, words: Iterable[str]) -> None:
+        for word in words:
+            name, sign, value = word.lstrip("\"'").partition("=")
+            if not sign or not name.isidentifier():
+                continue
+            inner = [self._inner(line) for line in _substitutions(value)]
+            if inner:
+                self._secret[name] = Flow.SECRET in inner
+            elif "$" in value:
+                self._secret[name] = self._shows_secret(value) or is_name_of_secret(name)
+            else:
+                self._literal[name] = _bare(value)
+
+    def _loop(self, words: tuple[str, ...]) -> None:
+        """Note the variable of `for NAME in WORDS`: it is one of these words."""
+        if words[1:2] == ("in",):
+            self._literal[words[0]] = next(
+                (word for word in words[2:] if find_secret_file_kind(word)), words[-1]
+            )
+            self._secret[words[0]] = any(self._shows_secret(word) for word in words[2:])
+
+    def _expand(self, word: str) -> str:
+        return _VARIABLE.sub(lambda found: self._literal.get(found["plain"] or found["name"], found[0]), word)
+
+
+_KNOWN = (
+    PROGRAMS
+    | _READERS
+    | _SHELLS
+    | {"printenv", "echo", "printf", "env", "jq", "yq", "python", "python3", "node"}
+)
+
+
+def _pipelines(commands: Iterable[Simple]) -> Iterator[list[Simple]]:
+    pipeline: list[Simple] = []
+    for command in commands:
+        if pipeline and command.joiner not in ("|", "|&"):
+            yield pipeline
+            pipeline = []
+        pipeline.append(command)
+    if pipeline:
+        yield pipeline
+
+
+def _inputs(command: Simple) -> list[str]:
+    return [target for sign, target in command.redirects if sign == "<"]
+
+
+def _is_away(command: Simple) -> bool:
+    """Tell whether the output goes to a file, or nowhere."""
+    return any(_AWAY.match(sign) and not _SHOWN.match(target) for sign, target in command.redirects)
+
+
+def _searched(pattern: str, given: Flow) -> Flow:
+    """What `grep` gives of settings: those of a name."""
+    if is_name_of_secret(_NO_NAME.sub("", pattern)):
+        return Flow.SECRET if "(?<=" in pattern or "\\K" in pattern else Flow.FIELDS
+    return min(given, Flow.MIXED)
+
+
+def _queried(query: str, given: Flow) -> Flow:
+    """What a query of JSON or YAML gives: a value by its name."""
+    names = _FIELD.findall(_SELECT.sub("", query.strip("'\"")))
+    while len(names) > 1 and names[-1] in ("value", "data", "plaintext"):
+        names.pop()
+    if not names:
+        return given if given > Flow.SETTINGS else Flow.OTHER
+    if is_name_of_secret(names[-1]):
+        return Flow.SECRET
+    return Flow.OTHER if _OTHER_FIELD.match(names[-1]) or given <= Flow.SETTINGS else given
+
+
+def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
+    """What a program prints that is written on the command line."""
+    if not _CODE_PRINTS.search(code) or _CODE_HARMLESS.search(code):
+        return Flow.OTHER
+    names = [found["name"] for found in _CODE_READS.finditer(code)]
+    names += [found["key"] or found["field"] for found in _CODE_FIELD.finditer(code)]
+    files = [found["path"] for found in _CODE_FILE.finditer(code)]
+    secret = _CODE_MAKES.search(code) or any(map(is_name_of_secret, names))
+    secret = secret or any(find_secret_file_kind(path) is FileKind.SECRET for path in files)
+    return Flow.SECRET if secret or given == Flow.SECRET else Flow.OTHER
+
+
+def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
+    if program == "rails" and words[1:2] in (("runner",), ("r",)):
+        return " ".join(words[2:3])
+    if not _INTERPRETERS.match(program):
+        return None
+    for at, word in enumerate(words[1:-1], 1):
+        if word in ("-c", "-e", "-p", "-pe", "-ne", "-r", "--eval", "--print", "eval") or (
+            word.endswith("e") and word[0] == "-" and word[1] != "-"
+        ):
+            said = words[at + 1]
+            return f"print({said})" if word in ("-p", "--print", "-pe") else said
+    return None
+
+
+def _tells_only(words: tuple[str, ...]) -> bool:
+    """Tell whether `grep` gives a count, a file's name or nothing."""
+    return any(
+        re.fullmatch(r"-[a-zA-Z]*[qclL][a-zA-Z]*|--count|--quiet|--files-with\w*", word) for word in words[1:]
+    )
+
+
+def _substitutions(word: str) -> Iterator[str]:
+    """Give the lines inside `$(...)` and backticks."""
+    at = word.find("$(")
+    while at >= 0:
+        depth, end = 1, at + 2
+        while end < len(word) and depth:
+            depth += {"(": 1, ")": -1}.get(word[end], 0)
+            end += 1
+        yield word[at + 2 : end - 1]
+        at = word.find("$(", end)
+    if "`" in word:
+        yield from word.split("`")[1::2]
+
+
+def _past_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    return words[1:] if words and re.fullmatch(r"-[neE]+", words[0]) else words
+
+
+def _operands(words: tuple[str, ...]) -> list[str]:
+    return [word for word in words[1:] if not word.startswith("-")]
+
+
+def _bare(word: str) -> str:
+    """A word without quotes around it."""
+    return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word
+
+
+def _unescaped(word: str) -> str:
+    """A line that another shell is given as a word."""
+    return _bare(word).replace("\\$", "$") if word[:1] == '"' else _bare(word)
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2]

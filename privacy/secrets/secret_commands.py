@@ -1,0 +1,438 @@
+# ruff: noqa: E501 (tables)
+"""Commands that print a secret, as a table of one command a line.
+
+A line has the program, then words that its operands must hold in this order (`a|b`: one of them). Behind `!`
+stand words that the first operand may not be, behind `+` options of which one must be there, behind `~` options
+of which none may be. `?`: the last operand must be the name of a secret; `??`: it may not be another name.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from tracemill.privacy.core.secret_variables import is_secret_variable_name
+
+# Password managers and keyrings.
+_MANAGERS = """
+pass|gopass|passage|prs !ls|list|find|search|grep|insert|add|edit|rm|remove|delete|mv|move|rename|cp|copy|git|init|help|version|import|audit|update|tail|open|config|sync|setup|mounts|recipients|fsck|history|completion|alias ~-c|--clip|-q|--qrcode|--help|--version
+op read ??
+op item get +--reveal|--fields|--otp|--field
+op document get ~--output|--out-file|-o
+op signin|signout +--raw
+op connect token create
+op service-account create
+bw get password|totp|notes|item
+bw list items
+bw unlock|login +--raw
+bw generate
+bws secret get|list
+rbw get|code|gen|generate ~--clipboard
+lpass show ~--username|--url|--name|--notes|-c|--clip
+lpass generate
+keepassxc-cli show +-s|--show-protected|-a|--attributes|-t|--totp
+keepassxc-cli generate|diceware
+kpcli show
+secret-tool lookup|search
+security find-generic-password|find-internet-password +-w|-g
+security dump-keychain +-d
+keyring get
+kwallet-query * +-r|--read-password
+dcli password|note|p|n|read|otp ~-c
+enpass-cli show|pass
+hiq * +-d
+skate get ??
+pass-cli|protonpass item view|get
+conjur variable get
+akeyless get-secret-value|get-rotated-secret-value|get-dynamic-secret-value
+tss secret
+vlt secrets get
+hcp vault-secrets secrets open
+berglas access
+buildkite-agent secret get
+systemd-creds cat|decrypt
+systemd-ask-password
+tpm2_unseal
+oathtool
+ykman oath accounts code
+"""
+# Vaults and secret stores of clouds.
+_STORES = """
+vault|bao kv get ~-metadata
+vault|bao read
+vault|bao print token
+vault|bao unwrap
+vault|bao token create|lookup|renew
+vault|bao login +-token-only|-field
+vault|bao write +-field
+vault|bao operator init|generate-root
+consul kv get ?
+consul acl token create|read
+consul keygen
+nomad var get
+nomad acl token create|self|read
+nomad acl bootstrap
+etcdctl get ?
+gcloud secrets versions access ~--out-file
+gcloud auth print-access-token|print-identity-token|print-refresh-token
+gcloud auth application-default print-access-token
+gcloud sql generate-login-token
+gcloud kms decrypt
+gcloud config config-helper
+gcloud services api-keys get-key-string
+gcloud iam service-accounts keys create -
+aws secretsmanager get-secret-value|batch-get-secret-value|get-random-password
+aws ssm get-parameter|get-parameters|get-parameters-by-path +--with-decryption
+aws ecr|ecr-public get-login-password|get-authorization-token|get-login
+aws codeartifact get-authorization-token
+aws eks get-token
+aws rds generate-db-auth-token
+aws dsql generate-db-connect-auth-token|generate-db-connect-admin-auth-token
+aws kms decrypt|generate-data-key|generate-random
+aws sts assume-role|get-session-token|assume-role-with-web-identity|get-federation-token
+aws iam create-access-key|create-service-specific-credential
+aws sso get-role-credentials
+aws cognito-idp initiate-auth|admin-initiate-auth
+aws ec2 get-password-data
+aws lightsail get-relational-database-master-user-password
+aws redshift get-cluster-credentials
+aws configure export-credentials
+aws configure get ?
+az keyvault secret show|download
+az account get-access-token
+az acr credential show
+az acr login +--expose-token
+az storage account keys list|renew
+az storage account show-connection-string
+az storage generate-sas
+az cosmosdb keys list
+az redis list-keys
+az keys|key|admin-key|query-key list|show
+az show-connection-string|connection-string
+az authorization-rule keys list
+az ad sp create-for-rbac
+az ad credential reset
+az webapp|functionapp deployment list-publishing-credentials|list-publishing-profiles
+az functionapp keys list
+az aks get-credentials +-f|--file
+ibmcloud iam oauth-tokens|api-key-create
+ibmcloud secrets-manager secret
+oci secrets secret-bundle get
+oci iam auth-token create
+scw secret version access
+scw iam api-key create|get
+yc iam create-token
+yc lockbox payload get
+aliyun kms GetSecretValue
+tccli ssm GetSecretValue
+openstack token issue
+civo apikey show
+linode-cli object-storage keys-create
+chamber read|export
+credstash get|getall
+doppler secrets get ??
+doppler secrets download +--no-file
+doppler configure get token
+infisical secrets get ??
+infisical export
+infisical login|token +--plain|--silent
+teller get|env|sh
+phase secrets get ??
+dotenvx|dotenv get ?
+envchain
+aws-vault export
+saml2aws script
+aws-okta env
+"""
+# Services and their command lines.
+_SERVICES = """
+gh auth token
+gh auth status +-t|--show-token
+glab auth token|print-token|print-access-token
+glab auth status +-t|--show-token
+glab config get ?
+glab token create
+doctl auth token
+doctl registry docker-config
+doctl kubernetes cluster kubeconfig show
+doctl databases connection
+fly|flyctl auth token
+fly|flyctl tokens create
+heroku auth:token
+heroku config:get ?
+heroku authorizations:create
+heroku pg:credentials:url
+netlify env:get ?
+railway variables get ?
+supabase projects api-keys
+pscale password create
+turso auth token
+turso db tokens create
+neonctl|neon connection-string
+firebase login:ci
+firebase functions:secrets:access
+cf oauth-token
+cloudflared tunnel|access token
+ngrok config authtoken
+oc whoami +-t|--show-token
+kubectl|oc|k3s create token
+kubectl|oc get secret|secrets +-o|--output|--template|-ojsonpath|-oyaml|-ojson|-ogo-template
+kubectl|oc config view +--raw
+k3s token
+kubeadm token create|generate
+argocd admin initial-password
+argocd account generate-token
+docker swarm join-token|unlock-key
+terraform|tofu|terragrunt output ?
+pulumi config get ?
+pulumi stack output ? +--show-secrets
+stripe listen +--print-secret
+npm token create|list
+npm|yarn|pnpm config get ?
+poetry config ?
+pip config get ?
+composer config ?
+huggingface-cli|hf auth token
+databricks auth token
+databricks tokens create
+databricks secrets get-secret
+snyk config get ?
+fastly auth-token|profile token
+sf org auth show-access-token
+sf|sfdx org display +--verbose
+jf access-token-create|atc
+headscale apikeys|preauthkeys create
+step ca token
+step oauth
+jwt encode
+git credential fill|get
+git config ?
+git credential-osxkeychain|credential-manager|credential-store|credential-cache|credential-libsecret get
+git-credential-osxkeychain|git-credential-manager|git-credential-store get
+wp config get ?
+symfony secrets:reveal
+dotnet user-jwts create|print
+redis-cli get ?
+travis token
+influx auth create
+nmcli * +-s|--show-secrets
+netsh wlan key=clear
+wpa_passphrase
+rclone reveal
+"""
+# What decrypts, and what makes a secret.
+_KEYS = """
+ansible-vault view
+ansible-vault decrypt +--output=-|--output
+sops +-d|--decrypt ~-i|--in-place|--output
+sops decrypt ~-i|--in-place|--output
+gpg|gpg2 +-d|--decrypt ~-o|--output
+gpg|gpg2 +--export-secret-keys|--export-secret-key|--export-secret-subkeys|--gen-random ~-o|--output
+age|rage +-d|--decrypt ~-o|--output
+age-keygen|rage-keygen ~-o|-y
+blackbox_cat
+ejson decrypt
+openssl rand ~-out
+openssl genrsa|genpkey ~-out
+openssl enc|aes-256-cbc|pkeyutl|rsautl|cms|smime +-d|-decrypt ~-out
+openssl pkcs12 +-nodes|-noenc|-nocerts ~-out
+openssl passwd
+pwgen
+apg
+makepasswd
+xkcdpass
+diceware
+pwqgen
+pwmake
+genpass
+passgen
+mkpasswd
+authelia crypto rand
+wg genkey|genpsk
+rails|rake|bin/rails secret
+rails credentials:show|secrets:show|encrypted:show
+artisan|php key:generate +--show
+mix phx.gen.secret|guardian.gen.secret
+auth secret
+manage.py generate_secret_key
+solana-keygen new ~-o|--outfile
+cast wallet new|new-mnemonic|private-key
+bitcoin-cli dumpprivkey
+"""
+_FIELDS = """
+heroku config
+doppler secrets
+infisical secrets
+railway variables
+helm get values|manifest|all
+kubectl|oc describe secret|secrets
+terraform|tofu show +-json
+terraform|tofu output +-json
+terraform|tofu state pull
+supabase status
+dotnet user-secrets list
+wp config list
+stripe config +--list
+pulumi config +--show-secrets
+pulumi stack output +--show-secrets
+firebase functions:config:get
+rclone config show|dump
+mc alias list
+wg showconf
+s3cmd +--dump-config
+"""
+_SELECTING = frozenset(
+    (
+        "--fields",
+        "--field",
+        "-field",
+        "--query",
+        "--attributes",
+        "-a",
+        "--jq",
+        "--template",
+        "-o",
+        "--output",
+        "--format",
+    )
+)
+_KEYWORDS = (
+    r"secret|token|passw|key|cred|auth|rand|pwd|_pat\b|dsn|jwt|netrc|pgpass|id_(?:rsa|dsa|ecdsa|ed25519)|\.env|environ|htpasswd"
+    r"|shadow|my\.cnf|\.pem\b|kube/config|npmrc|pypirc|docker/config|dockercfg|terraformrc|tfvars|tfstate|\.boto|s3cfg|rclone"
+    r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|webhook|senha|kennwort|op://"
+)
+_SECRET_PART = re.compile(
+    r"(?i)passw|pass\b|secret|token|key|credential|\bpin\b|otp|value|data|connection|string|pwd|private|\.\.|\*|@"
+)
+_ORDINARY_PART = re.compile(
+    r"(?i)(?:^|[^a-z])(?:user(?:_?name)?|e?mail|url|uri|name|id|arn|version|title|host(?:_?name)?|port|expir\w*|expires_?on"
+    r"|created\w*|updated\w*|type|tags?|login|status|location|region|website|description|metadata|keys|length|count|wide)$"
+)
+
+
+_NO_SECRET = re.compile(
+    r"(?i)COUNT|LENGTH|LEN$|SIZE|^(?:NUM|MAX|MIN|TOTAL|N)_|KEYWORD|TOKENI[SZ]|TOKENS$|^KEYS$|EXPIR|PUBLIC|ALGO|"
+    r"(?:CACHE|PRIMARY|FOREIGN|SORT|PARTITION|S3|OBJECT|CONFIG|DICT|MAP)_?KEY|(?:^|_)(?:HAS|IS|USE|ENABLE\w*)_|_(?:LABEL|FIELD|HEADER|VERSION|STATUS|ENV|SET)$"
+)
+
+
+class _Command(NamedTuple):
+    words: tuple[frozenset[str], ...]
+    excluded: frozenset[str] | None
+    needed: frozenset[str]
+    unless: frozenset[str]
+    named: str
+
+
+def _read(line: str) -> tuple[frozenset[str], _Command]:
+    programs, *rest = line.split()
+    words: list[frozenset[str]] = []
+    marked: dict[str, frozenset[str]] = {}
+    for word in rest:
+        if word[0] in "!+~?":
+            marked[word[0]] = frozenset(word[1:].split("|"))
+        else:
+            words.append(frozenset(word.split("|")))
+    named = next((word for word in rest if word[0] == "?"), "")
+    none: frozenset[str] = frozenset()
+    command = _Command(tuple(words), marked.get("!"), marked.get("+", none), marked.get("~", none), named)
+    return frozenset(programs.split("|")), command
+
+
+def _by_program(table: str) -> dict[str, list[_Command]]:
+    found: dict[str, list[_Command]] = {}
+    for programs, command in map(_read, table.split("\n")[1:-1]):
+        for program in programs:
+            found.setdefault(program, []).append(command)
+    return found
+
+
+_ALL = _MANAGERS + _STORES[1:] + _SERVICES[1:] + _KEYS[1:]
+_PRINTING = _by_program(_ALL)
+_HOLDING = _by_program(_FIELDS)
+PROGRAMS = frozenset(_PRINTING) | frozenset(_HOLDING)
+"""Programs of the table."""
+
+
+def _trigger() -> str:
+    told = re.compile(rf"(?i){_KEYWORDS}")
+    lines = [line for line in (_ALL + _FIELDS).split("\n") if line and " ?" not in line]
+    names = {
+        name for line in lines if not told.search(line.split(" ~")[0]) for name in line.split()[0].split("|")
+    }
+    return rf"(?i)(?:{_KEYWORDS})|\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b"
+
+
+TRIGGER = _trigger()
+"""A pattern that matches in every command line that can print a secret."""
+
+
+@lru_cache(maxsize=1024)
+def is_name_of_secret(name: str) -> bool:
+    """Tell whether what stands under a name is a secret, and no count, flag or other fact about one."""
+    return is_secret_variable_name(name) and not _NO_SECRET.search(name)
+
+
+@lru_cache(maxsize=1024)
+def prints_secret(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command prints a secret and nothing else, by the table."""
+    return _is_among(argv, _PRINTING)
+
+
+@lru_cache(maxsize=1024)
+def prints_fields(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command prints settings with secrets among them, by the table."""
+    return _is_among(argv, _HOLDING)
+
+
+def _is_among(argv: tuple[str, ...], table: dict[str, list[_Command]]) -> bool:
+    commands = table.get(argv[0].rpartition("/")[2], ()) if argv else ()
+    if not commands or not {"--help", "-h", "--version"}.isdisjoint(argv) or argv[1:2] == ("help",):
+        return False
+    operands = [word for word in argv[1:] if word == "-" or not word.startswith("-")]
+    options = [word for word in argv[1:] if word.startswith("-")]
+    return any(_fits(command, operands, options) for command in commands) and not _selects_other(argv)
+
+
+def _fits(command: _Command, operands: list[str], options: list[str]) -> bool:
+    if command.excluded is not None and (not operands or operands[0] in command.excluded):
+        return False
+    waiting = iter(operands)
+    if not all(any(_is_of(word, each) for word in waiting) for each in command.words):
+        return False
+    if command.needed and not _has(command.needed, options):
+        return False
+    if command.unless and _has(command.unless, options):
+        return False
+    name = _last_part(next(waiting, "")) if command.named else ""
+    if command.named == "?":
+        return is_name_of_secret(name)
+    return not _ORDINARY_PART.search(name)
+
+
+def _is_of(word: str, wanted: frozenset[str]) -> bool:
+    return word in wanted or "*" in wanted or word.partition("/")[0] in wanted
+
+
+def _has(wanted: frozenset[str], options: list[str]) -> bool:
+    for option in options:
+        if option.partition("=")[0] in wanted or option in wanted:
+            return True
+        if option[1:2] != "-" and len(option) <= 4 and any(f"-{letter}" in wanted for letter in option[1:]):
+            return True
+    return False
+
+
+def _last_part(name: str) -> str:
+    return re.split(r"[/.:]", name.rstrip("/"))[-1]
+
+
+def _selects_other(argv: tuple[str, ...]) -> bool:
+    """Tell whether an option selects a field that is no secret, such as a user's name."""
+    for at, word in enumerate(argv):
+        option, sign, value = word.partition("=")
+        if option in _SELECTING:
+            value = value if sign else " ".join(argv[at + 1 : at + 2])
+            value = value.strip("'\"{}[] ").removeprefix("label=")
+            if _ORDINARY_PART.search(value) and not _SECRET_PART.search(value):
+                return True
+    return False
