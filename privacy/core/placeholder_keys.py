@@ -9,6 +9,7 @@ once in four thousand million.
 import hashlib
 import os
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
@@ -24,6 +25,7 @@ _SPELLINGS = (
     ("REDACTED_", re.compile(rf"REDACTED_(?<![A-Za-z0-9]REDACTED_){KIND}{HEX}(?![A-Za-z0-9])")),
     ("user_", re.compile(rf"user_(?<![A-Za-z0-9]user_){HEX}(?![A-Za-z0-9])")),
 )
+_KIND_AND_DIGITS = re.compile(rf"(?:<|REDACTED_)(?P<kind>{KIND})(?P<digits>[0-9a-f]{{8}})(?![A-Za-z0-9])")
 _DIGITS = re.compile(rf"_(?:\d{{1,9}}_)?{HEX}(?=>?$)")
 
 
@@ -32,6 +34,13 @@ def find_keyed_placeholders(text: str) -> list[tuple[int, int]]:
     return [
         match.span() for literal, pattern in _SPELLINGS if literal in text for match in pattern.finditer(text)
     ]
+
+
+def find_placeholder_digits(text: str) -> Iterator[tuple[str, str]]:
+    """Give the type and the digits of every placeholder in a text, those of users left out."""
+    if "<" in text or "REDACTED_" in text:
+        for match in _KIND_AND_DIGITS.finditer(text):
+            yield match["kind"].rstrip("_"), match["digits"]
 
 
 def strip_placeholder_digits(text: str) -> str:

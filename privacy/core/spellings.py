@@ -2,13 +2,19 @@
 Base64."""
 
 import base64
+import html
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Iterator
 from urllib.parse import quote, quote_plus
 
 _MIN_ENCODED = 10  # characters of a piece of Base64
+_PERCENT = re.compile("%[0-9A-F]{2}")
+_UNSAFE = frozenset("<>&'")  # which JSON inside a page escapes
+_SHELL_SIGNS = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
+_SHELL_QUOTED = re.compile(r"[$`\"\\!]")
 
 
 def list_spellings(value: str) -> set[str]:
@@ -25,6 +31,22 @@ def list_spellings(value: str) -> set[str]:
         found |= {quote(data, safe=""), quote(data, safe="/"), quote_plus(data), *base64_spellings(data)}
         found.add(form.replace("\n", "\\n"))
     return found
+
+
+def list_echo_spellings(value: str) -> set[str]:
+    """Every form of a value that a session gives back: itself, escaped, in an address or a page, in hex; that
+    in Base64 apart (`base64_spellings`)."""
+    data = value.encode("utf-8", "surrogatepass")
+    found = {value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD"))}
+    for ascii_only in (True, False):
+        once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
+        safe = "".join(f"\\u{ord(each):04x}" if each in _UNSAFE else each for each in once)
+        found |= {once, safe, once.replace("/", "\\/"), json.dumps(once, ensure_ascii=ascii_only)[1:-1]}
+    for quoted in (quote(data, safe=""), quote(data, safe="/"), quote_plus(data)):
+        found |= {quoted, _PERCENT.sub(lambda code: code[0].lower(), quoted)}
+    found |= {html.escape(value), html.escape(value, quote=False), value.replace("'", "'\\''")}
+    found |= {_SHELL_SIGNS.sub(r"\\\g<0>", value), _SHELL_QUOTED.sub(r"\\\g<0>", value)}
+    return found | {data.hex(), data.hex().upper()}
 
 
 def base64_spellings(data: bytes, least: int = _MIN_ENCODED) -> Iterator[str]:

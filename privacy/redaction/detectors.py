@@ -191,9 +191,7 @@ class Detectors:
         view, bits = View(text, needs.ends), needs.bits
         exact = list(known_identity.find_exact(view, self._known.secrets)) if bits & _EXACT else []
         found = self._others(view, bits)
-        if found and self._known.allow:
-            found = self._not_allowed(text, found)
-        return exact + found
+        return exact + self.without_allowed(text, found)
 
     def _active(self, bits: int) -> Sequence[Detector]:
         wanted = bits >> _FIRST
@@ -208,7 +206,10 @@ class Detectors:
             return False
         return (0, len(text)) in self._known.allow.places(text)
 
-    def _not_allowed(self, text: str, found: list[Span]) -> list[Span]:
+    def without_allowed(self, text: str, found: list[Span]) -> list[Span]:
+        """Return the spans but for those inside of what the user lets stand."""
+        if not found or not self._known.allow:
+            return found
         places = list(self._known.allow.places(text))
         return [each for each in found if not any(s <= each.start and each.end <= e for s, e in places)]
 

@@ -3,7 +3,9 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from tracemill.privacy.core.placeholder_keys import (
     build_keyed_placeholder,
@@ -13,7 +15,7 @@ from tracemill.privacy.core.placeholder_keys import (
 )
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.core.secret_names import secret_name_kind
-from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors, Needs
+from tracemill.privacy.redaction.detectors import EVERYTHING, Needs
 from tracemill.privacy.redaction.python_safe import are_python_safe_spans, is_python
 from tracemill.privacy.redaction.redact_json import is_json, is_json_string, may_redact_json, redact_json
 
@@ -23,7 +25,27 @@ _MAX_CACHED = 100_000  # characters of a text whose result is kept: keys, paths,
 _SHORT = 600  # characters of a text that is sooner asked than searched
 _MAX_PARSED = 300_000  # characters of a text that is tried as Python
 _PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
+NO_SECRETS = frozenset(
+    ("USER", "EMAIL", "IP", "MAC", "PHONE", "HOST", "PERSON", "CARD", "IBAN", "SSN", "BLOB", "LISTED")
+)
+"""Types of findings that are no secrets."""
 _ESCAPES = re.compile(r"\\+[nrt]|\s|[\"'+,→]")
+
+
+class Finder(Protocol):
+    """What tells where something private stands in a text: `Detectors`, or `TakenValues`."""
+
+    def needs(self, text: str) -> Needs:
+        """Tell what a text needs."""
+        ...
+
+    def spans(self, text: str, needs: Needs) -> list[Span]:
+        """Return everything that is found, the surest kind first."""
+        ...
+
+    def is_allowed(self, text: str) -> bool:
+        """Tell whether the user lets this whole text stand."""
+        ...
 
 
 @dataclass(slots=True)
@@ -34,13 +56,15 @@ class LeafRedactor:
     `thorough` puts every text to every detector, which gives the same result slowly.
     """
 
-    detectors: Detectors
+    detectors: Finder
     key: bytes = field(repr=False)
     scope: str
     needs: dict[str, Needs] = field(default_factory=dict, repr=False)
     thorough: bool = False
-    taken: dict[str, str] | None = field(default=None, repr=False)
-    """Where it is given: what was replaced, with what stands there now."""
+    taken: dict[str, str] = field(default_factory=dict, repr=False)
+    """What was replaced, user names left out, each with the type it was first found as."""
+    same: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Texts that are a form of another value, with that value: they get its placeholder."""
     _log: list[str] = field(default_factory=list, repr=False)
     _cache: dict[str, tuple[str, list[str]]] = field(default_factory=dict, repr=False)
 
@@ -148,12 +172,25 @@ class LeafRedactor:
     def _stand_in(self, kind: str, value: str, *, bare: bool) -> str:
         if kind == "USER":
             return keyed_user_placeholder(self.key, self.scope, value)
+        value = self.same.get(value, value)
+        if kind in NO_SECRETS:
+            self.taken.setdefault(value, kind)
+        elif (known := self.taken.get(value)) in NO_SECRETS or known is None:
+            self.taken[value] = kind
+        else:
+            kind = known
         plain = _ESCAPES.sub("", value) if kind == "PRIVATE_KEY" else value
         digits = hash_with_placeholder_key(self.key, self.scope, plain)
-        made = build_keyed_placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
-        if self.taken is not None and not bare:
-            self.taken[value] = made
-        return made
+        return build_keyed_placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
+
+    def placeholder(self, value: str) -> str:
+        """Return what stands where a value was that was replaced."""
+        return self._stand_in(self.taken[value], value, bare=False)
+
+    def take(self, kind: str, value: str) -> str:
+        """Replace a value that was found by what is around its text; return what stands there now."""
+        self._log.append(kind)
+        return self._stand_in(kind, value, bare=False)
 
 
 def resolve_redacted_spans(text: str, spans: list[Span]) -> list[Span]:

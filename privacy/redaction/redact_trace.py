@@ -27,9 +27,9 @@ _Record = TypeVar("_Record", Message, ToolCall, ToolSpec, Step, Context)
 
 class TraceParts:
     """Redacts the parts of one trace. `leaf` redacts its texts; `ids` what other traces refer to as well
-    (ids of traces, calls and responses), so its scope is no single trace."""
+    (ids of traces, calls and responses), so its scope is no single trace; without it they are left alone."""
 
-    def __init__(self, leaf: LeafRedactor, ids: LeafRedactor) -> None:
+    def __init__(self, leaf: LeafRedactor, ids: LeafRedactor | None = None) -> None:
         self._leaf, self._ids = leaf, ids
         self._messages: dict[Message, Message] = {}
         self._names: dict[str, str] = {}
@@ -134,7 +134,9 @@ class TraceParts:
         return word if not word or _OWN_WORD.fullmatch(word) else self._leaf.redact(word)
 
     def _id(self, identity: str) -> str:
-        return identity if not identity or identity in self._clean else redact_id(self._ids, identity)
+        if self._ids is None or not identity or identity in self._clean:
+            return identity
+        return redact_id(self._ids, identity)
 
 
 def redact_id(ids: LeafRedactor, identity: str) -> str:

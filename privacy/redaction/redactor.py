@@ -20,12 +20,13 @@ from tracemill.privacy.core.user_lists import make_listed
 from tracemill.privacy.personal.known_identity import Known, known_identity_from_environment, make_known
 from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
-from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.redaction.redact_text import NO_SECRETS, LeafRedactor
 from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id
+from tracemill.privacy.redaction.taken_values import TakenValues, find_values_of_placeholders
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace
 
-REDACTION_VERSION = 6
+REDACTION_VERSION = 7
 """Raise it when redaction gives another text for the same message."""
 RULES_VERSION = f"r{REDACTION_VERSION}"
 
@@ -129,10 +130,16 @@ class Redactor:
         return leaf.redact(text), leaf.findings
 
     def redact_message(self, message: Message, scope: str = "") -> tuple[Message, Counter[str]]:
-        """A message without what is private; the same object where nothing was found."""
+        """A message without what is private; the same object where nothing was found. What was a secret in
+        one part of it is taken out of the others too."""
         leaf = LeafRedactor(self._detectors, self._key, scope)
         ids = LeafRedactor(self._detectors, self._key, "")
-        return TraceParts(leaf, ids).message(message), leaf.findings + ids.findings
+        redacted = TraceParts(leaf, ids).message(message)
+        again = _make_echo(leaf, self._detectors, list(_texts_of(redacted)))
+        found = leaf.findings + ids.findings
+        if again is None:
+            return redacted, found
+        return TraceParts(again).message(redacted), found + again.findings
 
     def redact_trace(self, trace: Trace) -> tuple[Trace, Counter[str]]:
         """The trace with every string redacted, `redaction` and `worked_in` set, and what was found by
@@ -143,18 +150,17 @@ class Redactor:
         """
         if trace.redaction == self.rules.version:
             return trace, Counter()
-        redacted, found, _ = self._redact(trace)
+        redacted, found, *_ = self._redact(trace)
         return redacted, found
 
     def redact_again(self, trace: Trace) -> "Renewed":
         """A redacted trace with its text as these rules and values leave it. Its id and every placeholder
         in it stay."""
-        redacted, found, leaf = self._redact(trace, taken={})
-        return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf)
+        redacted, found, leaf, echo = self._redact(trace)
+        return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf, echo)
 
-    def _redact(
-        self, trace: Trace, taken: dict[str, str] | None = None
-    ) -> tuple[Trace, Counter[str], LeafRedactor]:
+    def _redact(self, trace: Trace) -> tuple[Trace, Counter[str], LeafRedactor, LeafRedactor | None]:
+        """Redact in two passes: by the rules, then by what these found to be secret."""
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
         ]
@@ -162,14 +168,34 @@ class Redactor:
         detectors, needs = self._detectors.with_names_of(texts, set(places))
         ids = LeafRedactor(detectors, self._key, "")
         trace_id = redact_id(ids, trace.trace_id)
-        leaf = LeafRedactor(detectors, self._key, trace_id, needs, taken=taken)
-        fields = TraceParts(leaf, ids).trace(trace)
-        shown = LeafRedactor(detectors, self._key, trace_id)
-        worked_in = find_trace_projects(trace, shown.redact, self._key)
+        leaf = LeafRedactor(detectors, self._key, trace_id, needs)
+        redacted = dataclasses.replace(trace, **TraceParts(leaf, ids).trace(trace))
+        if trace.redaction is not None:
+            leaf.taken.update(find_values_of_placeholders(texts, self._key, trace_id))
+        echo = _make_echo(leaf, detectors, texts)
+        if echo is not None:
+            redacted = dataclasses.replace(redacted, **TraceParts(echo).trace(redacted))
+        found = leaf.findings + ids.findings + (echo.findings if echo else Counter())
+        places_leaf = LeafRedactor(detectors, self._key, trace_id)
+
+        def show(text: str) -> str:
+            return places_leaf.redact(echo.redact(text) if echo else text)
+
+        worked_in = find_trace_projects(trace, show, self._key)
         redacted = dataclasses.replace(
-            trace, trace_id=trace_id, redaction=self.rules.version, worked_in=worked_in, **fields
+            redacted, trace_id=trace_id, redaction=self.rules.version, worked_in=worked_in
         )
-        return redacted, leaf.findings + ids.findings, leaf
+        return redacted, found, leaf, echo
+
+
+def _make_echo(leaf: LeafRedactor, base: Detectors, texts: list[str]) -> LeafRedactor | None:
+    """Make what redacts the secrets that another redactor took wherever else they stand; None where it took
+    none that can be told from ordinary text."""
+    secrets = {value: kind for value, kind in leaf.taken.items() if kind not in NO_SECRETS}
+    values = TakenValues(secrets, base, texts) if secrets else None
+    if not values:
+        return None
+    return LeafRedactor(values, leaf.key, leaf.scope, taken=leaf.taken, same=values.same)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -180,28 +206,32 @@ class Renewed:
     trace: Trace
     found: Counter[str]
     _leaf: LeafRedactor = dataclasses.field(repr=False)
+    _echo: LeafRedactor | None = dataclasses.field(default=None, repr=False)
 
     def message(self, message: Message) -> Message:
         """A message of somebody who was shown the trace as it was: also what its own surroundings do not
         give away is taken out of it."""
-        echo = partial(_without, taken=self._leaf.taken or {})
+        strip = partial(_without, by=self._leaf)
         calls = tuple(
-            dataclasses.replace(call, arguments=echo(call.arguments)) for call in message.tool_calls
+            dataclasses.replace(call, arguments=strip(call.arguments)) for call in message.tool_calls
         )
-        reasoning = echo(message.reasoning) if message.reasoning else message.reasoning
+        reasoning = strip(message.reasoning) if message.reasoning else message.reasoning
         told = dataclasses.replace(
-            message, content=echo(message.content), tool_calls=calls, reasoning=reasoning
+            message, content=strip(message.content), tool_calls=calls, reasoning=reasoning
         )
+        if self._echo:
+            told = TraceParts(self._echo).message(told)
         ids = LeafRedactor(self._leaf.detectors, self._leaf.key, "")
         leaf = LeafRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
         return TraceParts(leaf, ids).message(told)
 
 
-def _without(text: str, taken: Mapping[str, str]) -> str:
-    """The text without these values, as they are and as a JSON string spells them."""
-    for value in sorted(taken, key=len, reverse=True):
-        if len(value) >= MIN_SECRET:
-            text = text.replace(value, taken[value]).replace(json.dumps(value)[1:-1], taken[value])
+def _without(text: str, by: LeafRedactor) -> str:
+    """The text without the values that were replaced, as they are and as a JSON string spells them."""
+    for value in sorted(by.taken, key=len, reverse=True):
+        if len(value) >= MIN_SECRET and (value in text or json.dumps(value)[1:-1] in text):
+            stand_in = by.placeholder(value)
+            text = text.replace(value, stand_in).replace(json.dumps(value)[1:-1], stand_in)
     return text
 
 
@@ -211,7 +241,11 @@ def _texts(trace: Trace) -> Iterator[str]:
         for message in context.messages:
             if id(message) not in seen:
                 seen.add(id(message))
-                yield message.content
-                if message.reasoning:
-                    yield message.reasoning
-                yield from (call.arguments for call in message.tool_calls)
+                yield from _texts_of(message)
+
+
+def _texts_of(message: Message) -> Iterator[str]:
+    yield message.content
+    if message.reasoning:
+        yield message.reasoning
+    yield from (call.arguments for call in message.tool_calls)

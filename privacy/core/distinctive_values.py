@@ -1,0 +1,104 @@
+"""Whether a secret is like nothing else, so that it may be taken out wherever it stands.
+
+A value that is a word, a name in code or a stand-in also stands where it is no secret.
+"""
+
+import re
+from enum import IntEnum
+from itertools import pairwise
+
+from tracemill.privacy.core.entropy import (
+    entropy,
+    has_all_kinds,
+    is_mixed_case,
+    is_password,
+    is_random,
+    is_stand_in,
+    shape_wordiness,
+)
+from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
+from tracemill.privacy.core.word_lists import LABELS, SPEECH
+
+_MOST = 8192  # characters
+_NAME = re.compile(r"[\w-]+(?:[.:]{1,2}[\w-]+)*", re.ASCII)
+_CAMEL = re.compile("[a-z][A-Z]")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_PLACE = re.compile(r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[\w.@-]+(?:/[\w.@-]+)+$|\w[\w+.-]*://|--?\w+=")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d\D|v?\d+(?:\.\d+)+(?:$|[-+a-z])")
+_TECHNICAL = re.compile(
+    r"(?i)sha-?\d|md5|base\d\d|utf-?\d|u?int\d|float\d|http|python|py\d|x86|amd64|arm64|oauth|ipv\d|es20\d\d|iso-?\d|"
+    r"[hre]s\d{3}|aes|ed25519|win\d\d|gpt|claude|llama|qwen|gemini|h26\d|mp\d|test\d*(?![a-z])|user\d|v\d(?!\w)"
+)
+_CODE = re.compile(
+    r"[(){}\[\]<>;]|^[$%@&*#][A-Za-z_{(]|&&|\|\||[=!]=|->|::|^\w+=|\$\{?\w+\}?$|^[^@\s]+@[\w-]+\.\w+$"
+)
+_SYMBOL = re.compile(r"[^\w\s.:/-]|[^\x00-\x7f]")
+_DIGIT = re.compile(r"\d")
+_LETTER = re.compile(r"[^\W\d_]")
+_PHRASE = re.compile(r"[^\W_]{2,20}")
+_RUNS = re.compile(r"[A-Za-z]+|\d+")
+
+
+class Distinct(IntEnum):
+    """How much a value is like nothing else."""
+
+    NOT = 0
+    ALONE = 1
+    """It has the shape of a name: it is the same where it stands alone, and no name of the code is it."""
+    ANYWHERE = 2
+
+
+def judge_distinctiveness(value: str) -> Distinct:
+    """Tell how far a value that was a secret in one place is one wherever it stands."""
+    if not MIN_SECRET <= len(value) <= _MOST or is_ordinary(value) or find_keyed_placeholders(value):
+        return Distinct.NOT
+    if " " in value or "\t" in value:
+        return Distinct.ANYWHERE if _is_phrase(value) else Distinct.NOT
+    if _TIME.match(value) or not _LETTER.search(value) or len(set(value)) < 5:
+        return Distinct.NOT
+    if is_random(value):
+        return _judge_random(value)
+    if is_stand_in(value) or _PLACE.match(value):
+        return Distinct.NOT
+    if _SYMBOL.search(value) and not _NAME.fullmatch(value):
+        return Distinct.ANYWHERE if is_password(value) and not _CODE.search(value) else Distinct.NOT
+    return _judge_name(value)
+
+
+def _judge_random(value: str) -> Distinct:
+    solid = len(value) >= 20 and value.rstrip("=").isalnum()
+    if entropy(value) < 2.8 or (is_stand_in(value) and not solid):
+        return Distinct.NOT
+    place = _PLACE.match(value) and not (len(value) >= 20 and is_mixed_case(value))
+    return Distinct.NOT if place or (_CODE.search(value) and not _SYMBOL.search(value)) else Distinct.ANYWHERE
+
+
+def _judge_name(value: str) -> Distinct:
+    """Judge letters, digits, `_`, `-`, `.`: what names are made of."""
+    changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
+    if not _DIGIT.search(value):
+        scrambled = len(value) >= 10 and changes >= 5 and shape_wordiness(value) < 0.3
+        return Distinct.ANYWHERE if scrambled else Distinct.NOT
+    if len(value) >= 16 and changes >= 6 and entropy(value) >= 3.6 and shape_wordiness(value) < 0.75:
+        return Distinct.ANYWHERE
+    if _TECHNICAL.search(value):
+        return Distinct.NOT
+    if shape_wordiness(value) < 0.5:
+        runs = len(_RUNS.findall(value))
+        mixed = has_all_kinds(value) and runs >= 3
+        return Distinct.ANYWHERE if mixed or (len(value) >= 10 and runs >= 5) else _alone(value)
+    return _alone(value)
+
+
+def _alone(value: str) -> Distinct:
+    many = len(_DIGIT.findall(value)) >= 2 and not _CAMEL.search(value)
+    return Distinct.ALONE if many and _IDENTIFIER.fullmatch(value) and "_" not in value else Distinct.NOT
+
+
+def _is_phrase(value: str) -> bool:
+    """Three words or more, apart by blanks, that make no sentence."""
+    words = value.lower().split(" ")
+    if len(words) < 3 or len(value) < 16 or not all(map(_PHRASE.fullmatch, words)):
+        return False
+    return not (SPEECH | LABELS).intersection(words) and not is_stand_in(value)
