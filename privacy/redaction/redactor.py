@@ -22,6 +22,7 @@ from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.redact_text import NO_SECRETS, LeafRedactor
 from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id
+from tracemill.privacy.redaction.secret_outputs import take_secret_outputs
 from tracemill.privacy.redaction.taken_values import TakenValues, find_values_of_placeholders
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace
@@ -169,7 +170,8 @@ class Redactor:
         ids = LeafRedactor(detectors, self._key, "")
         trace_id = redact_id(ids, trace.trace_id)
         leaf = LeafRedactor(detectors, self._key, trace_id, needs)
-        redacted = dataclasses.replace(trace, **TraceParts(leaf, ids).trace(trace))
+        shown = take_secret_outputs(trace, leaf)
+        redacted = dataclasses.replace(trace, **TraceParts(leaf, ids).trace(shown))
         if trace.redaction is not None:
             leaf.taken.update(find_values_of_placeholders(texts, self._key, trace_id))
         echo = _make_echo(leaf, detectors, texts)

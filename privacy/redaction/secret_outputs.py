@@ -1,0 +1,300 @@
+# ruff: noqa: E501 (patterns)
+"""Results of calls whose command prints a secret: the call says what its own output is.
+
+Such an output has no name beside the value and often no format. Where the command line prints nothing but
+secrets, every line of the result becomes a placeholder; where it prints more, what can be a secret does. What
+a harness, a shell or the line itself writes around it stays, and so do error messages.
+"""
+
+import re
+from dataclasses import replace
+from functools import cache
+
+from tracemill.harnesses.agents.registry import harness_for, rule_of
+from tracemill.harnesses.core.vocabulary import Operation
+from tracemill.harnesses.operations import action_command_line
+from tracemill.harnesses.text_calls import calls_in_text
+from tracemill.privacy.core.distinctive_values import Distinct, judge_distinctiveness
+from tracemill.privacy.core.entropy import is_password, is_plain_password
+from tracemill.privacy.core.ordinary_values import is_ordinary
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
+from tracemill.privacy.core.rule import encode_rule_text
+from tracemill.privacy.redaction.detectors import EVERYTHING
+from tracemill.privacy.redaction.prefilter import Prefilter, Probe
+from tracemill.privacy.redaction.redact_json import is_json, redact_json
+from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.secrets.printed_secrets import (
+    Printed,
+    find_printed_secrets,
+    find_secrets_of_code,
+    find_secrets_of_file,
+)
+from tracemill.privacy.secrets.secret_commands import TRIGGER
+from tracemill.records.message import Message, ToolCall, read_arguments
+from tracemill.records.trace import Context, Trace
+
+_KIND = "SECRET"
+_LEAST = 4  # characters of a line that is taken
+_GIVES_SECRET = re.compile(
+    r"(?i)(?:^|[_.-])(?:get|read|fetch|reveal|show|access|generate|create)[_-]?(?:secret|password|token|credential|api[_-]?key)s?"
+    r"(?:[_-]?value)?$"
+)
+_MARK = re.compile(
+    r"</?[a-z_-]+>(?:-?\d+</[a-z_-]+>)?|\[[A-Z(][^\]]* [^\]]*\]|\((?:no (?:output|content)|Open file|Current directory)[^)]*\)"
+    r"|bash-[\d.]*\$|OBSERVATION:|[\w.-]+@[\w.-]+:\S* ?[#$]|(?:[=\-*_#~]{3,}\s*)+|([=\-*_#~])\1{2,} .{1,40} \1{3,}|\W{0,3}"
+)
+_OUTER = re.compile(r"(?P<label>\s*(?:Output|Stdout|Result|stdout):[ \t]*)(?P<rest>.*)", re.DOTALL)
+_OUTER_ONLY = re.compile(
+    r"\s*(?:Exit code|Return code|Exit status|Process exited|Wall time|Chunk ID|Original token count|Total output lines|Stderr"
+    r"|Signal|Background PIDs|Process Group PGID|Command|Directory|Duration|Status|Error)\b[: ].*",
+    re.IGNORECASE,
+)
+_FAILED = re.compile(
+    r"(?i)^(?:\[?(?:error|fatal|usage|traceback|exception|panic|failed|failure|unable|cannot|can't|could not|invalid|unknown|no such"
+    r"|not (?:logged|signed|found|authenticated)|you (?:are|must|need|have)|please|access denied|permission denied|an error)\b)"
+    r"|^(?:[\w./-]+: ){1,4}.*(?:not |no such|denied|cannot|can't|could not|unable|fail|invalid|unknown|unrecogni|illegal|missing"
+    r"|unexpected|must |expected|expired|refused|is a directory|error|try |usage)|command not found|: error:|\berror:|does not exist"
+)
+_WARNED = re.compile(
+    r"(?i)^(?:\S+: )?(?:\[?warn(?:ing)?\b|note:|hint:|info:|debug:|\[notice\])|^gpg: |^your .*(?:expire|update)"
+)
+_SENTENCE = re.compile(
+    r"[\[(]?[A-Z][\w'-]*,?(?: [\w'\"`./:-]+,?){3,}[.:)\]!?]*|[A-Z][\w ]{8,}(?:for|is|to|of|in) .*:"
+)
+_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?:\u2192|\t|\|)|\d{1,6}:")
+_LABEL = re.compile(
+    r"(?P<label>\s*[\"']?(?:(?:export |set |- )?[A-Z][A-Z0-9_]{2,40}(?==)|[A-Za-z][a-z]{1,12}(?:[ _-]?[A-Za-z]{1,14}){0,3})[\"']?"
+    r"(?:=|:[ \t]+|[ \t]{2,}(?:=[ \t]+)?|[ \t]=[ \t]|[ \t]*\|[ \t]*))(?P<rest>\S.*)"
+)
+_SHORT_LABEL = re.compile(
+    r"(?i)(?:user(?:name)?|login|protocol|host|path|url|name|email|server|port|database|type|id)$"
+)
+_VALUE = re.compile(r"(?P<open>[\"'`]?)(?P<v>.*?)(?P<close>[\"'`]?[,;]?)\s*", re.DOTALL)
+_EMPTY = re.compile(
+    r"(?i)[*\u2022x.\-]+|<[^<>]*>|\(?(?:null|none|nil|undefined|unset|set|not set|true|false|yes|no|ok|done|empty)\)?"
+)
+_WORD = re.compile(r"[^\s\"'`,;<>(){}\[\]|]{8,512}")
+_NAME_BEFORE = re.compile(r"[\w.-]{2,40}[=:](?=[^\s=:]{6,})")
+_FILE = re.compile(r"[\w@+-][\w.@+-]*\.\w{1,5}:?|.*/|[-dlcbps][rwxsStT-]{9}[.+@]?|\d+(?:\.\d+)*\w{0,3}")
+_PHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
+_HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|sha\d{1,3}[:-].*")
+
+
+@cache
+def _trigger() -> Prefilter:
+    return Prefilter([Probe(TRIGGER, 1)], keep=True)
+
+
+def take_secret_outputs(trace: Trace, leaf: LeafRedactor) -> Trace:
+    """Replace what is secret in the results of calls that print secrets; the same trace where none does."""
+    outputs = _Outputs(trace.harness, leaf)
+    contexts = tuple(map(outputs.context, trace.contexts))
+    if all(new is old for new, old in zip(contexts, trace.contexts, strict=True)):
+        return trace
+    return replace(trace, contexts=contexts)
+
+
+class _Outputs:
+    """Goes through contexts of one trace; what it made of a message is the same message wherever it is shared."""
+
+    def __init__(self, harness: str, leaf: LeafRedactor) -> None:
+        self._harness, self._leaf = harness, leaf
+        self._written = harness_for(harness)
+        self._made: dict[tuple[int, str], Message] = {}
+
+    def context(self, context: Context) -> Context:
+        """The context with its results redacted."""
+        waiting: dict[str, tuple[Printed, str]] = {}
+        written: tuple[Printed, str] | None = None
+        changed: dict[int, Message] = {}
+        for at, message in enumerate(context.messages):
+            if message.role == "assistant":
+                found = [(call, judged) for call in message.tool_calls if (judged := self._judge(call))]
+                waiting |= {call.id: judged for call, judged in found}
+                written = None if message.tool_calls else self._judge_text(message.content)
+            elif message.role in ("tool", "user"):
+                judged = waiting.get(message.tool_call_id) if message.tool_call_id else written
+                if judged and message.content and not message.is_error:
+                    changed[at] = self._redacted(message, *judged)
+                written = None
+        if all(context.messages[at] is new for at, new in changed.items()):
+            return context
+        return replace(
+            context, messages=tuple(changed.get(at, old) for at, old in enumerate(context.messages))
+        )
+
+    def _judge_text(self, text: str) -> tuple[Printed, str] | None:
+        """Judge the call that is written in a text, in harnesses that act that way."""
+        if not text or not (self._written.user_answers or "<function=" in text) or not _is_triggered(text):
+            return None
+        calls = calls_in_text(text, self._harness)
+        return self._judge(calls[0]) if len(calls) == 1 else None
+
+    def _judge(self, call: ToolCall) -> tuple[Printed, str] | None:
+        """Tell what secrets the result of a call holds, with the words that are none."""
+        if _GIVES_SECRET.search(call.name):
+            return Printed(True), call.arguments
+        if not _is_triggered(call.arguments):
+            return None
+        rule, arguments = rule_of(self._harness, call.name), read_arguments(call.arguments)
+        if rule is None or arguments is None:
+            return None
+        printed, line = None, None
+        if rule.reading == "shell":
+            line = action_command_line(arguments, rule)
+            printed = find_printed_secrets(line) if line else None
+        elif rule.operation == Operation.RUN:
+            line = next(
+                (each for each in (arguments.get("code"), arguments.get("script")) if isinstance(each, str)),
+                None,
+            )
+            printed = find_secrets_of_code(line) if line else None
+        elif rule.operation == Operation.READ or arguments.get("command") == "view":
+            line = next((each for name in rule.paths if isinstance(each := arguments.get(name), str)), None)
+            printed = find_secrets_of_file(line) if line else None
+        return (printed, line) if printed and line else None
+
+    def _redacted(self, message: Message, printed: Printed, line: str) -> Message:
+        key = (id(message), line)
+        if key not in self._made:
+            content = _Result(self._leaf, printed, line).redact(message.content)
+            self._made[key] = message if content == message.content else replace(message, content=content)
+        return self._made[key]
+
+
+def _is_triggered(text: str) -> bool:
+    return bool(_trigger().bits(encode_rule_text(text), []))
+
+
+class _Result:
+    """The result of one call. `line` is its command line, the words of which are no secrets."""
+
+    def __init__(self, leaf: LeafRedactor, printed: Printed, line: str) -> None:
+        self._leaf, self._printed, self._line = leaf, printed, line
+        self._hashes = "git" in line
+
+    def redact(self, text: str) -> str:
+        """The text without what is secret in it."""
+        if is_json(text):
+            return redact_json(text, self._leaf_value)
+        lines = text.splitlines(keepends=True)
+        told = [at for at, line in enumerate(lines) if self._is_told(line.strip())]
+        if not told:
+            return text
+        failed = _FAILED.search(_bare(lines[told[0]]))
+        if failed:
+            return (
+                text
+                if len(told) == 1 or failed[0].lower().startswith("usage")
+                else "".join(map(self._words, lines))
+            )
+        if self._printed.whole:
+            body = "".join(lines[told[0] : told[-1] + 1])
+            if is_json(body):
+                return "".join(
+                    (*lines[: told[0]], redact_json(body, self._leaf_value), *lines[told[-1] + 1 :])
+                )
+            for at in told:
+                lines[at] = self._whole(lines[at])
+            return "".join(lines)
+        edges = {told[0]} if self._printed.first else set()
+        edges |= {told[-1]} if self._printed.last else set()
+        return "".join(
+            self._edge(line) if at in edges else self._words(line) for at, line in enumerate(lines)
+        )
+
+    def _is_told(self, line: str) -> bool:
+        """Tell whether a line is of the command's output, and no mark, prompt or warning."""
+        if not line or _MARK.fullmatch(line) or _OUTER_ONLY.fullmatch(line) or _WARNED.search(line):
+            return False
+        if (outer := _OUTER.fullmatch(line)) and not outer["rest"].strip():
+            return False
+        return line not in self._line
+
+    def _whole(self, line: str) -> str:
+        """A line that is a secret, but for a label before it and the words of the command line around it."""
+        start = self._start(line)
+        body, end = line[start:].rstrip(), len(line.rstrip())
+        if _FAILED.search(body) or _SENTENCE.fullmatch(body):
+            return line
+        if label := _LABEL.fullmatch(body):
+            start += label.start("rest")
+            if _SHORT_LABEL.search(label["label"].strip(" \t=:|\"'")) and not is_password(label["rest"]):
+                return line
+        value = _VALUE.fullmatch(line, start, end)
+        return (
+            line
+            if value is None
+            else line[: value.start("v")] + self._take(value["v"]) + line[value.end("v") :]
+        )
+
+    def _start(self, line: str) -> int:
+        """Where the output begins in a line: behind its number, a label of the harness, words of the command."""
+        start = len(line) - len(line.lstrip())
+        if number := _NUMBERED.match(line):
+            start = number.end()
+        if outer := _OUTER.match(line, start):
+            start = outer.start("rest")
+        for end in range(len(line) - 1, start, -1):
+            if line[end - 1] in " =:'\"([{" and line[start:end] in self._line:
+                return end
+        return start
+
+    def _edge(self, line: str) -> str:
+        """A line that a secret is expected to be, beside lines of other commands."""
+        word = line[self._start(line) :].strip()
+        shaped = is_password(word) or is_plain_password(word) or _PHRASE.fullmatch(word)
+        if " " in word or not shaped or _FILE.fullmatch(word) or (self._hashes and _HASH.fullmatch(word)):
+            return self._words(line)
+        return self._whole(line)
+
+    def _words(self, line: str) -> str:
+        """A line with each word replaced that can be nothing but a secret."""
+        if not self._is_told(line.strip()) or _FAILED.search(line):
+            return line
+        fixed = find_keyed_placeholders(line)
+        return _WORD.sub(lambda word: self._word(word, fixed), line)
+
+    def _word(self, found: re.Match[str], fixed: list[tuple[int, int]]) -> str:
+        word = found[0]
+        if any(start < found.end() and found.start() < end for start, end in fixed):
+            return word
+        name = _NAME_BEFORE.match(word)
+        value = word[name.end() :] if name else word
+        if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
+            return word
+        if value in self._line or "://" in value or _FILE.fullmatch(value) or _HASH.fullmatch(value):
+            return word
+        if judge_distinctiveness(value) is not Distinct.ANYWHERE:
+            return word
+        return word[: len(word) - len(value)] + self._take(value)
+
+    def _leaf_value(self, value: str, name: str) -> str:
+        """A string of a JSON document that was printed."""
+        if (
+            not name
+            or len(value) < _LEAST
+            or _SHORT_LABEL.search(name)
+            or ("\n" not in value and " " in value.strip())
+        ):
+            return value
+        return redact_json(value, self._leaf_value) if is_json(value) else self._take(value)
+
+    def _take(self, value: str) -> str:
+        """What stands where a secret was; the value itself where it can be none."""
+        if (
+            len(value) < _LEAST
+            or _EMPTY.fullmatch(value)
+            or value in self._line
+            or find_keyed_placeholders(value)
+        ):
+            return value
+        if (is_ordinary(value) and not value.isdigit()) or self._leaf.detectors.is_allowed(value):
+            return value
+        spans = self._leaf.detectors.spans(value, EVERYTHING)
+        kinds = [span.kind for span in spans if span.end - span.start == len(value)]
+        return self._leaf.take(kinds[0] if kinds else _KIND, value)
+
+
+def _bare(line: str) -> str:
+    return line.strip().removeprefix("Output: ")
