@@ -6,7 +6,7 @@ always text (an image is a text placeholder with its digest), and what only the 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -117,6 +117,13 @@ class Message:
     is_error: bool | None = None
     error_kind: str | None = None
     reasoning: str | None = None
+
+    def texts(self) -> Iterator[str]:
+        """Give the texts of the message: content, reasoning, arguments of calls."""
+        yield self.content
+        if self.reasoning:
+            yield self.reasoning
+        yield from (call.arguments for call in self.tool_calls)
 
     def to_wire(self) -> dict[str, Any]:
         """The message as a model is shown it: content always a string, record-only fields left out."""

@@ -24,16 +24,20 @@ _MOST = 8192  # characters
 _NAME = re.compile(r"[\w-]+(?:[.:]{1,2}[\w-]+)*", re.ASCII)
 _CAMEL = re.compile("[a-z][A-Z]")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_PLACE = re.compile(r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[\w.@-]+(?:/[\w.@-]+)+$|\w[\w+.-]*://|--?\w+=")
+_PLACE = re.compile(r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[\w.@-]+(?:/[\w.@-]+)+(?:$|[:#*])|\w[\w+.-]*://|--?\w+=")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d\D|v?\d+(?:\.\d+)+(?:$|[-+a-z])")
 _TECHNICAL = re.compile(
     r"(?i)sha-?\d|md5|base\d\d|utf-?\d|u?int\d|float\d|http|python|py\d|x86|amd64|arm64|oauth|ipv\d|es20\d\d|iso-?\d|"
     r"[hre]s\d{3}|aes|ed25519|win\d\d|gpt|claude|llama|qwen|gemini|h26\d|mp\d|test\d*(?![a-z])|user\d|v\d(?!\w)"
 )
 _CODE = re.compile(
-    r"[(){}\[\]<>;]|^[$%@&*#][A-Za-z_{(]|&&|\|\||[=!]=|->|::|^\w+=|\$\{?\w+\}?$|^[^@\s]+@[\w-]+\.\w+$"
+    r"[(){}\[\]<>;]|^[$%@&*#][A-Za-z_{(]|&&|\|\||[=!]=|->|::|^[\w./-]+=|^\w+@[\w.-]+[:/]|\$\{?\w+\}?$|^[^@\s]+@[\w-]+\.\w+$"
 )
+_MARKS = "*?!:.,;+#_=~-|\u2192"
+_NUMBERED = re.compile(r"\d+\W*\u2192|\d+[:|]")
+_FILE = re.compile(r"\.[a-z]{1,5}$|[\w-]+\.[a-z]{1,4}:\d")
 _SYMBOL = re.compile(r"[^\w\s.:/-]|[^\x00-\x7f]")
+_CAPITALS = re.compile("[A-Z]{2}[a-z]")
 _DIGIT = re.compile(r"\d")
 _LETTER = re.compile(r"[^\W\d_]")
 _PHRASE = re.compile(r"[^\W_]{2,20}")
@@ -62,13 +66,31 @@ def judge_distinctiveness(value: str) -> Distinct:
     if is_stand_in(value) or _PLACE.match(value):
         return Distinct.NOT
     if _SYMBOL.search(value) and not _NAME.fullmatch(value):
-        return Distinct.ANYWHERE if is_password(value) and not _CODE.search(value) else Distinct.NOT
+        return _judge_made_up(value)
     return _judge_name(value)
+
+
+def _judge_made_up(value: str) -> Distinct:
+    """Judge what somebody made up of words, digits and symbols; a word with a mark behind it is none."""
+    core = value.strip(_MARKS)
+    letters_and_digits = (
+        len(core) >= 6 and _DIGIT.search(core) is not None and _LETTER.search(core) is not None
+    )
+    made_up = letters_and_digits or (
+        _SYMBOL.search(core) and not core.islower() and shape_wordiness(core) < 0.5
+    )
+    if not made_up or not is_password(value) or _CODE.search(value) or _NUMBERED.match(value):
+        return Distinct.NOT
+    return Distinct.NOT if _FILE.search(core) or _TECHNICAL.search(core) else Distinct.ANYWHERE
 
 
 def _judge_random(value: str) -> Distinct:
     solid = len(value) >= 20 and value.rstrip("=").isalnum()
-    if entropy(value) < 2.8 or (is_stand_in(value) and not solid):
+    if (
+        entropy(value) < 2.8
+        or (_FILE.search(value) and not has_all_kinds(value))
+        or (is_stand_in(value) and not solid)
+    ):
         return Distinct.NOT
     place = _PLACE.match(value) and not (len(value) >= 20 and is_mixed_case(value))
     return Distinct.NOT if place or (_CODE.search(value) and not _SYMBOL.search(value)) else Distinct.ANYWHERE
@@ -78,7 +100,8 @@ def _judge_name(value: str) -> Distinct:
     """Judge letters, digits, `_`, `-`, `.`: what names are made of."""
     changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
     if not _DIGIT.search(value):
-        scrambled = len(value) >= 10 and changes >= 5 and shape_wordiness(value) < 0.3
+        scrambled = len(value) >= 10 and changes >= 5 and value.isalpha() and _CAPITALS.search(value)
+        scrambled = scrambled and shape_wordiness(value) < 0.3
         return Distinct.ANYWHERE if scrambled else Distinct.NOT
     if len(value) >= 16 and changes >= 6 and entropy(value) >= 3.6 and shape_wordiness(value) < 0.75:
         return Distinct.ANYWHERE

@@ -12,6 +12,7 @@ from urllib.parse import quote, quote_plus
 
 _MIN_ENCODED = 10  # characters of a piece of Base64
 _PERCENT = re.compile("%[0-9A-F]{2}")
+_UNCHANGED = re.compile(r"[\w.-]+", re.ASCII)  # which nothing escapes
 _UNSAFE = frozenset("<>&'")  # which JSON inside a page escapes
 _SHELL_SIGNS = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
 _SHELL_QUOTED = re.compile(r"[$`\"\\!]")
@@ -37,6 +38,8 @@ def list_echo_spellings(value: str) -> set[str]:
     """Every form of a value that a session gives back: itself, escaped, in an address or a page, in hex; that
     in Base64 apart (`base64_spellings`)."""
     data = value.encode("utf-8", "surrogatepass")
+    if _UNCHANGED.fullmatch(value):
+        return {value, data.hex(), data.hex().upper()}
     found = {value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD"))}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]

@@ -76,6 +76,6 @@ class Prefilter:
         return found
 
 
-def build_prefilter_pattern(value: bytes) -> str:
-    """A pattern that matches a value in any case."""
-    return "(?i)" + "".join(f"\\x{byte:02x}" for byte in value)
+def build_prefilter_pattern(value: bytes, any_case: bool = True) -> str:
+    """A pattern that matches a value, in any case unless told otherwise."""
+    return ("(?i)" if any_case else "") + "".join(f"\\x{byte:02x}" for byte in value)

@@ -5,8 +5,9 @@ is one of its own words. A part in which nothing private stands stays the same o
 """
 
 import dataclasses
+import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, TypeVar
 
 from tracemill.privacy.core.placeholder_keys import placeholder_as_identifier
@@ -27,10 +28,13 @@ _Record = TypeVar("_Record", Message, ToolCall, ToolSpec, Step, Context)
 
 class TraceParts:
     """Redacts the parts of one trace. `leaf` redacts its texts; `ids` what other traces refer to as well
-    (ids of traces, calls and responses), so its scope is no single trace; without it they are left alone."""
+    (ids of traces, calls and responses), so its scope is no single trace; without it they are left
+    alone. `only` has the messages that are looked at, where not all are."""
 
-    def __init__(self, leaf: LeafRedactor, ids: LeafRedactor | None = None) -> None:
-        self._leaf, self._ids = leaf, ids
+    def __init__(
+        self, leaf: LeafRedactor, ids: LeafRedactor | None = None, only: Collection[Message] | None = None
+    ) -> None:
+        self._leaf, self._ids, self._only = leaf, ids, only
         self._messages: dict[Message, Message] = {}
         self._names: dict[str, str] = {}
         self._clean: frozenset[str] = frozenset()
@@ -87,6 +91,8 @@ class TraceParts:
         )
 
     def _shared_message(self, message: Message) -> Message:
+        if self._only is not None and message not in self._only:
+            return message
         if message not in self._messages:
             self._messages[message] = self.message(message)
         return self._messages[message]
@@ -155,6 +161,18 @@ def _short_strings(trace: Trace) -> Iterator[str]:
                 yield call.name
         for step in context.steps:
             yield from filter(None, (step.model, step.native_id))
+
+
+def strings_beside_messages(trace: Trace) -> Iterator[str]:
+    """Give what a trace holds beside its messages and the ids in it, each string once."""
+    found = {text for name in (*_TEXTS, *_OWN) if (text := getattr(trace, name))}
+    found.update(trace.seen_tools, trace.notes)
+    for context in trace.contexts:
+        for step in context.steps:
+            found.update(filter(None, (step.model, step.cwd)))
+        for tool in context.tools:
+            found.update((tool.name, tool.description, json.dumps(tool.parameters, ensure_ascii=False)))
+    yield from found
 
 
 def _maybe(redact: Callable[[str], str], text: str | None) -> str | None:

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from tracemill.privacy.core.env_files import EnvFile, read_env_file
 from tracemill.privacy.core.ordinary_values import MIN_SECRET
@@ -21,7 +22,7 @@ from tracemill.privacy.personal.known_identity import Known, known_identity_from
 from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.redact_text import NO_SECRETS, LeafRedactor
-from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id
+from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id, strings_beside_messages
 from tracemill.privacy.redaction.secret_outputs import take_secret_outputs
 from tracemill.privacy.redaction.taken_values import TakenValues, find_values_of_placeholders
 from tracemill.records.message import Message
@@ -136,11 +137,11 @@ class Redactor:
         leaf = LeafRedactor(self._detectors, self._key, scope)
         ids = LeafRedactor(self._detectors, self._key, "")
         redacted = TraceParts(leaf, ids).message(message)
-        again = _make_echo(leaf, self._detectors, list(_texts_of(redacted)))
+        echo = _Echo.of(leaf, self._detectors, list(redacted.texts()))
         found = leaf.findings + ids.findings
-        if again is None:
+        if echo is None:
             return redacted, found
-        return TraceParts(again).message(redacted), found + again.findings
+        return echo.message(redacted), found + echo.leaf.findings
 
     def redact_trace(self, trace: Trace) -> tuple[Trace, Counter[str]]:
         """The trace with every string redacted, `redaction` and `worked_in` set, and what was found by
@@ -160,7 +161,7 @@ class Redactor:
         redacted, found, leaf, echo = self._redact(trace)
         return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf, echo)
 
-    def _redact(self, trace: Trace) -> tuple[Trace, Counter[str], LeafRedactor, LeafRedactor | None]:
+    def _redact(self, trace: Trace) -> "tuple[Trace, Counter[str], LeafRedactor, _Echo | None]":
         """Redact in two passes: by the rules, then by what these found to be secret."""
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
@@ -174,14 +175,14 @@ class Redactor:
         redacted = dataclasses.replace(trace, **TraceParts(leaf, ids).trace(shown))
         if trace.redaction is not None:
             leaf.taken.update(find_values_of_placeholders(texts, self._key, trace_id))
-        echo = _make_echo(leaf, detectors, texts)
+        echo = _Echo.of(leaf, detectors, texts)
         if echo is not None:
-            redacted = dataclasses.replace(redacted, **TraceParts(echo).trace(redacted))
-        found = leaf.findings + ids.findings + (echo.findings if echo else Counter())
+            redacted = echo.trace(redacted)
+        found = leaf.findings + ids.findings + (echo.leaf.findings if echo else Counter())
         places_leaf = LeafRedactor(detectors, self._key, trace_id)
 
         def show(text: str) -> str:
-            return places_leaf.redact(echo.redact(text) if echo else text)
+            return places_leaf.redact(echo.leaf.redact(text) if echo else text)
 
         worked_in = find_trace_projects(trace, show, self._key)
         redacted = dataclasses.replace(
@@ -190,14 +191,33 @@ class Redactor:
         return redacted, found, leaf, echo
 
 
-def _make_echo(leaf: LeafRedactor, base: Detectors, texts: list[str]) -> LeafRedactor | None:
-    """Make what redacts the secrets that another redactor took wherever else they stand; None where it took
-    none that can be told from ordinary text."""
-    secrets = {value: kind for value, kind in leaf.taken.items() if kind not in NO_SECRETS}
-    values = TakenValues(secrets, base, texts) if secrets else None
-    if not values:
-        return None
-    return LeafRedactor(values, leaf.key, leaf.scope, taken=leaf.taken, same=values.same)
+class _Echo(NamedTuple):
+    """What redacts the secrets that were taken in one place wherever else they stand."""
+
+    values: TakenValues
+    leaf: LeafRedactor
+
+    @classmethod
+    def of(cls, leaf: LeafRedactor, base: Detectors, texts: list[str]) -> "_Echo | None":
+        """For what another redactor took of these texts; None where none of it differs from ordinary text."""
+        secrets = {value: kind for value, kind in leaf.taken.items() if kind not in NO_SECRETS}
+        values = TakenValues(secrets, base, texts) if secrets else None
+        if not values:
+            return None
+        again = LeafRedactor(values, leaf.key, leaf.scope, taken=leaf.taken, same=values.same)
+        return cls(values, again)
+
+    def trace(self, trace: Trace) -> Trace:
+        """The trace without the values; the same one where none stands in it."""
+        messages = dict.fromkeys(message for context in trace.contexts for message in context.messages)
+        holders = self.values.find_holders(messages, strings_beside_messages(trace))
+        if holders is None:
+            return trace
+        return dataclasses.replace(trace, **TraceParts(self.leaf, only=holders).trace(trace))
+
+    def message(self, message: Message) -> Message:
+        """The message without the values."""
+        return TraceParts(self.leaf).message(message)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -208,7 +228,7 @@ class Renewed:
     trace: Trace
     found: Counter[str]
     _leaf: LeafRedactor = dataclasses.field(repr=False)
-    _echo: LeafRedactor | None = dataclasses.field(default=None, repr=False)
+    _echo: _Echo | None = dataclasses.field(default=None, repr=False)
 
     def message(self, message: Message) -> Message:
         """A message of somebody who was shown the trace as it was: also what its own surroundings do not
@@ -222,7 +242,7 @@ class Renewed:
             message, content=strip(message.content), tool_calls=calls, reasoning=reasoning
         )
         if self._echo:
-            told = TraceParts(self._echo).message(told)
+            told = self._echo.message(told)
         ids = LeafRedactor(self._leaf.detectors, self._leaf.key, "")
         leaf = LeafRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
         return TraceParts(leaf, ids).message(told)
@@ -243,11 +263,4 @@ def _texts(trace: Trace) -> Iterator[str]:
         for message in context.messages:
             if id(message) not in seen:
                 seen.add(id(message))
-                yield from _texts_of(message)
-
-
-def _texts_of(message: Message) -> Iterator[str]:
-    yield message.content
-    if message.reasoning:
-        yield message.reasoning
-    yield from (call.arguments for call in message.tool_calls)
+                yield from message.texts()

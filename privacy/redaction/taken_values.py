@@ -8,6 +8,7 @@ import base64
 import binascii
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import unquote
 
 from tracemill.privacy.core.distinctive_values import Distinct, judge_distinctiveness
@@ -17,11 +18,13 @@ from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellin
 from tracemill.privacy.redaction.detectors import NOTHING, Detectors, Needs
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
 from tracemill.privacy.redaction.redact_text import NO_SECRETS
+from tracemill.records.message import Message
 
 _FOUND = Needs(1)
-_HEAD = 64  # characters of a form that are looked for
+_HEAD = 12  # characters of a form that are looked for first
+_LITTLE = 100_000  # characters of a trace that is sooner searched for each form than all forms are compiled
+_SHORT = 500  # the same of one text
 _BROKEN = 24  # characters of a value that lines may break
-_BROKEN_HEAD = 12
 _BREAK = r"(?:\\?\r?\n[ \t]*(?:\d{1,6}(?:\u2192|\t|\||:))?[ \t]*)?"
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
 _BESIDE = 64  # letters of Base64 beside a value that are taken with it
@@ -47,7 +50,7 @@ class TakenValues:
         """Texts that were found, with the value that each is a form of."""
         self._forms: dict[str, str] = {}
         self._pieces: dict[str, str] = {}
-        self._broken: dict[str, re.Pattern[str]] = {}
+        self._broken: list[str] = []
         self._alone: dict[str, re.Pattern[str]] = {}
         for value, kind in _with_parts(values):
             how = judge_distinctiveness(value)
@@ -55,7 +58,9 @@ class TakenValues:
                 continue
             self._kinds.setdefault(value, kind)
             self._add_forms(value, how)
-        self._prefilter = Prefilter(self._probes())
+        self._heads = sorted({form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)})
+        large = sum(map(len, texts)) > _LITTLE
+        self._prefilter = Prefilter(map(_probe, self._heads)) if large else None
 
     def __bool__(self) -> bool:
         return bool(self._kinds)
@@ -68,17 +73,22 @@ class TakenValues:
         else:
             self._forms |= dict.fromkeys(list_echo_spellings(value), value)
             if len(value) >= _BROKEN and value.isascii() and " " not in value:
-                self._broken[value] = re.compile(_BREAK.join(map(re.escape, value)))
+                self._broken.append(value)
         self._pieces |= dict.fromkeys(base64_spellings(data), value)
-
-    def _probes(self) -> Iterator[Probe]:
-        heads = {form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)}
-        heads |= {value[:_BROKEN_HEAD] for value in self._broken}
-        return (Probe(build_prefilter_pattern(encode_rule_text(head)), 1) for head in sorted(heads))
 
     def needs(self, text: str) -> Needs:
         """Tell whether a text can hold one of the values."""
+        if self._prefilter is None or len(text) < _SHORT:
+            return _FOUND if any(head in text for head in self._heads) else NOTHING
         return _FOUND if self._prefilter.bits(encode_rule_text(text), []) else NOTHING
+
+    def find_holders(self, messages: Collection[Message], others: Iterable[str]) -> frozenset[Message] | None:
+        """Find the messages that can hold one of the values; None where neither these nor the other strings
+        do. Most often nothing does, and one scan tells it."""
+        texts = [text for message in messages for text in message.texts()]
+        if not self.needs("\n".join((*others, *texts))).bits:
+            return None
+        return frozenset(each for each in messages if any(self.needs(text).bits for text in each.texts()))
 
     def is_allowed(self, text: str) -> bool:
         """Tell whether the user lets this whole text stand."""
@@ -91,9 +101,13 @@ class TakenValues:
             for form, value in self._forms.items()
             for at in _places(text, form)
         ]
-        for value, pattern in (*self._alone.items(), *self._broken.items()):
-            if value[:_BROKEN_HEAD] in text:
+        for value, pattern in self._alone.items():
+            if value in text:
                 found += [self._span(*match.span(), text, value) for match in pattern.finditer(text)]
+        for value in self._broken:
+            if value[:_HEAD] in text and value not in text:
+                matches = _broken_pattern(value).finditer(text)
+                found += [self._span(*match.span(), text, value) for match in matches]
         for piece, value in self._pieces.items():
             for at in _places(text, piece):
                 found.append(self._span(*_around_base64(text, at, at + len(piece)), text, value))
@@ -102,6 +116,10 @@ class TakenValues:
     def _span(self, start: int, end: int, text: str, value: str) -> Span:
         self.same[text[start:end]] = value
         return Span(start, end, self._kinds[value])
+
+
+def _probe(head: str) -> Probe:
+    return Probe(build_prefilter_pattern(encode_rule_text(head), any_case=False), 1)
 
 
 def find_values_of_placeholders(texts: Iterable[str], key: bytes, scope: str) -> dict[str, str]:
@@ -126,6 +144,12 @@ def _parts_of(word: str) -> Iterator[str]:
         if len(each) >= 8:
             yield each
             yield each.rstrip(_TRAILING)
+
+
+@lru_cache(maxsize=64)
+def _broken_pattern(value: str) -> re.Pattern[str]:
+    """A pattern of a value that ends of lines, with the numbers of the next ones, may stand in."""
+    return re.compile(_BREAK.join(map(re.escape, value)))
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
