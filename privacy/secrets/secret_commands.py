@@ -296,7 +296,7 @@ _SELECTING = frozenset(
     )
 )
 _KEYWORDS = (
-    r"secret|token|passw|key|cred|auth|rand|pwd|_pat\b|dsn|jwt|netrc|pgpass|id_(?:rsa|dsa|ecdsa|ed25519)|\.env|environ|htpasswd"
+    r"secret|token|pass|key|(?:_|\b)(?:pw|sk|pin|hook)\b|cookie|session|bearer|hmac|seed|parole|geheim|contrase|segredo|clave|mdp\b|cred|auth|rand|pwd|_pat\b|dsn|jwt|netrc|pgpass|id_(?:rsa|dsa|ecdsa|ed25519)|\.env|environ|htpasswd"
     r"|shadow|my\.cnf|\.pem\b|kube/config|npmrc|pypirc|docker/config|dockercfg|terraformrc|tfvars|tfstate|\.boto|s3cfg|rclone"
     r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|webhook|senha|kennwort|op://"
 )
@@ -355,10 +355,11 @@ PROGRAMS = frozenset(_PRINTING) | frozenset(_HOLDING)
 
 def _trigger() -> str:
     told = re.compile(rf"(?i){_KEYWORDS}")
-    lines = [line for line in (_ALL + _FIELDS).split("\n") if line and " ?" not in line]
-    names = {
-        name for line in lines if not told.search(line.split(" ~")[0]) for name in line.split()[0].split("|")
-    }
+    names: set[str] = set()
+    for line in (_ALL + _FIELDS).split("\n"):
+        words = [word.split("|") for word in line.split() if word[0] not in "!+~?"]
+        if words and " ?" not in line and not any(all(map(told.search, word)) for word in words):
+            names.update(words[0])
     return rf"(?i)(?:{_KEYWORDS})|\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b"
 
 
