@@ -100,7 +100,7 @@ class Breaker:
         held = [fuse for fuse in self._of(teacher) if fuse.open]
         if any(fuse.trying for fuse in held):
             return None
-        return max((fuse.resume_at - now for fuse in held), default=0.0)
+        return max([0.0, *(fuse.resume_at - now for fuse in held)])
 
     def begin(self, teacher: str) -> bool:
         """Take note that an attempt goes out; return whether it is one that goes out alone."""
@@ -125,3 +125,11 @@ class Breaker:
             fuse.failed(attempt.began, asked.why or f"answers with a fault ({failure})", attempt.alone)
             if fuse.open:
                 fuse.resume_at = max(fuse.resume_at, attempt.ended + wait_s(fuse.trials + _FIRST_WAIT))
+
+
+def list_outages(out: Mapping[str, str]) -> str:
+    """Return in one line which teachers are asked no more and why, those of one reason together."""
+    names: dict[str, list[str]] = {}
+    for name, why in out.items():
+        names.setdefault(why, []).append(name)
+    return "; ".join(f"{', '.join(each)}: {why}" for why, each in names.items())

@@ -20,7 +20,7 @@ from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.reservation_queue import Purse
 from tracemill.teachers.planning.replay_plan import Item
-from tracemill.teachers.replay.breaker import Attempt, Breaker
+from tracemill.teachers.replay.breaker import Attempt, Breaker, list_outages
 from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
 
 BUDGET = "budget"
@@ -92,8 +92,7 @@ class Caller:
 
     def why_ended(self) -> str | None:
         """Why not everything was asked, in one line; None where everything was, or failed by itself."""
-        out = [f"{name}: {why}" for name, why in self._out.items()]
-        return self.stopped or self.dry or ("; ".join(out) or None)
+        return self.stopped or self.dry or list_outages(self._out) or None
 
     def closed(self, teacher: str) -> str:
         """Why nothing more is asked of a teacher; "" where it is."""

@@ -97,6 +97,7 @@ def test_a_server_that_dies_costs_what_is_in_flight_and_ten_attempts(
     assert told.summary["outages"].keys() == set(MODELS)
     assert {why.split(" failed ")[0] for why in told.summary["outages"].values()} <= {"it", "its server"}
     assert "teachers were given up, the same command asks them again: " in told.said
+    assert all(told.said.count(model) == 1 for model in MODELS)
     questions = 3 * told.summary["states"]
     assert questions > 250
     assert told.summary["left_over"] > questions - received - 3 * 64

@@ -158,7 +158,9 @@ def _require_an_answer(settings: "RunSettings", summary: Summary) -> None:
     answered, so that a schedule hears of an outage. Those that failed in an earlier run and failed again are
     none, where every other question of the run has its answer."""
     if summary.outages:
-        said = "; ".join(f"{name}: {why}" for name, why in summary.outages.items())
+        from tracemill.teachers.replay.breaker import list_outages
+
+        said = list_outages(summary.outages)
         sys.stderr.write(f"tracemill: teachers were given up, the same command asks them again: {said}\n")
         sys.exit(1)
     if not summary.calls or not summary.failed_now or summary.answered_now:
