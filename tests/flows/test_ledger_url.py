@@ -83,7 +83,7 @@ def test_a_ledger_that_cannot_be_opened_is_one_line_before_anything_is_read_or_s
 def test_a_run_goes_on_in_the_ledger_it_began_in_alone(tmp_path: Path) -> None:
     """Known by what is in the ledger, not by its place."""
     work = Workspace.open(tmp_path / "w")
-    run_id, _ = start_run(work, "fingerprint")
+    run = start_run(work, "fingerprint")
     for name in ("a", "moved", "b", "moved"):
         if name == "moved" and not (tmp_path / name).exists():
             shutil.copy(tmp_path / "a", tmp_path / name)
@@ -97,12 +97,12 @@ def test_a_run_goes_on_in_the_ledger_it_began_in_alone(tmp_path: Path) -> None:
         )
         if name == "b":
             with pytest.raises(LedgerError, match="/b is not the ledger that it began in"):
-                require_ledger(settings, work, run_id)
+                require_ledger(settings, work, run.run_id)
             continue
-        require_ledger(settings, work, run_id)
-        with Asking.open(settings, work, run_id, Redactor(), frozenset(), Meter()) as asking:
+        require_ledger(settings, work, run.run_id)
+        with Asking.open(settings, work, run, Redactor(), frozenset(), Meter()) as asking:
             assert asking is not None
-    end_run(work, run_id, "finished", {})
+    end_run(work, run.run_id, {})
 
 
 def test_teachers_are_tried_beforehand_unless_the_ledger_has_answers(tmp_path: Path) -> None:
