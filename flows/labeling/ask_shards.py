@@ -20,8 +20,7 @@ from tracemill.records.reply import Decision, TeacherReply
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.gate.gate_decisions import EXPLORED
-from tracemill.teachers.planning.schedule import NOT_NEEDED
-from tracemill.teachers.replay.buy_answer import AT_CAP
+from tracemill.teachers.planning.schedule import AT_CAP, NOT_NEEDED
 
 if TYPE_CHECKING:
     from tracemill.flows.labeling.ask_session import Asking

@@ -15,6 +15,8 @@ from tracemill.agreement.voting.early_stop import Standing
 from tracemill.teachers.planning.strand_state import Call, Chain, Step, StepWork, Strand
 from tracemill.teachers.planning.throughput import Pace
 
+AT_CAP = "at the cap of the run"
+"""Counter of the chains of questions that the cap of the run ended."""
 NOT_NEEDED = "not needed"
 DEADLINE = "deadline"
 Stand = Callable[[str, Sequence[str]], Standing]

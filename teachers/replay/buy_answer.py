@@ -20,12 +20,11 @@ from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.reservation_queue import Purse
 from tracemill.teachers.planning.replay_plan import Item
+from tracemill.teachers.planning.schedule import AT_CAP
 from tracemill.teachers.replay.breaker import Attempt, Breaker, list_outages
 from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
 
 BUDGET = "budget"
-AT_CAP = "at the cap of the run"
-"""Counter of the questions that the cap of the run did not cover."""
 STOPPED = "stopped"
 TEACHER_OUT = "teacher out"
 
