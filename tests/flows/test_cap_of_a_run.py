@@ -117,6 +117,7 @@ def test_a_new_run_has_a_cap_of_its_own(work: Path, capsys: pytest.CaptureFixtur
     assert CAP < second.charged_usd <= 2 * CAP
 
 
+@pytest.mark.slow
 def test_a_whole_run_says_so_too_and_a_scheduled_one_begins_anew(
     tracemill: Any, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:

@@ -69,7 +69,7 @@ def _wait(process: "subprocess.Popen[bytes]", ready: Callable[[], bool]) -> None
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_what_is_in_flight_comes_home_and_is_kept(
     console: Call, ingested: Path, number: signal.Signals
 ) -> None:
