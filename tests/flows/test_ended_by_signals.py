@@ -147,14 +147,11 @@ def test_the_grace_is_the_users_to_set(ingested: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_whole_run_ends_so_too(
-    tracemill: Call, tmp_path: Path, prefect_server: dict[str, str], number: signal.Signals
-) -> None:
+def test_a_whole_run_ends_so_too(tracemill: Call, tmp_path: Path, prefect_server: dict[str, str]) -> None:
     with running(WireSettings(api_key=KEY, latency_s=2)) as server:
         process = _start("run", config := _config(tmp_path), server, **prefect_server)
         _wait(process, lambda: server.stats()["received"] >= FLIGHT + 4)
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)  # around the flow Prefect has a handler of its own
         _, said = process.communicate(timeout=60)
         assert (process.returncode, said) == (130, INTERRUPTED)
         stats = server.stats()
