@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from console_says import record_of
+from console_says import INTERRUPTED, record_of, wait_while_running
 
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.ingest.parallel_ingest import IngestOrder
@@ -22,7 +22,6 @@ from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 KEY = "k-signals-0123456789"
 FLIGHT = 12
-INTERRUPTED = b"tracemill: interrupted; the same command goes on and pays nothing twice\n"
 Call = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
@@ -61,21 +60,13 @@ def _start(command: str, config: Path, server: Running, **environ: str) -> "subp
     )
 
 
-def _wait(process: "subprocess.Popen[bytes]", ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not ready():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_what_is_in_flight_comes_home_and_is_kept(
     console: Call, ingested: Path, number: signal.Signals
 ) -> None:
     with running(WireSettings(api_key=KEY, latency_s=2)) as server:
         process = _start("replay", config := _config(ingested), server)
-        _wait(process, lambda: server.stats()["received"] >= FLIGHT + 4)
+        wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT + 4)
         process.send_signal(number)
         _, said = process.communicate(timeout=60)
         assert (process.returncode, said) == (130, INTERRUPTED)
@@ -106,7 +97,7 @@ def test_a_terminal_that_is_closed_ends_it_likewise(ingested: Path) -> None:
             start_new_session=True,
         )
         os.close(theirs)
-        _wait(process, lambda: server.stats()["received"] >= FLIGHT)
+        wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT)
         os.close(ours)  # the kernel sends SIGHUP, and whatever is written fails from now on
         assert process.wait(60) == 130
         stats = server.stats()
@@ -127,7 +118,7 @@ def test_nohup_goes_on_without_its_terminal(ingested: Path) -> None:
             env=dict(os.environ) | _environ(server),
             start_new_session=True,
         )
-        _wait(process, lambda: server.stats()["received"] >= FLIGHT)
+        wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT)
         process.send_signal(signal.SIGHUP)
         out, _ = process.communicate(timeout=120)
         assert process.returncode == 0
@@ -137,7 +128,7 @@ def test_nohup_goes_on_without_its_terminal(ingested: Path) -> None:
 def test_the_grace_is_the_users_to_set(ingested: Path) -> None:
     with running(WireSettings(api_key=KEY, latency_s=60)) as server:
         process = _start("replay", _config(ingested, "grace_s = 1.0\n"), server)
-        _wait(process, lambda: server.stats()["received"] >= 3)
+        wait_while_running(process, lambda: server.stats()["received"] >= 3)
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
         _, said = process.communicate(timeout=60)
@@ -150,7 +141,7 @@ def test_the_grace_is_the_users_to_set(ingested: Path) -> None:
 def test_a_whole_run_ends_so_too(tracemill: Call, tmp_path: Path, prefect_server: dict[str, str]) -> None:
     with running(WireSettings(api_key=KEY, latency_s=2)) as server:
         process = _start("run", config := _config(tmp_path), server, **prefect_server)
-        _wait(process, lambda: server.stats()["received"] >= FLIGHT + 4)
+        wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT + 4)
         process.send_signal(signal.SIGTERM)  # around the flow Prefect has a handler of its own
         _, said = process.communicate(timeout=60)
         assert (process.returncode, said) == (130, INTERRUPTED)

@@ -13,7 +13,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
-from console_says import record_of
+from console_says import INTERRUPTED, record_of, wait_while_running
 
 from tracemill.teachers.openrouter_stub.server import Running, running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
@@ -161,9 +161,11 @@ def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
         for number in range(10):
             lock.unlink(missing_ok=True)
             process = _start(config, server, prefect_server)
-            _wait(process, lock.exists)
+            wait_while_running(process, lock.exists)
             asked = server.stats()["received"] + coin.randrange(1, 24)
-            _wait(process, lambda asked=asked: server.stats()["received"] >= asked or coin.random() < 5e-3)
+            wait_while_running(
+                process, lambda asked=asked: server.stats()["received"] >= asked or coin.random() < 5e-3
+            )
             process.send_signal(signal.SIGINT)
             _, said = process.communicate(timeout=60)
             assert (process.returncode, said) == (130, INTERRUPTED), number
@@ -179,17 +181,6 @@ def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
     assert (record["summary"]["held_calls"], record["summary"]["held_usd"]) == (0, 0)
 
 
-INTERRUPTED = b"tracemill: interrupted; the same command goes on and pays nothing twice\n"
-
-
-def _wait(process: subprocess.Popen[bytes], ready: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not ready():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 @pytest.mark.slow
 def test_a_second_press_does_not_wait_for_what_is_in_flight(
     tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]
@@ -197,7 +188,7 @@ def test_a_second_press_does_not_wait_for_what_is_in_flight(
     with running(WireSettings(api_key=KEY, latency_s=60)) as server:
         config = _config(tmp_path, server, 50)
         process = _start(config, server, prefect_server)
-        _wait(process, lambda: server.stats()["received"] >= 3)  # three traces
+        wait_while_running(process, lambda: server.stats()["received"] >= 3)  # three traces
         time.sleep(2)
         received = server.stats()["received"]
         process.send_signal(signal.SIGINT)

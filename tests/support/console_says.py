@@ -1,12 +1,15 @@
 """What a command that ended says: one JSON object, or one line on why it was refused."""
 
 import json
+import time
 from collections.abc import Callable
-from subprocess import CompletedProcess
+from subprocess import CompletedProcess, Popen
 from typing import Any
 
 Call = Callable[..., CompletedProcess[str]]
 """Calls the command line, as the fixtures `console` and `tracemill` do."""
+INTERRUPTED = b"tracemill: interrupted; the same command goes on and pays nothing twice\n"
+"""All that a command says on stderr that a signal ended."""
 NO_BROWSER = "no chromium is here to open the report in"
 
 
@@ -25,3 +28,12 @@ def refusal_of(done: CompletedProcess[str]) -> str:
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("tracemill: ")
     return lines[0]
+
+
+def wait_while_running(process: "Popen[bytes]", ready: Callable[[], bool]) -> None:
+    """Wait until something is so, while the process runs."""
+    deadline = time.monotonic() + 120
+    while not ready():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
