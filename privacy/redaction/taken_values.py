@@ -39,8 +39,8 @@ _TRAILING = ".,;:!?)]}"
 class TakenValues:
     """A finder of values that were secrets elsewhere in the same trace. It takes the place of `Detectors`.
 
-    `values` has each value with the type it was found as. `texts` are those of the trace: a value of a name's
-    shape that they use as a name in code is left out.
+    `values` has each secret with the type it was found as. `texts` are those of the trace: a value of a
+    name's shape that they use as a name in code is left out.
     """
 
     def __init__(self, values: Mapping[str, str], base: Detectors, texts: Collection[str]) -> None:
@@ -153,11 +153,9 @@ def _broken_pattern(value: str) -> re.Pattern[str]:
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Give each secret value, and what is a secret inside of it: the lines of a key, the password of a login,
-    what a value of an address or of Base64 means."""
+    """Give each value, and what is a secret inside of it: the lines of a key, the password of a login, what a
+    value of an address or of Base64 means."""
     for value, kind in values.items():
-        if kind in NO_SECRETS:
-            continue
         if kind == "PRIVATE_KEY":
             yield from ((line, kind) for line in _KEY_LINE.findall(value))
             continue
