@@ -170,6 +170,8 @@ class Caller:
             return
         attempt = Attempt(began, asyncio.get_running_loop().time(), alone)
         self._breaker.hear(teacher, asked, attempt, self.pauses.backoff_s)
+        if asked.reply.failure is None:
+            return
         for name, why in self._breaker.out().items():
             if name not in self._out:
                 self._out[name] = why
