@@ -9,16 +9,18 @@ import json
 import random
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from benchmarks.process_tree import PeakMemory, cpu_s
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
 from tracemill.normalize.context_length.token_counts import estimate_token_count, estimate_token_counts
 from tracemill.normalize.datajuicer.recipe import load_recipe
 from tracemill.normalize.normalizer import DJNormalizer
-from tracemill.normalize.operators.operator_rows import to_row
+from tracemill.normalize.operators.operator_rows import dump_operator_row, to_row
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.records.trace import MessageView
@@ -29,7 +31,6 @@ CONTEXT_TOKENS = 60_000
 WORDS = [
     f"{a}{b}" for a in ("lan", "mor", "ti", "ves", "qua", "dre") for b in ("tern", "row", "del", "per", "sin")
 ]
-CHEAP = ("length", "words", "special_characters", "turns", "differ", "ratio")
 
 
 def pairs(count: int) -> list[DPOPair]:
@@ -99,21 +100,19 @@ def _context(name: str, text: str) -> Iterator[Message]:
 
 def operators(count: int) -> None:
     """Seconds of each operator over the rows, in a process of its own: data-juicer swaps stdout."""
-    from tracemill.normalize.datajuicer import ray_stub
-
-    ray_stub.install_ray_stub()
     from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators
 
     recipe = load_recipe()
-    rows = [to_row(number, pair) for number, pair in enumerate(pairs(count))]
-    built, cheap_s = build_operators(recipe.process), 0.0
-    for operator, label in zip(built, recipe.labels, strict=True):
-        start = time.process_time()
-        outcome = run_operators([operator], [label], rows)
-        took = time.process_time() - start
-        cheap_s += took if any(word in label for word in CHEAP) else 0.0
-        sys.stderr.write(f"  {label:58}{count / took:>12,.0f} a second, {len(outcome.dropped):>7,} dropped\n")
-    sys.stderr.write(f"  cheap filters together {count / cheap_s:,.0f} pairs a second of processor time\n")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "rows.jsonl"
+        with path.open("wb") as lines:
+            lines.writelines(dump_operator_row(to_row(*each)) for each in enumerate(pairs(count)))
+        for operator, label in zip(build_operators(recipe.process), recipe.labels, strict=True):
+            start = time.process_time()
+            outcome = run_operators([operator], [label], path, count)
+            took = time.process_time() - start
+            dropped = f"{len(outcome.dropped):>7,} dropped"
+            sys.stderr.write(f"  {label:58}{count / took:>12,.0f} a second, {dropped}\n")
 
 
 def cut_all(kept: Sequence[NormalizedDPOPair]) -> tuple[int, int]:
@@ -130,6 +129,9 @@ def main(count: int) -> None:
     """Run both parts and print what they took."""
     command = [sys.executable, "-c", f"from benchmarks.normalize import operators; operators({count})"]
     subprocess.run(command, check=True)
+    begun = time.perf_counter()
+    DJNormalizer().normalize(pairs(1))
+    print(f"start: {time.perf_counter() - begun:.1f} s for one pair")
     made = pairs(count)
     begun, used = time.perf_counter(), cpu_s()
     with PeakMemory() as memory:

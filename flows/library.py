@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -14,6 +15,7 @@ from tracemill.flows.labeling.own_ledger import build_ledger
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
 from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
+from tracemill.records.state_keys import state_keys
 from tracemill.records.trace import Trace, TraceState
 from tracemill.teachers.core.presets import DEFAULT_TEACHERS
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, ReplaySettings
@@ -70,7 +72,8 @@ def extract_dpo_pairs(
     wanted = {str(state.step_id) for state in states}
     shown = [Shown.of(trace) for trace in _traces(states)]
     made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), of_traces=False)
-    return [pair for pair in made.pairs if pair.step_id in wanted]
+    keys = {step: key for item in shown for step, key in state_keys(item.trace).items()}
+    return [replace(pair, state_key=keys[pair.step_id]) for pair in made.pairs if pair.step_id in wanted]
 
 
 async def replay_and_normalize_trace(

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tracemill.normalize.operators.minhash import minhash_word_hashes, run_hashes
-from tracemill.normalize.operators.word_counts import words_to_count
+from tracemill.normalize.minhash import minhash_word_hashes, run_hashes, words_to_count
 from tracemill.records.errors import NormalizeError
 from tracemill.records.trace import Trace
 

@@ -1,7 +1,7 @@
-"""Pairs through a recipe: what stays, what goes and why."""
+"""Pairs and single actions through a recipe: what stays, what goes and why."""
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +9,12 @@ from typing import Any
 
 from tracemill.normalize.datajuicer.recipe import Recipe, check_available, load_recipe
 from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, Rows, run_worker
-from tracemill.normalize.operators.operator_rows import RAISED, dump_operator_row, to_row
+from tracemill.normalize.operators.operator_rows import RAISED, dump_operator_row, to_action_row, to_row
+from tracemill.records.action_row import ActionRow, DroppedAction
 from tracemill.records.errors import NormalizeError
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair
+
+_VERDICT = ("operator", "reason", "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,28 +43,34 @@ class Normalized:
     fingerprint: str
 
 
+@dataclass(frozen=True, slots=True)
+class NormalizedActions:
+    """What a recipe left of single actions, in their order; `counts`, `recipe` and `fingerprint` as in
+    `Normalized`. `counts` has the operators alone that read fields of the chosen side and no others."""
+
+    kept: list[ActionRow]
+    dropped: list[DroppedAction]
+    counts: tuple[OperatorCount, ...]
+    recipe: str
+    fingerprint: str
+
+
 class DJNormalizer:
-    """Runs pairs through a data-juicer recipe, in a child process of its own.
+    """Runs pairs and single actions through a data-juicer recipe, in a child process of its own.
 
     `recipe` is a YAML file, the one that ships with tracemill where None. `cache_dir` keeps the child's
-    home and caches between runs; without it they lie in a temporary folder and go away. `processes` share
-    the rows, one for each core where None; the outcome is the same for any number.
+    home and caches between runs; without it they lie in a temporary folder and go away.
     """
 
     def __init__(
-        self,
-        recipe: Path | None = None,
-        cache_dir: Path | None = None,
-        timeout_s: float = TIMEOUT_S,
-        processes: int | None = None,
+        self, recipe: Path | None = None, cache_dir: Path | None = None, timeout_s: float = TIMEOUT_S
     ) -> None:
         self._path = recipe
         self._cache_dir = cache_dir
         self._timeout_s = timeout_s
-        self._processes = processes
 
     def check(self) -> Recipe:
-        """The recipe, checked by data-juicer itself (about 5 s), before anything is spent on pairs.
+        """Return the recipe, checked by data-juicer itself (about 3 s), before anything is spent on pairs.
 
         Raises NormalizeError where data-juicer is missing, the recipe cannot be read, or one of its
         operators, arguments or fields is unknown.
@@ -73,41 +82,72 @@ class DJNormalizer:
         return recipe
 
     def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
-        """Every pair once, kept or dropped. Without pairs no process is started.
+        """Return every pair once, kept or dropped. Without pairs no process is started.
 
         The states of the pairs are never read. Raises NormalizeError as `check` does, and where the
         process dies or its figures do not add up.
         """
         check_available()
-        recipe = load_recipe(self._path)
-        if not pairs:
-            counts = tuple(OperatorCount(label, 0, 0, 0) for label in recipe.labels)
-            return Normalized([], [], counts, recipe.name, recipe.fingerprint)
+        recipe, texts = load_recipe(self._path), list[tuple[str, str]]()
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for index, pair in enumerate(pairs):
+                row = to_row(index, pair)
+                texts.append((row["chosen"], row["rejected"]))
+                yield row
+
+        kept, dropped, counts = self._run(recipe, rows(), len(pairs), actions=False)
+        return Normalized(
+            [NormalizedDPOPair(pairs[row], *texts[row], recipe.name) for row in kept],
+            [
+                DroppedPair(pairs[each["row"]], *texts[each["row"]], *map(each.__getitem__, _VERDICT))
+                for each in dropped
+            ],
+            counts,
+            recipe.name,
+            recipe.fingerprint,
+        )
+
+    def normalize_actions(self, actions: Sequence[ActionRow]) -> NormalizedActions:
+        """Return every action once, kept or dropped, by the operators of the recipe that read fields of the
+        chosen side alone. Without actions no process is started. Raises as `normalize` does.
+        """
+        check_available()
+        whole = load_recipe(self._path)
+        rows = (to_action_row(index, action) for index, action in enumerate(actions))
+        kept, dropped, counts = self._run(whole.of_actions(), rows, len(actions), actions=True)
+        return NormalizedActions(
+            [actions[row] for row in kept],
+            [DroppedAction(actions[each["row"]], *map(each.__getitem__, _VERDICT)) for each in dropped],
+            counts,
+            whole.name,
+            whole.fingerprint,
+        )
+
+    def _run(
+        self, recipe: Recipe, rows: Iterable[dict[str, Any]], count: int, actions: bool
+    ) -> tuple[list[int], list[dict[str, Any]], tuple[OperatorCount, ...]]:
+        """The rows that stay, by number, those that go, in their order, and what each operator did."""
+        if not count or not recipe.process:
+            return list(range(count)), [], tuple(OperatorCount(label, 0, 0, 0) for label in recipe.labels)
         with self._folder() as (folder, home):
-            texts = _write_rows(folder / "rows.jsonl", pairs)
-            rows = Rows(folder / "rows.jsonl", len(pairs), self._processes)
-            outcome = run_worker(recipe.path, rows, folder, home, self._timeout_s)
-        _check_sum(outcome, len(pairs))
-        made = _assemble(recipe, pairs, texts, outcome)
-        _check_operators(made.counts, outcome["dropped"])
-        return made
+            path = folder / "rows.jsonl"
+            with path.open("wb") as lines:
+                lines.writelines(map(dump_operator_row, rows))
+            outcome = run_worker(recipe.path, Rows(path, count, actions), folder, home, self._timeout_s)
+        _check_sum(outcome, count)
+        counts = tuple(
+            _count(label, rows_in, outcome["dropped"])
+            for label, rows_in in zip(recipe.labels, outcome["rows_in"], strict=True)
+        )
+        _check_operators(counts, outcome["dropped"])
+        return outcome["kept"], outcome["dropped"], counts
 
     @contextmanager
     def _folder(self) -> Iterator[tuple[Path, Path]]:
         with tempfile.TemporaryDirectory(prefix="tracemill-normalize-", ignore_cleanup_errors=True) as name:
             folder = Path(name)
             yield folder, (self._cache_dir or folder / "home").resolve()
-
-
-def _write_rows(path: Path, pairs: Sequence[DPOPair]) -> list[tuple[str, str]]:
-    """The rows of the pairs, a line each; gives the texts of both sides."""
-    texts: list[tuple[str, str]] = []
-    with path.open("wb") as lines:
-        for index, pair in enumerate(pairs):
-            row = to_row(index, pair)
-            texts.append((row["chosen"], row["rejected"]))
-            lines.write(dump_operator_row(row))
-    return texts
 
 
 def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
@@ -129,26 +169,6 @@ def _check_operators(counts: Sequence[OperatorCount], dropped: Sequence[Mapping[
                 "an operator that can read the rows of the recipe",
                 "look at its arguments, such as text_key, in the recipe",
             )
-
-
-def _assemble(
-    recipe: Recipe, pairs: Sequence[DPOPair], texts: Sequence[tuple[str, str]], outcome: Mapping[str, Any]
-) -> Normalized:
-    kept = [
-        NormalizedDPOPair(pairs[row], chosen, rejected, recipe.name)
-        for row in sorted(outcome["kept"])
-        for chosen, rejected in [texts[row]]
-    ]
-    dropped = [
-        DroppedPair(pairs[drop["row"]], chosen, rejected, drop["operator"], drop["reason"], drop["value"])
-        for drop in sorted(outcome["dropped"], key=lambda drop: drop["row"])
-        for chosen, rejected in [texts[drop["row"]]]
-    ]
-    counts = tuple(
-        _count(label, rows_in, outcome["dropped"])
-        for label, rows_in in zip(recipe.labels, outcome["rows_in"], strict=True)
-    )
-    return Normalized(kept, dropped, counts, recipe.name, recipe.fingerprint)
 
 
 def _count(label: str, rows_in: int, drops: Sequence[Mapping[str, Any]]) -> OperatorCount:

@@ -48,7 +48,8 @@ class DPOPair:
 
     `state_messages` is a view of what was shown (stand-ins included), materialised by the release
     writer alone. `chosen` and `rejected` are lists of assistant messages. `label_source` is a name of
-    `records.label_source`, or of a source that whoever made the pair had.
+    `records.label_source`, or of a source that whoever made the pair had. `state_key` is the same for the
+    same state, wherever it was met (`records.state_keys`); empty where nobody looked. It is not stored.
     """
 
     step_id: str
@@ -77,6 +78,7 @@ class DPOPair:
     instance_id: str | None = None
     licence: str | None = None
     outcome: str = "unknown"
+    state_key: str = ""
 
     @property
     def pair_id(self) -> str:
@@ -111,7 +113,8 @@ class NormalizedDPOPair:
 
 @dataclass(frozen=True, slots=True)
 class DroppedPair:
-    """A pair that did not pass: the operator that dropped it, why, and the value that failed."""
+    """A pair that did not pass: the operator that dropped it, why, and the value that failed. Of an operator
+    of a recipe that is its statistics as JSON, or the type of the error where the pair made it raise."""
 
     pair: DPOPair
     chosen_text: str

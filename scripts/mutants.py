@@ -38,7 +38,7 @@ NEAR = {
         "ingesters/test_claude_code_contexts.py",
         "ingesters/test_claude_code_check.py",
     ),
-    "normalize/operators/side_filters.py": ("normalize/test_bounds.py",),
+    "normalize/operators/pair_operators.py": ("normalize/test_bounds.py",),
     "agreement/voting/vote.py": ("agreement/test_vote.py",),
     "privacy/redaction/redactor.py": (
         "privacy/test_trace.py",

@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from tracemill.flows.release.load_pairs import read_traces
 from tracemill.flows.release.split_rule import Unit, apply_split_rule
 from tracemill.flows.release.split_store import Grown
-from tracemill.normalize.operators.minhash import NearIndex, Signature, minhash_signature
-from tracemill.normalize.operators.word_counts import words_to_count
+from tracemill.normalize.minhash import NearIndex, Signature, minhash_signature, words_to_count
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
 from tracemill.records.storage.workspace import Workspace, workspace_trace_ids

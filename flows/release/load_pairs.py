@@ -15,6 +15,7 @@ from tracemill.privacy.core.placeholder_keys import strip_placeholder_digits
 from tracemill.records.identity import StepId
 from tracemill.records.message import render_turn
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, StepVotes
+from tracemill.records.state_keys import state_keys
 from tracemill.records.storage.table_rows import pairs_from_table, votes_from_table
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
@@ -33,20 +34,24 @@ def load_pairs(work: Workspace, renewer: Renewer | None = None) -> list[DPOPair]
     found = [pair for pairs in by_trace.values() for pair in pairs]
     if renewer is not None:
         renewing = (renewer.renew(trace) for trace in read_traces(work, frozenset(by_trace)))
-        found = [_renewed(pair, by) for by in renewing for pair in by_trace[by.trace.trace_id]]
+        found = [pair for by in renewing for pair in _renewed(by_trace[by.trace.trace_id], by)]
     return sorted(found, key=lambda pair: pair.pair_id)
 
 
-def _renewed(pair: DPOPair, by: Renewed) -> DPOPair:
-    trace = by.trace
-    return replace(
-        pair,
-        chosen=tuple(map(by.message, pair.chosen)),
-        rejected=tuple(map(by.message, pair.rejected)),
-        project=trace.project,
-        repository=trace.repository,
-        instance_id=trace.instance_id,
-    )
+def _renewed(pairs: Sequence[DPOPair], by: Renewed) -> list[DPOPair]:
+    trace, keys = by.trace, state_keys(by.trace)
+    return [
+        replace(
+            pair,
+            chosen=tuple(map(by.message, pair.chosen)),
+            rejected=tuple(map(by.message, pair.rejected)),
+            project=trace.project,
+            repository=trace.repository,
+            instance_id=trace.instance_id,
+            state_key=keys.get(pair.step_id, ""),
+        )
+        for pair in pairs
+    ]
 
 
 def find_siblings(work: Workspace, renewer: Renewer | None = None) -> tuple[list[DPOPair], Counter[str]]:
@@ -61,7 +66,11 @@ def find_siblings(work: Workspace, renewer: Renewer | None = None) -> tuple[list
                 yield trace
 
     wanted = _with_both_outcomes(work)
-    return sibling_pairs(wanted, read, strip_placeholder_digits)
+    pairs, reasons = sibling_pairs(wanted, read, strip_placeholder_digits)
+    keys: dict[str, str] = {}
+    for trace in read(frozenset(StepId.parse(pair.step_id).trace_id for pair in pairs)):
+        keys |= state_keys(trace)
+    return [replace(pair, state_key=keys.get(pair.step_id, "")) for pair in pairs], reasons
 
 
 def _with_both_outcomes(work: Workspace) -> frozenset[str]:

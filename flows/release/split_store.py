@@ -14,7 +14,7 @@ import numpy as np
 
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.model.versions import parse_version_key, versions_in_folder
-from tracemill.normalize.operators.minhash import Signature
+from tracemill.normalize.minhash import Signature
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json

@@ -1,8 +1,9 @@
 """A data-juicer recipe, read and checked as far as that goes without data-juicer."""
 
+import ast
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 
 import yaml
 
-from tracemill.normalize.operators.operator_rows import ROW_FIELDS
+from tracemill.normalize.operators.operator_rows import ACTION_FIELDS, ROW_FIELDS
 from tracemill.records.errors import NormalizeError
 from tracemill.records.identity import canonical_json, digest
 
-OPERATORS_VERSION = "n3"  # goes up whenever an operator of ours judges a row otherwise than before
+OPERATORS_VERSION = "n4"  # goes up whenever an operator of ours judges a row otherwise than before
+_CONDITIONS = ("unless", "filter_condition")
+_NAMES = ("text_keys", "text_key", "field_key", "filter_condition")  # what tells operators of one name apart
 _KEY = 60
 _MOST_CHARACTERS = 200_000  # a recipe has some thousand, and reading YAML takes seconds a MB
 INSTALL = "run `pip install 'py-data-juicer>=1.6.1' aiohttp`"
@@ -38,6 +41,16 @@ class Recipe:
     def name(self) -> str:
         """File name and fingerprint: what a normalized pair says it passed."""
         return f"{self.path.stem}-{self.fingerprint[:12]}"
+
+    def of_actions(self) -> "Recipe":
+        """Return the recipe with the operators alone that read fields of the chosen side and no others: those
+        that can judge a single action. Labels and fingerprint stay as they are."""
+        chosen = [_reads_chosen_alone(arguments) for _, arguments in self.process]
+        return replace(
+            self,
+            process=tuple(each for each, is_in in zip(self.process, chosen, strict=True) if is_in),
+            labels=tuple(each for each, is_in in zip(self.labels, chosen, strict=True) if is_in),
+        )
 
 
 def default_recipe() -> Path:
@@ -131,20 +144,43 @@ def _operator(path: Path, item: object) -> tuple[str, Mapping[str, Any]]:
 
 
 def _check_fields(path: Path, name: str, arguments: Mapping[str, Any]) -> None:
+    try:
+        fields = _fields_read(arguments)
+    except SyntaxError as error:
+        raise NormalizeError(
+            f"{name} in recipe {path} has a condition that cannot be read ({error.msg})",
+            "fields, values, comparisons, and, or, not",
+        ) from None
+    for field in fields:
+        if field not in ROW_FIELDS:
+            raise NormalizeError(
+                f"{name} in recipe {path} reads the field {field!r}", f"one of {', '.join(ROW_FIELDS)}"
+            )
+
+
+def _fields_read(arguments: Mapping[str, Any]) -> list[Any]:
+    """The fields that the arguments of an operator name, by `..._key`, `..._keys` or in a condition."""
+    fields: list[Any] = []
     for key, value in arguments.items():
-        if not key.endswith(("_key", "_keys")):
-            continue
-        for field in value if isinstance(value, list) else [value]:
-            if field not in ROW_FIELDS:
-                raise NormalizeError(
-                    f"{name} in recipe {path} reads the field {field!r}", f"one of {', '.join(ROW_FIELDS)}"
-                )
+        if key.endswith(("_key", "_keys")):
+            fields += value if isinstance(value, list) else [value]
+        elif key in _CONDITIONS and isinstance(value, str) and value.strip():
+            tree = ast.parse(value.strip(), mode="eval")
+            fields += sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})
+    return fields
+
+
+def _reads_chosen_alone(arguments: Mapping[str, Any]) -> bool:
+    fields = _fields_read(arguments)
+    return all(field in ACTION_FIELDS for field in fields) and any(
+        str(field).startswith("chosen") for field in fields
+    )
 
 
 def _labels(process: tuple[tuple[str, Mapping[str, Any]], ...]) -> tuple[str, ...]:
     labels: list[str] = []
     for name, arguments in process:
-        fields = arguments.get("text_keys") or arguments.get("text_key") or arguments.get("field_key") or []
+        fields = next((arguments[key] for key in _NAMES if arguments.get(key)), [])
         inner = ", ".join(fields if isinstance(fields, list) else [fields])
         label = f"{name}({inner})" if inner else name
         same = sum(1 for other in labels if other.split("#")[0] == label)

@@ -20,7 +20,7 @@ _OFFLINE = {
     "TRANSFORMERS_OFFLINE": "1",
     "HF_HUB_DISABLE_TELEMETRY": "1",
     "DO_NOT_TRACK": "1",
-    "PIP_NO_INDEX": "1",  # data-juicer installs what it misses while running
+    "PIP_NO_INDEX": "1",
     "UV_OFFLINE": "1",
     "TOKENIZERS_PARALLELISM": "false",
     "PYTHONUTF8": "1",
@@ -29,11 +29,11 @@ _OFFLINE = {
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A file of rows, their number, and how many processes share them; None is one for each core."""
+    """A file of rows and their number; whether they are single actions and no pairs."""
 
     path: Path
     count: int
-    processes: int | None = None
+    actions: bool = False
 
 
 def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeout_s: float) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeou
         "recipe": str(recipe.resolve()),
         "rows": str(rows.path) if rows else None,
         "count": rows.count if rows else 0,
-        "processes": rows.processes if rows else None,
+        "actions": rows is not None and rows.actions,
         "outcome": str(folder / "outcome.json"),
     }
     (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""A pair as the flat row operators see.
+"""Pairs and single actions as the flat rows operators see.
 
-The state stays out of it: contexts are references until the release writer, and no operator of a
-recipe needs them.
+The state stays out of them: contexts are references until the release writer, and no operator of a recipe
+needs more of a state than whether two are the same.
 """
 
 import json
@@ -9,56 +9,70 @@ from typing import Any
 
 import orjson
 
-from tracemill.records.message import Message, render_turn
+from tracemill.harnesses.operations import find_action_operation
+from tracemill.harnesses.text_calls import tool_or_text_calls
+from tracemill.records.action_row import ActionRow
+from tracemill.records.identity import canonical_json, digest
+from tracemill.records.message import Action, Message, ToolCall, render_turn
 from tracemill.records.pair import DPOPair
 
 RAISED = "operator raised"  # the reason of a row that made an operator raise; its value is the error's type
-ROW_FIELDS = (
+_OF_SIDE = ("", "_said", "_calls", "_messages", "_operation")
+ACTION_FIELDS = (
     "row",
-    "pair_id",
+    "row_id",
     "label_source",
     "source",
     "harness",
-    "chosen",
-    "rejected",
-    "chosen_calls",
-    "rejected_calls",
-    "chosen_said",
-    "rejected_said",
-    "chosen_messages",
-    "rejected_messages",
-    "chosen_operation",
-    "rejected_operation",
+    *(f"chosen{part}" for part in _OF_SIDE),
+)
+ROW_FIELDS = (
+    *ACTION_FIELDS,
+    *(f"rejected{part}" for part in _OF_SIDE),
+    "verified",
+    "calls_differ",
+    "preference",
 )
 
 
 def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
-    """The row of a pair: both sides as flat text, what they say without calls, their numbers of calls
-    and messages, and where it is from.
+    """Return the row of a pair.
 
-    `index` is its place in the input and comes back with the verdict.
+    `index` is its place in the input and comes back with the verdict. `calls_differ` is True where the sides
+    call other tools, or with other arguments. `preference` is a digest of the state and both sides.
     """
+    chosen, rejected = render_turn(pair.chosen), render_turn(pair.rejected)
     return {
         "row": index,
-        "pair_id": pair.pair_id,
+        "row_id": pair.pair_id,
         "label_source": pair.label_source,
         "source": pair.source,
         "harness": pair.harness,
-        "chosen": render_turn(pair.chosen),
-        "rejected": render_turn(pair.rejected),
-        "chosen_calls": _calls(pair.chosen),
-        "rejected_calls": _calls(pair.rejected),
-        "chosen_said": _said(pair.chosen),
-        "rejected_said": _said(pair.rejected),
-        "chosen_messages": len(pair.chosen),
-        "rejected_messages": len(pair.rejected),
-        "chosen_operation": pair.chosen_operation,
-        "rejected_operation": pair.rejected_operation,
+        **_side("chosen", chosen, pair.chosen, pair.harness, pair.chosen_operation),
+        **_side("rejected", rejected, pair.rejected, pair.harness, pair.rejected_operation),
+        "verified": pair.verified,
+        "calls_differ": _what_is_called(pair.chosen, pair.harness)
+        != _what_is_called(pair.rejected, pair.harness),
+        "preference": digest(pair.state_key or pair.step_id, chosen, rejected),
+    }
+
+
+def to_action_row(index: int, action: ActionRow) -> dict[str, Any]:
+    """Return the row of a single action: what a pair's row says of the chosen side, and where it is from."""
+    turn = (action.message,)
+    operation = str(find_action_operation(Action.of(action.message), action.harness))
+    return {
+        "row": index,
+        "row_id": action.row_id,
+        "label_source": action.label_source,
+        "source": action.source,
+        "harness": action.harness,
+        **_side("chosen", render_turn(turn), turn, action.harness, operation),
     }
 
 
 def dump_operator_row(row: dict[str, Any]) -> bytes:
-    """A row as a line of JSON; lone surrogates, which no UTF-8 can hold, as they are written in ASCII."""
+    """Return a row as a line of JSON, lone surrogates, which no UTF-8 can hold, as written in ASCII."""
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:
@@ -66,16 +80,36 @@ def dump_operator_row(row: dict[str, Any]) -> bytes:
 
 
 def load_row(line: bytes) -> dict[str, Any]:
-    """The inverse of `dump_operator_row`."""
+    """Return the row of a line: the inverse of `dump_operator_row`."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
         return json.loads(line)
 
 
-def _said(messages: tuple[Message, ...]) -> str:
-    return "\n\n".join(message.content for message in messages)
+def _side(
+    name: str, text: str, messages: tuple[Message, ...], harness: str, operation: str
+) -> dict[str, Any]:
+    """The fields of a side: its flat text, what it says beside tool calls, its numbers of calls and messages,
+    and what it does."""
+    return {
+        name: text,
+        f"{name}_said": "\n\n".join(message.content for message in messages),
+        f"{name}_calls": len(_calls(messages, harness)),
+        f"{name}_messages": len(messages),
+        f"{name}_operation": operation,
+    }
 
 
-def _calls(messages: tuple[Message, ...]) -> int:
-    return sum(len(message.tool_calls) for message in messages)
+def _calls(messages: tuple[Message, ...], harness: str) -> list[ToolCall]:
+    """The calls of a side, those written in text too."""
+    return [call for each in messages for call in tool_or_text_calls(Action.of(each), harness)]
+
+
+def _what_is_called(messages: tuple[Message, ...], harness: str) -> list[tuple[str, str]]:
+    return [(call.name, _arguments(call)) for call in _calls(messages, harness)]
+
+
+def _arguments(call: ToolCall) -> str:
+    parsed = call.parsed()
+    return call.arguments if parsed is None else canonical_json(parsed)

@@ -1,42 +1,38 @@
-"""The recipe run bare and under data-juicer's own executor leaves the same rows; stock filters do not."""
+"""The default recipe under `dj-process` as a user runs it: the same rows stay, and nothing is installed."""
 
 import json
 import os
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracemill.normalize.datajuicer.recipe import default_recipe
+from tracemill.normalize.datajuicer.recipe import default_recipe, load_recipe
 
 pytestmark = pytest.mark.slow
 
-SCRIPT = """
-import importlib.util, json, sys
+ROWS = 400
+OURS = """
+import json, sys
+from dataclasses import asdict
 from pathlib import Path
-from types import SimpleNamespace
-from tracemill.normalize.datajuicer import ray_stub
-ray_stub.install_ray_stub()
-from data_juicer.config import init_configs
-from data_juicer.core.executor import DefaultExecutor
-if importlib.util.find_spec("torch") is None:  # wanted at the end, to free GPU memory
-    from data_juicer.utils import model_utils
-    model_utils.torch = SimpleNamespace(cuda=SimpleNamespace(empty_cache=lambda: None))
-from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators
 from tracemill.normalize.datajuicer.recipe import load_recipe
+from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators
 
-folder, recipe, stock = (Path(argument) for argument in sys.argv[1:])
-rows = [json.loads(line) for line in (folder / "rows.jsonl").open()]
-found = {}
-for name, path in (("ours", recipe), ("stock", stock)):
-    loaded = load_recipe(path)
-    found[name] = run_operators(build_operators(loaded.process), loaded.labels, rows).kept
-    arguments = ["--config", str(path), "--dataset_path", str(folder / "rows.jsonl")]
-    config = init_configs([*arguments, "--export_path", str(folder / name / "kept.jsonl")])
-    found[f"{name} in the executor"] = list(DefaultExecutor(config).run()["row"])
-(folder / "found.json").write_text(json.dumps(found))
+recipe, count = load_recipe(Path(sys.argv[1])), int(sys.argv[2])
+outcome = run_operators(build_operators(recipe.process), recipe.labels, Path("rows.jsonl"), count)
+Path("ours.json").write_text(json.dumps(asdict(outcome)))
+"""
+# What pip and uv are replaced by: a module that is found before theirs and says that it was run.
+INSTALLER = """
+import sys
+from pathlib import Path
+Path(__file__).with_name("installs.txt").open("a").write(" ".join(sys.argv) + "\\n")
+sys.exit(1)
 """
 WORDS = [
     f"{a}{b}{c}"
@@ -45,21 +41,13 @@ WORDS = [
     for c in ("ren", "dor", "tis", "vel", "sum", "gat", "bor", "fin")
 ]
 VERBS = ("read", "edit", "test")
-STOCK = """
-text_keys: [chosen, rejected]
-np: 1
-process:
-- text_length_filter: {text_key: chosen, min_len: 8}
-- text_length_filter: {text_key: rejected, min_len: 8}
-"""
 
 
 def side(coin: random.Random) -> str:
-    kind = coin.choice(["short", "word", "special", "loop", "turns", *("speech", "long", "near") * 4])
+    kind = coin.choice(["short", "special", "loop", "turns", *("speech", "long", "near") * 5])
     return {
         "short": "abc",
-        "word": "onewordonly",
-        "special": "!!! ### $$$ %%% abc def",
+        "special": "!!! ### $$$ %%% ab",
         "speech": f"I would {coin.choice(VERBS)} file {coin.randrange(9)} of the {coin.choice('abcd')}",
         "long": " ".join(coin.choices(WORDS, k=200)),
         "near": " ".join([*WORDS[:100], coin.choice(WORDS), *WORDS[100:]]),
@@ -70,64 +58,110 @@ def side(coin: random.Random) -> str:
 
 def row(number: int, coin: random.Random) -> dict[str, Any]:
     chosen, rejected = side(coin), side(coin)
+    if number % 25 == 4:
+        rejected = chosen
+    calls = [int(coin.random() < 0.2) for _ in range(2)]
     return {
         "row": number,
-        "pair_id": f"trace-{number}:0:0:teachers",
+        "row_id": f"trace-{number}:0:0:teachers",
+        "label_source": coin.choice(["teachers", "teachers", "hindsight"]),
         "chosen": chosen,
         "rejected": rejected,
-        "chosen_calls": None if number % 50 == 7 else coin.randrange(2),  # None > 0 raises
-        "rejected_calls": coin.randrange(2),
-        "chosen_said": chosen,
+        "chosen_calls": calls[0],
+        "rejected_calls": calls[1],
+        "chosen_said": None if number % 50 == 7 else chosen,  # no text: operators raise
         "rejected_said": rejected,
         "chosen_messages": 1 + (number % 97 == 3),
         "rejected_messages": 1,
+        "calls_differ": calls[0] != calls[1],
+        "verified": "none",
+        "preference": f"state {number - (number % 10 == 9)}",
     }
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[dict[str, Any]]:
     coin = random.Random(20261121)
-    return [row(number, coin) for number in range(2000)]
+    return [row(number, coin) for number in range(ROWS)]
 
 
 @pytest.fixture(scope="module")
-def found(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[int]]:
+def folder(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which both ways have gone over the rows."""
     folder = tmp_path_factory.mktemp("executor")
     (folder / "rows.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows), encoding="utf-8")
-    (folder / "stock.yaml").write_text(STOCK, encoding="utf-8")
-    (folder / "both.py").write_text(SCRIPT, encoding="utf-8")
-    root = default_recipe().parent.parent.parent
-    environment = {"PATH": os.environ["PATH"], "HOME": str(folder / "home"), "PYTHONPATH": str(root)}
-    command = [sys.executable, "both.py", str(folder), str(default_recipe()), str(folder / "stock.yaml")]
-    environment |= {"HF_HUB_OFFLINE": "1", "PIP_NO_INDEX": "1", "UV_OFFLINE": "1"}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads((folder / "found.json").read_text(encoding="utf-8"))
+    for name in ("pip", "uv"):
+        (folder / "first" / name).mkdir(parents=True)
+        (folder / "first" / name / "__init__.py").touch()
+        (folder / "first" / name / "__main__.py").write_text(INSTALLER, encoding="utf-8")
+    recipe = str(default_recipe())
+    for name, command in {
+        "ours": ["-c", OURS, recipe, str(ROWS)],
+        "theirs": [
+            *("-m", "data_juicer.tools.process_data", "--config", recipe),
+            *("--dataset_path", "rows.jsonl", "--export_path", "out/kept.jsonl"),
+        ],
+    }.items():
+        environment = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder / "home"),
+            "PYTHONPATH": f"{folder / 'first'}:{recipe_root()}",
+            "HF_HUB_OFFLINE": "1",
+        }
+        done = subprocess.run(
+            [sys.executable, *command],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (name, done.stderr[-2000:])
+    return folder
 
 
-def test_bare_and_under_the_executor_the_same_rows_stay(found: dict[str, list[int]]) -> None:
-    assert found["ours"] == found["ours in the executor"]
-    assert 500 < len(found["ours"]) < 1500
+def recipe_root() -> Path:
+    return default_recipe().parent.parent.parent
 
 
-def test_rows_that_raise_stay_nowhere(rows: list[dict[str, Any]], found: dict[str, list[int]]) -> None:
-    raising = {r["row"] for r in rows if r["chosen_calls"] is None}
-    assert len(raising) == 40
-    assert raising.isdisjoint(found["ours in the executor"])
-    assert raising.isdisjoint(found["ours"])
-    assert not raising.isdisjoint(found["stock"])
+def exported(folder: Path) -> Iterator[dict[str, Any]]:
+    return map(json.loads, (folder / "out" / "kept.jsonl").read_text(encoding="utf-8").splitlines())
 
 
-def test_ours_look_at_both_sides(rows: list[dict[str, Any]], found: dict[str, list[int]]) -> None:
-    kept = [rows[number] for number in found["ours in the executor"]]
-    assert all(len(r["chosen"]) >= 8 and len(r["rejected"]) >= 8 for r in kept)
+def test_the_same_rows_stay_one_by_one(folder: Path) -> None:
+    ours = json.loads((folder / "ours.json").read_text(encoding="utf-8"))
+    assert [r["row"] for r in exported(folder)] == ours["kept"]
+    assert 50 < len(ours["kept"]) < 300
 
 
-def test_a_stock_filter_on_a_second_field_never_filters_under_the_executor(
-    rows: list[dict[str, Any]], found: dict[str, list[int]]
-) -> None:
-    long_chosen = [r["row"] for r in rows if len(r["chosen"]) >= 8]
-    both = [r["row"] for r in rows if len(r["chosen"]) >= 8 and len(r["rejected"]) >= 8]
-    assert found["stock in the executor"] == long_chosen  # also rows with 3 characters on the other side
-    assert len(long_chosen) > len(both)
-    assert found["stock"] == both
+def test_the_rows_hit_every_operator(folder: Path, rows: list[dict[str, Any]]) -> None:
+    ours = json.loads((folder / "ours.json").read_text(encoding="utf-8"))
+    assert {drop["operator"] for drop in ours["dropped"]} == set(load_recipe().labels)
+    raised = [drop["row"] for drop in ours["dropped"] if drop["reason"] == "operator raised"]
+    assert len(raised) > 2
+    assert all(rows[number]["chosen_said"] is None for number in raised)
+
+
+def test_dj_process_installs_nothing(folder: Path) -> None:
+    assert not list((folder / "first").rglob("installs.txt"))
+
+
+def test_what_is_missing_is_refused_in_one_line(tmp_path: Path) -> None:
+    """A package that data-juicer would install as soon as a name of it is used."""
+    code = """
+import data_juicer.ops
+from data_juicer.utils.lazy_loader import LazyLoader
+try:
+    LazyLoader("no_such_module_of_anybody").name
+except ImportError as error:
+    open("said.txt", "w").write(str(error))
+"""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(recipe_root())}
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, check=True
+    )
+    said = (tmp_path / "said.txt").read_text(encoding="utf-8")
+    assert said.startswith(
+        "no_such_module_of_anybody is not installed, and tracemill lets data-juicer install"
+    )
+    assert "\n" not in said

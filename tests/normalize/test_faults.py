@@ -96,15 +96,13 @@ WRONG = {
     "{side_lenght_filter: {text_key: chosen}}": "Unknown operator .*did you mean: side_length_filter",
     "{side_length_filter: {text_key: chosen, min: 8}}": "Unknown parameter 'min'",
     "{side_length_filter: {text_key: chosen, min_len: lots}}": "'min_len' expects type 'int'",
-    "{side_length_filter: {text_key: chosen, min_len: 9, max_len: 8}}": "minimum 9 is above the maximum 8",
+    "{side_length_filter: {text_key: chosen, min_len: 9, max_len: 8}}": "minimum 9 above the maximum 8",
     "{side_length_filter: {min_len: 8}}": "side_length_filter does not say what it reads; wanted text_key",
     "{clean_email_mapper: {text_key: chosen}}": "clean_email_mapper changes rows",
 }
 CHECK = """
 import json, sys
 from pathlib import Path
-from tracemill.normalize.datajuicer import ray_stub
-ray_stub.install_ray_stub()
 from tracemill.normalize.datajuicer.run_operators import build_operators
 from tracemill.normalize.datajuicer.recipe import load_recipe
 from tracemill.records.errors import NormalizeError

@@ -1,5 +1,6 @@
 """The default recipe over pairs made by hand: which rows stay, which go, and what is said of them."""
 
+import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -41,60 +42,63 @@ def pair(number: int, chosen: tuple[Message, ...], rejected: tuple[Message, ...]
         rejected_operation="run",
         source="claude_code",
         harness="claude_code",
+        label_source="teachers",
     )
 
 
 FINE = "I read the file first."
 OTHER = "I guess and edit at once."
-LENGTH = "side_length_filter"
-SPECIAL = "side_special_characters_filter"
-TOO_SPECIAL = "more than 50% special characters"
-REPEATED = "i READ... the file, first!"
+LENGTH, SPECIAL, REPEATS = "side_length_filter", "side_special_characters_filter", "side_repetition_filter"
+TURNS, DIFFER = "side_turns_filter", "general_field_filter(chosen != rejected)"
+SIMILAR, RATIO = "sides_similar_filter(chosen, rejected)", "sides_ratio_filter(chosen, rejected)"
 MANY, OTHERS = (
     ["".join(signs) for signs in product(letters, repeat=3)]
     for letters in ("abcdefghijklmnop", "qrstuvwxyzABCDEF")
 )
-TURNS, SIMILAR, RATIO = "side_turns_filter", "sides_similar_filter", "sides_ratio_filter"
 GREP = '{"command": "grep -rn lantern src/glow/brightness/slider.py --include all"}'
 LS = called("Bash", '{"command": "ls"}')
+LINES = [f"line {number} of the old text, as it was before" for number in range(60)]
+LONG_EDIT = json.dumps(
+    {"old_string": "\n".join(LINES), "new_string": "\n".join([*LINES[:59], "another line"])}
+)
+OTHER_EDIT = LONG_EDIT.replace("line 30 of", "line 31 of")
+ANSWER = f"The slider has {' '.join(MANY[:60])} steps"
 CASES: tuple[tuple[tuple[Message, ...], tuple[Message, ...], str, str, str], ...] = (
     (said(FINE), said(OTHER), "", "", ""),
-    (said("1234567"), said(OTHER), f"{LENGTH}(chosen)", "fewer than 8 characters", "7"),
-    (said(FINE), said("abc"), f"{LENGTH}(rejected)", "fewer than 8 characters", "3"),
+    (said("1234567"), said(OTHER), f"{LENGTH}(chosen)", "text_len below 8", '{"chosen__text_len": 7}'),
+    (said(FINE), said("abc"), f"{LENGTH}(rejected)", "text_len below 8", '{"rejected__text_len": 3}'),
     (said("abc defg"), said(OTHER), "", "", ""),
-    (said("ab" * 8000 + " " + "c" * 15999), said("de" * 8000 + " " + "f" * 15999), "", "", ""),
     (said(" ".join(MANY)), said(" ".join(OTHERS)), "", "", ""),
-    (said("ab" * 16000 + " c"), said(OTHER), f"{LENGTH}(chosen)", "more than 32000 characters", "32002"),
-    (said("onewordonly"), said(OTHER), "side_words_filter(chosen)", "fewer than 2 words", "1"),
-    (said(FINE), said("w " * 4097), "side_words_filter(rejected)", "more than 4096 words", "4097"),
-    (said("先に全部のファイルを読む"), said(OTHER), "", "", ""),
-    (called("finish", "{}"), said("finished it"), f"{LENGTH}(chosen)", "fewer than 8 characters", "6"),
-    (called("submit_it", "{}"), said("It is finished"), "", "", ""),
+    (said("ab" * 16000 + " c"), said(OTHER), f"{LENGTH}(chosen)", "text_len above 32000",
+     '{"chosen__text_len": 32002}'),
+    (called("Write", "c" * 40_000), said("It is finished"), "", "", ""),
+    (called("finish", "{}"), called("submit", "{}"), "", "", ""),
+    (said("onewordonly"), said(OTHER), "", "", ""),
     (LS, called("Bash", '{"command": "ls -la"}'), "", "", ""),
-    (said("ab ! cd ? =="), said(OTHER), f"{SPECIAL}(chosen)",
-     TOO_SPECIAL, "0.6667"),
-    (said("abcd efgh 1234 5"), said(FINE), "", "", ""),
-    (said(FINE), said("??? !!! a b c"), f"{SPECIAL}(rejected)",
-     TOO_SPECIAL, "0.7692"),
-    (LS, LS, "sides_differ_filter(chosen, rejected)", "both sides read the same", ""),
-    (said(REPEATED), said("I guess\nand edit at once 12."), "pair_deduplicator(chosen, rejected)",
-     "repeats an earlier row", "trace-0:0:0:hindsight"),
-    (said(OTHER), said(FINE), "", "", ""),
-    (said("again and again it loops. " * 30), said(OTHER), "side_repetition_filter(chosen)",
-     "more than 50% of it said before", "0.9645"),
-    (said("I look.\n\nHuman: go on\n"), said(OTHER), f"{TURNS}(chosen_said)", "several turns in one", "2"),
-    (said(FINE), (*said(OTHER), *said("And again.")), f"{TURNS}(rejected_said)", "several turns in one", "2"),
+    (said("ab ! cd ? == !!! ???"), said(OTHER), "", "", ""),
+    (said("!!! ### $$$ %%% ab"), said(OTHER), f"{SPECIAL}(chosen)", "special_char_ratio above 0.8",
+     '{"chosen__special_char_ratio": 0.8889}'),
+    (said(FINE), said("??? !!! === ab"), f"{SPECIAL}(rejected)", "special_char_ratio above 0.8",
+     '{"rejected__special_char_ratio": 0.8571}'),
+    (LS, called("Bash", '{"command": "((((((((((((((((((((((((((((((((((((((("}'), "", "", ""),
+    (said(FINE), said(FINE + " "), DIFFER, "condition not met", '{"general_field_filter_condition": false}'),
+    (said("again and again it loops. " * 30), said(OTHER), f"{REPEATS}(chosen_said)",
+     "word_rep_ratio above 0.5", '{"chosen_said__word_rep_ratio": 1}'),
+    (said(OTHER), said("again and again it loops. " * 30), f"{REPEATS}(rejected_said)",
+     "word_rep_ratio above 0.5", '{"rejected_said__word_rep_ratio": 1}'),
+    (said("I look.\n\nHuman: go on\n"), said(OTHER), f"{TURNS}(chosen_said)", "turns above 1",
+     '{"chosen_said__turns": 2}'),
+    (said(FINE), (*said(OTHER), *said("And again.")), f"{TURNS}(rejected_said)", "turns above 1",
+     '{"rejected_said__turns": 2}'),
     (said("Done: nothing is left."), said("Done.\n<|im_start|>user go"), f"{TURNS}(rejected_said)",
-     "several turns in one", "2"),
-    (called("Bash", GREP), called("Bash", GREP.replace("lantern", "lanterns")),
-     f"{SIMILAR}(chosen, rejected)", "sides more than 95% alike", "0.9933"),
-    (said(" ".join(MANY[:300])), said(OTHER), f"{RATIO}(chosen, rejected)",
-     "one side more than 3 times as long", "6.00"),
+     "turns above 1", '{"rejected_said__turns": 2}'),
+    (called("Bash", GREP), called("Bash", GREP.replace("lantern", "lanterns")), "", "", ""),
+    (called("Edit", LONG_EDIT), called("Edit", OTHER_EDIT), "", "", ""),
+    (said(f"{ANSWER}."), said(f"{ANSWER}!"), SIMILAR, "similarity above 0.95",
+     '{"chosen_rejected__similarity": 0.9962}'),
+    (said(" ".join(MANY[:300])), said(OTHER), RATIO, "length_ratio above 3",
+     '{"chosen_rejected__length_ratio": 5.995}'),
     (called("Bash", " ".join(MANY[300:600])), said(OTHER), "", "", ""),
-    (said(" ".join(MANY[:150])), said(" ".join(OTHERS[:150])), "", "", ""),
-    (said(" ".join([*MANY[:99], "else", *MANY[100:150]])), said(" ".join(OTHERS[:150])),
-     "pair_minhash_deduplicator(chosen, rejected)", "nearly repeats an earlier row",
-     "trace-26:0:0:hindsight"),
 )  # fmt: skip
 
 
@@ -124,30 +128,27 @@ def test_every_case_is_judged_as_written(pairs: list[DPOPair], normalized: Norma
 
 def test_the_counts_are_those_of_the_rows(normalized: Normalized) -> None:
     assert [(c.operator, c.rows_in, c.dropped, c.errors) for c in normalized.counts] == [
-        ("side_length_filter(chosen)", 28, 3, 0),
-        ("side_length_filter(rejected)", 25, 1, 0),
-        ("side_words_filter(chosen)", 24, 1, 0),
-        ("side_words_filter(rejected)", 23, 1, 0),
-        ("side_special_characters_filter(chosen)", 22, 1, 0),
-        ("side_special_characters_filter(rejected)", 21, 1, 0),
-        ("side_repetition_filter(chosen)", 20, 1, 0),
-        ("side_repetition_filter(rejected)", 19, 0, 0),
-        ("side_turns_filter(chosen_said)", 19, 1, 0),
-        ("side_turns_filter(rejected_said)", 18, 2, 0),
-        ("sides_differ_filter(chosen, rejected)", 16, 1, 0),
-        ("sides_similar_filter(chosen, rejected)", 15, 1, 0),
-        ("sides_ratio_filter(chosen, rejected)", 14, 1, 0),
-        ("pair_deduplicator(chosen, rejected)", 13, 1, 0),
-        ("pair_minhash_deduplicator(chosen, rejected)", 12, 1, 0),
+        (f"{LENGTH}(chosen)", 25, 2, 0),
+        (f"{LENGTH}(rejected)", 23, 1, 0),
+        (f"{SPECIAL}(chosen)", 22, 1, 0),
+        (f"{SPECIAL}(rejected)", 21, 1, 0),
+        (f"{REPEATS}(chosen_said)", 20, 1, 0),
+        (f"{REPEATS}(rejected_said)", 19, 1, 0),
+        (f"{TURNS}(chosen_said)", 18, 1, 0),
+        (f"{TURNS}(rejected_said)", 17, 2, 0),
+        (DIFFER, 15, 1, 0),
+        (SIMILAR, 14, 1, 0),
+        (RATIO, 13, 1, 0),
+        ("document_deduplicator(preference)", 12, 0, 0),
     ]
-    assert len(normalized.kept) == 11
+    assert len(normalized.kept) == 12
 
 
 def test_a_kept_pair_carries_both_shapes(pairs: list[DPOPair], normalized: Normalized) -> None:
-    kept = {k.pair.step_id: k for k in normalized.kept}["trace-12:0:0"]
+    kept = {k.pair.step_id: k for k in normalized.kept}["trace-9:0:0"]
     assert kept.chosen_text == "Bash command: ls"
     assert kept.rejected_text == "Bash command: ls -la"
-    assert kept.pair is pairs[12]
+    assert kept.pair is pairs[9]
     assert kept.recipe == normalized.recipe == f"default-{normalized.fingerprint[:12]}"
 
 
@@ -155,7 +156,7 @@ def test_no_pairs_start_no_process() -> None:
     result = DJNormalizer(timeout_s=0.0).normalize([])  # a process would be too slow for that
     assert (result.kept, result.dropped) == ([], [])
     assert result.counts[0] == OperatorCount("side_length_filter(chosen)", 0, 0, 0)
-    assert len(result.counts) == 15
+    assert len(result.counts) == 12
 
 
 TEXTS = (
@@ -189,10 +190,40 @@ def test_every_pair_comes_out_once() -> None:
         assert after.rows_in == before.rows_in - before.dropped
 
 
-def test_the_order_of_pairs_decides_which_of_two_equals_stays(tmp_path: Path) -> None:
-    teachers = replace(pair(1, said(FINE), said(OTHER)), label_source="teachers")
-    hindsight = pair(1, said(FINE), said(OTHER))
-    result = DJNormalizer(cache_dir=tmp_path / "cache").normalize([teachers, hindsight])
-    assert [k.pair.label_source for k in result.kept] == ["teachers"]
-    assert result.dropped[0].value == "trace-1:0:0:teachers"
+def test_a_repair_and_a_verified_pair_are_never_too_similar() -> None:
+    """The same sides that only speak: teachers who agree may not prefer one, a repair may."""
+    near = replace(pair(0, said(f"{ANSWER}."), said(f"{ANSWER}!")), step_id="a:0:0")
+    rows = [
+        near,
+        replace(near, step_id="b:0:0", label_source="hindsight"),
+        replace(near, step_id="c:0:0", verified="execution"),
+    ]
+    result = DJNormalizer().normalize(rows)
+    assert [k.pair.step_id for k in result.kept] == ["b:0:0", "c:0:0"]
+    assert [(d.pair.step_id, d.operator) for d in result.dropped] == [("a:0:0", SIMILAR)]
+
+
+def test_duplicates_have_the_same_state_and_the_same_sides(tmp_path: Path) -> None:
+    """Copies of a session and two label sources at one step; not the same preference in another state."""
+    one = replace(pair(1, said(FINE), said(OTHER)), state_key="s1")
+    rows = [
+        one,
+        replace(one, label_source="hindsight"),
+        replace(one, step_id="copy:0:0"),
+        replace(one, step_id="elsewhere:0:0", state_key="s2"),
+        replace(one, step_id="copy:0:1", rejected=said("I guess, and edit at once.")),
+        pair(2, said(FINE), said(OTHER)),
+        replace(pair(2, said(FINE), said(OTHER)), label_source="hindsight"),
+        pair(3, said(FINE), said(OTHER)),
+    ]
+    result = DJNormalizer(cache_dir=tmp_path / "cache").normalize(rows)
+    assert [k.pair.pair_id for k in result.kept] == [rows[n].pair_id for n in (0, 3, 4, 5, 7)]
+    assert {(d.operator, d.reason) for d in result.dropped} == {
+        ("document_deduplicator(preference)", "repeats an earlier row")
+    }
+    assert [(d.pair.pair_id, json.loads(d.value)) for d in result.dropped] == [
+        ("trace-1:0:0:hindsight", {"first": "trace-1:0:0:teachers"}),
+        ("copy:0:0:teachers", {"first": "trace-1:0:0:teachers"}),
+        ("trace-2:0:0:hindsight", {"first": "trace-2:0:0:teachers"}),
+    ]
     assert (tmp_path / "cache").is_dir()

@@ -21,26 +21,53 @@ def test_the_default_recipe_has_each_side_operator_on_both_sides() -> None:
     assert recipe.labels == (
         "side_length_filter(chosen)",
         "side_length_filter(rejected)",
-        "side_words_filter(chosen)",
-        "side_words_filter(rejected)",
         "side_special_characters_filter(chosen)",
         "side_special_characters_filter(rejected)",
-        "side_repetition_filter(chosen)",
-        "side_repetition_filter(rejected)",
+        "side_repetition_filter(chosen_said)",
+        "side_repetition_filter(rejected_said)",
         "side_turns_filter(chosen_said)",
         "side_turns_filter(rejected_said)",
-        "sides_differ_filter(chosen, rejected)",
+        "general_field_filter(chosen != rejected)",
         "sides_similar_filter(chosen, rejected)",
         "sides_ratio_filter(chosen, rejected)",
-        "pair_deduplicator(chosen, rejected)",
-        "pair_minhash_deduplicator(chosen, rejected)",
+        "document_deduplicator(preference)",
     )
     assert dict(recipe.process)["side_length_filter"] == {
         "text_key": "rejected",
         "min_len": 8,
         "max_len": 32000,
+        "unless": "rejected_calls > 0",
     }
     assert recipe.name == f"default-{recipe.fingerprint[:12]}"
+
+
+def test_single_actions_are_judged_by_what_reads_the_chosen_side_alone(tmp_path: Path) -> None:
+    whole = load_recipe()
+    actions = whole.of_actions()
+    assert actions.labels == (
+        "side_length_filter(chosen)",
+        "side_special_characters_filter(chosen)",
+        "side_repetition_filter(chosen_said)",
+        "side_turns_filter(chosen_said)",
+    )
+    assert (actions.name, len(actions.process)) == (whole.name, 4)
+    text = """
+process:
+- side_length_filter: {text_key: chosen, unless: rejected_calls > 0}
+- side_length_filter: {text_key: chosen, min_len: 3}
+- general_field_filter: {filter_condition: chosen_calls < 3 and harness != 'x'}
+- general_field_filter: {filter_condition: harness != 'x'}
+- specified_field_filter: {field_key: chosen_operation, target_value: [edit]}
+- document_deduplicator: {text_key: chosen}
+- document_deduplicator: {text_key: preference}
+- sides_similar_filter
+"""
+    assert load_recipe(write(tmp_path, text)).of_actions().labels == (
+        "side_length_filter(chosen)#2",
+        "general_field_filter(chosen_calls < 3 and harness != 'x')",
+        "specified_field_filter(chosen_operation)",
+        "document_deduplicator(chosen)",
+    )
 
 
 def test_the_fingerprint_follows_arguments_and_code_but_not_comments(tmp_path: Path) -> None:
@@ -89,8 +116,11 @@ def test_the_same_operator_twice_on_one_field_keeps_two_labels(tmp_path: Path) -
             "process: [{side_length_filter: {text_key: answer}}]",
             "side_length_filter .* reads the field 'answer'",
         ),
-        ("process: [{pair_deduplicator: {text_keys: [chosen, other]}}]", "reads the field 'other'"),
-        ("process: [{side_words_filter: {text_key: chosen, calls_key: calls}}]", "reads the field 'calls'"),
+        ("process: [{sides_similar_filter: {text_keys: [chosen, other]}}]", "reads the field 'other'"),
+        ("process: [{side_turns_filter: {text_key: chosen, messages_key: n}}]", "reads the field 'n'"),
+        ("process: [{side_length_filter: {text_key: chosen, unless: calls > 0}}]", "reads the field 'calls'"),
+        ("process: [{general_field_filter: {filter_condition: a and chosen}}]", "reads the field 'a'"),
+        ("process: [{general_field_filter: {filter_condition: chosen !=}}]", "condition that cannot be read"),
     ],
 )
 def test_a_broken_recipe_is_one_line_that_says_what_is_wrong(tmp_path: Path, text: str, said: str) -> None:
