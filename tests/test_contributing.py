@@ -202,8 +202,8 @@ def test_the_operator_judges_each_side_in_a_whole_run(tmp_path: Path, prefect_se
     assert (summary["traces"], summary["states"]) == (2, 11)
     assert summary["pairs"] == {"hindsight: read over read": 1, "hindsight: edit over edit": 3}
     assert release["dropped"] == {
-        "side_left_out_filter(chosen): more than 0 marks of code left out": 1,
-        "side_left_out_filter(rejected): more than 1 marks of code left out": 1,
+        "side_left_out_filter(chosen): left_out above 0": 1,
+        "side_left_out_filter(rejected): left_out above 1": 1,
     }
     assert release["kept"] == {"hindsight: read over read": 1, "hindsight: edit over edit": 1}
     assert release["rows"] == 2
@@ -219,16 +219,16 @@ def test_a_recipe_names_the_file_of_an_operator_where_no_package_is_installed(tm
     example = Example.of(FORMAT, OPERATOR, folder=tmp_path, installed=False)
     texts = ["def weigh(lots):\n    # ... as before\n    #...", "def weigh(lots):\n    return sum(lots)"]
     pairs = [plain_pair(at, chosen=(Message("assistant", text),)) for at, text in enumerate(texts)]
-    made = DJNormalizer(example.folder / "recipe_by_path.yaml", processes=1).normalize(pairs)
+    made = DJNormalizer(example.folder / "recipe_by_path.yaml").normalize(pairs)
     assert made.recipe.startswith("recipe_by_path-")
     assert [(each.operator, each.rows_in, each.dropped, each.errors) for each in made.counts] == [
         ("side_left_out_filter(chosen)", 2, 1, 0)
     ]
     assert [(gone.pair, gone.reason, gone.value) for gone in made.dropped] == [
-        (pairs[0], "more than 0 marks of code left out", "2")
+        (pairs[0], "left_out above 0", '{"chosen__left_out": 2}')
     ]
     with pytest.raises(NormalizeError, match="side_left_out_filter"):
-        DJNormalizer(example.folder / "recipe.yaml", processes=1).check()
+        DJNormalizer(example.folder / "recipe.yaml").check()
 
 
 # ---------------------------------------------------------------- a teacher, a training method

@@ -15,7 +15,7 @@ from tracemill.data_cards.card.check_card import check_card
 from tracemill.data_cards.card.render_card import render_card
 from tracemill.data_cards.model.compare_versions import compare_rows
 from tracemill.data_cards.model.manifest import MANIFEST, GateEntry, Manifest, read_manifest, restore_files
-from tracemill.data_cards.model.release_spec import ReleaseSpec
+from tracemill.data_cards.model.release_spec import Loss, ReleaseSpec
 from tracemill.data_cards.model.versions import next_version, parse_version_key, versions_in_folder
 from tracemill.data_cards.report.write_report import write_report
 from tracemill.data_cards.writing.manifest_summary import build_manifest
@@ -191,12 +191,31 @@ def _sync(folder: Path) -> None:
             os.close(handle)
 
 
+_NOT_OF_THE_RECIPE = {
+    "max_tokens": "raise `release.max_tokens`",
+    "wording": "change `pairs.wording`",
+    "split": "`--rebuild` gives every row its split anew",
+}
+
+
 def _why_empty(spec: ReleaseSpec, dropped: Iterable[DroppedPair]) -> str:
     took = [loss for loss in spec.losses if loss.dropped]
     if took:
-        last = took[-1]
-        return f"no pair was left: {last.operator} dropped the last {last.dropped} of {took[0].rows_in}"
+        last, most = took[-1], max(took, key=lambda loss: loss.dropped)
+        said = f"no pair was left: {last.operator} dropped the last {last.dropped} of {took[0].rows_in}"
+        if most.dropped > last.dropped:
+            said += f", {most.operator} dropped {most.dropped}"
+        return f"{said}; {_what_to_change(most, spec.recipe)}"
     operators = [gone.operator for gone in dropped]
     if operators:
         return f"no pair was left of {len(operators)}: dropped by {', '.join(sorted(set(operators)))}"
     return "no pair was found"
+
+
+def _what_to_change(loss: Loss, recipe: str) -> str:
+    """The bound that the operator of a loss goes by, and where it stands."""
+    name = loss.operator.partition("(")[0]
+    if name in _NOT_OF_THE_RECIPE or name.endswith("_cap"):
+        return _NOT_OF_THE_RECIPE.get(name, "raise the caps of `[pairs]`")
+    reasons = f" ({loss.examples[0].reason})" if loss.examples else ""
+    return f"change its bounds{reasons} or leave it out, in the recipe {recipe} (`normalize.recipe`)"

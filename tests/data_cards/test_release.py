@@ -15,7 +15,7 @@ import pytest
 from release_rows import ARGUMENTS, DAY, EXACT_ONLY, SPEC, VOTES, hindsight, normalized, pair, written
 
 from tracemill.data_cards.model.manifest import read_manifest
-from tracemill.data_cards.model.release_spec import Loss
+from tracemill.data_cards.model.release_spec import Loss, LossExample
 from tracemill.data_cards.writing.write_release import NoRelease, Release, write_release
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.message import Message
@@ -232,14 +232,28 @@ def test_rows_without_a_redaction_are_refused(tmp_path: Path, redaction: str) ->
 def test_no_pair_means_no_release_and_names_the_last_operator(
     tmp_path: Path, dropped: list[DroppedPair]
 ) -> None:
+    said = LossExample(pair_id="p", reason="text_len below 8", value="", chosen="", rejected="")
+    length = Loss(operator="side_length_filter(chosen)", rows_in=3, dropped=2, examples=(said,))
     losses = (
-        Loss(operator="side_length_filter(chosen)", rows_in=3, dropped=2),
-        Loss(operator="sides_differ_filter(chosen, rejected)", rows_in=1, dropped=1),
-        Loss(operator="pair_deduplicator(chosen, rejected)", rows_in=0, dropped=0),
+        length,
+        Loss(operator="sides_similar_filter(chosen, rejected)", rows_in=1, dropped=1),
+        Loss(operator="document_deduplicator(preference)", rows_in=0, dropped=0),
     )
     spec = SPEC.model_copy(update={"losses": losses})
+    recipe = f"the recipe {SPEC.recipe} (`normalize.recipe`)"
     assert write_release(spec, [], dropped, tmp_path) == NoRelease(
-        "no pair was left: sides_differ_filter(chosen, rejected) dropped the last 1 of 3"
+        "no pair was left: sides_similar_filter(chosen, rejected) dropped the last 1 of 3, "
+        "side_length_filter(chosen) dropped 2; "
+        f"change its bounds (text_len below 8) or leave it out, in {recipe}"
+    )
+    spec = SPEC.model_copy(update={"losses": losses[1:]})
+    assert write_release(spec, [], dropped, tmp_path) == NoRelease(
+        "no pair was left: sides_similar_filter(chosen, rejected) dropped the last 1 of 1; "
+        f"change its bounds or leave it out, in {recipe}"
+    )
+    capped = Loss(operator="trace_cap", rows_in=4, dropped=4)
+    assert write_release(SPEC.model_copy(update={"losses": (capped,)}), [], dropped, tmp_path) == NoRelease(
+        "no pair was left: trace_cap dropped the last 4 of 4; raise the caps of `[pairs]`"
     )
     assert write_release(SPEC, [], dropped, tmp_path) == NoRelease(
         "no pair was left of 1: dropped by side_length_filter(chosen)"

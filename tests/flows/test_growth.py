@@ -155,4 +155,7 @@ def test_what_does_not_fit_is_dropped_with_its_length_and_counted_last(work: Wor
     assert int(gone["value"]) > 7000
     assert not Grown.of(work, "traces").holds("openhands-2:0:0:hindsight")
     none = release_pairs(work, *_arguments(work, {"max_tokens": 10, "rebuild": True}))
-    assert (none.path, none.note) == (None, "no pair was left: max_tokens dropped the last 2 of 2")
+    assert (none.path, none.note) == (
+        None,
+        "no pair was left: max_tokens dropped the last 2 of 2; raise `release.max_tokens`",
+    )

@@ -1,6 +1,7 @@
 """The default recipe over pairs made by hand: which rows stay, which go, and what is said of them."""
 
 import json
+import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
@@ -10,9 +11,14 @@ from pathlib import Path
 import pytest
 from plain_pairs import plain_pair
 
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
+from tracemill.pairs.hindsight import hindsight_pairs
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
+
+REAL = os.environ.get("TRACEMILL_REAL_TRACES")
 
 
 class Untouchable(list[Message]):
@@ -227,3 +233,16 @@ def test_duplicates_have_the_same_state_and_the_same_sides(tmp_path: Path) -> No
         ("trace-2:0:0:hindsight", {"first": "trace-2:0:0:teachers"}),
     ]
     assert (tmp_path / "cache").is_dir()
+
+
+if REAL:
+
+    def test_repairs_of_edits_in_real_sessions_stay() -> None:
+        """Most of them change one place of a long argument and repeat the rest."""
+        traces = [trace for source in discover([Path(REAL)]) for trace in ingest_source(source)[0]]
+        pairs = [pair for trace in traces for pair in hindsight_pairs(trace)[0]]
+        result = DJNormalizer().normalize(pairs)
+        edits = [pair for pair in pairs if pair.rejected_operation == pair.chosen_operation == "edit"]
+        kept = {item.pair.step_id for item in result.kept}
+        assert len(edits) >= 9
+        assert [pair.step_id for pair in edits if pair.step_id not in kept] == []
