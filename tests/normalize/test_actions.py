@@ -1,4 +1,4 @@
-"""Single actions through a recipe: the operators that read the chosen side alone judge them, the others not."""
+"""Single actions through a recipe: what reads the chosen side alone judges them, and nothing else does."""
 
 import json
 from pathlib import Path
