@@ -1,7 +1,7 @@
 """Pairs a second and memory of the recipe, whole process: `python -m benchmarks.normalize [PAIRS]`.
 
 Sides of 1 KB, eight pairs to a context of 60,000 tokens. First each operator by itself over the rows (what it
-costs, without process and JSON), then pairs through `DJNormalizer` and cut to 32,768 tokens, as a release
+costs, reading the rows included), then pairs through `DJNormalizer` and cut to 32,768 tokens, as a release
 takes them: contexts come one at a time, as they do from the workspace.
 """
 
@@ -34,7 +34,7 @@ WORDS = [
 
 
 def pairs(count: int) -> list[DPOPair]:
-    """Pairs without their states: a tenth are copies or near-copies of the ones before."""
+    """Pairs without their states: of the ones before a twentieth are copies, and a twentieth nearly so."""
     coin = random.Random(20261121)
     made: list[DPOPair] = []
     for number in range(count):
@@ -72,6 +72,7 @@ def _pair(number: int, coin: random.Random) -> DPOPair:
         presentation="p1",
         student_model=None,
         student_family="unknown",
+        state_key=str(number),
     )
 
 

@@ -21,7 +21,7 @@ from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.labeling.label_shard import Shown, make_pairs, write_labels, write_replies
 from tracemill.flows.release.load_pairs import find_siblings, load_pair_states, load_reduced_pairs
 from tracemill.flows.release.view_rows import build_view_rows
-from tracemill.normalize.normalizer import OperatorCount
+from tracemill.normalize.normalizer import DJNormalizer, OperatorCount
 from tracemill.pairs.caps import rank_of
 from tracemill.records.errors import ConfigError
 from tracemill.records.message import Action, ToolCall
@@ -107,6 +107,27 @@ def test_the_reduction_keeps_or_drops_every_pair_with_its_reason(work: Workspace
     ]
     assert (len(reduced.pairs), len(reduced.siblings)) == (5, 2)
     assert load_reduced_pairs(work, PairSettings(siblings=False), Kept(), renewer).siblings == []
+
+
+def test_copies_of_a_session_count_once_and_the_same_choice_elsewhere_again(
+    work: Workspace, renewer: Renewer
+) -> None:
+    """The keys of states are made of what is stored of the sessions, not of the pairs."""
+    copy = replace(BAD, trace_id="openhands-copy", redaction="r1", outcome="unknown")
+    put(work, [copy])
+    first = replace(find_siblings(work, renewer)[0][0], label_source="teachers")
+    assert len(first.state_key) == 32
+    for name in ("openhands-b", "openhands-copy"):
+        voted = [replace(first, step_id=f"{name}:0:{step}") for step in (1, 2)]
+        work.write("pairs", pairs_to_table(voted), [name], "openhands", "2026-11-21")
+    settings = PairSettings(siblings=False, per_operation=0)
+    reduced = load_reduced_pairs(work, settings, DJNormalizer(), renewer)
+    keys = [pair.state_key for pair in reduced.pairs]
+    assert keys[:2] == keys[2:] == [first.state_key, keys[1]]
+    assert [item.pair.step_id for item in reduced.normalized.kept] == ["openhands-b:0:1", "openhands-b:0:2"]
+    assert [(d.pair.step_id, d.operator) for d in reduced.normalized.dropped] == [
+        (f"openhands-copy:0:{step}", "document_deduplicator(preference)") for step in (1, 2)
+    ]
 
 
 def ranks_of(one: DPOPair, other: DPOPair) -> tuple[str, str]:
