@@ -39,8 +39,7 @@ def teacher_pair(
     chosen = result.chosen.action
     seen = look_ahead(state, presentation.tools, chosen, record)
     if seen == "order_only":
-        votes = tuple(replace(vote, agrees=False) for vote in result.votes)
-        return None, replace(result, verdict="order_only", chosen=None, votes=votes)
+        return None, replace(result, verdict="order_only", chosen=None)
     pair = _pair(state, presentation, replies, policy, result, chosen)
     return replace(pair, verified="lookahead") if seen == "confirmed" else pair, result
 

@@ -16,7 +16,7 @@ class Vote:
     `counted` is False where it does not vote, and `reason` says why (failed call, the student's
     family, a tool that was not offered, ...). `key` is what its action counts as, equal where
     votes are for one action, `student` where that is the student's own. `agrees` is True where it supports
-    the chosen action.
+    the action that enough teachers agreed on, the student's own among them.
     """
 
     teacher: str

@@ -22,6 +22,10 @@ Verdict = Literal[
     "one_family",
     "student_did_nothing",
 ]
+AGREED_VERDICTS: frozenset[Verdict] = frozenset({"pair", "agrees_with_student", "dead_zone", "order_only"})
+"""The verdicts at which enough teachers of enough families agree on one action, a pair or none: on another
+one than the student's, on its own, on one of the same intent, on one that it does soon after. `one_family` is
+not among them: votes of one family count as one opinion."""
 _LENIENT = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST})
 
 

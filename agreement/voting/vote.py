@@ -7,7 +7,7 @@ from tracemill.agreement.equivalence.agreement_rung import Agreed, find_agreemen
 from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
-from tracemill.agreement.voting.labels import Verdict, Voice, label_of, name_labelled_actions
+from tracemill.agreement.voting.labels import AGREED_VERDICTS, Verdict, Voice, label_of, name_labelled_actions
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.fold_context import world_of
 from tracemill.agreement.world.world_state import Record, World
@@ -17,7 +17,7 @@ from tracemill.records.pair import Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-VOTE_VERSION = 1
+VOTE_VERSION = 2
 """Raise it when the same replies at a step come to another verdict."""
 
 
@@ -63,7 +63,7 @@ def tally_votes(
     backers = [counted[place] for place in label.backers]
     families = tuple(sorted({ballot.reply.family for ballot in backers}))
     chosen = counted[label.chosen].reply if label.chosen is not None else None
-    behind = {id(ballot) for ballot in backers} if label.verdict == "pair" else set()
+    behind = {id(ballot) for ballot in backers} if label.verdict in AGREED_VERDICTS else set()
     named = _counted_as(ballots, student, policy)
     votes = tuple(
         _vote(ballot, name, id(ballot) in behind, state) for ballot, name in zip(ballots, named, strict=True)

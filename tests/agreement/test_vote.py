@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.validity import why_reply_invalid
+from tracemill.agreement.voting.labels import AGREED_VERDICTS
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.voting.vote import Tally, tally_votes
 from tracemill.harnesses.agents.registry import harness_for
@@ -119,7 +120,7 @@ def test_agreeing_with_the_student_makes_no_pair() -> None:
         TEST, reply("qwen", TEST), reply("zai", act("Bash", command="cd /repo && pytest")), reply("xai", DONE)
     )
     assert (result.verdict, result.chosen, result.n_agreeing) == ("agrees_with_student", None, 2)
-    assert [(v.key, v.agrees) for v in result.votes if v.teacher != "xai"] == [("student", False)] * 2
+    assert [(v.key, v.agrees) for v in result.votes if v.teacher != "xai"] == [("student", True)] * 2
 
 
 def test_the_family_of_the_student_does_not_vote() -> None:
@@ -211,4 +212,5 @@ def test_the_order_of_replies_does_not_matter(
     assert first == count(student, *shuffled)
     assert len(first.votes) == len(replies)
     assert (first.chosen is not None) == (first.verdict == "pair")
-    assert sum(vote.agrees for vote in first.votes) == (first.n_agreeing if first.verdict == "pair" else 0)
+    agreed = first.verdict in AGREED_VERDICTS
+    assert sum(vote.agrees for vote in first.votes) == (first.n_agreeing if agreed else 0)

@@ -88,7 +88,11 @@ async def run(
 def labels(result: ReplayResult) -> dict[str, str | None]:
     """The key chosen at each step, None where none is."""
     made = make_pairs(SHOWN, result.replies, Policy(), of_traces=False)
-    chosen = {votes.step_id: next((v.key for v in votes.votes if v.agrees), None) for votes in made.votes}
+    chosen = {
+        votes.step_id: next(vote.key for vote in votes.votes if vote.agrees)
+        for votes in made.votes
+        if votes.verdict == "pair"
+    }
     return {question.step_id: chosen.get(question.step_id) for question in QUESTIONS}
 
 
