@@ -174,7 +174,7 @@ def run_normalize_stage(settings: RunSettings) -> dict[str, Any]:
     normalizer = make_normalizer(settings)
     with _stage(settings, "normalize", labelled=True) as (work, (run_id, *_)):
         renewer, fitting = make_renewer(work, settings), make_fitting(settings)
-        reduced, split = split_release(work, settings, normalizer, renewer)
+        reduced, _, split = split_release(work, settings, normalizer, renewer)
         for _ in fitting.pairs(load_pair_states(work, reduced.normalized.kept, renewer)):
             raise_if_interrupted()
         record = Released.of(reduced.normalized, fitting, split).account()

@@ -24,14 +24,14 @@ class Judgement:
     simulated: bool = False
 
 
-def origin_of(state: TraceState, presentation: Presentation, simulated: bool) -> Origin:
-    """Where a step is from."""
+def origin_of(state: TraceState, presentation: str, simulated: bool) -> Origin:
+    """Where a step is from; `presentation` is the label of what was shown."""
     trace = state.trace
     return Origin(
         trace_id=trace.trace_id,
         source=trace.source,
         harness=trace.harness,
-        presentation=presentation.label,
+        presentation=presentation,
         student_model=state.step.model,
         student_family=state.step.family,
         repository=trace.repository,
@@ -82,7 +82,7 @@ def _run(
     known = [judged[step_id] for step_id in step_ids]
     first = states[0]
     return StepRun(
-        origin=origin_of(first, shown, any(each.simulated for each in known)),
+        origin=origin_of(first, shown.label, any(each.simulated for each in known)),
         state_messages=MessageView(shown.messages, shown.cuts[first.step.index]),
         step_ids=step_ids,
         turns=tuple(turns),
@@ -109,12 +109,12 @@ def build_soft_step_view(
     for vote in step.votes:
         if vote.counted:
             by_key.setdefault(vote.key, []).append(vote)
-    given = {(r.teacher, r.sample, r.request_key): r for r in replies}
+    given = replies_by_vote(replies)
     student = state.student_action.to_message()
     candidates: list[tuple[str, Candidate]] = []
     for key, votes in by_key.items():
-        said = student if key == STUDENT_KEY else _shortest(votes, given)
-        message = None if said is None else _exported(said, student, state.trace.harness, wording)
+        said = student if key == STUDENT_KEY else shortest_reply(votes, given)
+        message = None if said is None else worded_action(said, student, state.trace.harness, wording)
         if message is None:
             return None
         teachers = tuple(sorted(vote.teacher for vote in votes))
@@ -124,7 +124,7 @@ def build_soft_step_view(
         return None
     candidates.sort(key=lambda each: (-len(each[1].teachers), each[1].teachers))
     return SoftStep(
-        origin=origin_of(state, presentation, step.simulated),
+        origin=origin_of(state, presentation.label, step.simulated),
         step_id=step.step_id,
         state_messages=MessageView(presentation.messages, presentation.cuts[state.step.index]),
         tools=presentation.tools,
@@ -136,7 +136,15 @@ def build_soft_step_view(
     )
 
 
-def _shortest(votes: Iterable[Vote], given: Mapping[tuple[str, int, str], TeacherReply]) -> Message | None:
+def replies_by_vote(replies: Iterable[TeacherReply]) -> dict[tuple[str, int, str], TeacherReply]:
+    """The replies of a step by what names them in votes."""
+    return {(r.teacher, r.sample, r.request_key): r for r in replies}
+
+
+def shortest_reply(
+    votes: Iterable[Vote], given: Mapping[tuple[str, int, str], TeacherReply]
+) -> Message | None:
+    """The shortest of the actions behind some votes; None where no reply of theirs is there."""
     replies = [given.get((vote.teacher, vote.sample, vote.request_key)) for vote in votes]
     found = [r for r in replies if r is not None and r.action is not None]
     actions = [(_length(r.action.to_message()), r.teacher, r.action.to_message()) for r in found if r.action]
@@ -147,7 +155,9 @@ def _length(message: Message) -> int:
     return len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
 
 
-def _exported(said: Message, student: Message, harness: str, wording: Wording) -> Message | None:
+def worded_action(said: Message, student: Message, harness: str, wording: Wording) -> Message | None:
+    """An action in the words that are exported; None where calls alone are wanted and it has none. `said is
+    student` where it is the agent's own."""
     if wording == "calls_only":
         return strip_side_text(said, harness)
     if wording == "student_thought" and said is not student:

@@ -55,6 +55,21 @@ class LabelSource:
         return theirs, Counter(reasons)
 
 
+ACTION_SOURCES = {
+    source.name: source
+    for source in (
+        LabelSource(
+            "agreed",
+            means="enough teacher models agreed on this action at the step; it may be the agent's own",
+        ),
+        LabelSource(
+            "solved",
+            means="the agent did this in a session that solved its task, and no pair prefers another action",
+        ),
+    )
+}
+"""The sources of single actions, which are no pairs (`records.views.ActionLabel`)."""
+
 LABEL_SOURCES: Registry[LabelSource] = Registry(
     "label source",
     "tracemill.label_sources",
@@ -64,7 +79,10 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
         "siblings": "tracemill.pairs.sources:SIBLINGS",
     },
     fits=lambda name, source: (
-        isinstance(source, LabelSource) and source.name == name and bool(_NAME.fullmatch(name))
+        isinstance(source, LabelSource)
+        and source.name == name
+        and bool(_NAME.fullmatch(name))
+        and name not in ACTION_SOURCES
     ),
     wanted="a LabelSource of that name, in lower-case letters, digits and _",
 )
@@ -73,6 +91,8 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
 def source_in_words(name: str) -> LabelSource:
     """Return the source of a name that stands in a row; one without words of its own where nobody gives it
     any more, as where a package was removed."""
+    if name in ACTION_SOURCES:
+        return ACTION_SOURCES[name]
     try:
         return LABEL_SOURCES.get(name)
     except ConfigError:

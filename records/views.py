@@ -63,3 +63,36 @@ class SoftStep:
     student: int
     cost_usd: float
     evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ActionLabel:
+    """One action that is right at a step, as far as votes or outcomes say so.
+
+    `label_source` is a name of `records.label_source`; `same_as_student` where the action is the agent's own.
+    `verdict` is what the vote of the step came to, empty where there was none; `teachers` and `families` are
+    those whose votes are for the action, `n_votes` all that count. `cost_usd` is what the votes cost, also
+    those against it. `weight` (0 to 1) is what training uses; `outcome_weight` (0 to 1) what outcomes of
+    sessions say of the action, None where they say nothing, and `outcome_support` the recorded steps that
+    rests on. `pair_id` names the pair that was made here of the same action. `state_messages` and `tools` are
+    set by the release writer's reader alone.
+    """
+
+    origin: Origin
+    step_id: str
+    label_source: str
+    message: Message
+    operation: str
+    same_as_student: bool
+    verdict: str
+    evidence: str
+    weight: float
+    outcome_weight: float | None = None
+    outcome_support: int = 0
+    teachers: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    n_votes: int = 0
+    cost_usd: float = 0.0
+    pair_id: str | None = None
+    state_messages: Sequence[Message] = ()
+    tools: tuple[ToolSpec, ...] = ()

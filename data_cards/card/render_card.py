@@ -38,7 +38,10 @@ _LICENCES = (
 CONFIGS_HOLD = {
     "dpo": "one row a preference pair (TRL's `DPOTrainer`)",
     "dpo_json": "`dpo` with `tool_calls` and `tools` as JSON texts, for `datasets` before 4.7",
-    "sft": "`prompt` and the chosen side as `completion` (`SFTTrainer`)",
+    "sft": "one row an action at a step, `prompt` and `completion` with a `weight`: `agreed`, `solved` and "
+    "the chosen sides of other sources, each once (`SFTTrainer`)",
+    "agreed": "one row an asked step at which enough teachers agreed on an action, also the agent's own",
+    "solved": "one row a step of a session that solved its task, without those a pair is made against",
     "kto": "each side of a pair with its `label`, true where it is the chosen one (`KTOTrainer`); a side of "
     "two pairs of a step stands once",
     "prm": "runs of judged steps as text, `completions` with `labels` (TRL's stepwise supervision, "
@@ -76,9 +79,10 @@ def render_card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
     head |= _licence(manifest.sources)
     head["annotations_creators"] = ["machine-generated"]
     head["task_categories"] = ["text-generation"]
-    head["size_categories"] = [_size(manifest.rows)]
+    head["size_categories"] = [_size(max(manifest.rows, manifest.labels.released))]
     head["tags"] = _tags(manifest)
-    head["configs"] = [_config(name, entry) for name, entry in manifest.tables.items()]
+    default = "dpo" if "dpo" in manifest.tables else "sft"
+    head["configs"] = [_config(name, entry, name == default) for name, entry in manifest.tables.items()]
     head["dataset_info"] = [_info(name, manifest) for name in manifest.tables]
     return head
 
@@ -101,9 +105,9 @@ def _size(rows: int) -> str:
     return next((name for limit, name in _SIZES if rows < limit), "n>10M")
 
 
-def _config(name: str, entry: TableEntry) -> dict[str, Any]:
+def _config(name: str, entry: TableEntry, default: bool) -> dict[str, Any]:
     config: dict[str, Any] = {"config_name": name}
-    if name == "dpo":
+    if default:
         config["default"] = True
     return {**config, "data_files": [{"split": split, "path": e.path} for split, e in entry.splits.items()]}
 

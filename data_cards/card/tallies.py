@@ -5,15 +5,18 @@ from dataclasses import dataclass, field
 
 from tracemill.data_cards.card.style_probe import StyleSample
 from tracemill.data_cards.model.vendor_terms import find_vendor_restriction
-from tracemill.records.pair import DroppedPair, NormalizedDPOPair, Vote
+from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
+from tracemill.records.views import ActionLabel, Origin
 
 
 @dataclass(slots=True)
 class Tallies:
-    """Counts over one pass of the rows; `lengths` are tokens whole and at the least. Keys of two parts are
-    joined where the card prints them."""
+    """Counts over one pass of the rows; `lengths` are tokens whole and at the least. `rows` are pairs,
+    `labels` labelled actions. Keys of two parts are joined where the card prints them."""
 
     rows: int = 0
+    labels: int = 0
+    simulated_labels: int = 0
     lengths: list[tuple[int, int]] = field(default_factory=list)
     simulated: int = 0
     stated_cost_usd: float = 0.0
@@ -47,15 +50,25 @@ class Tallies:
         self.style.keep(kept)
         self.label_sources[pair.label_source] += 1
         self.verified[pair.verified] += 1
-        self.presentations[pair.presentation or "unknown"] += 1
-        self.harnesses[pair.harness] += 1
-        self.student_models[pair.student_model or "unknown"] += 1
-        if said := find_vendor_restriction(pair.student_family, pair.student_model or ""):
-            self.restricted[said] += 1
+        self._from(pair)
         self.operations[pair.rejected_operation, pair.chosen_operation] += 1
-        self.licences[pair.source, pair.licence or "unknown"] += 1
         if pair.label_source == "teachers":
             self.agreeing[pair.n_teachers_agreeing] += 1
+
+    def label(self, label: ActionLabel) -> None:
+        """Count a labelled action."""
+        self.labels += 1
+        self.simulated_labels += label.origin.simulated
+        self._from(label.origin)
+
+    def _from(self, row: DPOPair | Origin) -> None:
+        """Count where a row is from."""
+        self.presentations[row.presentation or "unknown"] += 1
+        self.harnesses[row.harness] += 1
+        self.student_models[row.student_model or "unknown"] += 1
+        if said := find_vendor_restriction(row.student_family, row.student_model or ""):
+            self.restricted[said] += 1
+        self.licences[row.source, row.licence or "unknown"] += 1
 
     def drop(self, dropped: DroppedPair) -> None:
         """Count a dropped pair."""

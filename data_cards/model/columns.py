@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 Tables = dict[str, dict[str, Any]]
 
-VIEWS = ("dpo_json", "sft", "kto", "prm", "hints", "soft")
-"""Configs that say the same as pairs and votes in the form of other readers and trainers."""
+VIEWS = ("dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft")
+"""Configs beside pairs and votes, in the form of other readers and trainers."""
+ACTIONS = ("sft", "agreed", "solved")
+"""Configs of which a row is one action at a step."""
 CONFIGS = ("dpo", *VIEWS, "votes", "dropped")
 PAIR_COLUMNS = (
     "pair_id",
@@ -96,6 +98,26 @@ _SOFT = {
     "simulated": "bool",
     "cost_usd": "float64",
 }
+_ACTION_TEXTS = (
+    "step_id",
+    "pair_id",
+    "label_source",
+    "verified",
+    "operation",
+    "verdict",
+    "evidence",
+    *ORIGIN_COLUMNS,
+)
+_ACTION = {
+    "same_as_student": "bool",
+    "n_teachers_agreeing": "int32",
+    "n_votes": "int32",
+    "simulated": "bool",
+    "cost_usd": "float64",
+    "weight": "float64",
+    "outcome_weight": "float64",
+    "outcome_support": "int32",
+}
 _OTHERS = (
     "prompt",
     "chosen",
@@ -125,14 +147,14 @@ _OTHERS = (
 
 def column_names() -> list[str]:
     """Every column of every config."""
-    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_OTHERS]
+    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_ACTION, *_OTHERS]
 
 
 def column_features(config: str) -> "Features":
     """The `datasets` features of a config; imports `datasets`."""
     from datasets import Features
 
-    for kind in (_pair_tables, _turn_views, _step_views, _records):
+    for kind in (_pair_tables, _actions, _turn_views, _step_views, _records):
         if config in (columns := kind()):
             return Features(columns[config])
     raise KeyError(config)
@@ -152,6 +174,20 @@ def _pair_tables() -> Tables:
     }
 
 
+def _actions() -> Tables:
+    """One action at a step a row."""
+    from datasets import Json, List, Value
+
+    messages, strings = _messages(List(Json())), List(Value("string"))
+    columns = {
+        **{"prompt": messages, "completion": messages, "tools": List(Json())},
+        **_strings(_ACTION_TEXTS),
+        **_plain(_ACTION),
+        **{"families": strings, "teachers": strings},
+    }
+    return dict.fromkeys(ACTIONS, columns)
+
+
 def _turn_views() -> Tables:
     """One side of a pair a row, or what is told of it."""
     from datasets import Json, List, Value
@@ -160,7 +196,6 @@ def _turn_views() -> Tables:
     completion = {"completion": _messages(List(Json()))}
     about = {"tools": List(Json()), **_strings(PAIR_COLUMNS), "simulated": Value("bool")}
     return {
-        "sft": {**prompt, **completion, **about},
         "kto": {**prompt, **completion, "label": Value("bool"), **about},
         "hints": {**prompt, "privileged_context": Value("string"), **about},
     }

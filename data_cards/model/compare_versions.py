@@ -27,7 +27,7 @@ class RowChanges:
 
 def compare_rows(before: Path, after: Path, whole: bool = True) -> RowChanges:
     """The rows of `dpo` in two release folders, by `pair_id`; without `whole` a row counts as changed only
-    where something beside its state did. One row group is held at a time.
+    where something beside its state did. A release of labels alone has none. One row group is held at a time.
 
     Raises ReleaseError where a table cannot be read.
     """
@@ -44,10 +44,9 @@ def _digests(folder: Path, whole: bool) -> dict[str, bytes]:
 
 
 def _tables(folder: Path) -> list[Path]:
-    found = sorted(folder.glob("data/dpo/*.parquet"))
-    if not found:
-        raise ReleaseError(f"{folder} holds no table of pairs", "a release made by tracemill")
-    return found
+    if not any(folder.glob("data/*/*.parquet")):
+        raise ReleaseError(f"{folder} holds no table", "a release made by tracemill")
+    return sorted(folder.glob("data/dpo/*.parquet"))
 
 
 def _rows(path: Path, whole: bool) -> Iterator[dict[str, Any]]:

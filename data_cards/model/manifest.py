@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tracemill.data_cards.model.release_spec import Growth, Loss, TeacherEntry
+from tracemill.data_cards.model.release_spec import Growth, LabelFigures, Loss, TeacherEntry
 from tracemill.records.errors import ReleaseError
 
 MANIFEST = "manifest.json"
@@ -99,7 +99,9 @@ class ChangeEntry(_Frozen):
 
 
 class Manifest(_Frozen):
-    """Everything a program may want to know of a release; shares are of its rows.
+    """Everything a program may want to know of a release. `rows` are its pairs, and shares are of those;
+    `labels` is the account of single actions, which `sources`, `presentation_shares` and `unverified_rows`
+    count too.
 
     `content_fingerprint` covers the rows of all tables, whatever their order. `spend_usd` is what the
     run paid; `stated_cost_usd` the part of it that the rows themselves state. `chosen_chars` and
@@ -123,6 +125,7 @@ class Manifest(_Frozen):
     sources: dict[str, dict[str, int]]
     presentation_shares: dict[str, float]
     losses: tuple[Loss, ...]
+    labels: LabelFigures = LabelFigures()
     dropped: tuple[DroppedCount, ...]
     funnel: dict[str, int]
     major: int = 1
@@ -147,6 +150,7 @@ class Manifest(_Frozen):
     stated_cost_usd: float
     simulated: Literal["none", "some", "all"]
     simulated_rows: int
+    simulated_labels: int = 0
     unverified_rows: int
     statement: str
     redaction: str
@@ -154,6 +158,12 @@ class Manifest(_Frozen):
     gate: GateEntry | None = None
     tracemill_version: str
     git_commit: str | None
+
+    @property
+    def splits(self) -> dict[str, int]:
+        """Pairs by split, `train` first; of a release without a pair its labelled actions."""
+        table = self.tables.get("dpo") or self.tables.get("sft")
+        return {split: entry.rows for split, entry in table.splits.items()} if table else {}
 
 
 class Published(BaseModel):

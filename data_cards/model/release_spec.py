@@ -54,6 +54,34 @@ class Loss(_Frozen):
         return self.dropped / self.rows_in if self.rows_in else 0.0
 
 
+class LabelCount(_Frozen):
+    """The steps that could give a label of one source: those that are released, and the others by reason."""
+
+    source: str
+    steps: Annotated[int, Field(ge=0)]
+    dropped: dict[str, int] = {}
+
+    @property
+    def released(self) -> int:
+        """Steps whose label is released."""
+        return self.steps - sum(self.dropped.values())
+
+
+class LabelFigures(_Frozen):
+    """Single actions as labels. `answers` are those that teachers gave at asked steps, by what became of
+    them: for the action agreed on, for another one, at a step without agreement, or why they do not count.
+    `warnings` are signs, in sentences, that teachers share errors."""
+
+    answers: dict[str, int] = {}
+    sources: tuple[LabelCount, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def released(self) -> int:
+        """Labels of all sources that are released."""
+        return sum(source.released for source in self.sources)
+
+
 class Growth(_Frozen):
     """How a version follows the one before: rows that were in and stay, that are new, and that were in and
     are gone, since they are forgotten or a changed recipe drops them."""
@@ -117,15 +145,14 @@ class RunFigures(_Frozen):
 class ReleaseSpec(_Frozen):
     """A release to be written.
 
-    `redaction` is the version of the redaction rules every text went through; without it nothing is
-    written. `spend_usd` is what the run paid teachers, for pairs and for everything that gave none.
-    `overlaps` counts sessions made of benchmarks for evaluation by how that is known.
-    `funnel` counts the stages before the recipe, in their order (traces, states, asked, ...). `version`
-    is `YYYY.MM.DD` or `YYYY.MM.DD.N`, computed from `created` (UTC, now where None) where None.
-    `major` goes up with a rebuild, and rows and splits only grow between.
-    `gating` is what the gate decided on steps and what was explored.
-    `wording` says whose words the sides hold, `views` which configs beside pairs and votes are written. `run`
-    is what the report says of the run beside the rows.
+    `redaction` is the version of the redaction rules every text went through; without it nothing is written.
+    `spend_usd` is what the run paid teachers, for pairs and for everything that gave none. `overlaps` counts
+    sessions made of benchmarks for evaluation by how that is known. `funnel` counts the stages before the
+    recipe, in their order (traces, states, asked, ...). `version` is `YYYY.MM.DD` or `YYYY.MM.DD.N`, computed
+    from `created` (UTC, now where None) where None. `major` goes up with a rebuild, and rows and splits only
+    grow between. `gating` is what the gate decided on steps and what was explored. `labels` is the account of
+    single actions, `wording` says whose words the sides hold, `views` which configs beside pairs and votes
+    are written. `run` is what the report says of the run beside the rows.
     """
 
     name: str
@@ -145,6 +172,7 @@ class ReleaseSpec(_Frozen):
     views: tuple[str, ...] = VIEWS
     teachers: tuple[TeacherEntry, ...] = ()
     losses: tuple[Loss, ...] = ()
+    labels: LabelFigures = LabelFigures()
     funnel: dict[str, int] = {}
     gating: dict[str, Any] = {}
     growth: Growth | None = None

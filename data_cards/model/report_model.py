@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tracemill.data_cards.model.release_spec import RunFigures
+from tracemill.data_cards.model.release_spec import LabelFigures, RunFigures
 from tracemill.records.errors import ReleaseError
 
 REPORT_JSON = "report.json"
@@ -106,6 +106,7 @@ class ReportFigures(_Frozen):
     created: str
     rows: Count
     splits: dict[str, int] = {}
+    labels: LabelFigures = LabelFigures()
     simulated: Literal["none", "some", "all"]
     statement: str
     funnel: tuple[Stage, ...]

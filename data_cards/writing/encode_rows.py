@@ -25,7 +25,6 @@ class RowEncoder:
     def dpo_row(self, kept: NormalizedDPOPair) -> Row:
         """The training row of a pair, its state written out."""
         pair = kept.pair
-        agreeing = sorted({vote.teacher for vote in pair.votes if vote.counted and vote.agrees})
         return {
             "prompt": self.messages(pair.state_messages),
             "chosen": self.messages(pair.chosen),
@@ -44,7 +43,7 @@ class RowEncoder:
             "chosen_wire": _wire(pair.chosen),
             "rejected_wire": _wire(pair.rejected),
             "families": list(pair.families),
-            "teachers": agreeing,
+            "teachers": agreeing_teachers(pair),
         }
 
     def dropped_row(self, dropped: DroppedPair) -> Row:
@@ -80,6 +79,11 @@ class RowEncoder:
                 encode(value),
             )  # the value is held, so its id stays its own
         return known[1]
+
+
+def agreeing_teachers(pair: DPOPair) -> list[str]:
+    """The teachers whose votes are for the chosen side, sorted."""
+    return sorted({vote.teacher for vote in pair.votes if vote.counted and vote.agrees})
 
 
 def encode_vote_rows(pair: DPOPair, verdict: str) -> Iterator[Row]:

@@ -6,6 +6,7 @@ from tracemill.data_cards.model.columns import ORIGIN_COLUMNS
 from tracemill.data_cards.writing.encode_rows import (
     Row,
     RowEncoder,
+    agreeing_teachers,
     encode_clean_text,
     encode_message_row,
     pair_columns,
@@ -14,7 +15,7 @@ from tracemill.records.label_source import source_in_words
 from tracemill.records.message import Message, render_turn
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.records.placeholders import head_with_whole_placeholders, tail_with_whole_placeholders
-from tracemill.records.views import Origin, SoftStep, StepRun
+from tracemill.records.views import ActionLabel, Origin, SoftStep, StepRun
 
 ERROR_CHARS = 2000
 _AGENT = "[assistant]\n"
@@ -27,13 +28,15 @@ WRITTEN = (_QUESTION, _ALIKE, _ALONE, _DONE, _FAILED, "characters")
 
 
 def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> Iterator[Row]:
-    """The rows of a pair in the view `dpo_json`, `sft`, `kto`, `prm` or `hints`; `soft` has none."""
+    """The rows of a pair in the view `dpo_json`, `sft`, `kto`, `prm` or `hints`; other views have none."""
     pair = kept.pair
     if view == "prm":
         yield _better_row(encoder, kept)
     elif view == "dpo_json":
         yield _plain_row(encoder, kept)
-    elif view != "soft":
+    elif view == "sft":
+        yield _chosen_row(encoder, kept)
+    elif view in ("kto", "hints"):
         base = {"tools": encoder.tools(pair.tools), **pair_columns(pair), "simulated": pair.simulated}
         if view == "hints":
             yield {
@@ -43,11 +46,61 @@ def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> I
             }
             return
         base["prompt"] = encoder.messages(pair.state_messages)
-        if view == "sft":
-            yield {**base, "completion": encoder.messages(pair.chosen)}
-        elif view == "kto":
-            yield {**base, "completion": encoder.messages(pair.chosen), "label": True}
-            yield {**base, "completion": encoder.messages(pair.rejected), "label": False}
+        yield {**base, "completion": encoder.messages(pair.chosen), "label": True}
+        yield {**base, "completion": encoder.messages(pair.rejected), "label": False}
+
+
+def _chosen_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
+    """The chosen side of a pair as one action. Its weight is the share of the votes for it, 1 where none was
+    cast."""
+    pair = kept.pair
+    columns = pair_columns(pair)
+    counted = sum(vote.counted for vote in pair.votes)
+    return {
+        "prompt": encoder.messages(pair.state_messages),
+        "completion": encoder.messages(pair.chosen),
+        "tools": encoder.tools(pair.tools),
+        **{name: columns[name] for name in ("step_id", "pair_id", "label_source", "verified", "evidence")},
+        **{name: columns[name] for name in ORIGIN_COLUMNS},
+        "operation": columns["chosen_operation"],
+        "verdict": "pair" if pair.votes else "",
+        "same_as_student": False,
+        "n_teachers_agreeing": pair.n_teachers_agreeing,
+        "n_votes": counted,
+        "simulated": pair.simulated,
+        "cost_usd": pair.cost_usd,
+        "weight": pair.n_teachers_agreeing / counted if counted else 1.0,
+        "outcome_weight": None,
+        "outcome_support": 0,
+        "families": list(pair.families),
+        "teachers": agreeing_teachers(pair),
+    }
+
+
+def action_row(encoder: RowEncoder, label: ActionLabel) -> Row:
+    """The row of a labelled action, in the view of its source and in `sft`."""
+    return {
+        "prompt": encoder.messages(label.state_messages),
+        "completion": encoder.messages((label.message,)),
+        "tools": encoder.tools(label.tools),
+        "step_id": label.step_id,
+        "pair_id": label.pair_id,
+        "label_source": label.label_source,
+        "verified": "none",
+        "operation": label.operation,
+        "verdict": label.verdict,
+        "evidence": encode_clean_text(label.evidence),
+        **_origin(label.origin),
+        "same_as_student": label.same_as_student,
+        "n_teachers_agreeing": len(label.teachers),
+        "n_votes": label.n_votes,
+        "cost_usd": label.cost_usd,
+        "weight": label.weight,
+        "outcome_weight": label.outcome_weight,
+        "outcome_support": label.outcome_support,
+        "families": list(map(encode_clean_text, label.families)),
+        "teachers": list(map(encode_clean_text, label.teachers)),
+    }
 
 
 def _plain_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:

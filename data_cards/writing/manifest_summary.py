@@ -32,7 +32,7 @@ def build_manifest(
     """The manifest of a release that was written, behind the `earlier` versions; `since` is what became of
     the rows of the last of them."""
     tallies = written.tallies
-    unverified = tallies.verified["none"]
+    unverified, every = tallies.verified["none"] + tallies.labels, tallies.rows + tallies.labels
     return Manifest(
         name=spec.name,
         version=version,
@@ -43,11 +43,12 @@ def build_manifest(
         tables=written.tables,
         **_from_spec(spec),
         **_from_rows(written),
-        usd_per_pair=spec.spend_usd / tallies.rows,
-        simulated=_simulated(tallies.simulated, tallies.rows),
+        usd_per_pair=spec.spend_usd / tallies.rows if tallies.rows else 0.0,
+        simulated=_simulated(tallies.simulated + tallies.simulated_labels, every),
         simulated_rows=tallies.simulated,
+        simulated_labels=tallies.simulated_labels,
         unverified_rows=unverified,
-        statement=_statement(unverified, tallies.rows),
+        statement=_statement(unverified, every),
         changes=(*earlier, _change(version, created, tallies.rows, since)),
     )
 
@@ -71,6 +72,7 @@ def _from_spec(spec: ReleaseSpec) -> dict[str, Any]:
         "recipe_fingerprint",
         "configuration_fingerprint",
         "losses",
+        "labels",
         "funnel",
         "gating",
         "growth",
@@ -98,13 +100,14 @@ def _installed() -> str:
 
 
 def _from_rows(written: Written) -> dict[str, Any]:
-    tallies = written.tallies
+    tallies, rows = written.tallies, max(1, written.tallies.rows)
+    every = tallies.rows + tallies.labels
     return {
         "label_sources": _sorted(tallies.label_sources),
         "verified": _sorted(tallies.verified),
         "operations": {f"{old} -> {new}": n for (old, new), n in tallies.operations.most_common()},
         "sources": _nested(tallies.licences),
-        "presentation_shares": {k: n / tallies.rows for k, n in _sorted(tallies.presentations).items()},
+        "presentation_shares": {k: n / every for k, n in _sorted(tallies.presentations).items()},
         "dropped": tuple(
             DroppedCount(operator=operator, reason=reason, rows=n)
             for (operator, reason), n in tallies.dropped.most_common()
@@ -113,8 +116,8 @@ def _from_rows(written: Written) -> dict[str, Any]:
         "cuts": _sorted(tallies.cuts),
         "votes": _nested(tallies.votes),
         "stated_cost_usd": tallies.stated_cost_usd,
-        "chosen_chars": tallies.chosen_chars / tallies.rows,
-        "rejected_chars": tallies.rejected_chars / tallies.rows,
+        "chosen_chars": tallies.chosen_chars / rows,
+        "rejected_chars": tallies.rejected_chars / rows,
         "style": tallies.style.figures(),
     }
 

@@ -12,11 +12,13 @@ from tracemill.data_cards.card.tallies import Tallies
 from tracemill.data_cards.model.columns import CONFIGS, VIEWS
 from tracemill.data_cards.model.manifest import TableEntry
 from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, encode_other_vote_rows, encode_vote_rows
-from tracemill.data_cards.writing.encode_views import encode_soft_view, pair_view_rows, run_row
+from tracemill.data_cards.writing.encode_views import action_row, encode_soft_view, pair_view_rows, run_row
 from tracemill.data_cards.writing.split_writer import SplitOf, SplitWriter, put_all_in_train
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
-from tracemill.records.views import SoftStep, StepRun
+from tracemill.records.views import ActionLabel, SoftStep, StepRun
 
+StepRow = StepRun | SoftStep | ActionLabel
+"""What a release holds beside pairs and votes, read one by one."""
 _SIDED = ("sft", "kto")
 
 
@@ -34,7 +36,7 @@ def write_tables(
     kept: Iterable[NormalizedDPOPair],
     dropped: Iterable[DroppedPair],
     other_votes: Iterable[StepVotes],
-    steps: Iterable[StepRun | SoftStep] = (),
+    steps: Iterable[StepRow] = (),
     views: Sequence[str] = VIEWS,
     split_of: SplitOf = put_all_in_train,
 ) -> Written:
@@ -42,6 +44,8 @@ def write_tables(
     those that are named. `split_of` says the split of a trace by its id, None where it has none.
 
     `kept` and `steps` are read once, one by one: the states of a row group are held, never those of all.
+    `steps` come first: an action that a label and the chosen side of a pair have in common is a row of the
+    label.
     """
     tallies, encoder, sides = Tallies(), RowEncoder(), set[bytes]()
     with ExitStack() as stack:
@@ -49,6 +53,8 @@ def write_tables(
         writers = {name: SplitWriter(folder, name, split_of) for name in names}
         for writer in writers.values():
             stack.callback(writer.close)
+        for step in steps:
+            _add_step(writers, encoder, tallies, step, sides)
         for pair in kept:
             tallies.keep(pair)
             writers["dpo"].add(encoder.dpo_row(pair))
@@ -60,8 +66,6 @@ def write_tables(
             _add_votes(writers["votes"], tallies, encode_vote_rows(gone.pair, "dropped"), gone.pair.votes)
         for votes in other_votes:
             _add_votes(writers["votes"], tallies, encode_other_vote_rows(votes), votes.votes)
-        for step in steps:
-            _add_step(writers, encoder, step)
     entries = {name: writer.entry() for name, writer in writers.items() if writer.rows}
     return Written(entries, tallies, _fingerprint(writers))
 
@@ -69,25 +73,34 @@ def write_tables(
 def _add_views(
     writers: dict[str, SplitWriter], encoder: RowEncoder, pair: NormalizedDPOPair, sides: set[bytes]
 ) -> None:
-    """The rows of a pair in every view. A side that another pair of the step has too, as where an action
-    failed and was voted down, is one row of `sft` and `kto`; `sides` are those written."""
+    """The rows of a pair in every view. A side that another pair or a label of the step has too, as where an
+    action failed and was voted down, is one row of `sft` and `kto`; `sides` are those written."""
     for view in VIEWS:
         for row in pair_view_rows(encoder, pair, view) if view in writers else ():
-            if view in _SIDED:
-                side = _side(view, row)
-                if side in sides:
-                    continue
-                sides.add(side)
-            writers[view].add(row)
+            if view not in _SIDED or _is_new_side(view, row, sides):
+                writers[view].add(row)
 
 
-def _side(view: str, row: Row) -> bytes:
+def _is_new_side(view: str, row: Row, sides: set[bytes]) -> bool:
+    """Whether a step has no row of this completion and label in the view yet; it counts as written."""
     said = orjson.dumps([view, row["step_id"], row.get("label"), row["completion"]])
-    return hashlib.blake2b(said, digest_size=16).digest()
+    side = hashlib.blake2b(said, digest_size=16).digest()
+    new = side not in sides
+    sides.add(side)
+    return new
 
 
-def _add_step(writers: dict[str, SplitWriter], encoder: RowEncoder, step: StepRun | SoftStep) -> None:
-    if isinstance(step, SoftStep):
+def _add_step(
+    writers: dict[str, SplitWriter], encoder: RowEncoder, tallies: Tallies, step: StepRow, sides: set[bytes]
+) -> None:
+    if isinstance(step, ActionLabel):
+        tallies.label(step)
+        row = action_row(encoder, step)
+        if step.label_source in writers:
+            writers[step.label_source].add(row)
+        if "sft" in writers and _is_new_side("sft", row, sides):
+            writers["sft"].add(row)
+    elif isinstance(step, SoftStep):
         if "soft" in writers:
             writers["soft"].add(encode_soft_view(encoder, step))
     elif "prm" in writers:

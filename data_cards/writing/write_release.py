@@ -20,10 +20,10 @@ from tracemill.data_cards.model.versions import next_version, parse_version_key,
 from tracemill.data_cards.report.write_report import write_report
 from tracemill.data_cards.writing.manifest_summary import build_manifest
 from tracemill.data_cards.writing.split_writer import SplitOf, put_all_in_train
-from tracemill.data_cards.writing.tables import Written, write_tables
+from tracemill.data_cards.writing.tables import StepRow, Written, write_tables
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes
-from tracemill.records.views import SoftStep, StepRun
+from tracemill.records.views import ActionLabel
 
 Gate = Callable[[Path], GateEntry]
 
@@ -41,7 +41,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class NoRelease:
-    """Why there is no release: no pair was left, and which operator took the last ones."""
+    """Why there is no release: no pair and no label was left, and which operator took the last ones."""
 
     reason: str
 
@@ -57,18 +57,18 @@ def write_release(
     releases_dir: Path,
     other_votes: Iterable[StepVotes] = (),
     gate: Gate | None = None,
-    steps: Iterable[StepRun | SoftStep] = (),
+    steps: Iterable[StepRow] = (),
     split_of: SplitOf = put_all_in_train,
     finished: Callable[[ReleaseSpec], ReleaseSpec] = _as_it_is,
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
 
-    The tables, the card and the manifest are written to a temporary folder beside the version and
-    renamed to it, under a lock, so that a reader sees a whole release or none. Content equal to the
-    latest version's, in whatever order, gives that version back unless `spec` names a later one, with
-    tables and a card that it lacks or that were changed put back. Without a pair nothing is written. `steps`
-    are what the views `prm` and `soft` hold beside pairs. `split_of` says the split of a trace by its id.
-    `finished` puts into `spec` what is known once all of `kept` were read.
+    The tables, the card and the manifest are written to a temporary folder beside the version and renamed to
+    it, under a lock, so that a reader sees a whole release or none. Content equal to the latest version's, in
+    whatever order, gives that version back unless `spec` names a later one, with tables and a card that it
+    lacks or that were changed put back. Without a pair or a label nothing is written. `steps` are labelled
+    actions, and what the views `prm` and `soft` hold. `split_of` says the split of a trace by its id.
+    `finished` puts into `spec` what is known once all of `kept` and `steps` were read.
 
     `gate` judges the folder before it is put in its place, or the version that is there already; what it
     raises refuses the release.
@@ -80,15 +80,32 @@ def write_release(
         raise PrivacyError("no redaction is stated for these rows", "the version of the redaction rules")
     if spec.version is not None:
         parse_version_key(spec.version)
-    rows = iter(kept)
-    first = next(rows, None)
-    if first is None:
+    rows, further = iter(kept), iter(steps)
+    first = [row for row in (next(rows, None),) if row is not None]
+    ahead = [] if first else _up_to_a_label(further)
+    if not first and not any(isinstance(step, ActionLabel) for step in ahead):
         return NoRelease(_why_empty(finished(spec), dropped))
     with _temporary(releases_dir / spec.name) as folder:
         written = write_tables(
-            folder, chain((first,), rows), dropped, other_votes, steps, spec.views, split_of
+            folder,
+            chain(first, rows),
+            dropped,
+            other_votes,
+            chain(ahead, further),
+            spec.views,
+            split_of,
         )
         return _finish(finished(spec), folder, written, gate)
+
+
+def _up_to_a_label(steps: Iterator[StepRow]) -> list[StepRow]:
+    """What is read up to the first label, all where there is none."""
+    met: list[StepRow] = []
+    for step in steps:
+        met.append(step)
+        if isinstance(step, ActionLabel):
+            break
+    return met
 
 
 def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None) -> Release:

@@ -10,7 +10,7 @@ from tracemill.data_cards.model.drift_bounds import DriftBounds
 from tracemill.data_cards.model.versions import REPO_ID, is_reserved
 from tracemill.privacy.publish_gate.findings import FINGERPRINT
 
-View = Literal["dpo_json", "sft", "kto", "prm", "hints", "soft"]
+View = Literal["dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft"]
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -37,7 +37,7 @@ class ReleaseSettings(_Model):
     require_second_opinion: bool = False
     """Refuse to release where kingfisher is not installed."""
     views: tuple[View, ...] = get_args(View)
-    """Configs beside pairs and votes: the same for other readers and trainers."""
+    """Configs beside pairs and votes: labelled actions, and the same for other readers and trainers."""
     hub: str | None = None
     """Dataset of the Hub, `owner/name`, that a finished release is pushed to; none given: it stays here."""
     drift: DriftBounds = DriftBounds()

@@ -13,6 +13,7 @@ from tracemill.records.identity import StepId
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
 from tracemill.records.storage.workspace import Workspace, workspace_trace_ids
 from tracemill.records.trace import Trace
+from tracemill.records.views import ActionLabel
 
 ALIKE = 0.8
 """Tasks at least so alike (Jaccard index of their runs of five words) stand on one side."""
@@ -48,10 +49,13 @@ def split_sessions(
     kept: Sequence[NormalizedDPOPair],
     shares: Mapping[str, float],
     overlap_of: OverlapOf,
+    labels: Sequence[ActionLabel] = (),
 ) -> Split:
-    """Every session with pairs or votes onto a side."""
+    """Every session with pairs, votes or labels onto a side; shares are of pairs and labels."""
     rows = Counter(StepId.parse(item.pair.step_id).trace_id for item in kept)
+    rows.update(label.origin.trace_id for label in labels)
     named = {StepId.parse(item.pair.step_id).trace_id: item.pair for item in kept}
+    renamed = {label.origin.trace_id: label.origin.repository for label in labels}
     wanted = frozenset(rows) | _with_votes(work)
     overlaps: Counter[str] = Counter()
     units: list[Unit] = []
@@ -60,7 +64,7 @@ def split_sessions(
         why = overlap_of(trace)
         overlaps.update([why] if why else [])
         pair = named.get(trace.trace_id)
-        repository = pair.repository if pair else trace.repository
+        repository = pair.repository if pair else renamed.get(trace.trace_id, trace.repository)
         keys = _keys(grown, trace, repository or (pair.project if pair else trace.project))
         units.append(Unit(trace.trace_id, keys, rows=rows[trace.trace_id], overlap=bool(why)))
         if keys[-1] not in grown.tasks and keys[-1] not in tasks:

@@ -73,6 +73,8 @@ def _say(
 def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
     """The audit of a release as it stands. A new one is drawn by `seed`, else by one that chance gives."""
     audit = read_audit(folder, manifest.content_fingerprint)
+    if not manifest.rows:
+        raise ReleaseError(f"{folder} holds no pair to judge", "a release with pairs")
     if audit is None:
         names = [row["pair_id"] for row in read_figure_rows(folder, "dpo", ("pair_id",))]
         seed = random.SystemRandom().randrange(10**6) if seed is None else seed

@@ -1,26 +1,30 @@
 """Rows of a release at the length of the trainer's context, one at a time on their way to the writer."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracemill.data_cards.model.release_spec import Loss
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
 from tracemill.normalize.context_length.token_counts import make_token_counter
+from tracemill.records.message import Message
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
-from tracemill.records.views import SoftStep, StepRun
+from tracemill.records.views import ActionLabel, SoftStep, StepRun
 
 OPERATOR = "max_tokens"
 
 
 @dataclass(slots=True)
 class Fitting:
-    """Cuts what goes by; `too_long` are the pairs that do not fit even so, known once all have gone by."""
+    """Cuts what goes by; `too_long` are the pairs that do not fit even so, and `labels_too_long` counts
+    labels that do not, by source and reason: known once all have gone by."""
 
     cutter: Cutter
     max_tokens: int
     rows_in: int = 0
     too_long: list[DroppedPair] = field(default_factory=list)
+    labels_too_long: dict[str, Counter[str]] = field(default_factory=dict)
 
     def pairs(self, items: Iterable[NormalizedDPOPair]) -> Iterator[NormalizedDPOPair]:
         """The pairs that fit, with their contexts cut and their lengths."""
@@ -33,26 +37,38 @@ class Fitting:
             else:
                 self.too_long.append(self._dropped(item, fitted))
 
-    def steps(self, steps: Iterable[StepRun | SoftStep]) -> Iterator[StepRun | SoftStep]:
+    def steps(
+        self, steps: Iterable[StepRun | SoftStep | ActionLabel]
+    ) -> Iterator[StepRun | SoftStep | ActionLabel]:
         """The steps that fit, with their contexts cut."""
         for step in steps:
-            if isinstance(step, SoftStep):
-                sides = [(candidate.message,) for candidate in step.candidates]
-                fitted = self.cutter.fit(step.state_messages, step.tools, sides)
-            else:
-                sides = [[message for turn in step.turns for message in turn]]
-                fitted = self.cutter.fit(step.state_messages, (), sides)
+            tools = () if isinstance(step, StepRun) else step.tools
+            fitted = self.cutter.fit(step.state_messages, tools, _sides(step))
             if isinstance(fitted, Fitted):
                 yield replace(step, state_messages=fitted.messages)
+            elif isinstance(step, ActionLabel):
+                self.labels_too_long.setdefault(step.label_source, Counter())[self._reason] += 1
 
     def losses(self) -> tuple[Loss, ...]:
         """What did not fit, for the account."""
         return (Loss(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
 
+    @property
+    def _reason(self) -> str:
+        return f"more than {self.max_tokens} tokens, however cut"
+
     def _dropped(self, item: NormalizedDPOPair, tokens: int) -> DroppedPair:
-        reason = f"more than {self.max_tokens} tokens, however cut"
         pair = replace(item.pair, state_messages=())
-        return DroppedPair(pair, item.chosen_text, item.rejected_text, OPERATOR, reason, str(tokens))
+        return DroppedPair(pair, item.chosen_text, item.rejected_text, OPERATOR, self._reason, str(tokens))
+
+
+def _sides(step: StepRun | SoftStep | ActionLabel) -> Sequence[Sequence[Message]]:
+    """What has to fit behind the context of a step, each beside the tools."""
+    if isinstance(step, SoftStep):
+        return [(candidate.message,) for candidate in step.candidates]
+    if isinstance(step, ActionLabel):
+        return [(step.message,)]
+    return [[message for turn in step.turns for message in turn]]
 
 
 def make_fitting(settings: RunSettings) -> Fitting:

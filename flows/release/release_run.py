@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tracemill.data_cards.model.find_release import LocalRelease
 from tracemill.data_cards.model.manifest import read_manifest
-from tracemill.data_cards.model.release_spec import ReleaseSpec, TeacherEntry
+from tracemill.data_cards.model.release_spec import LabelFigures, ReleaseSpec, TeacherEntry
 from tracemill.data_cards.writing.write_release import Gate, NoRelease, Release, write_release
 from tracemill.flows.admission.forgotten_list import Forgotten
 from tracemill.flows.admission.reredaction import Renewer
@@ -17,6 +17,7 @@ from tracemill.flows.labeling.vote_policy import build_vote_policy
 from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
 from tracemill.flows.release.assign_splits import Split
 from tracemill.flows.release.fit_context import Fitting, make_fitting
+from tracemill.flows.release.label_rows import Labels
 from tracemill.flows.release.load_pairs import Reduced, load_pair_states, load_votes_without_pair
 from tracemill.flows.release.released_pairs import Released
 from tracemill.flows.release.report_facts import run_figures
@@ -42,6 +43,7 @@ class _Making:
     run_id: str
     summary: Summary
     reduced: Reduced
+    labels: Labels
     split: Split
     fitting: Fitting
 
@@ -58,7 +60,9 @@ class _Making:
         """With what is known once the rows were read; the account of losses is written down."""
         released = self.released()
         write_manifest(self.work, self.run_id, "normalize", released.account())
-        return spec.model_copy(update={"losses": released.losses, "growth": released.growth(self.split)})
+        labels = self.labels.figures(self.fitting.labels_too_long)
+        growth = released.growth(self.split)
+        return spec.model_copy(update={"losses": released.losses, "growth": growth, "labels": labels})
 
     def released(self) -> Released:
         """What is in the release, once the rows were read."""
@@ -67,7 +71,9 @@ class _Making:
     def write(self, gate: Gate) -> Release | NoRelease:
         """The tables, read from the workspace a shard at a time, with card, report and manifest."""
         normalized, pairs, release = self.reduced.normalized, self.settings.pairs, self.settings.release
-        steps = build_view_rows(self.work, normalized.kept, self.renewer, pairs.wording, release.views)
+        steps = build_view_rows(
+            self.work, normalized.kept, self.renewer, pairs.wording, release.views, self.labels.kept
+        )
         return write_release(
             self.spec(),
             self.fitting.pairs(load_pair_states(self.work, normalized.kept, self.renewer)),
@@ -89,17 +95,19 @@ def release_pairs(
     run_id: str,
     summary: Summary,
 ) -> ReleaseOutcome:
-    """Normalise and write. Content equal to the latest version's gives that version back; no pair left
-    gives no release, and says which operator took the last. Raises PrivacyError where the publish gate
-    finds anything private."""
+    """Normalise and write. Content equal to the latest version's gives that version back; no pair and no
+    label left gives no release, and says which operator took the last. Raises PrivacyError where the publish
+    gate finds anything private."""
     gate, said = make_gate(settings, work), list[str]()
     gate.check()
-    reduced, split = split_release(work, settings, normalizer, renewer)
+    reduced, labels, split = split_release(work, settings, normalizer, renewer)
     raise_if_interrupted()
-    making = _Making(work, settings, renewer, run_id, summary, reduced, split, make_fitting(settings))
+    fitting = make_fitting(settings)
+    making = _Making(work, settings, renewer, run_id, summary, reduced, labels, split, fitting)
     made = making.write(judge_with_workspace_gate(gate, said))
     released = making.released()
-    outcome = replace(_outcome(released, reduced), newer_answers=count_stale_labels(work))
+    outcome = _outcome(released, reduced, labels.figures(fitting.labels_too_long))
+    outcome = replace(outcome, newer_answers=count_stale_labels(work))
     if isinstance(made, NoRelease):
         return replace(outcome, note=made.reason)
     split.grown.released(made.version, (item.pair.pair_id for item in released.kept)).write()
@@ -108,7 +116,7 @@ def release_pairs(
     return replace(outcome, rows=made.rows, gate="\n".join(said), pushed=pushed)
 
 
-def _outcome(released: Released, reduced: Reduced) -> ReleaseOutcome:
+def _outcome(released: Released, reduced: Reduced, labels: LabelFigures) -> ReleaseOutcome:
     """What the closing table says of the rows."""
     siblings = Counter(name_pair_kind(pair) for pair in reduced.siblings)
     return ReleaseOutcome(
@@ -121,6 +129,13 @@ def _outcome(released: Released, reduced: Reduced) -> ReleaseOutcome:
         siblings=dict(siblings),
         no_sibling=dict(reduced.no_sibling),
         splits=released.splits,
+        labels={each.source: each.released for each in labels.sources if each.released},
+        labels_dropped={
+            f"{each.source}: {reason}": steps
+            for each in labels.sources
+            for reason, steps in each.dropped.items()
+        },
+        warnings=list(labels.warnings),
     )
 
 

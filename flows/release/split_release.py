@@ -5,6 +5,7 @@ from dataclasses import replace
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.release.assign_splits import OPERATOR, Split, drop_unassigned_pairs, split_sessions
+from tracemill.flows.release.label_rows import Labels, load_labels
 from tracemill.flows.release.load_pairs import Reduced, load_reduced_pairs
 from tracemill.flows.release.split_store import Grown
 from tracemill.normalize.contamination import load_benchmarks
@@ -14,17 +15,20 @@ from tracemill.records.storage.workspace import Workspace
 
 def split_release(
     work: Workspace, settings: RunSettings, normalizer: DJNormalizer, renewer: Renewer
-) -> tuple[Reduced, Split]:
-    """The pairs of a workspace that a release would hold, and the side of each session. Nothing is written:
-    sides and rows count as given once they are released."""
+) -> tuple[Reduced, Labels, Split]:
+    """The pairs and labels of a workspace that a release would hold, and the side of each session. Nothing is
+    written: sides and rows count as given once they are released."""
     benchmarks = load_benchmarks(settings.normalize.benchmarks)
     release = settings.release
     grown = Grown.of(work, release.name)
     grown = grown.rebuilt() if release.rebuild else grown
     reduced = load_reduced_pairs(work, settings.pairs, normalizer, renewer, grown.holds)
     shares = {"validation": release.validation, "test": release.test}
-    split = split_sessions(work, grown, reduced.normalized.kept, shares, benchmarks.overlap)
-    return replace(reduced, normalized=_with_side(reduced.normalized, split)), split
+    labels = load_labels(work, reduced.pairs, renewer, settings.pairs.wording, release.views)
+    kept = reduced.normalized.kept
+    split = split_sessions(work, grown, kept, shares, benchmarks.overlap, labels.kept)
+    reduced = replace(reduced, normalized=_with_side(reduced.normalized, split))
+    return reduced, labels.with_side(split.of), split
 
 
 def _with_side(normalized: Normalized, split: Split) -> Normalized:

@@ -22,6 +22,8 @@ from tracemill.records.storage.workspace import Workspace
 
 _SCHEMA = 2
 _COLUMNS = ("pair_id", "repository", "instance_id", "trace_id")
+_TABLES = ("dpo", "sft", "agreed", "solved")
+"""Configs that say of each row which pair and which session it is of; only a pair of `dpo` counts as in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,9 @@ class Grown:
         ):
             return self
         rows, sides = set(self.rows), dict(self.sides)
-        for split, row in _rows(folder / versions[-1]):
-            rows.add(self.hashed("row", row["pair_id"]))
+        for config, split, row in _rows(folder / versions[-1]):
+            if config == "dpo":
+                rows.add(self.hashed("row", row["pair_id"]))
             named = (("repository", (row["repository"] or "").lower()), ("instance", row["instance_id"]))
             for kind, name in (*named, ("session", row["trace_id"])):
                 if name:
@@ -111,10 +114,12 @@ def _signature(text: str) -> Signature:
     return np.frombuffer(bytes.fromhex(text), dtype=np.uint32)
 
 
-def _rows(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The pairs of a release with their split, without what they say."""
+def _rows(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The pairs and labels of a release with their config and split, without what they say."""
     import pyarrow.parquet as pq
 
-    for split, entry in read_manifest(folder).tables["dpo"].splits.items():
-        for row in pq.read_table(folder / entry.path, columns=list(_COLUMNS)).to_pylist():
-            yield split, row
+    tables = read_manifest(folder).tables
+    for config in _TABLES:
+        for split, entry in tables[config].splits.items() if config in tables else ():
+            for row in pq.read_table(folder / entry.path, columns=list(_COLUMNS)).to_pylist():
+                yield config, split, row

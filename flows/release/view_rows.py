@@ -3,16 +3,18 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.release.label_rows import show_labels
 from tracemill.flows.release.load_pairs import read_traces
+from tracemill.flows.release.load_steps import replies_of_traces, votes_of_traces
 from tracemill.harnesses.presentation import Presentation, present_all
+from tracemill.pairs.action_labels import agreed_in_words
 from tracemill.pairs.other_views import Judgement, build_soft_step_view, build_step_run_views
 from tracemill.pairs.side_text import Wording
 from tracemill.records.identity import StepId
 from tracemill.records.pair import NormalizedDPOPair, StepVotes
 from tracemill.records.reply import TeacherReply
-from tracemill.records.storage.table_rows import replies_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
-from tracemill.records.views import SoftStep, StepRun
+from tracemill.records.views import ActionLabel, SoftStep, StepRun
 
 CONFIRMED = "agrees_with_student"
 
@@ -23,46 +25,37 @@ def build_view_rows(
     renewer: Renewer,
     wording: Wording,
     views: Sequence[str],
-) -> Iterator[StepRun | SoftStep]:
-    """Runs of judged steps for the view `prm` and votes as distributions for `soft`, as far as they are among
-    `views`. A step is wrong where a kept pair rejects it, and right where the vote was for it."""
+    labels: Sequence[ActionLabel] = (),
+) -> Iterator[StepRun | SoftStep | ActionLabel]:
+    """The labels with what was shown at their steps; runs of judged steps for the view `prm` and votes as
+    distributions for `soft`, as far as they are among `views`. A step is wrong where a kept pair rejects it,
+    and right where the vote was for it."""
     rejected: dict[str, dict[str, Judgement]] = {}
     for item in kept:
         pair = item.pair
         told = Judgement(False, pair.label_source, pair.simulated)
         rejected.setdefault(StepId.parse(pair.step_id).trace_id, {})[pair.step_id] = told
-    if not {"prm", "soft"} & set(views):
+    labelled: dict[str, list[ActionLabel]] = {}
+    for label in labels:
+        labelled.setdefault(label.origin.trace_id, []).append(label)
+    judged = bool({"prm", "soft"} & set(views))
+    if not judged and not labelled:
         return
     for table in work.current("traces", columns=("trace_id",)):
         trace_ids = frozenset(table["trace_id"].to_pylist())
-        votes = _votes(work, trace_ids)
-        replies = _replies(work, frozenset(votes)) if "soft" in views else {}
+        votes = votes_of_traces(work, trace_ids) if judged else {}
+        replies = replies_of_traces(work, frozenset(votes)) if "soft" in views else {}
         evidence = _evidence(work, frozenset(votes)) if "soft" in views else {}
-        wanted = trace_ids & (votes.keys() | rejected.keys())
+        wanted = trace_ids & (votes.keys() | (rejected.keys() if judged else set()) | labelled.keys())
         for stored in read_traces(work, wanted):
             by = renewer.renew(stored)
             here = votes.get(by.trace.trace_id, {})
             shown = present_all(by.trace)
+            yield from show_labels(by.trace, shown, labelled.get(by.trace.trace_id, ()))
             if "prm" in views:
                 yield from _runs(by, shown, here, rejected.get(by.trace.trace_id, {}), wording)
             if "soft" in views:
                 yield from _soft(by, shown, here, replies.get(by.trace.trace_id, []), evidence, wording)
-
-
-def _votes(work: Workspace, trace_ids: frozenset[str]) -> dict[str, dict[str, StepVotes]]:
-    found: dict[str, dict[str, StepVotes]] = {}
-    for table in work.current("votes", trace_ids):
-        for step in votes_from_table(table):
-            found.setdefault(StepId.parse(step.step_id).trace_id, {})[step.step_id] = step
-    return found
-
-
-def _replies(work: Workspace, trace_ids: frozenset[str]) -> dict[str, list[TeacherReply]]:
-    found: dict[str, list[TeacherReply]] = {}
-    for table in work.current("replies", trace_ids):
-        for reply in replies_from_table(table):
-            found.setdefault(StepId.parse(reply.step_id).trace_id, []).append(reply)
-    return found
 
 
 def _evidence(work: Workspace, trace_ids: frozenset[str]) -> dict[str, str]:
@@ -111,7 +104,7 @@ def _soft(
         step = votes.get(str(state.step_id))
         if step is not None:
             answers = by_step.get(step.step_id, [])
-            why = evidence.get(step.step_id, "")
+            why = evidence.get(step.step_id) or agreed_in_words(step)
             made = build_soft_step_view(state, shown[state.context.index], step, answers, wording, why)
             if made is not None:
                 yield made

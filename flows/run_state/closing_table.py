@@ -75,6 +75,9 @@ def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str
         ("pairs made", _counts(made) or "none"),
         ("dropped", _counts(release.dropped) or "none"),
         ("pairs released", _released(made, release)),
+        ("labels released", _counts(release.labels)),
+        ("no label", _counts(release.labels_dropped)),
+        ("label warnings", "\n".join(map(printable, release.warnings))),
         ("splits", "\n".join(f"{count:>7,}  {name}" for name, count in release.splits.items())),
     ]
 

@@ -117,6 +117,12 @@ class ReleaseOutcome:
     no_sibling: dict[str, int] = field(default_factory=dict)
     splits: dict[str, int] = field(default_factory=dict)
     """Rows of each split."""
+    labels: dict[str, int] = field(default_factory=dict)
+    """Labelled actions that are released, by source."""
+    labels_dropped: dict[str, int] = field(default_factory=dict)
+    """Steps that gave no label, by source and reason."""
+    warnings: list[str] = field(default_factory=list)
+    """Signs that labels are wrong together, a sentence each."""
     newer_answers: int = 0
     """Answers of teachers that the pairs were made without."""
 

@@ -10,6 +10,7 @@ from kept_pairs import Kept, put
 from sibling_runs import BAD, GOOD, LOOK, bash, run, view
 
 from tracemill.agreement.voting.policy import Policy
+from tracemill.data_cards.model.columns import VIEWS
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.encode_views import encode_hint_text
@@ -195,6 +196,7 @@ def voted(work: Workspace, renewer: Renewer) -> Workspace:
     return work
 
 
+OWN = "2 of 2 votes (qwen, zai) are for what the agent did"
 VOTED = "2 of 2 votes (qwen, zai) agree by exact: the same action, its calls to the letter"
 
 
@@ -252,8 +254,8 @@ def test_a_release_has_the_views_that_are_wanted(voted: Workspace, renewer: Rene
         ("openhands-c:0:1", True, "siblings"),
     ]
     soft = {row["step_id"]: row for row in rows_in(made.path, "soft")}
-    assert [soft[f"openhands-b:0:{step}"]["agreed"] for step in (0, 1)] == [[False], [True]]
-    assert [soft[f"openhands-b:0:{step}"]["evidence"] for step in (0, 1)] == ["", VOTED]
+    assert [soft[f"openhands-b:0:{step}"]["agreed"] for step in (0, 1)] == [[True], [True]]
+    assert [soft[f"openhands-b:0:{step}"]["evidence"] for step in (0, 1)] == [OWN, VOTED]
     voted_for = [row["evidence"] for row in rows_in(made.path, "dpo") if row["label_source"] == "teachers"]
     assert voted_for == [VOTED]
     assert manifest.wording == "student_thought"
@@ -261,7 +263,8 @@ def test_a_release_has_the_views_that_are_wanted(voted: Workspace, renewer: Rene
 
 
 def test_settings_of_pairs_and_views_are_checked() -> None:
-    assert RunSettings.model_validate({}).release.views == ("dpo_json", "sft", "kto", "prm", "hints", "soft")
+    views = ("dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft")
+    assert RunSettings.model_validate({}).release.views == views == VIEWS
     for wrong in ({"pairs": {"wording": "short"}}, {"release": {"views": ["ppo"]}}):
         with pytest.raises(ConfigError):
             load_settings(None, wrong)

@@ -1,0 +1,210 @@
+"""The labelled actions of a workspace: found without what was shown, then shown one trace at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from tracemill.data_cards.model.release_spec import LabelCount, LabelFigures
+from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.release.load_pairs import read_traces
+from tracemill.flows.release.load_steps import replies_of_traces, votes_of_traces
+from tracemill.harnesses.presentation import Presentation
+from tracemill.pairs.action_labels import (
+    AGREED,
+    SOLVED,
+    label_agreed_action,
+    label_solved_action,
+    why_not_agreed,
+)
+from tracemill.pairs.label_weights import LabelWeights
+from tracemill.pairs.side_text import Wording
+from tracemill.records.identity import StepId
+from tracemill.records.pair import DPOPair, StepVotes
+from tracemill.records.reply import TeacherReply
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import MessageView, Outcome, Trace, TraceState
+from tracemill.records.views import ActionLabel
+
+OTHER_TEXT = "no answer to what is shown today"
+CONTRADICTED = "a pair prefers another action"
+SUMMARISER = "a summariser's step"
+BETWEEN = "its repository, instance or task is on two sides"
+_FOR, _AGAINST, _OPEN = "for the action agreed on", "for another action", "at a step without agreement"
+
+
+@dataclass(slots=True)
+class Labels:
+    """The labelled actions of a release, without what was shown, and the account of those that are not in it.
+    `dropped` counts reasons by source."""
+
+    kept: list[ActionLabel] = field(default_factory=list)
+    steps: Counter[str] = field(default_factory=Counter)
+    dropped: dict[str, Counter[str]] = field(default_factory=dict)
+    answers: Counter[str] = field(default_factory=Counter)
+    warnings: tuple[str, ...] = ()
+
+    def take(self, source: str, made: ActionLabel | str) -> None:
+        """Count a step that could give a label of a source: the label, or why there is none."""
+        self.steps[source] += 1
+        if isinstance(made, ActionLabel):
+            self.kept.append(made)
+        else:
+            self.drop(source, made)
+
+    def drop(self, source: str, reason: str, steps: int = 1) -> None:
+        """Count steps of a source that were taken and are not released."""
+        self.dropped.setdefault(source, Counter())[reason] += steps
+
+    def rows(self) -> Counter[str]:
+        """Labels by trace."""
+        return Counter(label.origin.trace_id for label in self.kept)
+
+    def with_side(self, side_of: Callable[[str], str | None]) -> "Labels":
+        """Those whose trace has a side; the others are dropped."""
+        for label in self.kept:
+            if side_of(label.origin.trace_id) is None:
+                self.drop(label.label_source, BETWEEN)
+        return replace(self, kept=[each for each in self.kept if side_of(each.origin.trace_id) is not None])
+
+    def figures(self, too_long: Mapping[str, Counter[str]]) -> LabelFigures:
+        """The account; `too_long` counts reasons by source of labels that do not fit a trainer's context."""
+        return LabelFigures(
+            answers=dict(self.answers.most_common()),
+            sources=tuple(
+                LabelCount(source=source, steps=steps, dropped=dict(dropped.most_common()))
+                for source, steps in sorted(self.steps.items())
+                for dropped in [self.dropped.get(source, Counter()) + too_long.get(source, Counter())]
+            ),
+            warnings=self.warnings,
+        )
+
+
+def load_labels(
+    work: Workspace, pairs: Sequence[DPOPair], renewer: Renewer, wording: Wording, views: Sequence[str]
+) -> Labels:
+    """Every labelled action of the workspace that one of the `views` holds, in the order of the traces.
+    `pairs` are all that were made, also those that are not released."""
+    wanted = [source for source in (AGREED, SOLVED) if {source, "sft"} & set(views)]
+    outcomes = load_outcomes(work) if wanted else {}
+    weights = LabelWeights.fit(_traces_of_known_outcome(work, outcomes))
+    reader = _Reader(Labels(warnings=tuple(weights.warnings())), outcomes, weights, wording)
+    for pair in pairs:
+        reader.against.add(pair.step_id)
+        if pair.label_source == "teachers":
+            reader.paired[pair.step_id] = pair
+    for table in work.current("traces", columns=("trace_id",)) if wanted else ():
+        trace_ids = frozenset(table["trace_id"].to_pylist())
+        votes = votes_of_traces(work, trace_ids)
+        replies = replies_of_traces(work, trace_ids) if AGREED in wanted else {}
+        named = votes.keys() | replies.keys() if AGREED in wanted else set()
+        solved = {name for name in trace_ids if outcomes[name] == "resolved"} if SOLVED in wanted else set()
+        for stored in read_traces(work, trace_ids & (named | solved)):
+            name, by = stored.trace_id, renewer.renew(stored)
+            if name in named:
+                reader.agreed(by, votes.get(name, {}), replies.get(name, []))
+            if name in solved:
+                reader.solved(by, votes.get(name, {}))
+    return screen_labels(reader.labels)
+
+
+def screen_labels(labels: Labels) -> Labels:
+    """Drop the labels whose action the recipe refuses: all are kept, since its operators judge pairs
+    alone."""
+    return labels
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Makes the labels of one trace after the other; `against` are steps with a pair against the agent's
+    action, `paired` the teachers' pairs by step."""
+
+    labels: Labels
+    outcomes: Mapping[str, Outcome]
+    weights: LabelWeights
+    wording: Wording
+    against: set[str] = field(default_factory=set)
+    paired: dict[str, DPOPair] = field(default_factory=dict)
+
+    def agreed(self, by: Renewed, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]) -> None:
+        """Take the steps of a trace at which teachers answered."""
+        answers: dict[str, list[TeacherReply]] = {}
+        for reply in replies:
+            answers.setdefault(reply.step_id, []).append(reply)
+        for state in self._known(by.trace).states():
+            name = str(state.step_id)
+            step, given = votes.get(name), answers.get(name, [])
+            if step is not None:
+                self._count_answers(step)
+                pair = self.paired.get(name)
+                said = [] if pair else map(by.reply, given)
+                made = label_agreed_action(state, step, said, pair, self.weights, self.wording)
+                self.labels.take(AGREED, made)
+            elif given:
+                self.labels.answers[OTHER_TEXT] += len(given)
+                self.labels.take(AGREED, OTHER_TEXT)
+
+    def solved(self, by: Renewed, votes: Mapping[str, StepVotes]) -> None:
+        """Take the steps of a trace that solved its task."""
+        for state in self._known(by.trace).states():
+            self.labels.take(SOLVED, self._solved(state, votes.get(str(state.step_id))))
+
+    def _solved(self, state: TraceState, step: StepVotes | None) -> ActionLabel | str:
+        if state.trace.notes.get("summariser"):
+            return SUMMARISER
+        if str(state.step_id) in self.against:
+            return CONTRADICTED
+        return label_solved_action(state, step.verdict if step else "", self.weights, self.wording)
+
+    def _known(self, trace: Trace) -> Trace:
+        return replace(trace, outcome=self.outcomes.get(trace.trace_id, trace.outcome))
+
+    def _count_answers(self, step: StepVotes) -> None:
+        agreed = not why_not_agreed(step)
+        for vote in step.votes:
+            if not vote.counted:
+                self.labels.answers[f"not counted: {vote.reason}"] += 1
+            elif not agreed:
+                self.labels.answers[_OPEN] += 1
+            else:
+                self.labels.answers[_FOR if vote.agrees else _AGAINST] += 1
+
+
+def load_outcomes(work: Workspace) -> dict[str, Outcome]:
+    """The outcome of each trace; that of a subagent is the outcome of the session it worked for."""
+    own: dict[str, Outcome] = {}
+    parents: dict[str, str] = {}
+    for table in work.current("traces", columns=("trace_id", "parent_trace_id", "outcome")):
+        for row in table.to_pylist():
+            own[row["trace_id"]] = row["outcome"]
+            if row["parent_trace_id"]:
+                parents[row["trace_id"]] = row["parent_trace_id"]
+    return {name: _outcome_of(name, own, parents) for name in own}
+
+
+def _outcome_of(name: str, own: Mapping[str, Outcome], parents: Mapping[str, str]) -> Outcome:
+    met: set[str] = set()
+    while own.get(name, "unknown") == "unknown" and name in parents and name not in met:
+        met.add(name)
+        name = parents[name]
+    return own.get(name, "unknown")
+
+
+def _traces_of_known_outcome(work: Workspace, outcomes: Mapping[str, Outcome]) -> Iterator[Trace]:
+    known = frozenset(name for name, outcome in outcomes.items() if outcome != "unknown")
+    for trace in read_traces(work, known):
+        yield replace(trace, outcome=outcomes[trace.trace_id])
+
+
+def show_labels(
+    trace: Trace, shown: Mapping[int, Presentation], labels: Sequence[ActionLabel]
+) -> Iterator[ActionLabel]:
+    """The labels of a trace with what was shown at their steps."""
+    for label in labels:
+        state = trace.state(StepId.parse(label.step_id))
+        what = shown[state.context.index]
+        yield replace(
+            label,
+            origin=replace(label.origin, presentation=what.label),
+            state_messages=MessageView(what.messages, what.cuts[state.step.index]),
+            tools=what.tools,
+        )
