@@ -65,22 +65,26 @@ def shards(folder: Path) -> set[str]:
 
 
 def test_a_run_reads_and_asks_nothing_again(first: Path, prefect_server: dict[str, str]) -> None:
-    """The rules of redaction are newer: every batch is gone through once, and none of its rows changes."""
+    """The rules of redaction and the vote are newer: every batch is gone through once and voted on again, and the
+    next release has the labels that the first lacks."""
     before, settled = shards(first), (first / "w" / "settled.jsonl").read_text()
     record = run(first, prefect_server)
     summary, release = record["summary"], record["release"]
     assert summary["changes"] == {"unchanged since they were read": 5, "moved since they were read": 5}
     assert (summary["states"], summary["asked"], summary["reused"]) == (69, 211, 211)
     assert summary.get("calls", 0) == 0
-    assert (release["rows"], release["created"], release["version"]) == (50, False, "2026.11.22")
-    assert shards(first) == before
+    assert (release["rows"], release["created"]) == (50, True)
+    assert release["labels"].keys() == {"agreed", "solved"}
+    now = shards(first)
+    assert {path.split("/")[1] for path in now - before} == {"votes", "releases"}
+    assert before <= now
     once = (first / "w" / "settled.jsonl").read_text()
     assert once.startswith(settled)
     assert [len(text.splitlines()) for text in (settled, once)] == [3, 6]
     again = run(first, prefect_server)
     assert (again["summary"]["reused"], again["release"]["created"]) == (211, False)
     assert (first / "w" / "settled.jsonl").read_text() == once
-    assert shards(first) == before
+    assert shards(first) == now
 
 
 def test_stored_versions_that_differ_are_seen(first: Path, prefect_server: dict[str, str]) -> None:
