@@ -9,7 +9,7 @@ import yaml
 
 from tracemill.data_cards.card.tallies import Tallies
 from tracemill.data_cards.model.columns import column_features, has_json
-from tracemill.data_cards.model.manifest import Manifest, TableEntry
+from tracemill.data_cards.model.manifest import Manifest, SplitEntry, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.records.errors import ReleaseError
 from tracemill.records.label_source import source_in_words
@@ -109,7 +109,14 @@ def _config(name: str, entry: TableEntry, default: bool) -> dict[str, Any]:
     config: dict[str, Any] = {"config_name": name}
     if default:
         config["default"] = True
-    return {**config, "data_files": [{"split": split, "path": e.path} for split, e in entry.splits.items()]}
+    files = [{"split": split, "path": _pattern(each)} for split, each in entry.splits.items()]
+    return {**config, "data_files": files}
+
+
+def _pattern(entry: SplitEntry) -> str:
+    """The path of the file of a split, a glob where there are several."""
+    first = entry.files[0].path
+    return first if len(entry.files) == 1 else f"{first.partition('-')[0]}-*.parquet"
 
 
 def _info(name: str, manifest: Manifest) -> dict[str, Any]:

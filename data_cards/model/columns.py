@@ -6,6 +6,7 @@ its stepwise supervision (https://huggingface.co/docs/trl/v1.13.0/dataset_format
 columns: as plain structs Arrow would give every call the keys of all others, filled with None.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,9 @@ VIEWS = ("dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft")
 ACTIONS = ("sft", "agreed", "solved")
 """Configs of which a row is one action at a step."""
 CONFIGS = ("dpo", *VIEWS, "votes", "dropped")
+SHORTENED = ("dpo", "sft", "kto")
+"""Configs that there are for trainers with short contexts too, as in `sft_4k`."""
+_SHORT = re.compile(rf"({'|'.join(SHORTENED)})_\d+k")
 PAIR_COLUMNS = (
     "pair_id",
     "step_id",
@@ -145,6 +149,17 @@ _OTHERS = (
 )
 
 
+def short_config(config: str, max_tokens: int) -> str:
+    """The name of a config cut to so many tokens, a multiple of 1,024."""
+    return f"{config}_{max_tokens // 1024}k"
+
+
+def base_config(config: str) -> str:
+    """The config whose rows one with cut contexts holds; the name itself of any other."""
+    found = _SHORT.fullmatch(config)
+    return found[1] if found else config
+
+
 def column_names() -> list[str]:
     """Every column of every config."""
     return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_ACTION, *_OTHERS]
@@ -154,6 +169,7 @@ def column_features(config: str) -> "Features":
     """The `datasets` features of a config; imports `datasets`."""
     from datasets import Features
 
+    config = base_config(config)
     for kind in (_pair_tables, _actions, _turn_views, _step_views, _records):
         if config in (columns := kind()):
             return Features(columns[config])

@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from tracemill.data_cards.model.release_spec import Growth, LabelFigures, Loss, TeacherEntry
 from tracemill.records.errors import ReleaseError
@@ -18,15 +18,41 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class SplitEntry(_Frozen):
-    """One Parquet file, of a config and a split: where it lies in the release, its rows, its bytes there and
-    in memory."""
+class FileEntry(_Frozen):
+    """One Parquet file: where it lies in the release, its rows, its bytes there and in memory."""
 
     path: str
     rows: int
     file_bytes: int
     memory_bytes: int
     blake2b: str
+
+
+class SplitEntry(_Frozen):
+    """The files of a config and a split, in their order."""
+
+    files: tuple[FileEntry, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_one_file(cls, given: Any) -> Any:
+        """Read an entry of one file, as releases had it before they had several."""
+        return {"files": (given,)} if isinstance(given, dict) and "path" in given else given
+
+    @property
+    def rows(self) -> int:
+        """Rows in all files."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of the files."""
+        return sum(file.file_bytes for file in self.files)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of the rows in memory."""
+        return sum(file.memory_bytes for file in self.files)
 
 
 class TableEntry(_Frozen):
@@ -209,7 +235,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 def check_files(folder: Path, manifest: Manifest, do: str = "release it anew") -> None:
     """Raises ReleaseError where a table of a release is missing or not what was written."""
-    for path, digest in _digests(manifest.model_dump()):
+    for path, digest in _digests(manifest):
         file = folder / path
         if not file.is_file():
             raise ReleaseError(f"{file} is missing", "the release as it was written", do)
@@ -220,7 +246,7 @@ def check_files(folder: Path, manifest: Manifest, do: str = "release it anew") -
 def restore_files(folder: Path, manifest: Manifest, fresh: Path) -> None:
     """Moves tables out of `fresh`, where the same content was just written, into the place of those that are
     missing from a release or changed. Raises ReleaseError where one cannot be restored so."""
-    for path, digest in _digests(manifest.model_dump()):
+    for path, digest in _digests(manifest):
         there, again = folder / path, fresh / path
         if there.is_file() and _digest_of(there) == digest:
             continue
@@ -235,11 +261,8 @@ def _digest_of(file: Path) -> str:
         return hashlib.file_digest(handle, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
-def _digests(value: Any) -> Iterator[tuple[str, str]]:
+def _digests(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """Every (path, digest) of a file that the manifest names."""
-    if isinstance(value, dict):
-        if "blake2b" in value:
-            yield value["path"], value["blake2b"]
-        else:
-            for each in value.values():
-                yield from _digests(each)
+    for table in manifest.tables.values():
+        for entry in table.splits.values():
+            yield from ((file.path, file.blake2b) for file in entry.files)

@@ -145,14 +145,16 @@ class RunFigures(_Frozen):
 class ReleaseSpec(_Frozen):
     """A release to be written.
 
-    `redaction` is the version of the redaction rules every text went through; without it nothing is written.
-    `spend_usd` is what the run paid teachers, for pairs and for everything that gave none. `overlaps` counts
-    sessions made of benchmarks for evaluation by how that is known. `funnel` counts the stages before the
-    recipe, in their order (traces, states, asked, ...). `version` is `YYYY.MM.DD` or `YYYY.MM.DD.N`, computed
-    from `created` (UTC, now where None) where None. `major` goes up with a rebuild, and rows and splits only
-    grow between. `gating` is what the gate decided on steps and what was explored. `labels` is the account of
-    single actions, `wording` says whose words the sides hold, `views` which configs beside pairs and votes
-    are written. `run` is what the report says of the run beside the rows.
+    `redaction` is the version of the redaction rules every text went through; without it nothing is
+    written. `spend_usd` is what the run paid teachers, for pairs and for everything that gave none.
+    `overlaps` counts sessions made of benchmarks for evaluation by how that is known.
+    `funnel` counts the stages before the recipe, in their order (traces, states, asked, ...). `version`
+    is `YYYY.MM.DD` or `YYYY.MM.DD.N`, computed from `created` (UTC, now where None) where None.
+    `major` goes up with a rebuild, and rows and splits only grow between.
+    `gating` is what the gate decided on steps and what was explored, `labels` the account of single actions.
+    `wording` says whose words the sides hold, `views` which configs beside pairs and votes are written, and
+    `file_bytes` how large a file grows before another one is begun. `run` is what the report says of the run
+    beside the rows.
     """
 
     name: str
@@ -170,6 +172,7 @@ class ReleaseSpec(_Frozen):
     policy: str = ""
     wording: Literal["full", "calls_only", "student_thought"] = "full"
     views: tuple[str, ...] = VIEWS
+    file_bytes: Annotated[int, Field(ge=1)] = 500_000_000
     teachers: tuple[TeacherEntry, ...] = ()
     losses: tuple[Loss, ...] = ()
     labels: LabelFigures = LabelFigures()

@@ -19,7 +19,7 @@ _NOT_CONTENT = ("recipe",)  # a newer data-juicer that keeps the same rows makes
 
 
 class TableWriter:
-    """Writes rows to a Parquet file and takes their fingerprint; at most one row group is held.
+    """Writes rows to a Parquet file and takes a digest of each; at most one row group is held.
 
     With page index and content-defined chunking, as the Hub wants them: a release that shares rows with
     the last one uploads only what is new.
@@ -27,22 +27,28 @@ class TableWriter:
 
     def __init__(self, path: Path, features: "Features") -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
         self.rows = 0
         self.bytes = 0
         self._schema: pa.Schema = written_column_schema(features)
         self._storage = storage_column_schema(self._schema)
         self._buffer: list[dict[str, Any]] = []
         self._buffered = 0
-        self._digests: list[bytes] = []
+        self.digests: list[bytes] = []
+        self._file = path.open("wb")
         self._writer = pq.ParquetWriter(
-            path, self._schema, compression="zstd", use_content_defined_chunking=True, write_page_index=True
+            self._file,
+            self._schema,
+            compression="zstd",
+            use_content_defined_chunking=True,
+            write_page_index=True,
         )
 
     def add(self, row: dict[str, Any]) -> None:
         """Take one row."""
         content = {name: value for name, value in row.items() if name not in _NOT_CONTENT}
         data = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
-        self._digests.append(hashlib.blake2b(data, digest_size=16).digest())
+        self.digests.append(hashlib.blake2b(data, digest_size=16).digest())
         self._buffer.append(row)
         self._buffered += len(data)
         if self._buffered >= GROUP_BYTES or len(self._buffer) >= GROUP_ROWS:
@@ -52,10 +58,12 @@ class TableWriter:
         """Write what is left."""
         self._flush()
         self._writer.close()
+        self._file.close()
 
-    def fingerprint(self) -> bytes:
-        """Hash of the rows, whatever their order."""
-        return hashlib.blake2b(b"".join(sorted(self._digests)), digest_size=16).digest()
+    @property
+    def file_bytes(self) -> int:
+        """Bytes that lie in the file so far."""
+        return self._file.tell()
 
     def _flush(self) -> None:
         if not self._buffer:

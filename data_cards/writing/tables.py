@@ -13,7 +13,7 @@ from tracemill.data_cards.model.columns import CONFIGS, VIEWS
 from tracemill.data_cards.model.manifest import TableEntry
 from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, encode_other_vote_rows, encode_vote_rows
 from tracemill.data_cards.writing.encode_views import action_row, encode_soft_view, pair_view_rows, run_row
-from tracemill.data_cards.writing.split_writer import SplitOf, SplitWriter, put_all_in_train
+from tracemill.data_cards.writing.split_writer import FILE_BYTES, SplitOf, SplitWriter, put_all_in_train
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
 from tracemill.records.views import ActionLabel, SoftStep, StepRun
 
@@ -39,9 +39,10 @@ def write_tables(
     steps: Iterable[StepRow] = (),
     views: Sequence[str] = VIEWS,
     split_of: SplitOf = put_all_in_train,
+    file_bytes: int = FILE_BYTES,
 ) -> Written:
-    """Writes `data/<config>/<split>-00000-of-00001.parquet` for each config and split with rows; of the views
-    those that are named. `split_of` says the split of a trace by its id, None where it has none.
+    """Writes `data/<config>/<split>-00000-of-00001.parquet` and so on for each config and split with rows; of
+    the views those that are named. `split_of` says the split of a trace by its id, None where it has none.
 
     `kept` and `steps` are read once, one by one: the states of a row group are held, never those of all.
     `steps` come first: an action that a label and the chosen side of a pair have in common is a row of the
@@ -50,7 +51,7 @@ def write_tables(
     tallies, encoder, sides = Tallies(), RowEncoder(), set[bytes]()
     with ExitStack() as stack:
         names = [name for name in CONFIGS if name not in VIEWS or name in views]
-        writers = {name: SplitWriter(folder, name, split_of) for name in names}
+        writers = {name: SplitWriter(folder, name, split_of, file_bytes) for name in names}
         for writer in writers.values():
             stack.callback(writer.close)
         for step in steps:

@@ -94,6 +94,7 @@ def write_release(
             chain(ahead, further),
             spec.views,
             split_of,
+            spec.file_bytes,
         )
         return _finish(finished(spec), folder, written, gate)
 

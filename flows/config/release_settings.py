@@ -38,6 +38,8 @@ class ReleaseSettings(_Model):
     """Refuse to release where kingfisher is not installed."""
     views: tuple[View, ...] = get_args(View)
     """Configs beside pairs and votes: labelled actions, and the same for other readers and trainers."""
+    file_mb: float = Field(500, gt=0)
+    """Megabytes of a Parquet file behind which another one is begun."""
     hub: str | None = None
     """Dataset of the Hub, `owner/name`, that a finished release is pushed to; none given: it stays here."""
     drift: DriftBounds = DriftBounds()

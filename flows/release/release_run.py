@@ -165,6 +165,7 @@ def _spec(
         policy=build_vote_policy(settings).name,
         wording=settings.pairs.wording,
         views=settings.release.views,
+        file_bytes=max(1, int(settings.release.file_mb * 1_000_000)),
         teachers=release_run_teachers(settings, summary),
         tokens_by="estimate" if settings.release.tokenizer is None else settings.release.tokenizer.name,
         max_tokens=settings.release.max_tokens,

@@ -121,5 +121,6 @@ def _rows(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
     tables = read_manifest(folder).tables
     for config in _TABLES:
         for split, entry in tables[config].splits.items() if config in tables else ():
-            for row in pq.read_table(folder / entry.path, columns=list(_COLUMNS)).to_pylist():
-                yield config, split, row
+            for file in entry.files:
+                for row in pq.read_table(folder / file.path, columns=list(_COLUMNS)).to_pylist():
+                    yield config, split, row

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from release_rows import ARGUMENTS, DAY, EXACT_ONLY, SPEC, VOTES, hindsight, normalized, pair, written
 
-from tracemill.data_cards.model.manifest import read_manifest
+from tracemill.data_cards.model.manifest import TableEntry, check_files, read_manifest
 from tracemill.data_cards.model.release_spec import Loss, LossExample
 from tracemill.data_cards.writing.write_release import NoRelease, Release, write_release
 from tracemill.records.errors import PrivacyError, ReleaseError
@@ -147,7 +147,7 @@ def test_the_parquet_file_has_page_index_and_small_row_groups(tmp_path: Path) ->
     import pyarrow.parquet as pq
 
     release = written(write_release(SPEC, normalized(*(hindsight(n) for n in range(2500))), [], tmp_path))
-    path = release.path / read_manifest(release.path).tables["dpo"].splits["train"].path
+    path = release.path / read_manifest(release.path).tables["dpo"].splits["train"].files[0].path
     metadata = pq.ParquetFile(path).metadata
     assert metadata.num_rows == 2500
     assert [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)] == [1000, 1000, 500]
@@ -316,3 +316,38 @@ def test_text_no_parquet_file_can_hold_does_not_stop_the_release(tmp_path: Path)
     [row] = load(release.path, "dpo", tmp_path / "cache")
     assert row["rejected"][0]["content"] == "half \ufffd a pair"
     assert json.loads(row["rejected_wire"])[0]["content"] == "half \ud800 a pair"
+
+
+def test_a_large_table_lies_in_several_files(tmp_path: Path) -> None:
+    """A file ends at the row group that takes it beyond its size."""
+    rows = normalized(*(hindsight(n) for n in range(2500)))
+    spec = SPEC.model_copy(update={"file_bytes": 1000, "views": ()})
+    release = written(write_release(spec, rows, [], tmp_path))
+    manifest = read_manifest(release.path)
+    entry = manifest.tables["dpo"].splits["train"]
+    names = [f"data/dpo/train-{n:05}-of-00003.parquet" for n in range(3)]
+    assert [(file.path, file.rows) for file in entry.files] == list(
+        zip(names, (1000, 1000, 500), strict=True)
+    )
+    assert sorted(path.name for path in (release.path / "data" / "dpo").iterdir()) == [
+        name.rpartition("/")[2] for name in names
+    ]
+    assert entry.rows == len({row["step_id"] for row in load(release.path, "dpo", tmp_path / "c")}) == 2500
+    whole = written(
+        write_release(SPEC.model_copy(update={"views": ()}), reversed(rows), [], tmp_path / "one")
+    )
+    assert whole.content_fingerprint == release.content_fingerprint
+    (release.path / names[1]).unlink()
+    again = written(write_release(spec, rows, [], tmp_path))
+    assert (again.created, again.path) == (False, release.path)
+    check_files(release.path, manifest)
+    (release.path / names[2]).write_bytes(b"PAR1")
+    with pytest.raises(ReleaseError, match=r"train-00002-of-00003\.parquet was changed"):
+        check_files(release.path, manifest)
+
+
+def test_an_entry_of_one_file_is_read_as_it_was_written_before() -> None:
+    file = {"path": "data/dpo/train-00000-of-00001.parquet", "rows": 3, "file_bytes": 5, "memory_bytes": 7}
+    entry = TableEntry.model_validate({"splits": {"train": file | {"blake2b": "00"}}})
+    assert (entry.rows, entry.file_bytes, entry.memory_bytes) == (3, 5, 7)
+    assert entry.splits["train"].files[0].blake2b == "00"

@@ -65,8 +65,8 @@ def shards(folder: Path) -> set[str]:
 
 
 def test_a_run_reads_and_asks_nothing_again(first: Path, prefect_server: dict[str, str]) -> None:
-    """The rules of redaction and the vote are newer: every batch is gone through once and voted on again, and the
-    next release has the labels that the first lacks."""
+    """The rules of redaction and the vote are newer: every batch is gone through once and voted on again, and
+    the next release has the labels that the first lacks."""
     before, settled = shards(first), (first / "w" / "settled.jsonl").read_text()
     record = run(first, prefect_server)
     summary, release = record["summary"], record["release"]

@@ -290,5 +290,15 @@ def release_only(settings: "RunSettings", as_json: bool) -> None:
 
     outcome = release_workspace(settings)
     rows = closing_table_rows(Summary(), None, [], outcome)
-    keep = {"dropped", "pairs released", "splits", "left out", "publish gate", "release"}
+    keep = {
+        "dropped",
+        "pairs released",
+        "labels released",
+        "no label",
+        "label warnings",
+        "splits",
+        "left out",
+        "publish gate",
+        "release",
+    }
     _say([row for row in rows if row[0] in keep], "tracemill release", asdict(outcome), as_json)
