@@ -8,7 +8,7 @@ import jinja2
 import yaml
 
 from tracemill.data_cards.card.tallies import Tallies
-from tracemill.data_cards.model.columns import column_features, has_json
+from tracemill.data_cards.model.columns import base_config, column_features, has_json
 from tracemill.data_cards.model.manifest import Manifest, SplitEntry, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.records.errors import ReleaseError
@@ -56,6 +56,15 @@ CONFIGS_HOLD = {
 """What the card says of each config."""
 
 
+def config_holds(name: str) -> str:
+    """What the card says of a config."""
+    base = base_config(name)
+    if name == base:
+        return CONFIGS_HOLD[name]
+    tokens = int(name.removeprefix(f"{base}_").removesuffix("k")) * 1024
+    return f"`{base}` with contexts cut to {tokens:,} tokens"
+
+
 def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
     """The text of README.md. Raises ReleaseError where the template asks for what is not there."""
     environment = jinja2.Environment(
@@ -63,7 +72,7 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
     )
     environment.filters.update(cell=_cell, usd=_usd, share=_share)
     head = yaml.safe_dump(render_card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
-    words = {"configs": CONFIGS_HOLD, "means": lambda name: source_in_words(name).means}
+    words = {"holds": config_holds, "base": base_config, "means": lambda name: source_in_words(name).means}
     try:
         template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
         return template.render(head=head, spec=spec, m=manifest, t=tallies, **words)

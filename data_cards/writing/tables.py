@@ -1,25 +1,32 @@
 """The tables of a release, written in one pass over the rows."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import orjson
 
 from tracemill.data_cards.card.tallies import Tallies
-from tracemill.data_cards.model.columns import CONFIGS, VIEWS
+from tracemill.data_cards.model.columns import SHORTENED, VIEWS, base_config, short_config
 from tracemill.data_cards.model.manifest import TableEntry
 from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, encode_other_vote_rows, encode_vote_rows
 from tracemill.data_cards.writing.encode_views import action_row, encode_soft_view, pair_view_rows, run_row
 from tracemill.data_cards.writing.split_writer import FILE_BYTES, SplitOf, SplitWriter, put_all_in_train
-from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes, Vote
+from tracemill.records.message import Message, ToolSpec
+from tracemill.records.pair import DroppedPair, Length, NormalizedDPOPair, StepVotes, Vote
 from tracemill.records.views import ActionLabel, SoftStep, StepRun
 
 StepRow = StepRun | SoftStep | ActionLabel
 """What a release holds beside pairs and votes, read one by one."""
 _SIDED = ("sft", "kto")
+Shorten = Callable[
+    [Sequence[Message], tuple[ToolSpec, ...], Sequence[Sequence[Message]]],
+    tuple[Sequence[Message], tuple[ToolSpec, ...], Length] | None,
+]
+"""Brings what is shown, and the tools, to a length with the sides of a row; None where that cannot be
+done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,82 +47,118 @@ def write_tables(
     views: Sequence[str] = VIEWS,
     split_of: SplitOf = put_all_in_train,
     file_bytes: int = FILE_BYTES,
+    short: Mapping[int, Shorten] | None = None,
 ) -> Written:
     """Writes `data/<config>/<split>-00000-of-00001.parquet` and so on for each config and split with rows; of
     the views those that are named. `split_of` says the split of a trace by its id, None where it has none.
+    `short` makes the configs for trainers with short contexts, by tokens.
 
     `kept` and `steps` are read once, one by one: the states of a row group are held, never those of all.
     `steps` come first: an action that a label and the chosen side of a pair have in common is a row of the
     label.
     """
-    tallies, encoder, sides = Tallies(), RowEncoder(), set[bytes]()
+    short = short or {}
+    views = [name for name in VIEWS if name in views]
+    shorts = [short_config(name, most) for most in short for name in SHORTENED if name in ("dpo", *views)]
     with ExitStack() as stack:
-        names = [name for name in CONFIGS if name not in VIEWS or name in views]
+        names = ("dpo", *views, *shorts, "votes", "dropped")
         writers = {name: SplitWriter(folder, name, split_of, file_bytes) for name in names}
         for writer in writers.values():
             stack.callback(writer.close)
+        tables = _Tables(writers, short)
         for step in steps:
-            _add_step(writers, encoder, tallies, step, sides)
+            tables.add_step(step)
         for pair in kept:
-            tallies.keep(pair)
-            writers["dpo"].add(encoder.dpo_row(pair))
-            _add_views(writers, encoder, pair, sides)
-            _add_votes(writers["votes"], tallies, encode_vote_rows(pair.pair, "pair"), pair.pair.votes)
+            tables.add_pair(pair)
         for gone in dropped:
-            tallies.drop(gone)
-            writers["dropped"].add(encoder.dropped_row(gone))
-            _add_votes(writers["votes"], tallies, encode_vote_rows(gone.pair, "dropped"), gone.pair.votes)
+            tables.add_dropped(gone)
         for votes in other_votes:
-            _add_votes(writers["votes"], tallies, encode_other_vote_rows(votes), votes.votes)
+            tables.add_votes(encode_other_vote_rows(votes), votes.votes)
     entries = {name: writer.entry() for name, writer in writers.items() if writer.rows}
-    return Written(entries, tallies, _fingerprint(writers))
+    return Written(entries, tables.tallies, _fingerprint(writers))
 
 
-def _add_views(
-    writers: dict[str, SplitWriter], encoder: RowEncoder, pair: NormalizedDPOPair, sides: set[bytes]
-) -> None:
-    """The rows of a pair in every view. A side that another pair or a label of the step has too, as where an
-    action failed and was voted down, is one row of `sft` and `kto`; `sides` are those written."""
-    for view in VIEWS:
-        for row in pair_view_rows(encoder, pair, view) if view in writers else ():
-            if view not in _SIDED or _is_new_side(view, row, sides):
-                writers[view].add(row)
+@dataclass(slots=True)
+class _Tables:
+    """The tables of a release while they are written; `sides` are the actions at a step that a config has."""
+
+    writers: Mapping[str, SplitWriter]
+    short: Mapping[int, Shorten]
+    encoder: RowEncoder = field(default_factory=RowEncoder)
+    tallies: Tallies = field(default_factory=Tallies)
+    sides: set[bytes] = field(default_factory=set)
+
+    def add_pair(self, kept: NormalizedDPOPair) -> None:
+        """The rows of a pair in every config, and its votes."""
+        self.tallies.keep(kept)
+        for name in ("dpo", *VIEWS):
+            self._put(name, self._rows(kept, name))
+        pair = kept.pair
+        for most, shorten in self.short.items():
+            if found := shorten(pair.state_messages, pair.tools, (pair.chosen, pair.rejected)):
+                messages, tools, length = found
+                length = replace(length, whole=kept.length.whole) if kept.length else length
+                fitted = replace(
+                    kept, pair=replace(pair, state_messages=messages, tools=tools), length=length
+                )
+                for name in SHORTENED:
+                    self._put(short_config(name, most), self._rows(fitted, name))
+        self.add_votes(encode_vote_rows(pair, "pair"), pair.votes)
+
+    def add_step(self, step: StepRow) -> None:
+        """The rows of a label, of a run of judged steps or of a distribution."""
+        if isinstance(step, ActionLabel):
+            self._add_label(step)
+        elif isinstance(step, SoftStep):
+            self._put("soft", (encode_soft_view(self.encoder, each) for each in (step,)))
+        else:
+            self._put("prm", (run_row(self.encoder, each) for each in (step,)))
+
+    def add_dropped(self, gone: DroppedPair) -> None:
+        """A dropped pair, and its votes."""
+        self.tallies.drop(gone)
+        self._put("dropped", (self.encoder.dropped_row(each) for each in (gone,)))
+        self.add_votes(encode_vote_rows(gone.pair, "dropped"), gone.pair.votes)
+
+    def add_votes(self, rows: Iterable[Row], votes: Iterable[Vote]) -> None:
+        """The votes at a step."""
+        self._put("votes", rows)
+        for vote in votes:
+            self.tallies.vote(vote)
+
+    def _add_label(self, label: ActionLabel) -> None:
+        self.tallies.label(label)
+        row = action_row(self.encoder, label)
+        for name in (label.label_source, "sft"):
+            self._put(name, (row,))
+        for most, shorten in self.short.items() if "sft" in self.writers else ():
+            if found := shorten(label.state_messages, label.tools, ((label.message,),)):
+                fitted = replace(label, state_messages=found[0], tools=found[1])
+                self._put(short_config("sft", most), (action_row(self.encoder, fitted),))
+
+    def _rows(self, kept: NormalizedDPOPair, name: str) -> Iterable[Row]:
+        if name == "dpo":
+            return (self.encoder.dpo_row(each) for each in (kept,))
+        return pair_view_rows(self.encoder, kept, name)
+
+    def _put(self, name: str, rows: Iterable[Row]) -> None:
+        """Write rows of a config where it is wanted. A side that another pair or a label of the step has too,
+        as where an action failed and was voted down, is one row of `sft` and `kto`."""
+        writer = self.writers.get(name)
+        for row in rows if writer is not None else ():
+            if base_config(name) not in _SIDED or self._is_new_side(name, row):
+                writer.add(row)
+
+    def _is_new_side(self, name: str, row: Row) -> bool:
+        """Whether a step has no row of this completion and label in a config yet; it counts as written."""
+        said = orjson.dumps([name, row["step_id"], row.get("label"), row["completion"]])
+        side = hashlib.blake2b(said, digest_size=16).digest()
+        new = side not in self.sides
+        self.sides.add(side)
+        return new
 
 
-def _is_new_side(view: str, row: Row, sides: set[bytes]) -> bool:
-    """Whether a step has no row of this completion and label in the view yet; it counts as written."""
-    said = orjson.dumps([view, row["step_id"], row.get("label"), row["completion"]])
-    side = hashlib.blake2b(said, digest_size=16).digest()
-    new = side not in sides
-    sides.add(side)
-    return new
-
-
-def _add_step(
-    writers: dict[str, SplitWriter], encoder: RowEncoder, tallies: Tallies, step: StepRow, sides: set[bytes]
-) -> None:
-    if isinstance(step, ActionLabel):
-        tallies.label(step)
-        row = action_row(encoder, step)
-        if step.label_source in writers:
-            writers[step.label_source].add(row)
-        if "sft" in writers and _is_new_side("sft", row, sides):
-            writers["sft"].add(row)
-    elif isinstance(step, SoftStep):
-        if "soft" in writers:
-            writers["soft"].add(encode_soft_view(encoder, step))
-    elif "prm" in writers:
-        writers["prm"].add(run_row(encoder, step))
-
-
-def _add_votes(writer: SplitWriter, tallies: Tallies, rows: Iterable[Row], votes: Iterable[Vote]) -> None:
-    for row in rows:
-        writer.add(row)
-    for vote in votes:
-        tallies.vote(vote)
-
-
-def _fingerprint(writers: dict[str, SplitWriter]) -> str:
+def _fingerprint(writers: Mapping[str, SplitWriter]) -> str:
     state = hashlib.blake2b(digest_size=16)
     for name, writer in writers.items():
         state.update(name.encode() + writer.fingerprint())

@@ -4,7 +4,7 @@ import fcntl
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,7 +20,7 @@ from tracemill.data_cards.model.versions import next_version, parse_version_key,
 from tracemill.data_cards.report.write_report import write_report
 from tracemill.data_cards.writing.manifest_summary import build_manifest
 from tracemill.data_cards.writing.split_writer import SplitOf, put_all_in_train
-from tracemill.data_cards.writing.tables import StepRow, Written, write_tables
+from tracemill.data_cards.writing.tables import Shorten, StepRow, Written, write_tables
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair, StepVotes
 from tracemill.records.views import ActionLabel
@@ -60,6 +60,7 @@ def write_release(
     steps: Iterable[StepRow] = (),
     split_of: SplitOf = put_all_in_train,
     finished: Callable[[ReleaseSpec], ReleaseSpec] = _as_it_is,
+    short: Mapping[int, Shorten] | None = None,
 ) -> Release | NoRelease:
     """Writes the pairs as a new version below `releases_dir / spec.name`, or finds that they are there.
 
@@ -67,8 +68,9 @@ def write_release(
     it, under a lock, so that a reader sees a whole release or none. Content equal to the latest version's, in
     whatever order, gives that version back unless `spec` names a later one, with tables and a card that it
     lacks or that were changed put back. Without a pair or a label nothing is written. `steps` are labelled
-    actions, and what the views `prm` and `soft` hold. `split_of` says the split of a trace by its id.
-    `finished` puts into `spec` what is known once all of `kept` and `steps` were read.
+    actions, and what the views `prm` and `soft` hold. `split_of` says the split of a trace by its id. `short`
+    makes the configs of short contexts, by tokens. `finished` puts into `spec` what is known once all of
+    `kept` and `steps` were read.
 
     `gate` judges the folder before it is put in its place, or the version that is there already; what it
     raises refuses the release.
@@ -95,6 +97,7 @@ def write_release(
             spec.views,
             split_of,
             spec.file_bytes,
+            short,
         )
         return _finish(finished(spec), folder, written, gate)
 

@@ -54,11 +54,11 @@ def _written_everywhere() -> str:
     from tracemill.harnesses.agents.registry import HARNESSES
     from tracemill.normalize.context_length.cut_context import LEFT_OUT
     from tracemill.normalize.context_length.cut_plan import SHORTENED
-    from tracemill.records.label_source import LABEL_SOURCES
+    from tracemill.records.label_source import ACTION_SOURCES, LABEL_SOURCES
 
     names = [*column_names(), *Manifest.model_fields, "system", "user", "assistant", "tool"]
     prompts = [text for each in HARNESSES for text in (each.system, each.text_system) if text]
-    sources = tuple(LABEL_SOURCES)
+    sources = (*LABEL_SOURCES, *ACTION_SOURCES.values())
     said = [
         *names,
         TEMPLATE.read_text("utf-8"),

@@ -50,6 +50,9 @@ class ReleaseSettings(_Model):
     """Share of the rows in the split `test`, likewise."""
     max_tokens: NonNegativeInt = 32768
     """Tokens a row may have; longer contexts are cut. 0 for any number."""
+    short: tuple[int, ...] = (1024, 4096, 8192)
+    """Tokens of the configs for trainers with short contexts, such as `sft_4k`; lengths that `max_tokens`
+    already keeps are left out."""
     tokenizer: Path | None = None
     """Tokenizer of the model that is trained (`tokenizer.json` or its folder); none given: an estimate."""
     rebuild: bool = False
@@ -63,6 +66,13 @@ class ReleaseSettings(_Model):
         if is_reserved(name):
             raise ValueError("a name that stands for no version: neither `latest` nor a date")
         return name
+
+    @field_validator("short")
+    @classmethod
+    def _thousands(cls, short: tuple[int, ...]) -> tuple[int, ...]:
+        if any(most < 1024 or most % 1024 for most in short):
+            raise ValueError("multiples of 1024 tokens")
+        return tuple(sorted(set(short)))
 
     @field_validator("hub")
     @classmethod

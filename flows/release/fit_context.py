@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracemill.data_cards.model.release_spec import Loss
+from tracemill.data_cards.writing.tables import Shorten
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.normalize.context_length.cut_context import Cutter, Fitted
+from tracemill.normalize.context_length.short_rows import Shortener
 from tracemill.normalize.context_length.token_counts import make_token_counter
 from tracemill.records.message import Message
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
@@ -60,6 +62,15 @@ class Fitting:
     def _dropped(self, item: NormalizedDPOPair, tokens: int) -> DroppedPair:
         pair = replace(item.pair, state_messages=())
         return DroppedPair(pair, item.chosen_text, item.rejected_text, OPERATOR, self._reason, str(tokens))
+
+
+def make_shorteners(settings: RunSettings) -> dict[int, Shorten]:
+    """What cuts rows for trainers with short contexts, by tokens. In the shortest the tools are those that
+    are called in the row."""
+    release = settings.release
+    lengths = [most for most in release.short if not release.max_tokens or most < release.max_tokens]
+    count = make_token_counter(release.tokenizer) if lengths else None
+    return {most: Shortener(count, most, most == lengths[0]).fit for most in lengths if count is not None}
 
 
 def _sides(step: StepRun | SoftStep | ActionLabel) -> Sequence[Sequence[Message]]:

@@ -16,7 +16,7 @@ from tracemill.flows.labeling.label_shard import name_pair_kind
 from tracemill.flows.labeling.vote_policy import build_vote_policy
 from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
 from tracemill.flows.release.assign_splits import Split
-from tracemill.flows.release.fit_context import Fitting, make_fitting
+from tracemill.flows.release.fit_context import Fitting, make_fitting, make_shorteners
 from tracemill.flows.release.label_rows import Labels
 from tracemill.flows.release.load_pairs import Reduced, load_pair_states, load_votes_without_pair
 from tracemill.flows.release.released_pairs import Released
@@ -84,6 +84,7 @@ class _Making:
             self.fitting.steps(step for step in steps if self.split.of(step.origin.trace_id) is not None),
             self.split.of,
             self.finished,
+            make_shorteners(self.settings),
         )
 
 

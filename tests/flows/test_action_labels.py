@@ -157,14 +157,14 @@ def test_labels_without_a_pair_are_a_release_and_neither_is_none(work: Workspace
     assert with_pair.rows == 1
     alone = Workspace.open(work.root.parent / "alone")
     labelled(alone, SESSIONS[1], replace(SESSIONS[0], contexts=first_step(SESSIONS[0]).contexts))
-    outcome, manifest = release(alone)
+    outcome, manifest = release(alone, short=[])
     assert (manifest.rows, outcome.rows, manifest.usd_per_pair) == (0, 0, 0.0)
     assert {name: table.rows for name, table in manifest.tables.items()} == {"sft": 2, "solved": 2}
     assert manifest.statement.startswith("2 of 2 rows are unverified.")
     card = (Path(outcome.path or "") / "README.md").read_text()
     assert '"sft", split="train")' in card
     assert "SFTTrainer(" in card
-    again, _ = release(alone)
+    again, _ = release(alone, short=[])
     assert (again.created, again.version) == (False, outcome.version)
     none = Workspace.open(work.root.parent / "none")
     labelled(none, replace(SESSIONS[2], outcome="unknown", contexts=first_step(SESSIONS[2], 3).contexts))
@@ -236,7 +236,7 @@ def test_calls_alone_leave_out_what_calls_nothing(work: Workspace) -> None:
 
 def test_views_that_are_not_wanted_hold_no_label(work: Workspace) -> None:
     labelled(work)
-    _, manifest = release(work, views=["agreed", "kto"])
+    _, manifest = release(work, views=["agreed", "kto"], short=[])
     assert {name: table.rows for name, table in manifest.tables.items()} == {
         "dpo": 2,
         "agreed": 5,
