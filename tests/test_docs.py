@@ -84,11 +84,12 @@ def test_the_changelog_names_the_version() -> None:
     assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text()
 
 
-def test_every_column_of_a_pair_is_said() -> None:
+def test_every_column_of_a_pair_and_of_an_action_is_said() -> None:
     from tracemill.data_cards.model.columns import column_features
 
     told = (ROOT / "docs" / "views.md").read_text(encoding="utf-8")
-    assert [name for name in column_features("dpo") if f"`{name}`" not in told] == []
+    for config in ("dpo", "sft"):
+        assert [name for name in column_features(config) if f"`{name}`" not in told] == []
 
 
 # ---------------------------------------------------------------- the page on the architecture

@@ -49,7 +49,7 @@ CONFIGS_HOLD = {
     "hints": "`prompt` and what one who knows better would be told there as `privileged_context` "
     "(`SDPOTrainer`, `SDFTTrainer`)",
     "soft": "the votes at a step as a distribution over actions: `completions` with `weights`; `agreed` "
-    "marks those that the pair of the step rests on",
+    "marks those that teachers agreed on",
     "votes": "one row a teacher's vote, also those that did not count",
     "dropped": "one row a pair that was dropped, with operator, reason and value",
 }

@@ -37,6 +37,19 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
     _table(
         console, "splits", ("", ">"), [(name, format_number(rows)) for name, rows in figures.splits.items()]
     )
+    if figures.labels.sources:
+        labels = [
+            (
+                each.source,
+                format_number(each.released),
+                f"of {format_number(each.steps)}",
+                _parts(each.dropped),
+            )
+            for each in figures.labels.sources
+        ]
+        _table(console, "labelled actions", ("", ">", ">", ""), labels)
+    for said in figures.labels.warnings:
+        console.print(Text(printable(said)))
     _table(console, "money", ("", ">", ""), _money(figures, drawn.uncut_usd))
     if figures.agreement.teachers:
         _matrix(console, "agreement of teachers, and the agent", drawn.teachers)
