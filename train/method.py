@@ -1,4 +1,5 @@
-"""What a method of training is to tracemill: its defaults, its options, and what makes its trainer."""
+"""What a method of training is to tracemill: the rows it reads, its defaults, its options, and what makes its
+trainer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,10 +9,8 @@ from typing import Any
 Given = Mapping[str, Any]
 
 
-def without_gamma(settings: Given) -> None:
-    """Raise ValueError where `gamma` is given to a method that has none."""
-    if settings.get("gamma") is not None:
-        raise ValueError('gamma is a setting of method = "simpo" alone')
+def _anything(settings: Given) -> None:
+    """Take all settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +24,16 @@ class TrainingMethod:
 
     name: str
     make_trainer: str
+    config: str = "dpo"
+    """The config of a release whose rows it reads."""
+    columns: tuple[str, ...] = ("prompt", "chosen", "rejected", "tools")
+    """The columns that these rows must have; `prompt` and `tools` among them."""
     defaults: Given = field(default_factory=dict[str, Any])
-    """Keys of `[training]` that have another default than with `dpo`."""
+    """Keys of `[training]` that have another default than in the table. `gamma` and `nll_weight` are settings
+    of a method only where it names them here."""
     options: Given = field(default_factory=dict[str, Any])
     """Keys of `[training.options]` with their defaults: settings that no other method has."""
-    check: Callable[[Given], None] = without_gamma
+    check: Callable[[Given], None] = _anything
     """Raises ValueError, in one line, for settings (all of `[training]`) that the method cannot have."""
     packages: tuple[str, ...] = ("torch", "transformers", "trl")
     """Modules that must be there, said before a training begins."""

@@ -1,4 +1,7 @@
-"""Our training methods as values of the registry."""
+"""Our training methods as values of the registry.
+
+The learning rates are those of TRL's own configurations, until they are measured.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,15 +9,34 @@ from typing import Any
 from tracemill.train.method import TrainingMethod
 
 
-def _anything(settings: Mapping[str, Any]) -> None:
-    return None
+def _two_in_a_batch(settings: Mapping[str, Any]) -> None:
+    if settings["batch"] < 2:
+        raise ValueError('batch is 1, and method = "kto" compares rows of a batch; wanted 2 or more')
 
 
-DPO = TrainingMethod("dpo", "tracemill.train.trl.trainers:dpo_trainer")
+SFT = TrainingMethod(
+    "sft",
+    "tracemill.train.trl.trainers:sft_trainer",
+    config="sft",
+    columns=("prompt", "completion", "tools"),
+    defaults={"learning_rate": 2e-5},
+)
+DPO = TrainingMethod(
+    "dpo",
+    "tracemill.train.trl.trainers:dpo_trainer",
+    defaults={"learning_rate": 1e-6, "nll_weight": 1.0},
+)
 SIMPO = TrainingMethod(
     "simpo",
     "tracemill.train.trl.trainers:simpo_trainer",
     # Within what its paper searched (https://arxiv.org/abs/2405.14734, appendix B).
-    defaults={"beta": 2.0, "gamma": 1.0},
-    check=_anything,
+    defaults={"learning_rate": 1e-6, "beta": 2.0, "gamma": 1.0},
+)
+KTO = TrainingMethod(
+    "kto",
+    "tracemill.train.trl.trainers:kto_trainer",
+    config="kto",
+    columns=("prompt", "completion", "label", "tools"),
+    defaults={"learning_rate": 1e-6, "batch": 2, "accumulate": 4},
+    check=_two_in_a_batch,
 )

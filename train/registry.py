@@ -9,7 +9,12 @@ from tracemill.train.method import TrainingMethod
 TRAINING_METHODS: Registry[TrainingMethod] = Registry(
     "training method",
     "tracemill.training_methods",
-    {"dpo": "tracemill.train.methods:DPO", "simpo": "tracemill.train.methods:SIMPO"},
+    {
+        "sft": "tracemill.train.methods:SFT",
+        "dpo": "tracemill.train.methods:DPO",
+        "simpo": "tracemill.train.methods:SIMPO",
+        "kto": "tracemill.train.methods:KTO",
+    },
     fits=lambda name, method: isinstance(method, TrainingMethod) and method.name == name,
     wanted="a TrainingMethod of that name",
 )

@@ -1,13 +1,15 @@
 """What a training works on: the release, the settings, and the folders."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from tracemill.records.errors import TrainingError
+from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_settings import TrainingSettings
 
 REPORT = "training.json"
@@ -31,6 +33,26 @@ class TrainingRelease(BaseModel):
     repository: str | None = None
     simulated: str = "unknown"
     """`none`, `some` or `all` of its rows are."""
+    configs: tuple[str, ...] | None = None
+    """Its configs with rows; None where that is known only once it is loaded."""
+
+    @property
+    def place(self) -> str:
+        """Where it is, in words: its folder, or its repository."""
+        return str(self.path) if self.path else self.repository or ""
+
+
+def check_config(release: TrainingRelease, method: str, there: Collection[str]) -> None:
+    """Raises TrainingError where `there`, the configs of a release, lacks the one that a method reads."""
+    wanted = TRAINING_METHODS.get(method).config
+    if wanted in there:
+        return
+    able = [name for name in TRAINING_METHODS.names() if TRAINING_METHODS.get(name).config in there]
+    raise TrainingError(
+        f"release {release.place} has no rows in the config `{wanted}`, which method {method!r} reads",
+        f"a method that it has rows for ({', '.join(able)})" if able else "a release with rows to train on",
+        "name one as training.method or --method, or make a release with that config (release.views)",
+    )
 
 
 class Job(BaseModel):

@@ -9,6 +9,9 @@ from tracemill.records.errors import ConfigError
 from tracemill.records.identity import canonical_json, digest
 from tracemill.train.registry import TRAINING_METHODS
 
+_METHOD = "sft"
+_OF_ONE_METHOD = {"gamma": "simpo", "nll_weight": "dpo"}
+
 
 class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -33,27 +36,33 @@ class TrainingSettings(_Model):
     """Id of a model at the Hub, or its folder."""
     output: Path | None = None
     """Folder of checkpoints, each in `<release>/<version>`; else `checkpoints` in the workspace."""
-    method: str = "dpo"
-    """Direct preference optimisation (https://arxiv.org/abs/2305.18290), TRL's DPOTrainer; SimPO
-    (https://arxiv.org/abs/2405.14734), without a reference model: TRL's CPOTrainer, `loss_type="simpo"`; or
-    what a package adds."""
+    method: str = _METHOD
+    """`sft`: likelihood of the completions; `dpo`: direct preference optimisation
+    (https://arxiv.org/abs/2305.18290) with that likelihood of the chosen sides beside it; `simpo`
+    (https://arxiv.org/abs/2405.14734), without a reference model; `kto` (https://arxiv.org/abs/2402.01306),
+    of sides that are good or bad; or what a package adds."""
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
     """Settings that only this method has; those of ours have none."""
+    use_weights: bool = True
+    """Rows count as much as their column `weight` says, where the method's rows have it; else all alike."""
     learning_rate: float = Field(1e-6, gt=0)
     beta: float = Field(0.1, gt=0)
-    """How closely DPO holds the model to the one it began as; SimPO's scale of mean log probabilities (2.0
-    where it is not given)."""
+    """How closely DPO and KTO hold the model to the one it began as; SimPO's scale of mean log probabilities
+    (2.0 where it is not given)."""
+    nll_weight: float | None = Field(None, ge=0)
+    """DPO alone: how much the mean negative log-likelihood of a token of the chosen sides counts beside
+    DPO's own loss, 1.0 where not given; with 0 it is plain DPO."""
     gamma: float | None = Field(None, ge=0)
     """SimPO alone: the margin that the chosen side's reward is to have (equation 6), 1.0 where not given."""
     max_length: int = Field(4096, ge=1)
     """Tokens of a prompt and one side together."""
     context: Literal["cut", "drop"] = "cut"
-    """What becomes of a pair that is longer: its oldest turns are left out, or all of it."""
+    """What becomes of a row that is longer: its oldest turns are left out, or all of it."""
     epochs: float = Field(1.0, gt=0)
     max_steps: int | None = Field(None, ge=1)
     """Steps of the optimiser, instead of `epochs`."""
     batch: int = Field(1, ge=1)
-    """Pairs at a time."""
+    """Rows at a time."""
     accumulate: int = Field(8, ge=1)
     """Batches to a step of the optimiser."""
     seed: int = Field(0, ge=0, lt=2**32)
@@ -79,7 +88,7 @@ class TrainingSettings(_Model):
     @model_validator(mode="before")
     @classmethod
     def _defaults_of_the_method(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or not isinstance(name := given.get("method"), str):
+        if not isinstance(given, dict) or not isinstance(name := given.get("method", _METHOD), str):
             return given
         try:
             method = TRAINING_METHODS.get(name)
@@ -105,6 +114,9 @@ class TrainingSettings(_Model):
         if unknown := sorted(set(self.options) - set(method.options)):
             known = ", ".join(method.options) or "none"
             raise ValueError(f"options.{unknown[0]} is no option of {self.method!r}; it has {known}")
+        for key, owner in _OF_ONE_METHOD.items():
+            if getattr(self, key) is not None and key not in method.defaults:
+                raise ValueError(f'{key} is a setting of method = "{owner}" alone')
         method.check(dict(self))
         return self
 
@@ -112,6 +124,7 @@ class TrainingSettings(_Model):
         """What decides the checkpoint, in 8 hex digits; where it is put, what runs it and when it is started
         is left out, and so is how often it is saved on the way."""
         aside = {"output", "launcher", "after_release", "simulated", "save_steps"}
-        if not self.options:
-            aside.add("options")
+        aside |= {key for key in ("options", "nll_weight") if not getattr(self, key)}
+        if self.use_weights:
+            aside.add("use_weights")
         return digest("training", canonical_json(self.model_dump(mode="json", exclude=aside)), size=4)

@@ -6,18 +6,17 @@ from pathlib import Path
 from tracemill.data_cards.model.find_release import look_up, release_not_found_error
 from tracemill.data_cards.model.manifest import check_files
 from tracemill.data_cards.model.versions import LATEST
-from tracemill.records.errors import ReleaseError
 from tracemill.train.training_job import TrainingRelease
 
 _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def resolve_training_release(asked: str, releases_dir: Path) -> TrainingRelease:
-    """The release `asked` means (`find_release`), with rows; where nothing here is called so,
-    `OWNER/NAME` or `OWNER/NAME@TAG` at the Hub.
+    """The release `asked` means (`find_release`); where nothing here is called so, `OWNER/NAME` or
+    `OWNER/NAME@TAG` at the Hub.
 
-    Raises ReleaseError where it is not there, holds no row, or lacks a table as it was written, SourceError
-    where the Hub does not give it.
+    Raises ReleaseError where it is not there or lacks a table as it was written, SourceError where the Hub
+    does not give it.
     """
     found = look_up(asked, releases_dir)
     if found is None:
@@ -25,8 +24,6 @@ def resolve_training_release(asked: str, releases_dir: Path) -> TrainingRelease:
         if _HUB.fullmatch(name) and not name.startswith("."):
             return _at_the_hub(name, "" if tag == LATEST else tag)
         raise release_not_found_error(asked, releases_dir)
-    if not found.manifest.rows:
-        raise ReleaseError(f"{found.folder} holds no pair", "a release with rows")
     check_files(found.folder, found.manifest)
     return TrainingRelease(
         name=found.manifest.name,
@@ -34,6 +31,7 @@ def resolve_training_release(asked: str, releases_dir: Path) -> TrainingRelease:
         digest=found.manifest.content_fingerprint,
         path=found.folder.resolve(),
         simulated=found.manifest.simulated,
+        configs=tuple(found.manifest.tables),
     )
 
 

@@ -16,7 +16,7 @@ from tracemill.train.start_child import (
     finished_training_process,
     is_training_process_unfinished,
 )
-from tracemill.train.training_job import Job, Trained, TrainingRelease
+from tracemill.train.training_job import Job, Trained, TrainingRelease, check_config
 from tracemill.train.training_settings import TrainingSettings
 
 
@@ -38,6 +38,8 @@ def train_on(settings: RunSettings, asked: str | None) -> Trained:
 
 
 def _train(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Trained:
+    if release.configs is not None:
+        check_config(release, training.method, release.configs)
     job, launcher = _job(settings, training, release), LAUNCHERS.get(training.launcher)
     launcher.check(job.settings)
     if (there := finished_training_process(job)) is not None:
@@ -92,6 +94,7 @@ def figures(trained: Trained) -> dict[str, Any]:
     return {
         "path": str(trained.path),
         "created": trained.created,
+        "method": report.get("settings", {}).get("method"),
         "release": f"{report['release']['name']}@{report['release']['version']}",
         "simulated": report["release"]["simulated"],
         "steps": report["steps"],
@@ -115,13 +118,16 @@ def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         return [("training", said)]
     used = found["rows"]["train"]
     rows = f"{used['used']:,} used, {used['cut']:,} of them without their oldest turns"
+    if used.get("weight") is not None:
+        rows += f"\nby their weights as much as {used['weight']:,.1f} whole ones"
     rows += "".join(f"\n{count:,} dropped: {why}" for why, count in used["dropped"].items())
     if used["parted"]:
         rows += f"\n{used['parted']:,} whose prompt the chat template writes otherwise before an answer"
     loss = (
         f"{found['first_loss']:.4f} to {found['last_loss']:.4f}" if found["first_loss"] is not None else "-"
     )
-    made = f"{found['steps']:,} steps in {found['seconds']:,.0f} s on {found['device']}"
+    method = f" with {found['method']}" if found.get("method") else ""
+    made = f"{found['steps']:,} steps{method} in {found['seconds']:,.0f} s on {found['device']}"
     if found["simulated"] in ("some", "all"):
         made += f"\n{found['simulated']} rows of it are simulated"
     there = "" if found["created"] else "\nit was there already"
@@ -142,4 +148,8 @@ def _validation(found: dict[str, Any]) -> str:
         return f"none: no row of split `validation` fits{dropped}"
     first, last = found["validation"][0], found["validation"][-1]
     said = f"loss {first['loss']:.4f} to {last['loss']:.4f} on {held['used']:,} rows"
-    return f"{said}, {last['rewards/accuracies']:.0%} of them the right way round{dropped}"
+    if (right := last.get("rewards/accuracies")) is not None:
+        said += f", {right:.0%} of them the right way round"
+    elif (right := last.get("mean_token_accuracy")) is not None:
+        said += f", {right:.0%} of their tokens the likeliest"
+    return said + dropped

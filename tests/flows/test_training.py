@@ -16,8 +16,14 @@ from training_releases import released, tiny_model
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.training.resolve_release import resolve_training_release
-from tracemill.flows.training.training_run import train_after_release, train_on, training_table_rows
-from tracemill.records.errors import ConfigError, ReleaseError
+from tracemill.flows.training.training_run import (
+    figures,
+    train_after_release,
+    train_on,
+    training_table_rows,
+)
+from tracemill.records.errors import ConfigError
+from tracemill.train.training_job import Trained
 from tracemill.train.trl.worker import worker_error_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,12 +128,34 @@ def test_a_number_that_no_training_takes_is_refused_beforehand(tmp_path: Path, k
         load_settings(config, {})
 
 
-def test_a_release_without_rows_is_refused(tmp_path: Path) -> None:
-    made = released(tmp_path / "releases")
+def test_a_release_without_the_rows_of_a_method_names_what_it_can_train(
+    console: Call, tmp_path: Path
+) -> None:
+    work, model = tmp_path / "w", tmp_path / "model"
+    made = released(work / "releases")
     manifest = json.loads((made.path / "manifest.json").read_text())
-    (made.path / "manifest.json").write_text(json.dumps(manifest | {"rows": 0}))
-    with pytest.raises(ReleaseError, match="holds no pair; wanted a release with rows"):
-        resolve_training_release("views", tmp_path / "releases")
+    model.mkdir()
+    (model / "config.json").write_text("{}")
+    flags = ("train", "-w", work, "--model", model, "--release", "views")
+    for method, left, said in (
+        (
+            "dpo",
+            ("sft", "kto"),
+            "`dpo`, which method 'dpo' reads; wanted a method that it has rows for (sft, kto)",
+        ),
+        (
+            "sft",
+            ("dpo", "hints"),
+            "`sft`, which method 'sft' reads; wanted a method that it has rows for (dpo, simpo)",
+        ),
+        ("kto", ("hints",), "`kto`, which method 'kto' reads; wanted a release with rows to train on"),
+    ):
+        tables = {name: manifest["tables"][name] for name in left}
+        (made.path / "manifest.json").write_text(json.dumps(manifest | {"rows": 0, "tables": tables}))
+        line = refused(console(*flags, "--method", method))
+        assert f"release {made.path} has no rows in the config {said}; name one as training.method" in line
+    assert "there is no training method 'ppo'; wanted sft, dpo" in refused(console(*flags, "--method", "ppo"))
+    assert not (work / "checkpoints").exists()
 
 
 def test_a_tag_of_the_hub_stands_for_its_commit(hub: object, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,6 +231,33 @@ def test_without_the_extra_it_is_one_line_with_what_to_install(tmp_path: Path) -
     assert "torch is not installed; wanted the extra `train`; pip install torch==2.13.0" in refused(done)
 
 
+def test_the_closing_table_says_what_the_method_measured(tmp_path: Path) -> None:
+    """Also of a `training.json` that was written before there were weights."""
+    rows = {"used": 8, "cut": 0, "dropped": {}, "parted": 0}
+    report = {
+        "release": {"name": "views", "version": "1", "simulated": "none"},
+        "settings": {"method": "dpo"},
+        "rows": {"train": rows, "validation": rows},
+        "steps": 2,
+        "losses": [{"step": 1, "loss": 0.7}],
+        "validation": [{"step": 2, "loss": 0.5, "rewards/accuracies": 0.75, "mean_token_accuracy": 0.5}],
+        "seconds": 3,
+        "device": "cpu",
+    }
+    table = dict(training_table_rows(figures(Trained(tmp_path, report, True))))
+    assert table["training rows"] == "8 used, 0 of them without their oldest turns"
+    assert table["validation"] == "loss 0.5000 to 0.5000 on 8 rows, 75% of them the right way round"
+    assert table["training"].endswith("2 steps with dpo in 3 s on cpu")
+    report["rows"] = {"train": rows | {"weight": 6.25, "dropped": {"of weight 0": 2}}, "validation": rows}
+    report["validation"] = [{"step": 2, "loss": 0.5, "mean_token_accuracy": 0.5}]
+    table = dict(training_table_rows(figures(Trained(tmp_path, report, True))))
+    assert table["training rows"].splitlines()[1:] == [
+        "by their weights as much as 6.2 whole ones",
+        "2 dropped: of weight 0",
+    ]
+    assert table["validation"].endswith("on 8 rows, 50% of their tokens the likeliest")
+
+
 def test_simulated_rows_are_not_trained_on_unasked(tmp_path: Path) -> None:
     made = released(tmp_path / "releases")
     manifest = json.loads((made.path / "manifest.json").read_text())
@@ -252,5 +307,5 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     record = json.loads(again.stdout)
     assert record["training"]["path"] == str(tmp_path / "after" / "demo" / record["release"]["version"])
     shown = tracemill("show", "-w", tmp_path / "w").stdout
-    assert "2 steps in" in shown
+    assert "2 steps with simpo in" in shown
     assert "none: the release has no row in split `validation`" in shown

@@ -2,10 +2,12 @@
 
 import json
 import runpy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from plain_pairs import plain_pair
 
 from tracemill.data_cards.model.release_spec import ReleaseSpec
@@ -24,19 +26,20 @@ STATE = (
 )
 
 
-def kept(number: int) -> NormalizedDPOPair:
+def kept(number: int, **changes: Any) -> NormalizedDPOPair:
     """A pair: the chosen side calls a tool, the rejected one says it is done."""
     call = ToolCall("b", "Bash", json.dumps({"cmd": f"pytest test_{number}.py", "timeout": number}))
-    pair = plain_pair(
-        step_id=f"openhands-{number}:0:1",
-        state_messages=STATE,
-        tools=TOOLS,
-        chosen=(Message("assistant", "I test.", (call,)),),
-        rejected=(Message("assistant", f"Done with {number}."),),
-        chosen_operation="run_test",
-        presentation="p1/x",
-        verified="lookahead",
-    )
+    given: dict[str, Any] = {
+        "step_id": f"openhands-{number}:0:1",
+        "state_messages": STATE,
+        "tools": TOOLS,
+        "chosen": (Message("assistant", "I test.", (call,)),),
+        "rejected": (Message("assistant", f"Done with {number}."),),
+        "chosen_operation": "run_test",
+        "presentation": "p1/x",
+        "verified": "lookahead",
+    }
+    pair = plain_pair(**given | changes)
     return NormalizedDPOPair(pair, "I test.", "Done.", "default-abc", "exit code 2")
 
 
@@ -46,12 +49,14 @@ def released(
     rows: int = 8,
     steps: Iterable[StepRun | SoftStep] = (),
     validation: Iterable[int] = (),
+    **changes: Any,
 ) -> Release:
-    """`rows` pairs as a release below `folder`, those of the numbers `validation` in that split."""
+    """`rows` pairs as a release below `folder`, those of the numbers `validation` in that split; `changes`
+    are fields of every pair."""
     held = {kept(number).pair.step_id.partition(":")[0] for number in validation}
     made = write_release(
         ReleaseSpec(name=name, redaction="r1"),
-        (kept(n) for n in range(rows)),
+        (kept(n, **changes) for n in range(rows)),
         [],
         folder,
         steps=steps,
@@ -59,6 +64,18 @@ def released(
     )
     assert isinstance(made, Release)
     return made
+
+
+def weigh(release: Path, weight_of: Callable[[str], float | None]) -> None:
+    """Give the rows of a release's config `sft` a column `weight`, told by their steps."""
+    for path in (release / "data" / "sft").glob("*.parquet"):
+        table = pq.read_table(path)
+        noted = json.loads(table.schema.metadata[b"huggingface"])
+        noted["info"]["features"]["weight"] = {"dtype": "float64", "_type": "Value"}
+        weights = [weight_of(step) for step in table.column("step_id").to_pylist()]
+        table = table.append_column("weight", pa.array(weights, pa.float64()))
+        metadata = {**table.schema.metadata, b"huggingface": json.dumps(noted).encode()}
+        pq.write_table(table.replace_schema_metadata(metadata), path)
 
 
 def tiny_model(folder: Path) -> Path:

@@ -61,6 +61,15 @@ def test_no_cut_row_is_longer_than_the_window_and_none_parts_a_call_from_its_res
     assert bool(fitted.rows) == (limit >= 31)
 
 
+def test_a_row_with_one_completion_keeps_it_and_its_label() -> None:
+    beside = {"completion": ["c"], "label": False}
+    given = {"prompt": long_row(9)["prompt"], "tools": [], "other": 1, **beside}
+    fitted = fit_rows([given], words, 3 + 10 + 6 + 3 * 12, cut=True)
+    [kept] = fitted.rows
+    assert {name: kept[name] for name in kept if name != "prompt"} == beside | {"tools": None}
+    assert (fitted.cut, fitted.measured, len(kept["prompt"])) == (1, 1, 8)
+
+
 def test_without_cutting_the_longer_rows_are_dropped_and_counted() -> None:
     fitted = fit_rows([long_row(2), long_row(3)], words, 40, cut=False)
     assert len(fitted.rows) == 1

@@ -1,4 +1,5 @@
-"""What DPO, SimPO and LoRA do to a tiny model, against the same figures worked out here from its weights."""
+"""What SFT, DPO, SimPO, KTO and LoRA do to a tiny model, against the same figures worked out here from its
+weights."""
 
 import json
 import math
@@ -82,14 +83,16 @@ def test_dpo_holds_the_model_against_the_one_it_began_as(
 ) -> None:
     """A constant in place of the reference's log probabilities would show at the first step: the sides of
     each row are far from equally likely."""
-    made, report = trained(release, tiny, tmp_path, max_steps=20, learning_rate=1e-3)
+    given = {"method": "dpo", "nll_weight": 0, "learning_rate": 1e-3}
+    made, report = trained(release, tiny, tmp_path, max_steps=20, **given)
     first, last = report["losses"][0], report["losses"][-1]
     assert (first["loss"], first["rewards/margins"]) == pytest.approx((math.log(2), 0), abs=1e-5)
     sides = logps(tiny, TRAINED[0])
     assert abs(sides["chosen"][0] - sides["rejected"][0]) > 20
     assert last["loss"] < 0.6
     assert last["rewards/margins"] > 0.1
-    assert report["rows"]["train"] == {"used": 8, "cut": 0, "dropped": {}, "parted": 0}
+    rows = {"used": 8, "cut": 0, "dropped": {}, "parted": 0, "weight": None}
+    assert report["rows"]["train"] == rows
     assert report["rows"]["validation"]["used"] == 2
     assert [entry["step"] for entry in report["validation"]] == [0, 10, 20]
     begun, _, ended = report["validation"]
@@ -98,6 +101,72 @@ def test_dpo_holds_the_model_against_the_one_it_began_as(
     assert ended["rewards/margins"] == pytest.approx(mean(worked_out), abs=1e-3)
     assert ended["loss"] == pytest.approx(mean([math.log1p(math.exp(-m)) for m in worked_out]), abs=1e-3)
     assert ended["rewards/accuracies"] == 1
+
+
+def nll(found: list[Logps], side: str = "chosen") -> float:
+    """Mean negative log-likelihood of a token of these sides."""
+    return -sum(each[side][0] for each in found) / sum(each[side][1] for each in found)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_sft_s_loss_is_that_of_the_completions_alone(
+    release: TrainingRelease, tiny: Path, tmp_path: Path
+) -> None:
+    """The default method."""
+    made, report = trained(release, tiny, tmp_path, max_steps=20, learning_rate=1e-2)
+    assert report["settings"]["method"] == "sft"
+    before = [logps(tiny, number) for number in TRAINED]
+    assert losses(report)[0] == pytest.approx(nll(before), abs=1e-4)
+    assert losses(report)[-1] < losses(report)[0] - 0.5
+    ended = report["validation"][-1]
+    assert ended["loss"] == pytest.approx(nll([logps(made, number) for number in HELD]), abs=1e-3)
+    assert ended["mean_token_accuracy"] > 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_dpo_adds_the_likelihood_of_the_chosen_sides(
+    release: TrainingRelease, tiny: Path, tmp_path: Path
+) -> None:
+    given = {"method": "dpo", "learning_rate": 1e-3, "nll_weight": 0.5}
+    made, report = trained(release, tiny, tmp_path, max_steps=10, **given)
+    before = nll([logps(tiny, number) for number in TRAINED])
+    assert losses(report)[0] == pytest.approx(math.log(2) + 0.5 * before, abs=1e-4)
+    after = [logps(made, number) for number in HELD]
+    margins = [0.1 * margin(logps(tiny, number), found) for number, found in zip(HELD, after, strict=True)]
+    expected = mean([math.log1p(math.exp(-m)) for m in margins]) + 0.5 * nll(after)
+    assert report["validation"][-1]["loss"] == pytest.approx(expected, abs=1e-3)
+    assert report["validation"][-1]["rewards/chosen"] > 0
+
+
+def kto_loss(found: Logps, before: Logps, side: str, kl: float) -> float:
+    """1 less the value of a side (https://arxiv.org/abs/2402.01306, equation 8), with beta 0.1."""
+    sign = 1 if side == "chosen" else -1
+    return 1 - 1 / (1 + math.exp(-0.1 * sign * (found[side][0] - before[side][0] - kl)))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_kto_tells_good_sides_from_bad_ones(release: TrainingRelease, tiny: Path, tmp_path: Path) -> None:
+    """Rows are sides, each alone. How far the model moved is estimated from completions behind the prompts
+    of other rows of a batch; here all prompts are one, so it is the mean of the rows themselves."""
+    given = {"method": "kto", "learning_rate": 1e-3, "batch": 4, "accumulate": 1}
+    made, report = trained(release, tiny, tmp_path, max_steps=10, **given)
+    assert report["rows"]["train"]["used"] == 16
+    assert report["rows"]["validation"]["used"] == 4
+    assert losses(report)[0] == pytest.approx(0.5, abs=1e-4)
+    begun, ended = report["validation"][0], report["validation"][-1]
+    assert begun["loss"] == pytest.approx(0.5, abs=1e-4)
+    before, after = ([logps(folder, number) for number in HELD] for folder in (tiny, made))
+    reward = 0.1 * mean([a["chosen"][0] - b["chosen"][0] for a, b in zip(after, before, strict=True)])
+    assert ended["rewards/chosen"] == pytest.approx(reward, abs=1e-3)
+    assert reward > 0.1
+    sides = [(a, b, side) for a, b in zip(after, before, strict=True) for side in ("chosen", "rejected")]
+    kl = max(mean([a[side][0] - b[side][0] for a, b, side in sides]), 0.0)
+    assert kl > 1
+    assert ended["loss"] == pytest.approx(mean([kto_loss(*each, kl) for each in sides]), abs=1e-3)
+    assert ended["loss"] < 0.5
 
 
 def simpo_loss(found: Logps, beta: float, gamma: float) -> float:
@@ -124,7 +193,7 @@ def test_simpo_s_loss_is_that_of_its_paper_with_the_tools_of_a_row_in_its_prompt
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["dpo", "simpo"])
+@pytest.mark.parametrize("method", ["sft", "dpo", "simpo", "kto"])
 def test_lora_ends_with_an_adapter_that_loads_on_the_model(
     method: str, release: TrainingRelease, tiny: Path, tmp_path: Path
 ) -> None:
@@ -142,8 +211,9 @@ def test_lora_ends_with_an_adapter_that_loads_on_the_model(
     assert any(value.abs().max() > 0 for value in weights.values())
     assert len(report["losses"]) == 2
     if method == "dpo":
-        assert losses(report)[0] == pytest.approx(math.log(2), abs=1e-5)
-        assert losses(report)[1] < losses(report)[0]
+        before = nll([logps(tiny, number) for number in TRAINED])
+        assert losses(report)[0] == pytest.approx(math.log(2) + before, abs=1e-4)
+    assert losses(report)[1] < losses(report)[0]
     assert "peft" in report["versions"]
 
 
@@ -160,15 +230,27 @@ def test_a_seed_gives_the_same_losses_twice_and_another_one_others(
     assert one != other
 
 
-def test_gamma_is_of_simpo_alone_and_each_method_has_its_own_beta() -> None:
+def test_each_method_has_its_own_defaults_and_settings() -> None:
     def settings(**given: Any) -> TrainingSettings:
         return TrainingSettings.model_validate({"model": "a/b", **given})
 
-    assert (settings().beta, settings().gamma) == (0.1, None)
+    assert settings().method == "sft"
+    assert (settings(method="dpo").beta, settings(method="dpo").gamma) == (0.1, None)
+    assert (settings(method="dpo").nll_weight, settings(method="dpo", nll_weight=0).nll_weight) == (1.0, 0)
+    rates = [settings(method=name).learning_rate for name in ("sft", "dpo", "simpo", "kto")]
+    assert rates == [2e-5, 1e-6, 1e-6, 1e-6]
+    assert (settings(method="kto").batch, settings(method="kto").accumulate) == (2, 4)
     assert (settings(method="simpo").beta, settings(method="simpo").gamma) == (2.0, 1.0)
     assert (settings(method="simpo", gamma=0).gamma, settings(beta=0.3).beta) == (0, 0.3)
-    assert len({settings(**one).fingerprint() for one in ({}, {"method": "simpo"}, {"beta": 2.0})}) == 3
-    for one in (settings(), settings(method="simpo")):
+    others = ({}, {"method": "simpo"}, {"beta": 2.0}, {"method": "dpo"}, {"method": "kto"})
+    assert len({settings(**one).fingerprint() for one in (*others, {"use_weights": False})}) == 6
+    for one in (settings(), settings(method="dpo"), settings(method="simpo"), settings(method="kto")):
         assert TrainingSettings.model_validate_json(one.model_dump_json()) == one
     with pytest.raises(ValueError, match='gamma is a setting of method = "simpo" alone'):
         settings(gamma=0.5)
+    with pytest.raises(ValueError, match='nll_weight is a setting of method = "dpo" alone'):
+        settings(method="simpo", nll_weight=0.5)
+    with pytest.raises(ValueError, match='batch is 1, and method = "kto" compares rows of a batch; wanted 2'):
+        settings(method="kto", batch=1)
+    with pytest.raises(ValueError, match="nll_weight"):
+        settings(method="dpo", nll_weight=-1)

@@ -132,13 +132,14 @@ def test_what_a_method_cannot_have_is_one_line(packages: Path, tmp_path: Path) -
     said = refusal_with(packages, "train", config)
     assert "training: options.tau is no option of 'ipo'; it has label_smoothing" in said
     config = _config(tmp_path, "options = { tau = 1 }")
-    assert "options.tau is no option of 'dpo'; it has none" in refusal_with(packages, "train", config)
+    assert "options.tau is no option of 'sft'; it has none" in refusal_with(packages, "train", config)
 
 
 def test_a_method_that_nobody_gives_names_those_there_are(packages: Path, tmp_path: Path) -> None:
     said = refusal_with(packages, "train", _config(tmp_path, "method = 'orpo'"))
     assert (
-        "training.method: there is no training method 'orpo'; wanted dpo, simpo, ipo (found 'orpo')" in said
+        "training.method: there is no training method 'orpo'; wanted sft, dpo, simpo, kto, ipo "
+        "(found 'orpo')" in said
     )
     said = refusal_with(packages, "train", _config(tmp_path, "launcher = 'cluster'"))
     assert "training: there is no launcher 'cluster'; wanted local, queue" in said
@@ -181,8 +182,9 @@ def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) ->
 
 
 def test_neither_launcher_nor_empty_options_make_another_checkpoint() -> None:
-    plain = TrainingSettings(model="a/b")
-    assert plain.fingerprint() == "84d94b39"
+    """Checkpoints of plain DPO and of SimPO are what they were before methods had settings of their own."""
+    plain = TrainingSettings(model="a/b", use_weights=True)
+    assert TrainingSettings(model="a/b", method="dpo", nll_weight=0).fingerprint() == "84d94b39"
     assert TrainingSettings(model="a/b", launcher="queue").fingerprint() == plain.fingerprint()
     assert load_settings(None, {"training": {"model": "a/b"}}).training == plain
     assert TrainingSettings(model="a/b", method="simpo").fingerprint() == "b915bab3"
@@ -191,7 +193,12 @@ def test_neither_launcher_nor_empty_options_make_another_checkpoint() -> None:
 
 
 def test_every_method_has_its_own_name() -> None:
-    assert [TRAINING_METHODS.get(name).name for name in TRAINING_METHODS.names()] == ["dpo", "simpo"]
+    assert [TRAINING_METHODS.get(name).name for name in TRAINING_METHODS.names()] == [
+        "sft",
+        "dpo",
+        "simpo",
+        "kto",
+    ]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ ROW = {
     "rejected": [{"role": "assistant", "content": "I am done."}],
     "tools": [{"function": {"name": "Bash"}}],
 }
+SIDES = {"chosen": "I test..", "rejected": "I am done.."}
 
 
 class Words:
@@ -40,14 +41,22 @@ class Words:
 
 def test_the_sides_begin_where_the_prompt_ends_and_all_of_it_is_measured() -> None:
     found = render_chat_template(Words(), PROMPT, ROW)
-    assert found == ("[Bash]<user>fix it.<assistant>", "I test..", "I am done..", False)
-    assert measure_with(Words())(PROMPT, ROW) == len(found.prompt + found.rejected)
+    assert found == ("[Bash]<user>fix it.<assistant>", SIDES, False)
+    assert measure_with(Words())(PROMPT, ROW) == len(found.prompt + found.sides["rejected"])
     assert render_chat_template(Words(), PROMPT, ROW | {"tools": []}).prompt == "<user>fix it.<assistant>"
 
 
 def test_a_template_that_asks_otherwise_than_it_answers_is_noted_and_nothing_is_lost() -> None:
     found = render_chat_template(Words(thinks=True), PROMPT, ROW)
-    assert found == ("[Bash]<user>fix it.<assistant>", "I test..", "I am done..", True)
+    assert found == ("[Bash]<user>fix it.<assistant>", SIDES, True)
+
+
+def test_a_row_with_one_completion_is_rendered_and_measured_by_it() -> None:
+    row = {"prompt": PROMPT, "completion": ROW["chosen"], "tools": ROW["tools"], "label": True}
+    for thinks in (False, True):
+        found = render_chat_template(Words(thinks), PROMPT, row)
+        assert found == ("[Bash]<user>fix it.<assistant>", {"completion": "I test.."}, thinks)
+        assert measure_with(Words(thinks))(PROMPT, row) == len(found.prompt + "I test..")
 
 
 def test_what_a_template_refuses_is_told_by_its_type_alone() -> None:

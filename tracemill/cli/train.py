@@ -18,12 +18,15 @@ def train(
         ),
     ] = None,
     model: Annotated[str | None, typer.Option(help="Id of a model at the Hub, or its folder.")] = None,
+    method: Annotated[
+        str | None, typer.Option(help="sft, dpo, simpo, kto, or what an installed package adds.")
+    ] = None,
     output: Annotated[Path | None, typer.Option(help="Folder of checkpoints.")] = None,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Steps of the optimiser at most.")] = None,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
-    """Train a model on a release, with DPO or SimPO of TRL in a process of its own.
+    """Train a model on a release, with a trainer of TRL in a process of its own.
 
     The same command goes on with a training that was cut off.
     """
@@ -32,6 +35,7 @@ def train(
 
     given: dict[str, Any] = {
         "model": model,
+        "method": method,
         "output": output and str(output.resolve()),
         "max_steps": max_steps,
     }

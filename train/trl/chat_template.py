@@ -4,15 +4,14 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from tracemill.train.trl.fit_rows import Measure
+from tracemill.train.trl.fit_rows import Measure, sides_of
 
 
 class Rendered(NamedTuple):
-    """The texts of a row: either side follows the prompt directly."""
+    """The texts of a row: each of its sides, by column, follows the prompt directly."""
 
     prompt: str
-    chosen: str
-    rejected: str
+    sides: dict[str, str]
     parted: bool
     """Whether the template writes the prompt otherwise once an answer follows: the sides then begin where
     the texts part, which is how TRL's trainers take it."""
@@ -28,12 +27,12 @@ def render_chat_template(
         return tokenizer.apply_chat_template(list(messages), tools=tools, tokenize=False, **given)
 
     asked = text(prompt, add_generation_prompt=True)
-    chosen, rejected = (text([*prompt, *row[side]]) for side in ("chosen", "rejected"))
-    if chosen.startswith(asked) and rejected.startswith(asked):
-        return Rendered(asked, chosen[len(asked) :], rejected[len(asked) :], False)
-    letters = takewhile(lambda three: len(set(three)) == 1, zip(asked, chosen, rejected, strict=False))
-    shared = sum(1 for _ in letters)
-    return Rendered(asked[:shared], chosen[shared:], rejected[shared:], True)
+    whole = {side: text([*prompt, *row[side]]) for side in sides_of(row)}
+    shared, parted = len(asked), False
+    if not all(each.startswith(asked) for each in whole.values()):
+        letters = takewhile(lambda same: len(set(same)) == 1, zip(asked, *whole.values(), strict=False))
+        shared, parted = sum(1 for _ in letters), True
+    return Rendered(asked[:shared], {side: each[shared:] for side, each in whole.items()}, parted)
 
 
 def measure_with(tokenizer: Any) -> Measure:
@@ -42,8 +41,8 @@ def measure_with(tokenizer: Any) -> Measure:
     def measure(prompt: list[dict[str, Any]], row: Mapping[str, Any]) -> int:
         try:
             found = render_chat_template(tokenizer, prompt, row)
-            sides = (found.prompt + found.chosen, found.prompt + found.rejected)
-            return max(len(tokenizer(side, add_special_tokens=False)["input_ids"]) for side in sides)
+            texts = (found.prompt + side for side in found.sides.values())
+            return max(len(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts)
         except Exception as error:  # whatever a template of somebody else's raises
             raise ValueError(type(error).__name__) from error
 

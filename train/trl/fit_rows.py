@@ -1,4 +1,4 @@
-"""Which pairs fit the trainer's window, and how a context that does not is cut.
+"""Which rows fit the trainer's window, and how a context that does not is cut.
 
 TRL cuts a row that is longer than `max_length` at its end, where the answer is, and leaves out without a
 word those whose prompt fills it. So every row is measured before TRL sees it.
@@ -17,25 +17,40 @@ Measure = Callable[[list[Message], Row], int]
 """Tokens of a prompt with the longer side of the row. Raises ValueError where it cannot be told."""
 
 MARKER = "\n\n[{count} earlier messages are left out]"
+_SIDES = ("chosen", "rejected", "completion")
+_BESIDE = ("label", "weight")
 
 
 @dataclass(slots=True)
 class Fitted:
-    """Rows as the trainer gets them (`prompt`, both sides, `tools`) and what became of the others."""
+    """Rows as the trainer gets them (`prompt`, sides, `tools`, and `label` and `weight` where they have them)
+    and what became of the others."""
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     cut: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     parted: int = 0
     """Rows whose prompt the chat template writes otherwise once an answer follows."""
+    measured: int = 0
+    """Rows that count, whether they fit or not."""
     shortest_tokens: int | None = None
     """The shortest row before any cut."""
 
 
+def sides_of(row: Row) -> list[str]:
+    """The columns of a row that answer its prompt: both sides of a pair, or the one completion."""
+    return [name for name in _SIDES if name in row]
+
+
 def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) -> Fitted:
-    """The rows of at most `max_length` tokens; with `cut` also longer ones, without their oldest turns."""
+    """The rows of at most `max_length` tokens; with `cut` also longer ones, without their oldest turns. Rows
+    of weight 0 are left out."""
     done = Fitted()
     for row in rows:
+        if row.get("weight") is not None and not row["weight"] > 0:
+            done.dropped["of weight 0"] += 1
+            continue
+        done.measured += 1
         prompt = list(row["prompt"])
         try:
             tokens = measure(prompt, row)
@@ -50,8 +65,10 @@ def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) 
                 done.dropped[f"longer than {max_length} tokens"] += 1
                 continue
             prompt, done.cut = shorter, done.cut + 1
-        sides = {name: row[name] for name in ("chosen", "rejected")}
-        done.rows.append({"prompt": prompt, **sides, "tools": row["tools"] or None})
+        kept = {name: row[name] for name in (*sides_of(row), *_BESIDE) if name in row}
+        if "weight" in kept and kept["weight"] is None:
+            kept["weight"] = 1.0
+        done.rows.append({"prompt": prompt, **kept, "tools": row["tools"] or None})
     return done
 
 

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from datasets import Dataset, Features, load_dataset
+from datasets import Dataset, Features, get_dataset_config_names, load_dataset
 from transformers import AutoConfig, AutoTokenizer
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.training_job import TrainingRelease
+from tracemill.train.registry import TRAINING_METHODS
+from tracemill.train.training_job import TrainingRelease, check_config
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.chat_template import measure_with, render_chat_template
 from tracemill.train.trl.fit_rows import Fitted, fit_rows
 
-_COLUMNS = ("prompt", "chosen", "rejected", "tools")
+_WEIGHT = "weight"
 
 
 def load_tokenizer(settings: TrainingSettings) -> Any:
@@ -47,30 +48,33 @@ def load_release_model_error(model: str, error: Exception) -> TrainingError:
     return TrainingError(f"model {model} cannot be loaded ({said})", wanted)
 
 
-def load_splits(release: TrainingRelease, cache: Path) -> dict[str, Dataset]:
-    """`train`, and `validation` where the release has one. Raises TrainingError where it has no row to
-    train on, or is none of ours."""
-    place = str(release.path) if release.path else release.repository
-    assert place is not None
-    at: dict[str, Any] = {"cache_dir": str(cache)} if release.path else {"revision": release.digest}
+def load_splits(release: TrainingRelease, settings: TrainingSettings, cache: Path) -> dict[str, Dataset]:
+    """`train`, and `validation` where the release has one, of the config that the method reads; of their
+    columns those that it wants, and `weight` where that is there and counts. Raises TrainingError where the
+    release has no such config or no row to train on, or is none of ours."""
+    method, place = TRAINING_METHODS.get(settings.method), release.place
+    revision = None if release.path else release.digest
     try:
-        found: Any = load_dataset(place, "dpo", **at)
+        check_config(release, settings.method, get_dataset_config_names(place, revision=revision))
+        found: Any = load_dataset(place, method.config, cache_dir=str(cache), revision=revision)
     except (OSError, ValueError) as error:
         said = (str(error).splitlines() or [""])[0]
-        raise TrainingError(f"release {place} cannot be loaded ({said})", "its config `dpo`") from error
+        raise TrainingError(f"release {place} cannot be loaded ({said})", "a release of tracemill") from error
     splits = {name: found[name] for name in ("train", "validation") if name in found}
     if not splits.get("train"):
         raise TrainingError(f"release {place} has no row to train on", "some in split `train`")
-    if absent := [name for name in _COLUMNS if name not in splits["train"].column_names]:
+    there = splits["train"].column_names
+    if absent := [name for name in method.columns if name not in there]:
         raise TrainingError(
             f"release {place} lacks the columns {', '.join(absent)}", "a release of tracemill"
         )
-    return splits
+    columns = [*method.columns, *([_WEIGHT] if settings.use_weights and _WEIGHT in there else ())]
+    return {name: split.select_columns(columns) for name, split in splits.items()}
 
 
 def fit_split(split: Dataset, tokenizer: Any, settings: TrainingSettings) -> Fitted:
     """The rows of a split that fit the window, through the tokenizer's chat template."""
-    rows: Any = split.select_columns(list(_COLUMNS))
+    rows: Any = split
     fitted = fit_rows(rows, measure_with(tokenizer), settings.max_length, settings.context == "cut")
     fitted.parted = sum(render_chat_template(tokenizer, row["prompt"], row).parted for row in fitted.rows)
     return fitted
@@ -80,14 +84,20 @@ def check_rows(fitted: Fitted, settings: TrainingSettings) -> None:
     """Raises TrainingError where no row is left to train on."""
     if fitted.rows:
         return
+    if not fitted.measured:
+        raise TrainingError(
+            f"all {fitted.dropped.total()} rows are of weight 0",
+            "some that count",
+            "set training.use_weights = false to take them all alike",
+        )
     if fitted.shortest_tokens is None:
         raise TrainingError(
-            f"the chat template of {settings.model} refuses all {fitted.dropped.total()} rows",
+            f"the chat template of {settings.model} refuses all {fitted.measured} rows",
             "one that takes tool calls and their results",
             "take another model, or name a Jinja file as training.chat_template",
         )
     raise TrainingError(
-        f"none of {fitted.dropped.total()} rows fits max_length = {settings.max_length}",
+        f"none of {fitted.measured} rows fits max_length = {settings.max_length}",
         f"more than that: the shortest row has {fitted.shortest_tokens} tokens",
         "raise training.max_length",
     )
@@ -95,8 +105,7 @@ def check_rows(fitted: Fitted, settings: TrainingSettings) -> None:
 
 def load_release_as_messages(split: Dataset, fitted: Fitted) -> Dataset:
     """The rows as conversations with their tools."""
-    features = Features({name: split.features[name] for name in _COLUMNS})
-    return Dataset.from_list(fitted.rows, features=features)
+    return Dataset.from_list(fitted.rows, features=Features(split.features))
 
 
 def load_release_as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
@@ -109,6 +118,6 @@ def load_release_as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
 
     def texts(row: Mapping[str, Any]) -> dict[str, str]:
         found = render_chat_template(tokenizer, row["prompt"], row)
-        return {"prompt": found.prompt, "chosen": ended(found.chosen), "rejected": ended(found.rejected)}
+        return {"prompt": found.prompt, **{name: ended(side) for name, side in found.sides.items()}}
 
     return Dataset.from_list([texts(row) for row in fitted.rows])

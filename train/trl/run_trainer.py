@@ -30,7 +30,14 @@ if TYPE_CHECKING:
 
 _SAVED = "saved.json"
 """In a checkpoint that was written to its end: the seconds of training up to it."""
-_NUMBERS = ("loss", "rewards/accuracies", "rewards/margins")
+_NUMBERS = (
+    "loss",
+    "mean_token_accuracy",
+    "rewards/accuracies",
+    "rewards/margins",
+    "rewards/chosen",
+    "logps/chosen",
+)
 
 
 def run_trainer(job: Job, folder: Path, tell: "Tell", stopping: "Stopping") -> dict[str, Any]:
@@ -43,7 +50,7 @@ def run_trainer(job: Job, folder: Path, tell: "Tell", stopping: "Stopping") -> d
     _check_device(settings)
     tell({"phase": "loading the model"})
     tokenizer = load_tokenizer(settings)
-    splits = load_splits(job.release, folder / "cache")
+    splits = load_splits(job.release, settings, folder / "cache")
     tell({"phase": "measuring rows"})
     fitted = {name: fit_split(split, tokenizer, settings) for name, split in splits.items()}
     check_rows(fitted["train"], settings)
@@ -134,28 +141,35 @@ def _measured(trainer: Any) -> dict[int, dict[str, float]]:
     return found
 
 
+def _counted(fitted: Fitted) -> dict[str, Any]:
+    """What became of the rows of a split; `weight` is the sum of the weights of those used, None where they
+    have none."""
+    weights = [row["weight"] for row in fitted.rows if row.get("weight") is not None]
+    return {
+        "used": len(fitted.rows),
+        "cut": fitted.cut,
+        "dropped": dict(fitted.dropped),
+        "parted": fitted.parted,
+        "weight": round(sum(weights), 6) if weights else None,
+    }
+
+
 def _report(job: Job, trainer: Any, fitted: dict[str, Fitted]) -> dict[str, Any]:
+    losses = [
+        {"step": entry["step"], **{key: entry[key] for key in _NUMBERS if key in entry}}
+        for entry in trainer.state.log_history
+        if "loss" in entry
+    ]
+    validation = [{"step": step, **numbers} for step, numbers in _measured(trainer).items()]
     return {
         "schema": SCHEMA,
         "fingerprint": job.fingerprint(),
         "release": job.release.model_dump(mode="json"),
         "settings": job.settings.model_dump(mode="json"),
-        "rows": {
-            name: {
-                "used": len(each.rows),
-                "cut": each.cut,
-                "dropped": dict(each.dropped),
-                "parted": each.parted,
-            }
-            for name, each in fitted.items()
-        },
+        "rows": {name: _counted(each) for name, each in fitted.items()},
         "steps": trainer.state.global_step,
-        "losses": [
-            {"step": entry["step"], **{key: entry[key] for key in _NUMBERS if key in entry}}
-            for entry in trainer.state.log_history
-            if "loss" in entry
-        ],
-        "validation": [{"step": step, **numbers} for step, numbers in _measured(trainer).items()],
+        "losses": losses,
+        "validation": validation,
         "device": str(trainer.args.device),
         "bf16": trainer.args.bf16,
         "versions": _versions(job),

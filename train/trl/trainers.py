@@ -25,6 +25,8 @@ from tracemill.train.trl.load_release import (
     load_release_model_error,
 )
 
+Data = dict[str, tuple[Dataset, Fitted]]
+
 _ENDS = 2
 """Tokens that TRL's CPOTrainer may put around a text: one at its beginning, one at its end."""
 
@@ -49,21 +51,49 @@ def make_trainer(
         raise load_release_model_error(settings.model, error) from error
 
 
-Data = dict[str, tuple[Dataset, Fitted]]
+def sft_trainer(
+    settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
+) -> Any:
+    """Make the trainer of `sft`: the mean negative log-likelihood of a token of the completions, weighted
+    where rows have weights."""
+    from trl.trainer.sft_config import SFTConfig
+    from trl.trainer.sft_trainer import SFTTrainer
+
+    from tracemill.train.trl.weighted_sft import WeightedSFTTrainer
+
+    rows = {name: load_release_as_messages(*one) for name, one in data.items()}
+    weighted = "weight" in rows["train"].column_names
+    make = WeightedSFTTrainer if weighted else SFTTrainer
+    return make(
+        model=settings.model,
+        args=SFTConfig(max_length=settings.max_length, completion_only_loss=True, **common),
+        train_dataset=rows["train"],
+        eval_dataset=rows.get("validation"),
+        processing_class=tokenizer,
+        callbacks=callbacks,
+        peft_config=lora_of(settings),
+    )
 
 
 def dpo_trainer(
     settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
 ) -> Any:
-    """Make the trainer of `dpo`. The reference is the model as it was loaded; with LoRA, the model without
-    its adapters."""
+    """Make the trainer of `dpo`: TRL's sum of DPO's loss and `nll_weight` times the negative log-likelihood
+    of the chosen sides. The reference is the model as it was loaded; with LoRA, the model without its
+    adapters."""
     from trl.trainer.dpo_config import DPOConfig
     from trl.trainer.dpo_trainer import DPOTrainer
 
     rows = {name: load_release_as_messages(*one) for name, one in data.items()}
     return DPOTrainer(
         model=settings.model,
-        args=DPOConfig(max_length=settings.max_length, beta=settings.beta, **common),
+        args=DPOConfig(
+            max_length=settings.max_length,
+            beta=settings.beta,
+            loss_type=["sigmoid", "sft"] if settings.nll_weight else ["sigmoid"],
+            loss_weights=[1.0, settings.nll_weight] if settings.nll_weight else [1.0],
+            **common,
+        ),
         train_dataset=rows["train"],
         eval_dataset=rows.get("validation"),
         processing_class=tokenizer,
@@ -94,6 +124,27 @@ def simpo_trainer(
     return CPOTrainer(
         model=settings.model,
         args=arguments,
+        train_dataset=rows["train"],
+        eval_dataset=rows.get("validation"),
+        processing_class=tokenizer,
+        callbacks=callbacks,
+        peft_config=lora_of(settings),
+    )
+
+
+def kto_trainer(
+    settings: TrainingSettings, common: dict[str, Any], tokenizer: Any, data: Data, callbacks: list[Any]
+) -> Any:
+    """Make the trainer of `kto`, with a reference as in `dpo`. TRL takes the rows in their order and
+    estimates the divergence from the completions of the other rows of a batch. Both sides of a pair are
+    neighbours in a release, so the rows are shuffled by the seed."""
+    from trl.trainer.kto_config import KTOConfig
+    from trl.trainer.kto_trainer import KTOTrainer
+
+    rows = {name: load_release_as_messages(*one).shuffle(seed=settings.seed) for name, one in data.items()}
+    return KTOTrainer(
+        model=settings.model,
+        args=KTOConfig(max_length=settings.max_length, beta=settings.beta, **common),
         train_dataset=rows["train"],
         eval_dataset=rows.get("validation"),
         processing_class=tokenizer,
