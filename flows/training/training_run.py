@@ -102,6 +102,7 @@ def figures(trained: Trained) -> dict[str, Any]:
         "first_loss": losses[0] if losses else None,
         "last_loss": losses[-1] if losses else None,
         "validation": report["validation"],
+        "warnings": report.get("warnings", []),
         "seconds": report["seconds"],
         "device": report["device"],
     }
@@ -136,6 +137,7 @@ def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("training rows", rows),
         ("loss", loss),
         ("validation", _validation(found)),
+        *(("training warning", line) for line in found.get("warnings", ())),
     ]
 
 

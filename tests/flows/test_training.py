@@ -231,8 +231,8 @@ def test_without_the_extra_it_is_one_line_with_what_to_install(tmp_path: Path) -
     assert "torch is not installed; wanted the extra `train`; pip install torch==2.13.0" in refused(done)
 
 
-def test_the_closing_table_says_what_the_method_measured(tmp_path: Path) -> None:
-    """Also of a `training.json` that was written before there were weights."""
+def test_what_went_wrong_in_a_training_is_a_row_and_a_line(tmp_path: Path) -> None:
+    """Also of a `training.json` that was written before there were weights and warnings."""
     rows = {"used": 8, "cut": 0, "dropped": {}, "parted": 0}
     report = {
         "release": {"name": "views", "version": "1", "simulated": "none"},
@@ -248,14 +248,16 @@ def test_the_closing_table_says_what_the_method_measured(tmp_path: Path) -> None
     assert table["training rows"] == "8 used, 0 of them without their oldest turns"
     assert table["validation"] == "loss 0.5000 to 0.5000 on 8 rows, 75% of them the right way round"
     assert table["training"].endswith("2 steps with dpo in 3 s on cpu")
+    assert "training warning" not in table
     report["rows"] = {"train": rows | {"weight": 6.25, "dropped": {"of weight 0": 2}}, "validation": rows}
-    report["validation"] = [{"step": 2, "loss": 0.5, "mean_token_accuracy": 0.5}]
+    report |= {"warnings": ["one line"], "validation": [{"step": 2, "loss": 0.5, "mean_token_accuracy": 0.5}]}
     table = dict(training_table_rows(figures(Trained(tmp_path, report, True))))
     assert table["training rows"].splitlines()[1:] == [
         "by their weights as much as 6.2 whole ones",
         "2 dropped: of weight 0",
     ]
     assert table["validation"].endswith("on 8 rows, 50% of their tokens the likeliest")
+    assert table["training warning"] == "one line"
 
 
 def test_simulated_rows_are_not_trained_on_unasked(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from training_releases import released, tiny_model
 
+from tracemill.records.message import Message
 from tracemill.train.start_child import run_training
 from tracemill.train.training_job import REPORT, Job, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
@@ -122,6 +123,7 @@ def test_sft_s_loss_is_that_of_the_completions_alone(
     ended = report["validation"][-1]
     assert ended["loss"] == pytest.approx(nll([logps(made, number) for number in HELD]), abs=1e-3)
     assert ended["mean_token_accuracy"] > 0.4
+    assert report["warnings"] == []
 
 
 @pytest.mark.slow
@@ -138,6 +140,7 @@ def test_dpo_adds_the_likelihood_of_the_chosen_sides(
     expected = mean([math.log1p(math.exp(-m)) for m in margins]) + 0.5 * nll(after)
     assert report["validation"][-1]["loss"] == pytest.approx(expected, abs=1e-3)
     assert report["validation"][-1]["rewards/chosen"] > 0
+    assert report["warnings"] == []
 
 
 def kto_loss(found: Logps, before: Logps, side: str, kl: float) -> float:
@@ -215,6 +218,45 @@ def test_lora_ends_with_an_adapter_that_loads_on_the_model(
         assert losses(report)[0] == pytest.approx(math.log(2) + before, abs=1e-4)
     assert losses(report)[1] < losses(report)[0]
     assert "peft" in report["versions"]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_plain_dpo_that_makes_the_chosen_sides_less_likely_says_so(tiny: Path, tmp_path: Path) -> None:
+    """The rejected side says eight times what the chosen one says once: to say it less often is to say it
+    with less likelihood."""
+    sides = {side: (Message("assistant", "I test. " * n),) for side, n in (("chosen", 1), ("rejected", 8))}
+    made = released(tmp_path / "releases", rows=10, validation=HELD, **sides)
+    release = TrainingRelease(name="views", version=made.version, digest="0", path=made.path)
+    given = {"method": "dpo", "nll_weight": 0, "learning_rate": 1e-2}
+    _, report = trained(release, tiny, tmp_path, max_steps=20, **given)
+    end = mean([entry["rewards/chosen"] for entry in report["losses"][-4:]])
+    held = report["validation"][-1]["rewards/chosen"]
+    assert max(end, held) < -0.1
+    assert report["losses"][-1]["rewards/margins"] > 1
+    assert report["warnings"] == [
+        f"the chosen sides became less likely (rewards/chosen is {round(end, 4)} on training rows and "
+        f"{round(held, 4)} on rows of validation at the end); raise training.nll_weight, or lower "
+        "training.learning_rate"
+    ]
+
+
+def test_the_end_of_a_training_is_its_last_fifth_and_its_last_measurement() -> None:
+    from tracemill.train.trl.run_trainer import likelihood_warnings
+
+    def warned(rewards: list[float], held: list[float], **given: Any) -> list[str]:
+        settings = TrainingSettings.model_validate({"model": "a/b", "method": "dpo", **given})
+        entries = [[{"rewards/chosen": reward} for reward in each] for each in (rewards, held)]
+        return likelihood_warnings(settings, *entries)
+
+    assert warned([-1.0] * 8 + [0.2, -0.1], [-1.0, 0.1]) == []
+    [line] = warned([1.0] * 8 + [0.1, -0.3], [])
+    assert "(rewards/chosen is -0.1 on training rows at the end); raise training.nll_weight" in line
+    [line] = warned([1.0, 1.0], [0.5, -0.25])
+    assert "(rewards/chosen is -0.25 on rows of validation at the end)" in line
+    assert warned([-0.00001], []) == []
+    assert warned([], []) == []
+    assert warned([-9.0], [-9.0], method="simpo") == []
 
 
 @pytest.mark.slow

@@ -74,6 +74,7 @@ class Queue:
             "losses": [{"step": 1, "loss": 0.7}, {"step": 2, "loss": 0.5}],
             "rows": {"train": {"used": 8, "cut": 0, "dropped": {}, "parted": 0}},
             "validation": [],
+            "warnings": ["the queue is long"],
             "seconds": 1.0,
             "device": "queue",
         }
@@ -154,6 +155,7 @@ def test_a_launcher_is_what_trains(packages: Path, tmp_path: Path) -> None:
     figures = json.loads(done.stdout)
     assert (figures["device"], figures["last_loss"], figures["created"]) == ("queue", 0.5, True)
     assert figures["path"] == str(tmp_path / "w" / "checkpoints" / "views" / made.version)
+    assert done.stderr.splitlines()[-1] == "tracemill: the queue is long"
     assert json.loads(called_with(packages, *call).stdout)["created"] is False
     config = _config(tmp_path, "launcher = 'queue'\ndevice = 'cuda'")
     assert "the queue has no GPU" in refusal_with(packages, "train", config, "--release", "views")

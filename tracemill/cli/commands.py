@@ -107,6 +107,13 @@ def train_only(settings: "RunSettings", release: str | None, as_json: bool) -> N
 
     found = figures(train_on(settings, release))
     _say(training_table_rows(found), f"tracemill train {found['release']}", found, as_json)
+    _warn_of_training(found)
+
+
+def _warn_of_training(found: dict[str, Any]) -> None:
+    """Say on stderr what went wrong in a training that ended."""
+    for line in found.get("warnings", ()):
+        sys.stderr.write(f"tracemill: {line}\n")
 
 
 def ingest_only(order: "IngestOrder", as_json: bool) -> None:
@@ -180,8 +187,11 @@ def _require_room(record: dict[str, Any]) -> None:
 
 
 def _require_a_checkpoint(record: dict[str, Any]) -> None:
-    """Ends the process with 1 where the training after a release failed, likewise."""
-    if failed := record.get("training", {}).get("failed"):
+    """Says what went wrong in the training after a release, and ends the process with 1 where it failed,
+    likewise."""
+    training = record.get("training", {})
+    _warn_of_training(training)
+    if failed := training.get("failed"):
         path = record["release"]["path"]
         sys.stderr.write(
             f"tracemill: training failed, the release {path} stays: {printable(failed, 2_000)}\n"
