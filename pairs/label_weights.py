@@ -1,37 +1,243 @@
-"""How much a label counts in training: from the votes for an action, and from what outcomes say of it."""
+"""What a label is worth: how many teachers agree, and what outcomes of sessions say of such an action.
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+Agreement is not truth: teachers share errors with the student and with each other. Where the workspace holds
+sessions whose outcome is known, a logistic regression of the outcome on features of state and action
+(`pairs/step_features.py`) tells which kinds of action go with success in which kind of state. An action is
+compared with what the student usually does in such a state, and with what it did at this step, so that a hard
+task does not count against it. A session is never judged by its own outcome: four models are fitted, each
+without a quarter of the sessions.
 
+The regression is fitted with AdaGrad (Duchi, Hazan, Singer: JMLR 12, 2011) and an L2 penalty.
+"""
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracemill.pairs.step_features import ContextFacts, Kind
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace, TraceState
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+WEIGHTS_VERSION = 1
+"""Raise it when the same sessions and votes give other weights."""
+FOLDS = 4
+LEAST_SESSIONS = 20
+"""Of either outcome: with fewer, outcomes say nothing."""
+_MOST_STEPS = 20_000
+_EPOCHS = 10
+_RATE, _PENALTY = 0.1, 0.01
+_SHRINK = 80
+"""Steps of a kind at which its own mean counts as much as that of all steps."""
+_SHARPNESS = 4.0
+_DOUBTED = 0.5
+_LEAST_LABELS, _LEAST_KNOWN = 50, 20
+_COVERED = 0.6
+"""A session counts for the signs below where teachers agreed on an action at so many of its steps."""
+_MOST_DOUBTED, _MOST_UNCONTESTED, _MOST_CONTESTED = 0.15, 0.08, 0.72
+"""Shares above which the card warns. In `benchmarks/teaching` teachers with independent errors reach none of
+them, teachers with shared errors at least one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelWeight:
-    """What a label counts. `weight` (0 to 1) is what training uses; `outcome` (0 to 1) what outcomes of
-    sessions say of this action here, None where they say nothing; `support` the recorded steps that this
-    rests on."""
+    """What a label is worth. `weight` (0 to 1) is what training uses; `outcome` (0 to 1) is what outcomes say
+    of the action, 1 where nothing against it, None where no outcomes are known; `support` is the number of
+    recorded steps in such a state."""
 
     weight: float
-    outcome: float | None
-    support: int
+    outcome: float | None = None
+    support: int = 0
 
 
+@dataclass(slots=True)
+class _Model:
+    """One fitted regression: weights by feature, and the mean score of the student's actions by kind."""
+
+    weights: dict[str, float]
+    kinds: dict[Kind, tuple[float, int]]
+    mean: float
+
+    def score(self, features: Iterable[str]) -> float:
+        return sum(self.weights.get(each, 0.0) for each in features)
+
+    def advantage(self, features: Iterable[str], kind: Kind) -> tuple[float, int]:
+        """How much better (in logits) than what is usual in this kind of state, and how often it was met."""
+        total, count = self.kinds.get(kind, (0.0, 0))
+        usual = (total + _SHRINK * self.mean) / (count + _SHRINK)
+        return self.score(features) - usual, count
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    fold: int
+    solved: bool
+    state: list[str]
+    action: list[str]
+    kind: Kind
+
+
+@dataclass(slots=True)
+class _Labelled:
+    """A session with a known outcome: at which of its steps there are labels, and whether any is another
+    action than the agent's."""
+
+    solved: bool
+    steps: int
+    contested: bool = False
+    at: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+
+    @property
+    def labels(self) -> int:
+        return len(self.at)
+
+
+@dataclass(slots=True)
 class LabelWeights:
-    """Weighs labels: by the share of votes for the action alone."""
+    """Weighs labels by agreement and outcomes."""
+
+    models: list[_Model] = field(default_factory=list)
+    _facts: tuple[str, dict[int, ContextFacts]] = ("", {})
+    _judged: Counter[bool] = field(default_factory=Counter[bool])
+    _sessions: dict[str, "_Labelled"] = field(default_factory=dict[str, "_Labelled"])
 
     @classmethod
     def fit(cls, traces: Iterable[Trace]) -> "LabelWeights":
-        """Return the weights that the agents' own sessions give; `traces` are those of known outcome, read
-        once."""
-        return cls()
+        """Learn from the student's own sessions, streamed once; those without an outcome say nothing. Of very
+        many steps the first are used: a workspace keeps sessions by a hash, not by date."""
+        rows: list[_Row] = []
+        sessions: Counter[bool] = Counter()
+        for trace in traces:
+            if trace.outcome == "unknown" or len(rows) >= _MOST_STEPS:
+                continue
+            solved = trace.outcome == "resolved"
+            sessions[solved] += 1
+            rows += _rows_of(trace, solved)
+        if min(sessions[True], sessions[False]) < LEAST_SESSIONS:
+            return cls()
+        return cls([_fit([row for row in rows if row.fold != fold]) for fold in range(FOLDS)])
 
     def weigh(self, state: TraceState, action: Message, agreement: float) -> LabelWeight:
-        """Return the weight of an action at a step; `agreement` is the share (0 to 1) of counted votes for
-        it."""
-        return LabelWeight(weight=agreement, outcome=None, support=0)
+        """Return what an action at a step is worth; `agreement` (0 to 1) is the share of the votes for it."""
+        self._count(state, action)
+        if not self.models:
+            return LabelWeight(agreement)
+        facts = self._facts_of(state)
+        at = state.step.index
+        features = facts.action_features(at, action)
+        model = self.models[_fold(state.trace)]
+        advantage, support = model.advantage(features, facts.steps[at].kind)
+        done = state.context.messages[state.step.cut]
+        if _differ(action, done):
+            own = model.score(facts.action_features(at, done))
+            advantage = min(advantage, model.score(features) - own)
+        outcome = min(1.0, 2 / (1 + math.exp(-_SHARPNESS * max(-20.0, advantage))))
+        self._judged[outcome < _DOUBTED] += 1
+        return LabelWeight(round(agreement * outcome, 4), round(outcome, 4), support)
 
     def warnings(self) -> list[str]:
-        """Return sentences for the card: signs that teachers share an error."""
-        return []
+        """Return sentences on signs of errors that teachers share, with the agent or with each other."""
+        known = [each for each in self._sessions.values() if each.labels >= _COVERED * each.steps]
+        failed = [each.contested for each in known if not each.solved]
+        solved = [each.contested for each in known if each.solved]
+        said: list[str] = []
+        if sum(self._judged.values()) >= _LEAST_LABELS:
+            share = self._judged[True] / sum(self._judged.values())
+            if share > _MOST_DOUBTED:
+                said.append(
+                    f"Outcomes speak against {share:.0%} of the labels: sessions in which such an action was "
+                    "taken in such a state succeed less often."
+                )
+        if len(failed) >= _LEAST_KNOWN and failed.count(False) > _MOST_UNCONTESTED * len(failed):
+            said.append(
+                f"In {failed.count(False) / len(failed):.0%} of the sessions that failed the teachers agree "
+                "with all that the agent did: they may share its errors."
+            )
+        if len(solved) >= _LEAST_KNOWN and solved.count(True) > _MOST_CONTESTED * len(solved):
+            said.append(
+                f"In {solved.count(True) / len(solved):.0%} of the sessions that succeeded the teachers "
+                "agree on another action than the agent's: they may share errors of their own."
+            )
+        return said
+
+    def _count(self, state: TraceState, action: Message) -> None:
+        trace = state.trace
+        if trace.outcome == "unknown":
+            return
+        known = self._sessions.setdefault(
+            trace.trace_id, _Labelled(trace.outcome == "resolved", trace.step_count)
+        )
+        known.contested |= _differ(action, state.context.messages[state.step.cut])
+        known.at.add((state.context.index, state.step.index))
+
+    def _facts_of(self, state: TraceState) -> ContextFacts:
+        trace_id, known = self._facts
+        if trace_id != state.trace.trace_id:
+            known = dict[int, ContextFacts]()
+            self._facts = (state.trace.trace_id, known)
+        at = state.context.index
+        if at not in known:
+            known[at] = ContextFacts.of(state.context, state.trace.harness)
+        return known[at]
+
+
+def _differ(one: Message, other: Message) -> bool:
+    return (one.content, one.tool_calls) != (other.content, other.tool_calls)
+
+
+def _fold(trace: Trace) -> int:
+    """Runs of one task are of one fold."""
+    return zlib.crc32((trace.instance_id or trace.trace_id).encode()) % FOLDS
+
+
+def _rows_of(trace: Trace, solved: bool) -> list[_Row]:
+    rows: list[_Row] = []
+    for context in trace.contexts:
+        facts = ContextFacts.of(context, trace.harness)
+        for step in context.steps:
+            done = context.messages[step.cut]
+            action = facts.action_features(step.index, done)
+            kind = facts.steps[step.index].kind
+            rows.append(_Row(_fold(trace), solved, facts.state_features(step.index), action, kind))
+    return rows
+
+
+def _fit(rows: Sequence[_Row]) -> _Model:
+    """Fit the outcome on the features of states and actions; an epoch takes the rows in a drawn order."""
+    import numpy as np
+
+    index: dict[str, int] = {}
+    places = [
+        np.array([index.setdefault(each, len(index)) for each in (*row.state, *row.action)]) for row in rows
+    ]
+    weights = _adagrad(places, np.array([row.solved for row in rows], float), len(index))
+    named = {name: float(weights[place]) for name, place in index.items()}
+    scores = [sum(named[each] for each in row.action) for row in rows]
+    kinds: dict[Kind, tuple[float, int]] = {}
+    for row, score in zip(rows, scores, strict=True):
+        total, count = kinds.get(row.kind, (0.0, 0))
+        kinds[row.kind] = (total + score, count + 1)
+    return _Model(named, kinds, sum(scores) / len(scores))
+
+
+def _adagrad(
+    places: Sequence["npt.NDArray[np.int64]"], solved: "npt.NDArray[np.float64]", size: int
+) -> "npt.NDArray[np.float64]":
+    import numpy as np
+
+    weights, squares = np.zeros(size), np.full(size, 1e-8)
+    drawn = np.random.default_rng(0)
+    for _ in range(_EPOCHS):
+        for row in drawn.permutation(len(places)):
+            at = places[row]
+            error = 1 / (1 + np.exp(-weights[at].sum())) - solved[row]
+            slope = error + _PENALTY * weights[at]
+            squares[at] += slope * slope
+            weights[at] -= _RATE * slope / np.sqrt(squares[at])
+    return weights
