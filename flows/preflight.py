@@ -12,6 +12,7 @@ from tracemill.flows.consent.destinations import list_destinations
 from tracemill.flows.ingest.ingest_shard import Intake
 from tracemill.flows.labeling.teacher_standing import measured_reliability_policy
 from tracemill.flows.labeling.vote_policy import check_vote
+from tracemill.flows.release.outcome_file import read_outcome_file
 from tracemill.flows.run_state.stored_traces import StoredTraces
 from tracemill.flows.sources.open_watermarks import open_known_watermarks, open_watermarks
 from tracemill.flows.sources.shard_plan import Plan
@@ -64,6 +65,7 @@ def run_preflight(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Prepare
 
         check_publishing(settings)
     load_recipe(settings.normalize.recipe)
+    read_outcome_file(settings.release.outcomes)
     if _answers_are_needed_of_this_machine(settings):
         from tracemill.flows.labeling.ask_session import check_answering
 

@@ -55,6 +55,8 @@ class ReleaseSettings(_Model):
     already keeps are left out."""
     tokenizer: Path | None = None
     """Tokenizer of the model that is trained (`tokenizer.json` or its folder); none given: an estimate."""
+    outcomes: Path | None = None
+    """JSON Lines of sessions and whether each solved its task, for those whose files do not tell."""
     rebuild: bool = False
     """Choose rows and sides anew, as a new major version."""
 

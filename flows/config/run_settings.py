@@ -216,7 +216,8 @@ def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
     ):
         training["model"] = _place(folder, given)
     trained = [(training, "output"), (training, "chat_template")]
-    further = [(value.get("release"), "tokenizer"), *recorded, *trained]
+    released = [(value.get("release"), "tokenizer"), (value.get("release"), "outcomes")]
+    further = [*released, *recorded, *trained]
     for table, key in ((value, "workspace"), (value.get("normalize"), "recipe"), *further):
         if isinstance(table, dict) and isinstance(table.get(key), str):
             table[key] = _place(folder, table[key])

@@ -6,9 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from tracemill.data_cards.model.release_spec import LabelCount, LabelFigures
 from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.release.load_pairs import read_traces
 from tracemill.flows.release.load_steps import replies_of_traces, votes_of_traces
+from tracemill.flows.release.outcome_file import outcome_in_file, read_outcome_file
 from tracemill.harnesses.presentation import Presentation
+from tracemill.normalize.normalizer import DJNormalizer
 from tracemill.pairs.action_labels import (
     AGREED,
     SOLVED,
@@ -18,6 +21,7 @@ from tracemill.pairs.action_labels import (
 )
 from tracemill.pairs.label_weights import LabelWeights
 from tracemill.pairs.side_text import Wording
+from tracemill.records.action_row import ActionRow
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DPOPair, StepVotes
 from tracemill.records.reply import TeacherReply
@@ -29,6 +33,7 @@ OTHER_TEXT = "no answer to what is shown today"
 CONTRADICTED = "a pair prefers another action"
 SUMMARISER = "a summariser's step"
 BETWEEN = "its repository, instance or task is on two sides"
+_OUTCOME_COLUMNS = ("trace_id", "parent_trace_id", "outcome", "origin", "instance_id")
 _FOR, _AGAINST, _OPEN = "for the action agreed on", "for another action", "at a step without agreement"
 
 
@@ -80,14 +85,19 @@ class Labels:
 
 
 def load_labels(
-    work: Workspace, pairs: Sequence[DPOPair], renewer: Renewer, wording: Wording, views: Sequence[str]
+    work: Workspace,
+    pairs: Sequence[DPOPair],
+    renewer: Renewer,
+    settings: RunSettings,
+    normalizer: DJNormalizer,
 ) -> Labels:
-    """Every labelled action of the workspace that one of the `views` holds, in the order of the traces.
-    `pairs` are all that were made, also those that are not released."""
+    """Every labelled action of the workspace that one of the configs to be released holds, in the order of the
+    traces. `pairs` are all that were made, also those that are not released."""
+    wording, views = settings.pairs.wording, settings.release.views
     wanted = [source for source in (AGREED, SOLVED) if {source, "sft"} & set(views)]
-    outcomes = load_outcomes(work) if wanted else {}
+    outcomes = load_outcomes(work, read_outcome_file(settings.release.outcomes)) if wanted else {}
     weights = LabelWeights.fit(_traces_of_known_outcome(work, outcomes))
-    reader = _Reader(Labels(warnings=tuple(weights.warnings())), outcomes, weights, wording)
+    reader = _Reader(Labels(), outcomes, weights, wording)
     for pair in pairs:
         reader.against.add(pair.step_id)
         if pair.label_source == "teachers":
@@ -104,13 +114,19 @@ def load_labels(
                 reader.agreed(by, votes.get(name, {}), replies.get(name, []))
             if name in solved:
                 reader.solved(by, votes.get(name, {}))
-    return screen_labels(reader.labels)
+    return _screened(replace(reader.labels, warnings=tuple(weights.warnings())), normalizer)
 
 
-def screen_labels(labels: Labels) -> Labels:
-    """Drop the labels whose action the recipe refuses: all are kept, since its operators judge pairs
-    alone."""
-    return labels
+def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
+    """Drop the labels whose action the recipe refuses, by its operators that read a chosen side alone."""
+    rows = [
+        ActionRow(str(place), label.message, label.origin.source, label.origin.harness, label.label_source)
+        for place, label in enumerate(labels.kept)
+    ]
+    judged = normalizer.normalize_actions(rows)
+    for gone in judged.dropped:
+        labels.drop(gone.action.label_source, f"{gone.operator}: {gone.reason}")
+    return replace(labels, kept=[labels.kept[int(row.row_id)] for row in judged.kept])
 
 
 @dataclass(slots=True)
@@ -169,13 +185,16 @@ class _Reader:
                 self.labels.answers[_FOR if vote.agrees else _AGAINST] += 1
 
 
-def load_outcomes(work: Workspace) -> dict[str, Outcome]:
-    """The outcome of each trace; that of a subagent is the outcome of the session it worked for."""
+def load_outcomes(work: Workspace, told: Mapping[str, Outcome]) -> dict[str, Outcome]:
+    """The outcome of each trace, as its source tells it or else as the user's file does (`told`); that of a
+    subagent is the outcome of the session it worked for."""
     own: dict[str, Outcome] = {}
     parents: dict[str, str] = {}
-    for table in work.current("traces", columns=("trace_id", "parent_trace_id", "outcome")):
+    for table in work.current("traces", columns=_OUTCOME_COLUMNS):
         for row in table.to_pylist():
             own[row["trace_id"]] = row["outcome"]
+            if row["outcome"] == "unknown":
+                own[row["trace_id"]] = outcome_in_file(row, told)
             if row["parent_trace_id"]:
                 parents[row["trace_id"]] = row["parent_trace_id"]
     return {name: _outcome_of(name, own, parents) for name in own}

@@ -24,7 +24,7 @@ def split_release(
     grown = grown.rebuilt() if release.rebuild else grown
     reduced = load_reduced_pairs(work, settings.pairs, normalizer, renewer, grown.holds)
     shares = {"validation": release.validation, "test": release.test}
-    labels = load_labels(work, reduced.pairs, renewer, settings.pairs.wording, release.views)
+    labels = load_labels(work, reduced.pairs, renewer, settings, normalizer)
     kept = reduced.normalized.kept
     split = split_sessions(work, grown, kept, shares, benchmarks.overlap, labels.kept)
     reduced = replace(reduced, normalized=_with_side(reduced.normalized, split))
