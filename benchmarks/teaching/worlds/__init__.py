@@ -1,0 +1,1 @@
+"""Worlds with tools, in which the right action is known at every step."""
