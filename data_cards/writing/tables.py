@@ -145,7 +145,9 @@ class _Tables:
         """Write rows of a config where it is wanted. A side that another pair or a label of the step has too,
         as where an action failed and was voted down, is one row of `sft` and `kto`."""
         writer = self.writers.get(name)
-        for row in rows if writer is not None else ():
+        if writer is None:
+            return
+        for row in rows:
             if base_config(name) not in _SIDED or self._is_new_side(name, row):
                 writer.add(row)
 
