@@ -91,8 +91,8 @@ def load_labels(
     settings: RunSettings,
     normalizer: DJNormalizer,
 ) -> Labels:
-    """Every labelled action of the workspace that one of the configs to be released holds, in the order of the
-    traces. `pairs` are all that were made, also those that are not released."""
+    """Every labelled action of the workspace that a config to be released holds, in the order of the traces.
+    `pairs` are all that were made, also those that are not released."""
     wording, views = settings.pairs.wording, settings.release.views
     wanted = [source for source in (AGREED, SOLVED) if {source, "sft"} & set(views)]
     outcomes = load_outcomes(work, read_outcome_file(settings.release.outcomes)) if wanted else {}

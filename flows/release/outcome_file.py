@@ -15,8 +15,8 @@ _WANTED = 'a line for each session: {"session": "<id of session, instance or tra
 def read_outcome_file(path: Path | None) -> dict[str, Outcome]:
     """Return outcomes by the name of a session: the stem of its file, its instance id or its trace id.
 
-    Of several lines on one session the last counts. Raises ConfigError for a file that cannot be read and for a
-    line that is no outcome.
+    Of several lines on one session the last counts. Raises ConfigError for a file that cannot be read and
+    for a line that is no outcome.
     """
     if path is None:
         return {}

@@ -28,7 +28,7 @@ class _Name(type):
 def never_install() -> None:
     """Make every attempt to install raise ImportError, and put stand-ins in place of a missing ray and a
     missing torch. Doing it twice changes nothing."""
-    LazyLoader._install_package = classmethod(_refuse)
+    LazyLoader._install_package = classmethod(_refuse)  # pyright: ignore[reportAttributeAccessIssue]
     if _is_missing("ray"):
         ray = _module("ray")
         ray.__dict__["remote"] = _unchanged

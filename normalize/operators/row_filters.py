@@ -74,12 +74,12 @@ class RowFilter(Filter):
             stats[stat], stats[note] = self._measured(_Row(samples, index))
         return samples
 
-    def process_batched(self, samples: dict[str, list[Any]]) -> list[bool]:
+    def process_batched(self, samples: dict[str, list[Any]]) -> Any:
         """Return for each row whether it stays: data-juicer's second pass."""
         stat, note = self.stat, self.stat + NOTE
         return [self._stays(stats[stat], stats[note]) for stats in samples[Fields.stats]]
 
-    def _measured(self, row: Mapping[str, Any]) -> tuple[float, str]:
+    def _measured(self, row: Any) -> tuple[float, str]:
         try:
             if self.unless is not None and ExpressionTransformer(row).transform(self.unless):
                 return -1.0, EXEMPT

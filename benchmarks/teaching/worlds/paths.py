@@ -1,7 +1,7 @@
 """Paths: settings of services, in files of which copies lie in several folders.
 
-Which copy counts is told by `main.cfg` alone; a service must be reloaded behind a change. The student's flaws:
-it edits the copy in `etc` without looking, and finishes without a reload where the port is above 85.
+Which copy counts is told by `main.cfg` alone; a service must be reloaded behind a change. The student's
+flaws: it edits the copy in `etc` without looking, and finishes without a reload where the port is above 85.
 """
 
 from typing import Any
@@ -81,10 +81,6 @@ class PathsEnvironment:
         mine = self._places[self._service]
         return all(self._ports[path] == port for path, port in self._before.items() if path != mine)
 
-    def _spoiled(self) -> list[str]:
-        mine = self._places[self._service]
-        return [path for path, port in self._before.items() if path != mine and self._ports[path] != port]
-
 
 class PathsWorld:
     """What is right in a `PathsEnvironment`."""
@@ -121,17 +117,11 @@ class PathsWorld:
         return None
 
     def slips(self, env: PathsEnvironment) -> list[Action]:
-        wrong = next(
-            f"{folder}/{env._service}.cfg"
-            for folder in FOLDERS
-            if not env._places[env._service].startswith(folder)
-        )
-        slips = [
-            _bash(_MAIN),
-            _set(env, wrong),
-            _bash(f"cat {wrong}"),
-            Action.call("finish", message="Done ."),
-        ]
+        mine = env._places[env._service]
+        copies = [f"{folder}/{env._service}.cfg" for folder in FOLDERS]
+        wrong = next(path for path in copies if path != mine)
+        done = Action.call("finish", message="Done .")
+        slips = [_bash(_MAIN), _set(env, wrong), _bash(f"cat {wrong}"), done]
         return [slip for slip in slips if slip not in self.right(env)]
 
     def common_error(self, env: PathsEnvironment) -> Action:

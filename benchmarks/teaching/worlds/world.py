@@ -1,13 +1,13 @@
 """What a world is: an environment an agent acts in, and the truth about each of its states.
 
-An environment has the shape TRL's `environment_factory` takes: `reset(**row)` returns the text of a task, every
-other public method but `get_reward` is a tool, with type hints and an `Args:` docstring. What is right at
-a state is the world's to say, not the environment's, so that no tool gives it away.
+An environment has the shape TRL's `environment_factory` takes: `reset(**row)` returns the text of a task,
+every other public method but `get_reward` is a tool, with type hints and an `Args:` docstring. What is right
+at a state is the world's to say, not the environment's, so that no tool gives it away.
 """
 
 import inspect
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -120,8 +120,3 @@ def act(env: Environment, action: Action) -> Result:
 def draw(*key: object) -> random.Random:
     """Return a generator of random numbers that is the same for the same key, in every process."""
     return random.Random("\x1f".join(map(str, key)))
-
-
-def pick(options: Mapping[str, Sequence[str]], rng: random.Random) -> dict[str, str]:
-    """Draw one of each option."""
-    return {name: rng.choice(list(values)) for name, values in options.items()}
