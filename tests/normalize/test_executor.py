@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,7 @@ def folder(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory)
         (folder / "first" / name).mkdir(parents=True)
         (folder / "first" / name / "__init__.py").touch()
         (folder / "first" / name / "__main__.py").write_text(INSTALLER, encoding="utf-8")
+    (folder / "installed.json").write_text(json.dumps(installed()), encoding="utf-8")
     recipe = str(default_recipe())
     for name, command in {
         "ours": ["-c", OURS, recipe, str(ROWS)],
@@ -120,6 +122,10 @@ def folder(rows: list[dict[str, Any]], tmp_path_factory: pytest.TempPathFactory)
     return folder
 
 
+def installed() -> list[str]:
+    return sorted(path.name for path in Path(sysconfig.get_path("purelib")).iterdir())
+
+
 def recipe_root() -> Path:
     return default_recipe().parent.parent.parent
 
@@ -144,6 +150,9 @@ def test_the_rows_hit_every_operator(folder: Path, rows: list[dict[str, Any]]) -
 
 def test_dj_process_installs_nothing(folder: Path) -> None:
     assert not list((folder / "first").rglob("installs.txt"))
+    before = json.loads((folder / "installed.json").read_text(encoding="utf-8"))
+    assert installed() == before
+    assert "data_juicer" in before
 
 
 def test_what_is_missing_is_refused_in_one_line(tmp_path: Path) -> None:
