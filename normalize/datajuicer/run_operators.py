@@ -1,7 +1,7 @@
 """The operators of a recipe over a file of rows, through data-juicer's own hooks, on batches in memory.
 
-Datasets come in where operators compare rows, and hold no more of a row than what is compared: they are ten
-times as slow as batches, and data-juicer's executor, with the same survivors, twenty times.
+Datasets come in where operators compare rows, and hold no more of a row than what is compared: going through
+them for every operator, as data-juicer's executor does, takes many times as long for the same survivors.
 
 Each operator gets statistics of its own, so that stock filters on two fields both filter. A row that makes an
 operator raise is dropped and named; the rows around it are judged on.
