@@ -45,16 +45,17 @@ class WeightedSFTTrainer(SFTTrainer):
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
         """Return TRL's loss with each row's log probabilities times its weight."""
-        if not self.model.training:
+        if num_items_in_batch is None:  # on rows of `validation`, a batch at a time
             self._scale([inputs])
         weight = inputs.pop("weight")
 
-        def weighted(**given: Any) -> Any:
+        def weigh(**given: Any) -> Any:
             outputs = model(**given)
             if "log_probs" in outputs:
                 outputs["log_probs"] = outputs["log_probs"] * weight[:, None].to(outputs["log_probs"])
             return outputs
 
+        weighted: Any = weigh
         return super().compute_loss(weighted, inputs, return_outputs, num_items_in_batch)
 
     def _scale(self, batches: Sequence[dict[str, Any]]) -> None:
@@ -64,6 +65,7 @@ class WeightedSFTTrainer(SFTTrainer):
             tokens = (batch["labels"][:, 1:] != _IGNORED).sum(dim=1)
             counted = torch.stack([tokens.sum(), (tokens * batch["weight"]).sum()])
             sums += counted.to(sums)
-        count, weighted = self.accelerator.reduce(sums, reduction="sum").tolist()
+        total: Any = self.accelerator.reduce(sums, reduction="sum")
+        count, weighted = total.tolist()
         for batch in batches:
             batch["weight"] = batch["weight"] * (count / weighted)
