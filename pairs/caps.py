@@ -1,4 +1,4 @@
-"""Caps: no trace, no repository and no one kind of choice makes up a dataset.
+"""Caps: no repository and no one kind of choice makes up a dataset; nor a trace, where that is asked for.
 
 The best rows come first: a point for each teacher that agrees, and points for what verified the row. Of
 equals a hash decides, so that the first steps of a trace have no advantage.
@@ -31,11 +31,14 @@ class Caps:
     share of rows with a side that edits, tests or finishes (`DECIDING`): other rows go until it is reached,
     none where there is no such row, and no more than leave a third of all. 0 is no cap. Caps leave `floor`
     rows where there are as many.
+
+    The two caps of a trace are off unless they are set: they take what was paid for, and a model learns most
+    from all pairs. A long trace is held by the share of its repository.
     """
 
-    per_trace: int = 8
-    per_operation: int = 2
-    repository_share: float = 0.03
+    per_trace: int = 0
+    per_operation: int = 0
+    repository_share: float = 0.25
     cell_share: float = 0.25
     deciding_share: float = 0.3
     floor: int = 50

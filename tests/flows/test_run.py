@@ -36,6 +36,16 @@ def test_the_examples_give_teacher_pairs_and_hindsight_pairs_in_a_release(demo: 
     assert summary["asked"] + sum(summary["not_asked"].values()) == 4 * summary["states"]
 
 
+def test_of_the_pairs_that_were_paid_for_caps_take_few(demo: Any) -> None:
+    folder = Path(demo.record["release"]["path"]) / "data" / "dropped"
+    dropped = [row for path in folder.glob("*.parquet") for row in pq.read_table(path).to_pylist()]
+    taken = sum(row["label_source"] == "teachers" and row["operator"].endswith("_cap") for row in dropped)
+    pairs = demo.record["summary"]["pairs"]
+    paid = sum(count for kind, count in pairs.items() if kind.startswith("teachers: "))
+    assert paid > 50  # so many that caps may take some
+    assert taken <= 0.15 * paid
+
+
 def test_a_file_named_alone_that_turns_out_to_be_torn_is_one_line(tracemill: Run, tmp_path: Path) -> None:
     rows = [
         json.loads(line) for line in (EXAMPLES / "swe_gym" / "trajectories.jsonl").read_text().splitlines()
