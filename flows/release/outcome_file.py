@@ -49,4 +49,5 @@ def outcome_in_file(row: Mapping[str, Any], told: Mapping[str, Outcome]) -> Outc
     """Return what a file says of a trace, given its `trace_id`, `origin` and `instance_id`."""
     stem = Path(row["origin"]).stem if row["origin"] else ""
     names = (row["trace_id"], stem, row["instance_id"])
-    return next((told[name] for name in names if name and name in told), "unknown")
+    found: list[Outcome] = [told[name] for name in names if name and name in told]
+    return found[0] if found else "unknown"
