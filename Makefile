@@ -9,7 +9,7 @@ TESTS := slow or not slow
 # Compiled once, so that a start is as quick where Python may not write bytecode itself.
 COMPILE := $(BIN)/python -m compileall -q tracemill tracemill/*/ # links are followed where they are named
 
-.PHONY: help setup demo test test-all check bench mutants clean
+.PHONY: help setup demo test test-all check bench teaching mutants clean
 
 help:
 	@echo "make demo      the whole run on the example sessions, with simulated teachers, in $(DEMO)/"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-all  the same and the long tests: many kills, many processes, PostgreSQL where it is installed"
 	@echo "make check     lint, format, types, import contract"
 	@echo "make bench     the benchmarks"
+	@echo "make teaching  does a release teach? the short form: ARGS=--full for all of it"
 	@echo "make mutants   small faults in the critical modules, and how many the near tests notice: MODULE=... for one"
 	@echo "make setup     everything in $(VENV)"
 	@echo "make clean     remove $(VENV) and $(DEMO)"
@@ -76,6 +77,10 @@ check: $(VENV)/.dev-ready
 
 bench: $(VENV)/.dev-ready
 	$(BIN)/python benchmarks/ingest.py
+
+# Results are stored an arm at a time in teaching-results/, and a run goes on where one stopped.
+teaching: $(VENV)/.train-ready
+	$(BIN)/python -m benchmarks.teaching.run $(ARGS)
 
 # Everything happens in a copy of the checkout. MUTANTS="--most 20 --timeout 60" draws fewer, or waits less.
 mutants: $(VENV)/.mutants-ready

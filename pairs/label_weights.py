@@ -37,12 +37,12 @@ _SHRINK = 80
 """Steps of a kind at which its own mean counts as much as that of all steps."""
 _SHARPNESS = 4.0
 _DOUBTED = 0.5
-_LEAST_LABELS, _LEAST_KNOWN = 50, 20
+_LEAST_KNOWN = 20
 _COVERED = 0.6
 """A session counts for the signs below where teachers agreed on an action at so many of its steps."""
-_MOST_DOUBTED, _MOST_UNCONTESTED, _MOST_CONTESTED = 0.15, 0.08, 0.72
-"""Shares above which the card warns. In `benchmarks/teaching` teachers with independent errors reach none of
-them, teachers with shared errors at least one."""
+_MOST_UNCONTESTED, _MOST_CONTESTED = 0.08, 0.18
+"""Shares of sessions above which the card warns. In `benchmarks/teaching` teachers with independent errors stay
+below both (.02 and .17 at the most), teachers with shared errors are above one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +85,13 @@ class _Row:
 
 @dataclass(slots=True)
 class _Labelled:
-    """A session with a known outcome: at which of its steps there are labels, and whether any is another
-    action than the agent's."""
+    """A session with a known outcome: at which of its steps there are labels, whether any is another action
+    than the agent's, and whether outcomes speak against such a one."""
 
     solved: bool
     steps: int
     contested: bool = False
+    doubted: bool = False
     at: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     @property
@@ -104,7 +105,6 @@ class LabelWeights:
 
     models: list[_Model] = field(default_factory=list)
     _facts: tuple[str, dict[int, ContextFacts]] = ("", {})
-    _judged: Counter[bool] = field(default_factory=Counter[bool])
     _sessions: dict[str, "_Labelled"] = field(default_factory=dict[str, "_Labelled"])
 
     @classmethod
@@ -125,7 +125,7 @@ class LabelWeights:
 
     def weigh(self, state: TraceState, action: Message, agreement: float) -> LabelWeight:
         """Return what an action at a step is worth; `agreement` (0 to 1) is the share of the votes for it."""
-        self._count(state, action)
+        counted = self._count(state, action)
         if not self.models:
             return LabelWeight(agreement)
         facts = self._facts_of(state)
@@ -134,47 +134,44 @@ class LabelWeights:
         model = self.models[_fold(state.trace)]
         advantage, support = model.advantage(features, facts.steps[at].kind)
         done = state.context.messages[state.step.cut]
-        if _differ(action, done):
+        differs = _differ(action, done)
+        if differs:
             own = model.score(facts.action_features(at, done))
             advantage = min(advantage, model.score(features) - own)
         outcome = min(1.0, 2 / (1 + math.exp(-_SHARPNESS * max(-20.0, advantage))))
-        self._judged[outcome < _DOUBTED] += 1
+        counted.doubted |= differs and outcome < _DOUBTED
         return LabelWeight(round(agreement * outcome, 4), round(outcome, 4), support)
 
     def warnings(self) -> list[str]:
         """Return sentences on signs of errors that teachers share, with the agent or with each other."""
         known = [each for each in self._sessions.values() if each.labels >= _COVERED * each.steps]
         failed = [each.contested for each in known if not each.solved]
-        solved = [each.contested for each in known if each.solved]
+        solved = [each.doubted for each in known if each.solved]
         said: list[str] = []
-        if sum(self._judged.values()) >= _LEAST_LABELS:
-            share = self._judged[True] / sum(self._judged.values())
-            if share > _MOST_DOUBTED:
-                said.append(
-                    f"Outcomes speak against {share:.0%} of the labels: sessions in which such an action was "
-                    "taken in such a state succeed less often."
-                )
-        if len(failed) >= _LEAST_KNOWN and failed.count(False) > _MOST_UNCONTESTED * len(failed):
+        share = _share(failed.count(False), len(failed), _LEAST_KNOWN)
+        if share > _MOST_UNCONTESTED:
             said.append(
-                f"In {failed.count(False) / len(failed):.0%} of the sessions that failed the teachers agree "
-                "with all that the agent did: they may share its errors."
+                f"In {share:.0%} of the sessions that failed the teachers agree with all that the agent did: "
+                "they may share its errors."
             )
-        if len(solved) >= _LEAST_KNOWN and solved.count(True) > _MOST_CONTESTED * len(solved):
+        share = _share(solved.count(True), len(solved), _LEAST_KNOWN)
+        if share > _MOST_CONTESTED:
             said.append(
-                f"In {solved.count(True) / len(solved):.0%} of the sessions that succeeded the teachers "
-                "agree on another action than the agent's: they may share errors of their own."
+                f"In {share:.0%} of the sessions that succeeded the teachers agree on another action that "
+                "outcomes speak against: they may share errors."
             )
         return said
 
-    def _count(self, state: TraceState, action: Message) -> None:
+    def _count(self, state: TraceState, action: Message) -> "_Labelled":
         trace = state.trace
         if trace.outcome == "unknown":
-            return
+            return _Labelled(False, trace.step_count)
         known = self._sessions.setdefault(
             trace.trace_id, _Labelled(trace.outcome == "resolved", trace.step_count)
         )
         known.contested |= _differ(action, state.context.messages[state.step.cut])
         known.at.add((state.context.index, state.step.index))
+        return known
 
     def _facts_of(self, state: TraceState) -> ContextFacts:
         trace_id, known = self._facts
@@ -185,6 +182,11 @@ class LabelWeights:
         if at not in known:
             known[at] = ContextFacts.of(state.context, state.trace.harness)
         return known[at]
+
+
+def _share(some: int, every: int, least: int) -> float:
+    """The share of some among all; 0 where there are fewer than `least`."""
+    return some / every if every >= least else 0.0
 
 
 def _differ(one: Message, other: Message) -> bool:

@@ -34,7 +34,7 @@ def test_the_default_recipe_has_each_side_operator_on_both_sides() -> None:
     )
     assert dict(recipe.process)["side_length_filter"] == {
         "text_key": "rejected",
-        "min_len": 8,
+        "min_len": 1,
         "max_len": 32000,
         "unless": "rejected_calls > 0",
     }

@@ -32,7 +32,7 @@ class PathsEnvironment:
         self._known = self._refused = False
         self._last = ""
         self.done = False
-        return f"Ticket #{task} . Set the port of {self._service} to {self._port} ."
+        return f"Ticket #{task} . Set the port of {self._service} to {self._port} . See main.cfg ."
 
     def get_reward(self) -> float:
         return float(self.done and self._running == self._port and self._others_are_kept())

@@ -5,7 +5,7 @@ where the smallest value is wanted it asks for the largest.
 """
 
 import sqlite3
-from typing import Any
+from typing import Any, NoReturn
 
 from benchmarks.teaching.worlds.world import Action, ToolFailure, draw
 
@@ -79,7 +79,7 @@ class QueryEnvironment:
             self._answer = content
         return f"{file_path} was written"
 
-    def _fail(self, text: str) -> None:
+    def _fail(self, text: str) -> NoReturn:
         self._failed = True
         raise ToolFailure(f"Exit code 1\n{text}")
 
@@ -141,7 +141,7 @@ class QueryWorld:
 
     def common_error(self, env: QueryEnvironment) -> Action:
         if env._answer is None and env._found is not None:
-            return _write(str(env._rows[0][env._column]))
+            return _write(str(int(env._found) + 1))
         if env._looked and env._found is None:
             return _ask(env._query("count("))
         return Action.call("Bash", command="sqlite3 shop.db .tables")

@@ -9,7 +9,18 @@ from typing import Any
 
 from benchmarks.teaching.worlds.world import Action, ToolFailure, draw
 
-MODULES = ("cache", "lexer", "parser", "queue", "router", "loader", "writer", "reader", "codec", "timer")
+MODULES: tuple[str, ...] = (
+    "cache",
+    "lexer",
+    "parser",
+    "queue",
+    "router",
+    "loader",
+    "writer",
+    "reader",
+    "codec",
+    "timer",
+)
 TEST = "python -m pytest -q"
 _FAILED = "[The command completed with exit code 1.]"
 _FLAWED_FROM = 7

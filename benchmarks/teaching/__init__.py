@@ -1,0 +1,1 @@
+"""Does a release teach? Worlds, a student, scripted teachers, and arms to compare."""

@@ -1,0 +1,120 @@
+"""Does a release teach? The whole experiment with one command.
+
+    python -m benchmarks.teaching.run                # a short form: one seed, five arms, every world
+    python -m benchmarks.teaching.run --full         # every arm, seed and regime; goes on where it stopped
+
+Results are stored an arm at a time under `--out`; `report.py` makes a table and a figure of them.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+
+from benchmarks.teaching.policies import REGIMES
+from benchmarks.teaching.worlds.registry import WORLDS
+
+OUT = Path("teaching-results")
+SEEDS, REGIME_SEEDS = 5, 3
+NEEDED = ("torch", "transformers", "trl", "tokenizers")
+
+
+@dataclass(frozen=True)
+class Task:
+    """Arms of one student in one regime, done one after the other."""
+
+    world: str
+    seed: int
+    regime: str
+    size: str
+    arms: tuple[str, ...]
+    sweep: bool = False
+
+
+def plan(full: bool, worlds: Sequence[str], seeds: int, regimes: Sequence[str]) -> Iterator[list[Task]]:
+    """Give the tasks by wave: learning rates first, then what uses them."""
+    from benchmarks.teaching.arms import ARMS, REGIME_ARMS, SHORT
+
+    every = tuple(ARMS) if full else SHORT
+    if full:
+        yield [Task(world, 0, "independent", "small", every, True) for world in worlds]
+    wave = [Task(world, seed, "independent", "small", every) for seed in range(seeds) for world in worlds]
+    for regime in regimes:
+        if regime != "independent":
+            wave += [
+                Task(world, seed, regime, "small", REGIME_ARMS)
+                for seed in range(min(seeds, REGIME_SEEDS))
+                for world in worlds
+            ]
+    if full:
+        wave += [
+            Task(world, seed, "independent", "large", SHORT)
+            for seed in range(min(seeds, REGIME_SEEDS))
+            for world in worlds
+        ]
+    yield wave
+
+
+def do(task: Task, out: Path) -> list[str]:
+    """Run the arms of a task; give a line for each."""
+    from benchmarks.teaching.experiment import Cell, run_arm, sweep_rates
+    from benchmarks.teaching.student import LARGE, SMALL
+
+    cell = Cell(task.world, task.seed, task.regime, SMALL if task.size == "small" else LARGE)
+    said = []
+    for arm in task.arms:
+        place = f"{task.world} {task.size} {task.regime} seed {task.seed} {arm}"
+        if task.sweep:
+            said.append(f"{place}: learning rate {sweep_rates(cell, arm, out):g}")
+            continue
+        result = run_arm(cell, arm, out)
+        if "success" in result:
+            said.append(f"{place}: success {result['success']:.3f}, margin {result['margin']:+.2f}")
+        print(said[-1] if said else place, flush=True)
+    return said
+
+
+def main() -> int:
+    """Run what is asked for; 2 where a package is missing."""
+    asked = _arguments()
+    missing = [name for name in NEEDED if not _there(name)]
+    if missing:
+        told = f"{missing[0]} is not installed; wanted: the extra `train`; run `make teaching`"
+        print(f"benchmarks.teaching: {told}", file=sys.stderr)
+        return 2
+    out = asked.out.resolve()
+    for wave in plan(asked.full, asked.worlds, asked.seeds, asked.regimes):
+        with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+            for done in as_completed([pool.submit(do, task, out) for task in wave]):
+                done.result()
+    from benchmarks.teaching.report import write_report
+
+    print(write_report(out))
+    return 0
+
+
+def _there(name: str) -> bool:
+    from importlib.util import find_spec
+
+    return find_spec(name) is not None
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.teaching.run", description=__doc__)
+    parser.add_argument("--full", action="store_true", help="every arm, five seeds, every regime")
+    parser.add_argument("--out", type=Path, default=OUT)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--worlds", nargs="+", choices=[*WORLDS], default=[*WORLDS])
+    parser.add_argument("--seeds", type=int, default=None)
+    parser.add_argument("--regimes", nargs="+", choices=[*REGIMES], default=None)
+    asked = parser.parse_args()
+    asked.seeds = asked.seeds or (SEEDS if asked.full else 1)
+    asked.regimes = asked.regimes or ([*REGIMES] if asked.full else ["independent"])
+    return asked
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""The worlds of the teaching benchmark: what is called right solves every task, what is called wrong does not."""
+
+import inspect
+import json
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.teaching.formats import actions_of_messages, write_sessions
+from benchmarks.teaching.policies import REGIMES, Session, replay, weak_session
+from benchmarks.teaching.teacher_server import teacher_server
+from benchmarks.teaching.worlds.registry import HELD_OUT, WORLDS
+from benchmarks.teaching.worlds.world import Action, World, act, tool_names
+
+import tracemill as tm
+from tracemill.records.trace import Trace
+
+TASKS = range(150)
+EVERY = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
+
+
+def play(world: World, task: int, flawed: bool) -> float:
+    env = world.environment()
+    env.reset(task=task)
+    for _ in range(world.turns):
+        flaw = world.flaw(env) if flawed else None
+        act(env, flaw or world.right(env)[0])
+        if env.done:
+            break
+    return env.get_reward()
+
+
+@EVERY
+def test_the_expert_solves_every_task_and_the_flaws_fail_most(world: World) -> None:
+    assert [play(world, task, False) for task in TASKS] == [1.0] * len(TASKS)
+    assert sum(play(world, task, True) for task in TASKS) < 0.5 * len(TASKS)
+
+
+@EVERY
+def test_what_is_wrong_is_never_right(world: World) -> None:
+    seen = Counter[str]()
+    for task in TASKS:
+        actions: list[Action] = []
+        for turn in weak_session(world, task).turns:
+            env = replay(world, task, actions)
+            right = world.right(env)
+            wrong = [*world.slips(env), world.common_error(env)]
+            wrong += [flaw] if (flaw := world.flaw(env)) else []
+            assert right
+            assert not {*right} & {*wrong}, (task, actions)
+            seen["flawed" if flaw else "plain"] += 1
+            actions.append(turn.action)
+    assert min(seen["flawed"], seen["plain"]) > 100
+
+
+@EVERY
+def test_an_environment_has_the_shape_of_trl(world: World) -> None:
+    env = world.environment()
+    assert isinstance(env.reset(task=7, prompt="a column of the row"), str)
+    assert env.get_reward() == 0.0
+    names = tool_names(env)
+    assert names
+    for name in names:
+        tool = getattr(env, name)
+        hints = inspect.signature(tool)
+        assert hints.return_annotation is str
+        assert all(each.annotation is str for each in hints.parameters.values())
+        assert "Args:" in (tool.__doc__ or "")
+        assert all(f"{each}:" in tool.__doc__ for each in hints.parameters)
+
+
+@EVERY
+def test_sessions_come_back_through_our_ingesters(world: World, tmp_path: Path) -> None:
+    sessions = [weak_session(world, task) for task in range(20)]
+    folder = write_sessions(world, sessions, tmp_path / "sessions")
+    ingester: Any = tm.SWEGymIngester() if world.session_format == "swe_gym" else tm.ClaudeCodeIngester()
+    traces: list[Trace] = list(ingester.ingest(folder))
+    by_text = {trace.contexts[0].messages[0].content: trace for trace in traces}
+    assert len(by_text) == len(traces) == 20
+    for session in sessions:
+        read = by_text[session.text].contexts[0]
+        text, actions = actions_of_messages([message.to_wire() for message in read.messages])
+        assert (text, actions) == (session.text, [turn.action for turn in session.turns])
+        assert [step.index for step in read.steps] == list(range(len(session.turns)))
+
+
+@EVERY
+def test_teachers_answer_what_the_policy_does(world: World) -> None:
+    session = weak_session(world, 3)
+    messages = [{"role": "user", "content": session.text}]
+    with teacher_server(world, "shared_50") as url:
+        for teacher in REGIMES["shared_50"]:
+            body = json.dumps({"model": teacher.name, "messages": messages}).encode()
+            with urllib.request.urlopen(f"{url}/chat/completions", body, timeout=10) as reply:
+                said = json.load(reply)
+            _, [action] = actions_of_messages([messages[0], said["choices"][0]["message"]])
+            assert action == teacher.action(world, replay(world, 3, []), (world.name, 3, 0))
+            assert said["usage"]["prompt_tokens"] > 0
+
+
+def agreed_wrong(world: World, regime: str) -> float:
+    """The share of actions that two of three teachers agree on and that are wrong."""
+    wrong = agreed = 0
+    for task in range(120):
+        session: Session = weak_session(world, task)
+        actions: list[Action] = []
+        for turn in session.turns:
+            env, key = replay(world, task, actions), (world.name, task, len(actions))
+            given = Counter(teacher.action(world, env, key) for teacher in REGIMES[regime])
+            action, votes = given.most_common(1)[0]
+            if votes >= 2:
+                agreed += 1
+                wrong += action not in world.right(env)
+            actions.append(turn.action)
+    return wrong / agreed
+
+
+@EVERY
+def test_regimes_share_as_many_errors_as_they_say(world: World) -> None:
+    wrong = {regime: agreed_wrong(world, regime) for regime in REGIMES}
+    assert wrong["independent"] < 0.04
+    assert 0.15 < wrong["common_20"] < 0.27
+    assert wrong["independent"] + 0.04 < wrong["shared_25"] < wrong["shared_50"] < wrong["one_good"]
+
+
+def test_the_last_world_chooses_nothing() -> None:
+    assert [*WORLDS] == ["repair", "query", HELD_OUT]
