@@ -41,8 +41,8 @@ _LEAST_KNOWN = 20
 _COVERED = 0.6
 """A session counts for the signs below where teachers agreed on an action at so many of its steps."""
 _MOST_UNCONTESTED, _MOST_CONTESTED = 0.08, 0.18
-"""Shares of sessions above which the card warns. In `benchmarks/teaching` teachers with independent errors stay
-below both (.02 and .17 at the most), teachers with shared errors are above one."""
+"""Shares of sessions above which the card warns. In `benchmarks/teaching` teachers with independent errors
+stay below both (.02 and .17 at the most), teachers with shared errors are above one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from tracemill.records.views import ActionLabel
 
 OTHER_TEXT = "no answer to what is shown today"
 CONTRADICTED = "a pair prefers another action"
+OUTVOTED = "teachers agree on another action"
 SUMMARISER = "a summariser's step"
 BETWEEN = "its repository, instance or task is on two sides"
 _OUTCOME_COLUMNS = ("trace_id", "parent_trace_id", "outcome", "origin", "instance_id")
@@ -132,13 +133,14 @@ def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
 @dataclass(slots=True)
 class _Reader:
     """Makes the labels of one trace after the other; `against` are steps with a pair against the agent's
-    action, `paired` the teachers' pairs by step."""
+    action, `paired` the teachers' pairs by step, `outvoted` steps at which teachers agree on another action."""
 
     labels: Labels
     outcomes: Mapping[str, Outcome]
     weights: LabelWeights
     wording: Wording
     against: set[str] = field(default_factory=set)
+    outvoted: set[str] = field(default_factory=set)
     paired: dict[str, DPOPair] = field(default_factory=dict)
 
     def agreed(self, by: Renewed, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]) -> None:
@@ -155,6 +157,8 @@ class _Reader:
                 said = [] if pair else map(by.reply, given)
                 made = label_agreed_action(state, step, said, pair, self.weights, self.wording)
                 self.labels.take(AGREED, made)
+                if isinstance(made, ActionLabel) and not made.same_as_student:
+                    self.outvoted.add(name)
             elif given:
                 self.labels.answers[OTHER_TEXT] += len(given)
                 self.labels.take(AGREED, OTHER_TEXT)
@@ -169,6 +173,8 @@ class _Reader:
             return SUMMARISER
         if str(state.step_id) in self.against:
             return CONTRADICTED
+        if str(state.step_id) in self.outvoted:
+            return OUTVOTED
         return label_solved_action(state, step.verdict if step else "", self.weights, self.wording)
 
     def _known(self, trace: Trace) -> Trace:
