@@ -133,7 +133,7 @@ def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
 @dataclass(slots=True)
 class _Reader:
     """Makes the labels of one trace after the other; `against` are steps with a pair against the agent's
-    action, `paired` the teachers' pairs by step, `outvoted` steps at which teachers agree on another action."""
+    action, `paired` the teachers' pairs by step, `outvoted` steps at which teachers agree on another."""
 
     labels: Labels
     outcomes: Mapping[str, Outcome]

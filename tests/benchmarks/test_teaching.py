@@ -1,4 +1,4 @@
-"""The worlds of the teaching benchmark: what is called right solves every task, what is called wrong does not."""
+"""The worlds of the teaching benchmark: what is right solves every task, what is wrong does not."""
 
 import inspect
 import json
@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import tracemill as tm
 from benchmarks.teaching.formats import actions_of_messages, write_sessions
 from benchmarks.teaching.policies import REGIMES, Session, replay, weak_session
 from benchmarks.teaching.teacher_server import teacher_server
 from benchmarks.teaching.worlds.registry import HELD_OUT, WORLDS
 from benchmarks.teaching.worlds.world import Action, World, act, tool_names
-
-import tracemill as tm
 from tracemill.records.trace import Trace
 
 TASKS = range(150)
