@@ -39,7 +39,7 @@ class Caps:
     per_trace: int = 0
     per_operation: int = 0
     repository_share: float = 0.25
-    cell_share: float = 0.25
+    cell_share: float = 0.75
     deciding_share: float = 0.3
     floor: int = 50
 

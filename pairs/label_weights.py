@@ -35,7 +35,7 @@ _EPOCHS = 10
 _RATE, _PENALTY = 0.1, 0.01
 _SHRINK = 80
 """Steps of a kind at which its own mean counts as much as that of all steps."""
-_SHARPNESS = 4.0
+_SHARPNESS = 8.0
 _DOUBTED = 0.5
 _LEAST_KNOWN = 20
 _COVERED = 0.6
@@ -95,8 +95,8 @@ class _Labelled:
     at: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     @property
-    def labels(self) -> int:
-        return len(self.at)
+    def is_covered(self) -> bool:
+        return len(self.at) >= _COVERED * self.steps
 
 
 @dataclass(slots=True)
@@ -142,9 +142,15 @@ class LabelWeights:
         counted.doubted |= differs and outcome < _DOUBTED
         return LabelWeight(round(agreement * outcome, 4), round(outcome, 4), support)
 
+    def is_unexplained(self, trace: Trace) -> bool:
+        """Return whether a session failed though the labels at its steps, weighed before, are all what the
+        agent did: one of them is wrong, and nobody saw which."""
+        known = self._sessions.get(trace.trace_id)
+        return known is not None and known.is_covered and not known.solved and not known.contested
+
     def warnings(self) -> list[str]:
         """Return sentences on signs of errors that teachers share, with the agent or with each other."""
-        known = [each for each in self._sessions.values() if each.labels >= _COVERED * each.steps]
+        known = [each for each in self._sessions.values() if each.is_covered]
         failed = [each.contested for each in known if not each.solved]
         solved = [each.doubted for each in known if each.solved]
         said: list[str] = []

@@ -148,7 +148,8 @@ class _Reader:
         answers: dict[str, list[TeacherReply]] = {}
         for reply in replies:
             answers.setdefault(reply.step_id, []).append(reply)
-        for state in self._known(by.trace).states():
+        first, trace = len(self.labels.kept), self._known(by.trace)
+        for state in trace.states():
             name = str(state.step_id)
             step, given = votes.get(name), answers.get(name, [])
             if step is not None:
@@ -162,6 +163,8 @@ class _Reader:
             elif given:
                 self.labels.answers[OTHER_TEXT] += len(given)
                 self.labels.take(AGREED, OTHER_TEXT)
+        if self.weights.is_unexplained(trace):
+            self.labels.kept[first:] = [replace(label, weight=0.0) for label in self.labels.kept[first:]]
 
     def solved(self, by: Renewed, votes: Mapping[str, StepVotes]) -> None:
         """Take the steps of a trace that solved its task."""

@@ -1,8 +1,8 @@
 """Repair: modules that return a number each, of which one or two return a wrong one, and tests.
 
-The tests name the failing modules and what they should return; a module must be viewed to be edited. The
-student's flaws: it finishes after an edit without running the tests again, and where a module should return
-7 or more it writes one less.
+The tests stop at the first failing module and tell what it should return; a module must be viewed to be
+edited. The student's flaws: it finishes after an edit without running the tests again, and where a module
+should return 7 or more it writes one less.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ MODULES: tuple[str, ...] = (
     "codec",
     "timer",
 )
-TEST = "python -m pytest -q"
+TEST = "python -m pytest -q -x"
 _FAILED = "[The command completed with exit code 1.]"
 _FLAWED_FROM = 7
 
@@ -58,8 +58,8 @@ class RepairEnvironment:
         self._edited = False
         if not self._failing:
             return "4 passed"
-        told = "\n".join(f"FAILED {name}.py should return {self._wanted[name]}" for name in self._failing)
-        raise ToolFailure(f"{told}\n{_FAILED}")
+        first = self._failing[0]
+        raise ToolFailure(f"FAILED {first}.py should return {self._wanted[first]}\n{_FAILED}")
 
     def str_replace_editor(self, command: str, path: str, old_str: str = "", new_str: str = "") -> str:
         """View or edit a file.
@@ -112,10 +112,8 @@ class RepairWorld:
             return [_test()]
         if not env._failing:
             return [Action.call("finish", message="Done .")]
-        return [
-            _edit(env, name, env._wanted[name]) if name in env._viewed else _view(name)
-            for name in env._failing
-        ]
+        name = env._failing[0]
+        return [_edit(env, name, env._wanted[name]) if name in env._viewed else _view(name)]
 
     def flaw(self, env: RepairEnvironment) -> Action | None:
         if env._edited:
