@@ -99,7 +99,10 @@ def main() -> int:
 def _there(name: str) -> bool:
     from importlib.util import find_spec
 
-    return find_spec(name) is not None
+    try:
+        return find_spec(name) is not None
+    except ValueError:  # a module marked as missing
+        return False
 
 
 def _arguments() -> argparse.Namespace:

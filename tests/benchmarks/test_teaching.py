@@ -2,6 +2,8 @@
 
 import inspect
 import json
+import subprocess
+import sys
 import urllib.request
 from collections import Counter
 from pathlib import Path
@@ -17,6 +19,7 @@ from benchmarks.teaching.worlds.registry import HELD_OUT, WORLDS
 from benchmarks.teaching.worlds.world import Action, World, act, tool_names
 from tracemill.records.trace import Trace
 
+ROOT = Path(__file__).resolve().parents[2]
 TASKS = range(150)
 EVERY = pytest.mark.parametrize("world", WORLDS.values(), ids=WORLDS)
 
@@ -127,3 +130,39 @@ def test_regimes_share_as_many_errors_as_they_say(world: World) -> None:
 
 def test_the_last_world_chooses_nothing() -> None:
     assert [*WORLDS] == ["repair", "query", HELD_OUT]
+
+
+def test_a_missing_package_names_the_extra() -> None:
+    code = "import sys; sys.modules['torch'] = None; sys.argv = ['run']\n"
+    code += "from benchmarks.teaching.run import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "benchmarks.teaching: torch is not installed; wanted: the extra `train`; run `make teaching`\n"
+    )
+
+
+@pytest.mark.slow
+def test_a_student_is_taught_by_the_default_release(tmp_path: Path) -> None:
+    """One student, few steps: the commands run unchanged, and what a run stored is not done again."""
+    code = (
+        "from pathlib import Path; import benchmarks.teaching.experiment as e, json\n"
+        "e.SESSIONS, e.TEST_TASKS, e.PROBES = 60, 40, 40\n"
+        "e.SHARED = {**e.SHARED, 'max_steps': 20}\n"
+        f"out, cell = Path({str(tmp_path)!r}), e.Cell('query', 0)\n"
+        "found = {arm: e.run_arm(cell, arm, out) for arm in ('start', 'default', 'truth')}\n"
+        "assert e.run_arm(cell, 'default', out) == found['default']\n"
+        "figures = e.label_figures(e.prepare(cell, out))\n"
+        "print(json.dumps({'found': found, 'figures': figures}))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout.strip().splitlines()[-1])
+    found, figures = told["found"], told["figures"]
+    assert figures["right"] > 0.9
+    assert figures["right_by_weight"] >= figures["right"] - 0.01
+    assert found["default"]["margin"] > found["start"]["margin"] + 1
+    assert found["default"]["rows"] == figures["rows"] >= found["truth"]["rows"] > 100
+    assert len(found["default"]["tasks"]) == 40
+    assert found["default"]["usd"] > 0
