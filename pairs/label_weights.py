@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-WEIGHTS_VERSION = 1
-"""Raise it when the same sessions and votes give other weights."""
 FOLDS = 4
 LEAST_SESSIONS = 20
 """Of either outcome: with fewer, outcomes say nothing."""

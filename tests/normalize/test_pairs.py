@@ -71,9 +71,9 @@ OTHER_EDIT = LONG_EDIT.replace("line 30 of", "line 31 of")
 ANSWER = f"The slider has {' '.join(MANY[:60])} steps"
 CASES: tuple[tuple[tuple[Message, ...], tuple[Message, ...], str, str, str], ...] = (
     (said(FINE), said(OTHER), "", "", ""),
-    (said("1234567"), said(OTHER), f"{LENGTH}(chosen)", "text_len below 8", '{"chosen__text_len": 7}'),
-    (said(FINE), said("abc"), f"{LENGTH}(rejected)", "text_len below 8", '{"rejected__text_len": 3}'),
-    (said("abc defg"), said(OTHER), "", "", ""),
+    (said(""), said(OTHER), f"{LENGTH}(chosen)", "text_len below 1", '{"chosen__text_len": 0}'),
+    (said(FINE), said(""), f"{LENGTH}(rejected)", "text_len below 1", '{"rejected__text_len": 0}'),
+    (said("ok"), said(OTHER), "", "", ""),
     (said(" ".join(MANY)), said(" ".join(OTHERS)), "", "", ""),
     (said("ab" * 16000 + " c"), said(OTHER), f"{LENGTH}(chosen)", "text_len above 32000",
      '{"chosen__text_len": 32002}'),
