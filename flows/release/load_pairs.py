@@ -151,7 +151,10 @@ def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str
     ]
     return replace(
         normalized,
-        kept=[item for row, item in enumerate(normalized.kept) if row not in taken],
+        kept=sorted(
+            (item for row, item in enumerate(normalized.kept) if row not in taken),
+            key=lambda item: item.pair.pair_id,  # whichever were in the dataset before
+        ),
         dropped=[*normalized.dropped, *dropped],
         counts=(*normalized.counts, *(OperatorCount(c.cap, c.rows_in, c.dropped, 0) for c in counts)),
     )

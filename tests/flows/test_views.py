@@ -84,7 +84,7 @@ def test_the_reduction_keeps_or_drops_every_pair_with_its_reason(work: Workspace
         for step in range(3)
     ]
     work.write("pairs", pairs_to_table(voted), ["openhands-b"], "openhands", "2026-11-21")
-    reduced = load_reduced_pairs(work, PairSettings(floor=0, per_trace=0), Kept(), renewer)
+    reduced = load_reduced_pairs(work, PairSettings(floor=0, per_operation=2), Kept(), renewer)
     kept = [item.pair.pair_id for item in reduced.normalized.kept]
     assert kept == [f"openhands-b:0:{tail}" for tail in ("1:teachers", "2:teachers")] + [
         "openhands-c:0:1:siblings"

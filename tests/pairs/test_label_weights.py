@@ -115,16 +115,30 @@ def test_signs_of_shared_errors_are_warnings(weights: LabelWeights, labels: dict
         weigh(met, labels[regime])
         said[regime] = [warning.split(":")[0] for warning in met.warnings()]
     agent = "of the sessions that failed the teachers agree with all that the agent did"
+    other = "of the sessions that succeeded the teachers agree on another action that outcomes speak against"
     assert said == {
         "independent": [],
-        "shared_25": ["Outcomes speak against 16% of the labels", f"In 24% {agent}"],
-        "shared_50": ["Outcomes speak against 22% of the labels", f"In 32% {agent}"],
-        "one_good": ["Outcomes speak against 30% of the labels", f"In 45% {agent}"],
-        "common_20": [
-            "Outcomes speak against 24% of the labels",
-            "In 90% of the sessions that succeeded the teachers agree on another action than the agent's",
-        ],
+        "shared_25": [f"In 24% {agent}", f"In 26% {other}"],
+        "shared_50": [f"In 32% {agent}", f"In 42% {other}"],
+        "one_good": [f"In 45% {agent}", f"In 51% {other}"],
+        "common_20": [f"In 67% {other}"],
     }
+
+
+def test_a_failure_that_nobody_saw_holds_a_wrong_label(
+    played: Played, weights: LabelWeights, labels: dict[str, list[Agreed]]
+) -> None:
+    met = LabelWeights(weights.models)
+    weigh(met, labels["shared_50"])
+    unseen = {trace.trace_id for _, trace in played if met.is_unexplained(trace)}
+    assert len(unseen) > 15
+    assert all(trace.outcome == "not_resolved" for _, trace in played if trace.trace_id in unseen)
+    right: dict[str, list[bool]] = {}
+    for label in labels["shared_50"]:
+        if label.state.trace.trace_id in unseen:
+            right.setdefault(label.state.trace.trace_id, []).append(label.right)
+    assert sum(not all(each) for each in right.values()) >= 0.9 * len(unseen)
+    assert not any(LabelWeights(weights.models).is_unexplained(trace) for _, trace in played)
 
 
 def test_too_few_sessions_of_an_outcome_say_nothing(played: Played, labels: dict[str, list[Agreed]]) -> None:
