@@ -31,9 +31,8 @@ ROWS = [
 
 def test_each_action_stays_or_goes_with_operator_reason_and_statistics() -> None:
     result = DJNormalizer().normalize_actions(ROWS)
-    assert [row.row_id for row in result.kept] == ["step-0", "step-2", "step-3", "step-7"]
+    assert [row.row_id for row in result.kept] == ["step-0", "step-1", "step-2", "step-3", "step-7"]
     assert [(d.action, d.operator, d.reason, json.loads(d.value)) for d in result.dropped] == [
-        (ROWS[1], "side_length_filter(chosen)", "text_len below 8", {"chosen__text_len": 2}),
         (
             ROWS[4],
             "side_repetition_filter(chosen_said)",
@@ -49,10 +48,10 @@ def test_each_action_stays_or_goes_with_operator_reason_and_statistics() -> None
         ),
     ]
     assert result.counts == (
-        OperatorCount("side_length_filter(chosen)", 8, 1, 0),
-        OperatorCount("side_special_characters_filter(chosen)", 7, 1, 0),
-        OperatorCount("side_repetition_filter(chosen_said)", 6, 1, 0),
-        OperatorCount("side_turns_filter(chosen_said)", 5, 1, 0),
+        OperatorCount("side_length_filter(chosen)", 8, 0, 0),
+        OperatorCount("side_special_characters_filter(chosen)", 8, 1, 0),
+        OperatorCount("side_repetition_filter(chosen_said)", 7, 1, 0),
+        OperatorCount("side_turns_filter(chosen_said)", 6, 1, 0),
     )
     assert result.recipe == f"default-{result.fingerprint[:12]}"
 
