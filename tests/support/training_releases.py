@@ -67,15 +67,12 @@ def released(
 
 
 def weigh(release: Path, weight_of: Callable[[str], float | None]) -> None:
-    """Give the rows of a release's config `sft` a column `weight`, told by their steps."""
+    """Give the rows of a release's config `sft` other weights, told by their steps."""
     for path in (release / "data" / "sft").glob("*.parquet"):
         table = pq.read_table(path)
-        noted = json.loads(table.schema.metadata[b"huggingface"])
-        noted["info"]["features"]["weight"] = {"dtype": "float64", "_type": "Value"}
         weights = [weight_of(step) for step in table.column("step_id").to_pylist()]
-        table = table.append_column("weight", pa.array(weights, pa.float64()))
-        metadata = {**table.schema.metadata, b"huggingface": json.dumps(noted).encode()}
-        pq.write_table(table.replace_schema_metadata(metadata), path)
+        place = table.schema.get_field_index("weight")
+        pq.write_table(table.set_column(place, "weight", pa.array(weights, pa.float64())), path)
 
 
 def tiny_model(folder: Path) -> Path:
