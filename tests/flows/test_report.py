@@ -60,7 +60,9 @@ def test_figures_agree_with_manifest_run_and_tables(demo: Any, work: Path, conso
     assert cells == manifest.operations
     losses = [(one["operator"], one["rows_in"], one["dropped"]) for one in figures["losses"]]
     assert losses == [(one.operator, one.rows_in, one.dropped) for one in manifest.losses]
-    assert sum(each["dropped"] for each in figures["losses"]) == manifest.tables["dropped"].rows
+    dropped = sum(each["dropped"] for each in figures["losses"])
+    assert dropped == sum(summary["pairs"].values()) - manifest.rows
+    assert sum(entry.rows for name, entry in manifest.tables.items() if name == "dropped") == dropped
     page = (path / "report.html").read_text()
     for shown in (f"<dd>{manifest.rows}</dd>", f"<dd>{summary['states']}</dd>", f"${manifest.spend_usd:.4f}"):
         assert shown in page

@@ -13,6 +13,7 @@ from tracemill.records.message import Message
 from tracemill.train.start_child import run_training
 from tracemill.train.training_job import REPORT, Job, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
+from tracemill.train.trl.likelihood import likelihood_warnings
 
 HELD = (3, 7)
 TRAINED = tuple(number for number in range(10) if number not in HELD)
@@ -242,8 +243,6 @@ def test_plain_dpo_that_makes_the_chosen_sides_less_likely_says_so(tiny: Path, t
 
 
 def test_the_end_of_a_training_is_its_last_fifth_and_its_last_measurement() -> None:
-    from tracemill.train.trl.run_trainer import likelihood_warnings
-
     def warned(rewards: list[float], held: list[float], **given: Any) -> list[str]:
         settings = TrainingSettings.model_validate({"model": "a/b", "method": "dpo", **given})
         entries = [[{"rewards/chosen": reward} for reward in each] for each in (rewards, held)]

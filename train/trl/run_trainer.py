@@ -22,6 +22,7 @@ from tracemill.records.storage.atomic_files import write_json
 from tracemill.train.training_job import LOG, REPORT, SCHEMA, Job
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import Fitted
+from tracemill.train.trl.likelihood import likelihood_warnings
 from tracemill.train.trl.load_release import check_rows, fit_split, load_splits, load_tokenizer
 from tracemill.train.trl.trainers import make_trainer
 
@@ -38,8 +39,6 @@ _NUMBERS = (
     "rewards/chosen",
     "logps/chosen",
 )
-_END = 5
-"""The end of a training is the last of so many equal parts of its steps."""
 
 
 def run_trainer(job: Job, folder: Path, tell: "Tell", stopping: "Stopping") -> dict[str, Any]:
@@ -154,23 +153,6 @@ def _counted(fitted: Fitted) -> dict[str, Any]:
         "parted": fitted.parted,
         "weight": round(sum(weights), 6) if weights else None,
     }
-
-
-def likelihood_warnings(
-    settings: TrainingSettings, losses: list[dict[str, Any]], validation: list[dict[str, Any]]
-) -> list[str]:
-    """A line where DPO ends with chosen sides less likely than they began: its loss falls all the same, as
-    long as the rejected ones fall further. `losses` has the figures of every step, `validation` those of
-    every measurement."""
-    if settings.nll_weight is None:
-        return []
-    last = losses[-max(len(losses) // _END, 1) :]
-    ends = {"training rows": [entry["rewards/chosen"] for entry in last if "rewards/chosen" in entry]}
-    ends["rows of validation"] = [entry["rewards/chosen"] for entry in validation[-1:]]
-    means = {name: round(sum(values) / len(values), 4) for name, values in ends.items() if values}
-    where = " and ".join(f"{mean} on {name}" for name, mean in means.items() if mean < 0)
-    said = f"the chosen sides became less likely (rewards/chosen is {where} at the end)"
-    return [f"{said}; raise training.nll_weight, or lower training.learning_rate"] if where else []
 
 
 def _report(job: Job, trainer: Any, fitted: dict[str, Fitted]) -> dict[str, Any]:
