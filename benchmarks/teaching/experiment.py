@@ -1,14 +1,18 @@
 """One cell of the experiment: a world, a student, a regime, an arm; stored as it ends, never done twice."""
 
+import functools
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import torch
 
+import tracemill
 from benchmarks.teaching.arms import ARMS, Arm, Material, is_right
 from benchmarks.teaching.formats import write_sessions
 from benchmarks.teaching.policies import Session, Turn, weak_session
@@ -54,6 +58,17 @@ class Cell:
     def result(self, out: Path, arm: str) -> Path:
         """File of an arm's result."""
         return out / "results" / self.world / self.size.name / self.regime / arm / f"seed{self.seed}.json"
+
+
+@functools.cache
+def source_digest() -> str:
+    """Return a digest of the product's and this benchmark's source: results of another one may be others."""
+    folders = [Path(__file__).parent, *(each.resolve() for each in Path(tracemill.__file__).parent.iterdir())]
+    digest = blake2b(digest_size=6)
+    for folder in sorted({each for each in folders if each.is_dir()}):
+        for path in sorted(folder.rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def prepare(cell: Cell, out: Path) -> Material:
@@ -105,6 +120,7 @@ def run_arm(cell: Cell, name: str, out: Path, rate: float | None = None) -> dict
         result = measure(material.world, checkpoint, cell.seed, TEST_FROM, TEST_TASKS, temperature)
     result |= {"arm": name, "world": cell.world, "seed": cell.seed, "regime": cell.regime}
     result |= {"size": cell.size.name, "rows": rows, "rate": chosen if arm.trained else None}
+    result |= {"source": source_digest()}
     result |= {"seconds": round(time.monotonic() - began, 1), **cost_of(material)}
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".tmp")
@@ -161,14 +177,19 @@ def _method(arm: Arm) -> str:
 def measure(
     world: World, checkpoint: Path, seed: int, first: int, tasks: int, temperature: float = 1.0
 ) -> dict[str, Any]:
-    """Return success by task (mean over samples) and over all, and the mean margin on probe states."""
+    """Return success over all plays, a digit a task that counts its solved plays, and the mean margin on
+    probe states."""
     student = Student(checkpoint)
     played = student.play(world, range(first, first + tasks), seed, temperature, SAMPLES)
-    by_task: dict[int, list[float]] = {}
-    for session in played:
-        by_task.setdefault(session.task, []).append(session.reward)
-    means = [sum(rewards) / len(rewards) for _, rewards in sorted(by_task.items())]
-    return {"success": success(played), "tasks": means, "margin": margin(world, student)}
+    solved = Counter({session.task: 0 for session in played})
+    solved.update(session.task for session in played if session.reward)
+    digits = "".join(str(count) for _, count in sorted(solved.items()))
+    return {
+        "success": success(played),
+        "solved": digits,
+        "samples": SAMPLES,
+        "margin": margin(world, student),
+    }
 
 
 def margin(world: World, student: Student) -> float:

@@ -3,6 +3,7 @@
 import html
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from benchmarks.teaching.arms import ARMS
 DRAWS = 2000
 _WIDTH, _ROW, _LEFT, _SCALE = 760, 22, 330, 380
 
+Seeds = Mapping[int, Mapping[str, Any]]
+Arms = Mapping[str, Seeds]
 Results = dict[tuple[str, str, str], dict[str, dict[int, dict[str, Any]]]]
 
 
@@ -26,16 +29,14 @@ def read_results(out: Path) -> Results:
     return found
 
 
-def difference(
-    arm: Mapping[int, Mapping[str, Any]], base: Mapping[int, Mapping[str, Any]], draws: int = DRAWS
-) -> tuple[float, float, float] | None:
+def difference(arm: Seeds, base: Seeds, draws: int = DRAWS) -> tuple[float, float, float] | None:
     """Return the mean difference in success over the seeds both have, and its 95 % interval: a bootstrap over
     seeds, and over the tasks within each, the same tasks for both."""
     seeds = sorted(arm.keys() & base.keys())
     if not seeds:
         return None
     gaps = [
-        [one - other for one, other in zip(arm[seed]["tasks"], base[seed]["tasks"], strict=True)]
+        [one - other for one, other in zip(_shares(arm[seed]), _shares(base[seed]), strict=True)]
         for seed in seeds
     ]
     mean = sum(sum(each) / len(each) for each in gaps) / len(gaps)
@@ -50,7 +51,12 @@ def difference(
     return mean, found[int(0.025 * draws)], found[int(0.975 * draws) - 1]
 
 
-def mean_of(arm: Mapping[int, Mapping[str, Any]], key: str) -> float:
+def _shares(result: Mapping[str, Any]) -> list[float]:
+    """The share of plays that solved each task."""
+    return [int(digit) / result["samples"] for digit in result["solved"]]
+
+
+def mean_of(arm: Seeds, key: str) -> float:
     """Return the mean of a figure over seeds."""
     return sum(result[key] for result in arm.values()) / len(arm)
 
@@ -63,17 +69,38 @@ def table(found: Results) -> str:
         whole = {**{name: shared[name] for name in shared if not ARMS[name].taught}, **arms}
         parts.append(f"### `{world}`, {size} student, {regime.replace('_', ' ')}\n")
         parts.append(
-            "| arm | seeds | rows | success | over the start | margin | learning rate | labels USD | s |"
+            "| arm | seeds | rows | success | over the start | `default` over it | margin | learning rate "
+            "| labels USD | s |"
         )
-        parts.append("|---|---|---|---|---|---|---|---|---|")
-        parts += [_line(name, whole[name], whole.get("start", {})) for name in ARMS if name in whole]
-        parts.append("")
+        parts.append("|---|---|---|---|---|---|---|---|---|---|")
+        parts += [_line(name, whole) for name in ARMS if name in whole]
+        parts += ["", *(f"- {each}" for each in _findings(whole, arms.get("default", {}))), ""]
     return "\n".join(parts)
 
 
-def _line(name: str, arm: Mapping[int, Mapping[str, Any]], start: Mapping[int, Mapping[str, Any]]) -> str:
-    over = difference(arm, start) if name != "start" else None
-    told = f"{over[0]:+.3f} [{over[1]:+.3f}, {over[2]:+.3f}]" if over else "-"
+def _findings(arms: Arms, released: Seeds) -> list[str]:
+    """What is promised of the default release, with its figures."""
+    said: list[str] = []
+    start, default, truth = (arms.get(name, {}) for name in ("start", "default", "truth"))
+    seeds = start.keys() & default.keys() & truth.keys()
+    if seeds:
+        gain, most = (
+            sum(arm[seed]["success"] - start[seed]["success"] for seed in seeds) for arm in (default, truth)
+        )
+        said.append(f"the default has {gain / most:.0%} of the gain of `truth`" if most > 0 else "no gain")
+    warned = sum(bool(result["warnings"]) for result in released.values())
+    said.append(f"the card warns of shared errors in {warned} of {len(released)} releases")
+    return said
+
+
+def _told(over: tuple[float, float, float] | None) -> str:
+    return f"{over[0]:+.3f} [{over[1]:+.3f}, {over[2]:+.3f}]" if over else "-"
+
+
+def _line(name: str, arms: Arms) -> str:
+    arm = arms[name]
+    over = difference(arm, arms.get("start", {})) if name != "start" else None
+    behind = difference(arms.get("default", {}), arm) if name != "default" else None
     rate = next(iter(arm.values()))["rate"]
     usd = mean_of(arm, "usd") if ARMS[name].taught else 0.0
     cells = (
@@ -81,7 +108,8 @@ def _line(name: str, arm: Mapping[int, Mapping[str, Any]], start: Mapping[int, M
         str(len(arm)),
         f"{mean_of(arm, 'rows'):,.0f}",
         f"{mean_of(arm, 'success'):.3f}",
-        told,
+        _told(over),
+        _told(behind),
         f"{mean_of(arm, 'margin'):+.2f}",
         f"{rate:g}" if rate else "-",
         f"{usd:.2f}",
@@ -130,9 +158,18 @@ def _text(x: float, y: int, text: str, weight: str = "normal") -> str:
 
 
 def write_report(out: Path) -> str:
-    """Write `table.md` and `success.svg` beside the results; return the table."""
+    """Write `table.md`, `success.svg` and `results.jsonl` beside the results; return the table."""
     found = read_results(out)
-    made = table(found)
+    every = [result for arms in found.values() for seeds in arms.values() for result in seeds.values()]
+    made = table(found) + f"\n{_sources(every)}\n"
+    lines = "".join(f"{json.dumps(result, sort_keys=True)}\n" for result in every)
+    (out / "results.jsonl").write_text(lines, encoding="utf-8")
     (out / "table.md").write_text(made, encoding="utf-8")
     (out / "success.svg").write_text(figure(found), encoding="utf-8")
     return made
+
+
+def _sources(results: Sequence[Mapping[str, Any]]) -> str:
+    made = Counter(result["source"] for result in results)
+    told = ", ".join(f"{count} by `{source}`" for source, count in made.most_common())
+    return f"{len(results)} results, by digest of the source that made them: {told}."

@@ -7,6 +7,7 @@ Results are stored an arm at a time under `--out`; `report.py` makes a table and
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -86,6 +87,10 @@ def main() -> int:
         print(f"benchmarks.teaching: {told}", file=sys.stderr)
         return 2
     out = asked.out.resolve()
+    others = _of_other_source(out)
+    if others:
+        told = f"{others} results in {asked.out} were made by other source; they stay, unless you remove them"
+        print(f"benchmarks.teaching: {told}", file=sys.stderr)
     for wave in plan(asked.full, asked.worlds, asked.seeds, asked.regimes):
         with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
             for done in as_completed([pool.submit(do, task, out) for task in wave]):
@@ -94,6 +99,13 @@ def main() -> int:
 
     print(write_report(out))
     return 0
+
+
+def _of_other_source(out: Path) -> int:
+    from benchmarks.teaching.experiment import source_digest
+
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in out.glob("results/*/*/*/*/seed*.json")]
+    return sum(result["source"] != source_digest() for result in found)
 
 
 def _there(name: str) -> bool:

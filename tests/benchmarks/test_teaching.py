@@ -14,6 +14,7 @@ import pytest
 import tracemill as tm
 from benchmarks.teaching.formats import actions_of_messages, write_sessions
 from benchmarks.teaching.policies import REGIMES, Session, replay, weak_session
+from benchmarks.teaching.report import difference, read_results, write_report
 from benchmarks.teaching.teacher_server import teacher_server
 from benchmarks.teaching.worlds.registry import HELD_OUT, WORLDS
 from benchmarks.teaching.worlds.world import Action, World, act, tool_names
@@ -142,6 +143,44 @@ def test_a_missing_package_names_the_extra() -> None:
     )
 
 
+def result(arm: str, seed: int, solved: str, **more: Any) -> dict[str, Any]:
+    """A stored result of two plays a task."""
+    success = sum(map(int, solved)) / (2 * len(solved))
+    place = {"world": "repair", "size": "small", "regime": "independent", "arm": arm, "seed": seed}
+    figures = {"success": success, "solved": solved, "samples": 2, "margin": 1.0, "rows": 10, "rate": 1e-3}
+    costs = {"usd": 1.5, "calls": 3, "seconds": 9.0, "warnings": [], "source": "abc"}
+    return {**place, **figures, **costs, **more}
+
+
+def test_the_report_compares_the_same_tasks_of_the_same_students(tmp_path: Path) -> None:
+    every = [
+        result("start", 0, "0011"),
+        result("start", 1, "0000"),
+        result("default", 0, "2211"),
+        result("default", 1, "2200", warnings=["they may share its errors"]),
+        result("default", 2, "2222"),
+        result("truth", 0, "2222"),
+        result("truth", 1, "2222", source="def"),
+    ]
+    for each in every:
+        path = tmp_path / "results/repair/small/independent" / each["arm"] / f"seed{each['seed']}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(each))
+    told = write_report(tmp_path)
+    found = read_results(tmp_path)["repair", "small", "independent"]
+    mean, low, high = difference(found["default"], found["start"]) or (0, 0, 0)
+    assert (mean, low < mean < high) == (0.5, True)
+    assert difference(found["truth"], found["start"], draws=100)[0] == 0.875  # pyright: ignore
+    assert difference({}, found["start"]) is None
+    assert "- the default has 57% of the gain of `truth`\n" in told
+    assert "- the card warns of shared errors in 1 of 3 releases\n" in told
+    assert "| `start`: the student, untrained | 2 | 10 | 0.125 | - | +0.500 [" in told
+    assert told.endswith("7 results, by digest of the source that made them: 6 by `abc`, 1 by `def`.\n")
+    lines = (tmp_path / "results.jsonl").read_text().splitlines()
+    assert sorted(map(json.loads, lines), key=str) == sorted(every, key=str)
+    assert (tmp_path / "success.svg").read_text().startswith("<svg")
+
+
 @pytest.mark.slow
 def test_a_student_is_taught_by_the_default_release(tmp_path: Path) -> None:
     """One student, few steps: the commands run unchanged, and what a run stored is not done again."""
@@ -164,5 +203,8 @@ def test_a_student_is_taught_by_the_default_release(tmp_path: Path) -> None:
     assert figures["right_by_weight"] >= figures["right"] - 0.01
     assert found["default"]["margin"] > found["start"]["margin"] + 1
     assert found["default"]["rows"] == figures["rows"] >= found["truth"]["rows"] > 100
-    assert len(found["default"]["tasks"]) == 40
+    digits = found["default"]["solved"]
+    assert (len(digits), set(digits) <= set("012")) == (40, True)
+    assert sum(map(int, digits)) / 80 == found["default"]["success"]
+    assert found["default"]["source"] == found["start"]["source"] != ""
     assert found["default"]["usd"] > 0
