@@ -74,11 +74,14 @@ def is_right(world: World, row: Row, side: str = "completion") -> bool:
 
 
 def session_rows(world: World, sessions: Sequence[Session]) -> list[Row]:
-    """Return a row for each step of sessions, the student's own action as its completion."""
+    """Return a row for each step of sessions, the student's own action as its completion. A last turn that
+    says nothing is no step."""
     rows = []
     for session in sessions:
         prompt = [message_row("user", session.text)]
         for place, turn in enumerate(session.turns):
+            if not (turn.action.tool or turn.action.text):
+                continue
             done = as_message(turn.action)
             rows.append({"prompt": list(prompt), "completion": done, "tools": [], "weight": 1.0})
             result = message_row("tool", turn.result, tool_call_id="call_a", name=turn.action.tool)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import urllib.request
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import pytest
 
 import tracemill as tm
 from benchmarks.teaching.formats import actions_of_messages, write_sessions
-from benchmarks.teaching.policies import REGIMES, Session, replay, weak_session
+from benchmarks.teaching.outcome_filter import weigh_solved
+from benchmarks.teaching.policies import REGIMES, Session, Turn, replay, weak_session
 from benchmarks.teaching.report import difference, read_results, write_report
 from benchmarks.teaching.teacher_server import teacher_server
 from benchmarks.teaching.worlds.registry import HELD_OUT, WORLDS
@@ -179,6 +181,19 @@ def test_the_report_compares_the_same_tasks_of_the_same_students(tmp_path: Path)
     lines = (tmp_path / "results.jsonl").read_text().splitlines()
     assert sorted(map(json.loads, lines), key=str) == sorted(every, key=str)
     assert (tmp_path / "success.svg").read_text().startswith("<svg")
+
+
+def test_a_session_that_ends_without_a_word_gives_weights_for_its_other_steps(tmp_path: Path) -> None:
+    world = WORLDS["query"]
+    sessions = [weak_session(world, task) for task in range(40)]
+    silent = [
+        replace(each, turns=[*each.turns[:-1], Turn(Action.say(""), "", False)]) for each in sessions[:5]
+    ]
+    rows = weigh_solved(world, [*silent, *sessions[5:]], tmp_path)
+    solved = [each for each in [*silent, *sessions[5:]] if each.reward]
+    words = sum(len(each.turns) for each in solved) - sum(each in solved for each in silent)
+    assert len(rows) == words > 20
+    assert all(row["completion"][0]["content"] or row["completion"][0]["tool_calls"] for row in rows)
 
 
 @pytest.mark.slow
