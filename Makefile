@@ -67,7 +67,7 @@ test: $(VENV)/.dev-ready
 test-all: $(VENV)/.train-ready $(VENV)/trl-1.13/.ready
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m "$(TESTS)"
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m "$(TESTS)" # long tests wait more than they compute
 
 check: $(VENV)/.dev-ready
 	$(BIN)/ruff check .

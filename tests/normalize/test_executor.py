@@ -47,7 +47,7 @@ VERBS = ("read", "edit", "test")
 def side(coin: random.Random) -> str:
     kind = coin.choice(["short", "special", "loop", "turns", *("speech", "long", "near") * 5])
     return {
-        "short": "abc",
+        "short": "",
         "special": "!!! ### $$$ %%% ab",
         "speech": f"I would {coin.choice(VERBS)} file {coin.randrange(9)} of the {coin.choice('abcd')}",
         "long": " ".join(coin.choices(WORDS, k=200)),
