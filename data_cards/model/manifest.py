@@ -113,8 +113,9 @@ class StyleEntry(_Frozen):
 
 
 class ChangeEntry(_Frozen):
-    """One version of the changelog: its rows, and what came and went since the version before, by pair id;
-    `changed` rows have another side, label or vote. None in a first version."""
+    """One version of the changelog: its pairs (`rows`) and labelled actions (`labels`), and what came and
+    went of both since the version before. Changed rows have another side, label or vote; a new weight is no
+    change. None in a first version, and for labels where older software wrote the entry."""
 
     version: str
     created: datetime
@@ -122,6 +123,10 @@ class ChangeEntry(_Frozen):
     added: int | None = None
     removed: int | None = None
     changed: int | None = None
+    labels: int | None = None
+    labels_added: int | None = None
+    labels_removed: int | None = None
+    labels_changed: int | None = None
 
 
 class Manifest(_Frozen):

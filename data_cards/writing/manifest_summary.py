@@ -28,9 +28,10 @@ def build_manifest(
     written: Written,
     earlier: tuple[ChangeEntry, ...] = (),
     since: RowChanges | None = None,
+    labels_since: RowChanges | None = None,
 ) -> Manifest:
-    """The manifest of a release that was written, behind the `earlier` versions; `since` is what became of
-    the rows of the last of them."""
+    """Return the manifest of a release that was written, behind the `earlier` versions; `since` and
+    `labels_since` are what became of the pairs and the labels of the last of them."""
     tallies = written.tallies
     unverified, every = tallies.verified["none"] + tallies.labels, tallies.rows + tallies.labels
     return Manifest(
@@ -49,21 +50,26 @@ def build_manifest(
         simulated_labels=tallies.simulated_labels,
         unverified_rows=unverified,
         statement=_statement(unverified, every),
-        changes=(*earlier, _change(version, created, tallies.rows, since)),
+        changes=(*earlier, _change(version, created, tallies, since, labels_since)),
     )
 
 
-def _change(version: str, created: datetime, rows: int, since: RowChanges | None) -> ChangeEntry:
-    if since is None:
-        return ChangeEntry(version=version, created=created, rows=rows)
-    return ChangeEntry(
-        version=version,
-        created=created,
-        rows=rows,
-        added=len(since.added),
-        removed=len(since.removed),
-        changed=len(since.changed),
-    )
+def _change(
+    version: str,
+    created: datetime,
+    tallies: Tallies,
+    since: RowChanges | None,
+    labels_since: RowChanges | None,
+) -> ChangeEntry:
+    counts: dict[str, int] = {}
+    for prefix, moved in (("", since), ("labels_", labels_since)):
+        if moved is not None:
+            counts |= {
+                f"{prefix}added": len(moved.added),
+                f"{prefix}removed": len(moved.removed),
+                f"{prefix}changed": len(moved.changed),
+            }
+    return ChangeEntry(version=version, created=created, rows=tallies.rows, labels=tallies.labels, **counts)
 
 
 def _from_spec(spec: ReleaseSpec) -> dict[str, Any]:

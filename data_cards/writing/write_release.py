@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tracemill.data_cards.card.check_card import check_card
 from tracemill.data_cards.card.render_card import render_card
-from tracemill.data_cards.model.compare_versions import compare_rows
+from tracemill.data_cards.model.compare_versions import compare_labels, compare_pairs
 from tracemill.data_cards.model.manifest import MANIFEST, GateEntry, Manifest, read_manifest, restore_files
 from tracemill.data_cards.model.release_spec import Loss, ReleaseSpec
 from tracemill.data_cards.model.versions import next_version, parse_version_key, versions_in_folder
@@ -133,8 +133,11 @@ def _finish(spec: ReleaseSpec, folder: Path, written: Written, gate: Gate | None
     _check_free(folder.parent, version, versions)
     last = folder.parent / latest if latest else None
     earlier = found.changes if found else ()
-    since = compare_rows(last, folder, whole=False) if last else None
-    manifest = build_manifest(spec, version, created, written, earlier, since)
+    since = labels_since = None
+    if last:
+        since = compare_pairs(last, folder, whole=False)
+        labels_since = compare_labels(last, folder, whole=False)
+    manifest = build_manifest(spec, version, created, written, earlier, since, labels_since)
     _describe(spec, folder, manifest, written)
     write_report(folder, manifest, spec.run)
     if gate is not None:

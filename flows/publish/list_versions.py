@@ -1,11 +1,13 @@
 """`tracemill releases` and `tracemill diff`."""
 
+from dataclasses import asdict
+from itertools import product
 from typing import Any
 
 from tracemill.data_cards.hub.hub_errors import Patience
 from tracemill.data_cards.hub.push import Pusher
 from tracemill.data_cards.hub.repo_state import open_to_read, read_repo_manifest
-from tracemill.data_cards.model.compare_versions import compare_rows
+from tracemill.data_cards.model.compare_versions import compare_labels, compare_pairs
 from tracemill.data_cards.model.drift import Figures, compare_drift_figures
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.manifest import Published, check_files, read_manifest
@@ -88,19 +90,23 @@ def _on_the_hub(repo_id: str) -> list[Published]:
 
 
 def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, Any]:
-    """What became of the rows from one version to another, and the figures that moved. Raises
+    """Return what became of pairs and labels from one version to another, and the figures that moved. Raises
     ReleaseError where a version is not there, or a table of it is missing or was changed."""
     old, new = (find_release(asked, work.releases_dir, one_name=True) for asked in (before, after))
     for each in (old, new):
         check_files(each.folder, each.manifest)
-    rows = compare_rows(old.folder, new.folder)
+    moved = {
+        "pairs": compare_pairs(old.folder, new.folder),
+        "labels": compare_labels(old.folder, new.folder),
+    }
     figures = compare_drift_figures(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
     return {
         "before": old.called,
         "after": new.called,
-        "added": list(rows.added),
-        "removed": list(rows.removed),
-        "changed": list(rows.changed),
+        **{
+            table: {kind: list(names) for kind, names in asdict(rows).items()}
+            for table, rows in moved.items()
+        },
         "figures": [{"figure": name, "before": was, "after": now} for name, was, now in figures],
     }
 
@@ -122,9 +128,9 @@ def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def listed_version_diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
     """`diff_listed_versions` as a table for people."""
     rows = []
-    for kind in ("added", "removed", "changed"):
-        names = record[kind]
+    for table, kind in product(("pairs", "labels"), ("added", "removed", "changed")):
+        names = record[table][kind]
         more = [f"and {len(names) - _SHOWN:,} more"] if len(names) > _SHOWN else []
-        rows.append((f"rows {kind}", "\n".join([f"{len(names):,}", *names[:_SHOWN], *more])))
+        rows.append((f"{table} {kind}", "\n".join([f"{len(names):,}", *names[:_SHOWN], *more])))
     moved = [f"{each['figure']}: {each['before']} -> {each['after']}" for each in record["figures"]]
     return [*rows, ("figures", "\n".join(moved) or "unchanged")]

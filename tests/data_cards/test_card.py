@@ -264,7 +264,10 @@ def test_the_changelog_grows_with_every_version(tmp_path: Path) -> None:
     make(tmp_path, kept(1), kept(2))
     other = kept(2, chosen=(Message("assistant", "another"),))
     card, manifest, _ = make(tmp_path, other, kept(3), created=datetime(2026, 11, 22, tzinfo=UTC))
-    assert "| 2026.11.22 | 2026-11-22 | 2 | 1 | 1 | 1 |\n| 2026.11.21 | 2026-11-21 | 2 | first |" in card
+    assert (
+        "| 2026.11.22 | 2026-11-22 | 2, 0 | 1, 0 | 1, 0 | 1, 0 |\n| 2026.11.21 | 2026-11-21 | 2, 0 | first |"
+        in card
+    )
     assert [change.version for change in manifest.changes] == ["2026.11.21", "2026.11.22"]
 
 

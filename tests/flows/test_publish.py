@@ -436,9 +436,12 @@ def test_releases_are_listed_here_and_there_and_compared(hub: Hub, settings: Run
     ]
     assert there[1]["content"] == find_release("demo", work.releases_dir).manifest.content_fingerprint
     moved = diff_listed_versions(work, TAG, "demo@2026.11.22")
-    assert moved["added"] == ["claude_code-0005:0:1:teachers"]
-    assert moved["removed"] == ["claude_code-0003:0:1:hindsight"]
-    assert moved["changed"] == ["claude_code-0002:0:1:teachers"]
+    assert moved["pairs"] == {
+        "added": ["claude_code-0005:0:1:teachers"],
+        "removed": ["claude_code-0003:0:1:hindsight"],
+        "changed": ["claude_code-0002:0:1:teachers"],
+    }
+    assert moved["labels"] == {"added": [], "removed": [], "changed": []}
     assert "length of chosen by rejected" not in [each["figure"] for each in moved["figures"]]
     changes = find_release("demo", work.releases_dir).manifest.changes
     assert [(c.version, c.rows, c.added, c.removed, c.changed) for c in changes] == [
