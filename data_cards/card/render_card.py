@@ -48,8 +48,8 @@ CONFIGS_HOLD = {
     "`PRMTrainer` up to TRL 1.13), and each chosen action as one right step",
     "hints": "`prompt` and what one who knows better would be told there as `privileged_context` "
     "(`SDPOTrainer`, `SDFTTrainer`)",
-    "soft": "the votes at a step as a distribution over actions: `completions` with `weights`; `agreed` "
-    "marks those that teachers agreed on",
+    "soft": "the votes at a step as a distribution: `candidates`, each an action (`completion`) with its "
+    "`weight`; `agreed` marks those that teachers agreed on",
     "votes": "one row a teacher's vote, also those that did not count",
     "dropped": "one row a pair that was dropped, with operator, reason and value",
 }

@@ -134,10 +134,9 @@ _OTHERS = (
     "kind",
     "step_ids",
     "label_sources",
-    "weights",
-    "counts",
+    "candidates",
+    "count",
     "agreed",
-    "operations",
     "role",
     "content",
     "tool_calls",
@@ -235,12 +234,18 @@ def _step_views() -> Tables:
         },
         "soft": {
             "prompt": messages,
-            "completions": List(messages),
-            "weights": List(Value("float64")),
-            "counts": List(Value("int32")),
-            "operations": strings,
-            "teachers": List(strings),
-            "agreed": List(Value("bool")),
+            # A struct each, no lists side by side: `datasets` reads a list of lists of messages by its first
+            # alone, and leaves the calls of the others as text where that one has none.
+            "candidates": List(
+                {
+                    "completion": messages,
+                    "weight": Value("float64"),
+                    "count": Value("int32"),
+                    "operation": Value("string"),
+                    "teachers": strings,
+                    "agreed": Value("bool"),
+                }
+            ),
             "tools": List(Json()),
             **_strings(("step_id", *ORIGIN_COLUMNS)),
             **_plain(_SOFT),

@@ -190,16 +190,21 @@ def _better_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
 
 
 def encode_soft_view(encoder: RowEncoder, step: SoftStep) -> Row:
-    """The row of a step in the view `soft`."""
-    counts = [len(candidate.teachers) for candidate in step.candidates]
+    """Return the row of a step in the view `soft`."""
+    votes = sum(len(candidate.teachers) for candidate in step.candidates)
     return {
         "prompt": encoder.messages(step.state_messages),
-        "completions": [encoder.messages((candidate.message,)) for candidate in step.candidates],
-        "weights": [count / sum(counts) for count in counts],
-        "counts": counts,
-        "operations": [candidate.operation for candidate in step.candidates],
-        "teachers": [list(map(encode_clean_text, candidate.teachers)) for candidate in step.candidates],
-        "agreed": [candidate.agreed for candidate in step.candidates],
+        "candidates": [
+            {
+                "completion": encoder.messages((candidate.message,)),
+                "weight": len(candidate.teachers) / votes,
+                "count": len(candidate.teachers),
+                "operation": candidate.operation,
+                "teachers": list(map(encode_clean_text, candidate.teachers)),
+                "agreed": candidate.agreed,
+            }
+            for candidate in step.candidates
+        ],
         "tools": encoder.tools(step.tools),
         "step_id": step.step_id,
         **_origin(step.origin),

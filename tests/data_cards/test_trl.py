@@ -11,7 +11,7 @@ import pytest
 from training_releases import STATE, TOOLS, released, tiny_model
 
 from tracemill.data_cards.writing.write_release import Release
-from tracemill.records.message import Message
+from tracemill.records.message import Message, ToolCall
 from tracemill.records.views import Candidate, Origin, SoftStep, StepRun
 
 pytestmark = pytest.mark.slow
@@ -166,7 +166,27 @@ def test_a_run_and_a_distribution_come_back_as_they_were(release: Release, tmp_p
     assert run["completions"] == ["I look.\nBash cmd: ls", "[tool]\nmain.py\n[assistant]\nDone."]
     assert (run["labels"], run["label_sources"]) == ([True, False], ["teachers", "hindsight"])
     [soft] = rows(release, "soft", tmp_path)
-    assert soft["weights"] == pytest.approx([2 / 3, 1 / 3])
-    assert [turn[0]["content"] for turn in soft["completions"]] == ["I test.", "Done."]
-    assert (soft["counts"], soft["student"], soft["cost_usd"]) == ([2, 1], 1, 0.25)
-    assert soft["teachers"] == [["qwen-a", "zai-a"], ["kimi-a"]]
+    tested, done = soft["candidates"]
+    assert [each["weight"] for each in (tested, done)] == pytest.approx([2 / 3, 1 / 3])
+    assert [each["completion"][0]["content"] for each in (tested, done)] == ["I test.", "Done."]
+    assert (tested["count"], done["count"], soft["student"], soft["cost_usd"]) == (2, 1, 1, 0.25)
+    assert (tested["teachers"], done["teachers"]) == (["qwen-a", "zai-a"], ["kimi-a"])
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_calls_of_a_candidate_behind_bare_text_are_no_text(tmp_path: Path, streaming: bool) -> None:
+    from datasets import load_dataset
+
+    call = ToolCall("c1", "Bash", '{"cmd": "ls"}')
+    candidates = (
+        Candidate(Message("assistant", "Done."), "finish", ("kimi-a", "qwen-a")),
+        Candidate(Message("assistant", "", tool_calls=(call,)), "run", ("zai-a",)),
+    )
+    step = SoftStep(ORIGIN, "openhands-1:0:1", STATE, TOOLS, "no_agreement", candidates, -1, 0.25)
+    made = released(tmp_path / "releases", steps=[step])
+    [row] = load_dataset(
+        str(made.path), "soft", split="train", streaming=streaming, cache_dir=str(tmp_path / "cache")
+    )
+    read = [each["completion"][0]["tool_calls"] for each in row["candidates"]]
+    function = {"name": "Bash", "arguments": {"cmd": "ls"}}
+    assert read == [None, [{"id": "c1", "type": "function", "function": function}]]

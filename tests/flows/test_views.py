@@ -254,7 +254,8 @@ def test_a_release_has_the_views_that_are_wanted(voted: Workspace, renewer: Rene
         ("openhands-c:0:1", True, "siblings"),
     ]
     soft = {row["step_id"]: row for row in rows_in(made.path, "soft")}
-    assert [soft[f"openhands-b:0:{step}"]["agreed"] for step in (0, 1)] == [[True], [True]]
+    candidates = [soft[f"openhands-b:0:{step}"]["candidates"] for step in (0, 1)]
+    assert [[each["agreed"] for each in step] for step in candidates] == [[True], [True]]
     assert [soft[f"openhands-b:0:{step}"]["evidence"] for step in (0, 1)] == [OWN, VOTED]
     voted_for = [row["evidence"] for row in rows_in(made.path, "dpo") if row["label_source"] == "teachers"]
     assert voted_for == [VOTED]
