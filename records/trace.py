@@ -57,7 +57,8 @@ class Fidelity:
     """What the source did and did not record of what the agent saw.
 
     `context` is `complete` where every prefix is what the agent was sent, `approximate` where the harness
-    may have shown older messages shortened and did not record it, `lost` where the beginning is missing.
+    may have shown older messages shortened and did not record it or where a wording of ours stands for one
+    that was not recorded, `lost` where the beginning is missing.
     """
 
     system: Literal["recorded", "absent"] = "absent"
@@ -71,7 +72,8 @@ class Context:
     """One run of messages that only grew. `tools` are those recorded, empty where none were.
 
     Where `fidelity.context` is "lost", it is so from step `lost_from` on: the steps before it saw what
-    is recorded and nothing else.
+    is recorded and nothing else. In the same way, a prefix may hold a wording of ours from step
+    `approximate_from` on; None where no step is known to be the first.
     """
 
     index: int
@@ -81,6 +83,7 @@ class Context:
     tools: tuple[ToolSpec, ...] = ()
     fidelity: Fidelity = Fidelity()
     lost_from: int = 0
+    approximate_from: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +201,13 @@ class TraceState:
     @property
     def fidelity(self) -> Fidelity:
         """What is and is not known of what the agent saw at this step."""
-        whole = self.context.fidelity
-        if whole.context == "lost" and self.step.index < self.context.lost_from:
-            return replace(whole, context="complete")
-        return whole
+        context, whole, at = self.context, self.context.fidelity, self.step.index
+        if whole.context == "complete" or (whole.context == "lost" and at >= context.lost_from):
+            return whole
+        first = context.approximate_from
+        if first is None:
+            return whole if whole.context == "approximate" else replace(whole, context="complete")
+        return replace(whole, context="approximate" if at >= first else "complete")
 
     @property
     def messages(self) -> MessageView:

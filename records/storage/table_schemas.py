@@ -5,6 +5,7 @@ for) in its Parquet metadata.
 """
 
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 import pyarrow as pa
 
@@ -46,6 +47,7 @@ CONTEXT = pa.struct(
         ("tools_known", pa.string()),
         ("completeness", pa.string()),
         ("lost_from", pa.int32()),
+        ("approximate_from", pa.int32()),
         ("tools", pa.string()),
         ("messages", pa.list_(MESSAGE)),
         ("steps", pa.list_(STEP)),
@@ -185,7 +187,7 @@ PAIRS = pa.schema(
 )
 
 SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
-    "traces": (3, TRACES),
+    "traces": (4, TRACES),
     "decisions": (5, DECISIONS),
     "replies": (1, REPLIES),
     "votes": (2, VOTES),
@@ -200,7 +202,29 @@ _ANEW = {
 }
 """By table what brings it back."""
 Upgrade = Callable[[pa.Table], pa.Table]
-UPGRADES: Mapping[str, Mapping[int, Upgrade]] = {name: {} for name in SCHEMAS}
+
+
+def _add_approximate_from(table: pa.Table) -> pa.Table:
+    """Traces 3 to 4: no context names the step from which on a wording of ours stands in."""
+    at = table.schema.get_field_index("contexts")
+    chunks = [_with_null_field(chunk) for chunk in table.column(at).chunks]
+    return table.set_column(at, TRACES.field("contexts"), pa.chunked_array(chunks, pa.list_(CONTEXT)))
+
+
+def _with_null_field(contexts: pa.ListArray) -> pa.ListArray:
+    """Add `approximate_from`, null everywhere, to the contexts of traces."""
+    inner = contexts.flatten()
+    arrays = {field.name: inner.field(i) for i, field in enumerate(inner.type)}
+    arrays["approximate_from"] = pa.nulls(len(inner), pa.int32())
+    values = pa.StructArray.from_arrays([arrays[field.name] for field in CONTEXT], fields=list(CONTEXT))
+    offsets = [0, *accumulate(n or 0 for n in contexts.value_lengths().to_pylist())]
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
+
+
+UPGRADES: Mapping[str, Mapping[int, Upgrade]] = {
+    **{name: {} for name in SCHEMAS},
+    "traces": {3: _add_approximate_from},
+}
 
 
 def upgrade(name: str, table: pa.Table, version: int, where: str) -> pa.Table:

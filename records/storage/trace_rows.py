@@ -153,6 +153,7 @@ def _context_array(contexts: Sequence[Context]) -> pa.StructArray:
             make_string_array([c.fidelity.tools for c in contexts]),
             make_string_array([c.fidelity.context for c in contexts]),
             make_number_array([c.lost_from for c in contexts], pa.int32()),
+            make_number_array([c.approximate_from for c in contexts], pa.int32()),
             make_string_array(_tools_of(contexts)),
             make_list_array((len(c.messages) for c in contexts), _message_array(messages)),
             make_list_array((len(c.steps) for c in contexts), _step_array(steps)),
@@ -215,6 +216,7 @@ def _context(row: dict[str, Any], interner: _Interner) -> Context:
         tools_from_json(row["tools"]),
         Fidelity(row["system"], row["tools_known"], row["completeness"]),
         row["lost_from"],
+        row["approximate_from"],
     )
 
 

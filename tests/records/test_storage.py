@@ -2,6 +2,7 @@
 
 import sys
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from tracemill.records.storage.table_rows import (
     replies_from_table,
     replies_to_table,
 )
-from tracemill.records.storage.table_schemas import SCHEMAS
+from tracemill.records.storage.table_schemas import CONTEXT, SCHEMAS, TRACES, upgrade
 from tracemill.records.storage.trace_rows import traces_from_table, traces_to_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Fidelity, MessageView, Step, Trace, Usage
@@ -55,6 +56,29 @@ def make_trace(steps: int, name: str = "s1", size: int = 40) -> Trace:
 def test_traces_come_back_as_they_were() -> None:
     traces = [make_trace(5, "a"), make_trace(0, "b"), make_trace(17, "c")]
     assert traces_from_table(traces_to_table(traces)) == traces
+
+
+def test_traces_of_schema_3_are_read_as_today() -> None:
+    """They say of no step that a wording of ours stands in from there on."""
+    traces = [make_trace(5, "a"), make_trace(0, "b"), make_trace(17, "c")]
+    traces[0] = replace(traces[0], contexts=traces[0].contexts * 2)
+    traces[1] = replace(traces[1], contexts=())
+    today = traces_to_table(traces)
+    rows = today.to_pylist()
+    for row in rows:
+        for context in row["contexts"]:
+            assert context.pop("approximate_from") is None
+    inner = pa.struct([field for field in CONTEXT if field.name != "approximate_from"])
+    at = TRACES.get_field_index("contexts")
+    former = pa.Table.from_pylist(rows, TRACES.set(at, pa.field("contexts", pa.list_(inner))))
+    for table in (former, pa.concat_tables([former.slice(1, 2), former.slice(0, 1)]), former.slice(0, 0)):
+        upgraded = upgrade("traces", table, 3, "shard")
+        assert traces_from_table(upgraded) == [
+            next(t for t in traces if t.trace_id == name) for name in table["trace_id"].to_pylist()
+        ]
+    approximate = replace(traces[2].contexts[0], approximate_from=4)
+    (kept,) = traces_from_table(traces_to_table([replace(traces[2], contexts=(approximate,))]))
+    assert kept.contexts[0].approximate_from == 4
 
 
 def test_replies_decisions_and_pairs_come_back_as_they_were() -> None:
