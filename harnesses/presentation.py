@@ -10,8 +10,11 @@ from tracemill.records.message import Message, ToolSpec
 from tracemill.records.trace import Context, MessageView, Trace
 
 PRESENTATION_VERSION = 1
-"""Raise it when a model is shown another text for the same context: every prompt is another one then."""
-_LABEL = f"p{PRESENTATION_VERSION}"
+"""Raise it when a model is shown another text for the same context: what is stored is presented anew then.
+Answers to prompts whose text stays as it was are kept."""
+_ASKED_AS = "p1"
+"""What stands for the presentation in identities of prompts and answers. Those hold all of the text, so
+that it is never raised."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,7 @@ class Presentation:
     @property
     def label(self) -> str:
         """Version and kind in one word, as rows carry it."""
-        return f"{self.version}/{self.kind}"
+        return f"p{PRESENTATION_VERSION}/{self.kind}"
 
     def prompt(self, ordinal: int) -> MessageView:
         """What is shown at `context.steps[ordinal]`, without copying it."""
@@ -83,7 +86,7 @@ def _present(context: Context, harness: Harness, tools: tuple[ToolSpec, ...]) ->
         messages,
         tuple(cuts),
         tools,
-        _LABEL,
+        _ASKED_AS,
         _kind(context, recorded, tools),
         _prompt_ids(messages, tuple(cuts), tools),
     )
@@ -109,7 +112,7 @@ def _prompt_ids(
     messages: tuple[Message, ...], cuts: tuple[int, ...], tools: tuple[ToolSpec, ...]
 ) -> tuple[str, ...]:
     last = max(cuts, default=0)
-    chain = [prompt_root(tools, _LABEL)]
+    chain = [prompt_root(tools, _ASKED_AS)]
     for message in messages[:last]:
         chain.append(extend_prompt(chain[-1], message))
     return tuple(chain[cut] for cut in cuts)

@@ -71,7 +71,7 @@ def clean_tool_schema(tool: ToolSpec) -> ToolSpec:
     """The tool with a name and schema a provider accepts.
 
     Recorded schemas hold nulls where their writer had columns (`"enum": null`, `"parameters": null`);
-    those mean nothing and are left out.
+    those mean nothing and are left out. A default of null beside no other null is a default.
     """
     parameters = _without_nulls(dict(tool.parameters)) if tool.parameters else {}
     parameters = {**EMPTY_PARAMETERS, **parameters}
@@ -80,7 +80,9 @@ def clean_tool_schema(tool: ToolSpec) -> ToolSpec:
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        nulls = [key for key, item in value.items() if item is None]
+        meant = nulls == ["default"]
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None or meant}
     if isinstance(value, list | tuple):
         return [_without_nulls(item) for item in value]
     return value

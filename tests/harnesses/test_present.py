@@ -5,9 +5,11 @@ import time
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tracemill.harnesses.core.schema_builders import clean_tool_schema
 from tracemill.harnesses.presentation import PRESENTATION_VERSION, present_all, present_context
 from tracemill.harnesses.valid_messages import LATE_RESULT, NO_BEGINNING, NO_RESULT, NO_USER_TURN, UNPARSED
 from tracemill.records.identity import extend_prompt, prompt_root
@@ -228,11 +230,35 @@ def test_broken_arguments_and_repeated_ids_are_made_valid() -> None:
 def test_prompt_ids_are_the_chain_of_what_is_shown() -> None:
     trace = trace_of(Message("user", "x"), says("", call("a")), result("a"), says("y"))
     shown = present_context(trace, trace.contexts[0])
-    chain = prompt_root(shown.tools, f"p{PRESENTATION_VERSION}")
+    chain = prompt_root(shown.tools, "p1")
     for message in shown.messages[: shown.cuts[1]]:
         chain = extend_prompt(chain, message)
     assert shown.prompt_ids[1] == chain
     assert len(set(shown.prompt_ids)) == 2
+
+
+def test_another_presentation_keeps_the_identity_of_prompts_that_stay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Answers are found again by it."""
+    trace = trace_of(Message("user", "x"), says("", call("a")), result("a"), says("y"))
+    before = present_context(trace, trace.contexts[0])
+    monkeypatch.setattr("tracemill.harnesses.presentation.PRESENTATION_VERSION", PRESENTATION_VERSION + 1)
+    after = present_context(trace, trace.contexts[0])
+    assert (after.prompt_ids, after.version) == (before.prompt_ids, before.version)
+    assert after.label == f"p{PRESENTATION_VERSION + 1}/{after.kind}"
+
+
+def test_a_default_of_null_is_kept_and_nulls_of_columns_are_not() -> None:
+    recorded = {
+        "type": "object",
+        "properties": {
+            "a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+            "b": {"type": "string", "default": None, "enum": None},
+        },
+    }
+    shown = clean_tool_schema(ToolSpec("t", "", recorded))
+    assert shown.parameters["properties"] == {"a": recorded["properties"]["a"], "b": {"type": "string"}}
 
 
 MESSAGES = st.lists(
