@@ -162,6 +162,7 @@ def test_a_run_without_teachers_says_so(tmp_path: Path) -> None:
     plain = kept(1, label_source="hindsight", votes=(), cost_usd=0.0, licence=None, verified="outcome")
     card, manifest, _ = make(tmp_path, plain, teachers=(), spend_usd=0.0, cap_usd=None, losses=())
     assert "No teacher was asked." in card
+    assert '"What the agent saw" excludes thinking' in card
     assert "| cap of the run | none set |" in card
     assert "| openhands | unknown | 1 |" in card
     assert yaml.safe_load(card.split("---\n")[1])["license"] == "unknown"
