@@ -1,6 +1,6 @@
 """Claude Code: a stand-in system prompt, tool schemas, and what each tool does.
 
-A session file of Claude Code holds neither its system prompt nor its tool schemas, so both are
+A session file of Claude Code before 2.1.267 holds neither its system prompt nor its tool schemas, so both are
 written here in our own words, from the calls that sessions of versions 1.0 to 2.1 hold and from the
 public documentation (https://docs.claude.com/en/docs/claude-code/settings, tools available).
 """

@@ -1,8 +1,9 @@
 """Attachment records of Claude Code (2.1.91 and later) as the text the model was shown.
 
-The record holds the facts of an attachment and not its wording, so the wording here is ours. Kinds
-that are drawn for the user alone give nothing; kinds unknown to this table give nothing and are
-counted by the caller. A `queued_command` is the user's own text, and no reminder.
+Since about 2.1.230 a record holds that text beside the attachment, in `rendered`. Before, it holds the
+facts of an attachment and not its wording, so the wording here is ours. Kinds that are drawn for the user
+alone give nothing; kinds unknown to this table give nothing and are counted by the caller. A
+`queued_command` is the user's own text, and no reminder.
 """
 
 from collections.abc import Callable
@@ -22,8 +23,31 @@ NOT_SHOWN = frozenset(
         "hook_error_during_execution",
         "command_permissions",
         "structured_output",
+        "prompt_snapshot",
+        "deferred_tools_record",
+        "thinking_drop",
+        "credential_org",
+        "remote_session_change",
+        "bash_output_audience_note",
+        "batching_reminder_sent",
     )
 )
+EXACT = frozenset(("queued_command",))
+"""Kinds whose text is recorded as the model was shown it, with `rendered` or without."""
+
+
+def rendered_text(record: dict[str, Any]) -> str | None:
+    """Return the text that the model was shown of an attachment, as its record holds it; "" where it was
+    shown nothing, None where the record does not say."""
+    rendered = record.get("rendered")
+    if isinstance(rendered, str):
+        return rendered
+    if not isinstance(rendered, list):
+        return None
+    texts = [
+        flatten_content_blocks(item.get("content") if isinstance(item, dict) else item) for item in rendered
+    ]
+    return "\n".join(filter(None, texts))
 
 
 def attachment_reminder(attachment: dict[str, Any]) -> str | None:
@@ -194,6 +218,35 @@ def _invoked_skills(a: dict[str, Any]) -> str:
     return "Skills in use in this session:\n" + "\n".join(skills) if skills else ""
 
 
+def _environment(a: dict[str, Any]) -> str:
+    snapshot = a.get("snapshot")
+    facts = snapshot if isinstance(snapshot, dict) else {}
+    lines = [
+        f"- {key}: {value}" for key, value in facts.items() if isinstance(value, str | bool) and value != ""
+    ]
+    return "\n".join(["The environment:", *lines]) if lines else ""
+
+
+def _instructions(a: dict[str, Any]) -> str:
+    files = [
+        f"Content of {field_text(f, 'path')}:\n{field_text(f, 'content')}"
+        for f in field_objects(a.get("files"))
+    ]
+    return "\n\n".join(["Instructions of the user and the project:", *files]) if files else ""
+
+
+def _session_context(a: dict[str, Any]) -> str:
+    context = a.get("context")
+    facts = context if isinstance(context, dict) else {}
+    lines = [f"{key}: {value}" for key, value in facts.items() if isinstance(value, str) and value]
+    return "\n".join(["About this session:", *lines]) if lines else ""
+
+
+def _output_style(a: dict[str, Any]) -> str:
+    style = a.get("style")
+    return field_text(style, "prompt") if isinstance(style, dict) else field_text(a, "turnReminder")
+
+
 _RENDER: dict[str, Callable[[dict[str, Any]], str]] = {
     "hook_additional_context": _hook_additional_context,
     "hook_success": _hook_success,
@@ -229,6 +282,14 @@ _RENDER: dict[str, Callable[[dict[str, Any]], str]] = {
     "ultra_effort_enter": _fixed("The user asks for the greatest effort."),
     "ultra_effort_exit": _fixed("The user no longer asks for the greatest effort."),
     "budget_usd": _budget_usd,
+    "environment": _environment,
+    "instructions": _instructions,
+    "session_context": _session_context,
+    "output_style": _output_style,
+    "output_style_instructions": _output_style,
+    "model": _named("The model:", "text"),
+    "date": _named("Today is:", "date"),
+    "fork_briefing": _named("", "text"),
     "task_status": _named(
         "A task in the background:", "description", "status", "deltaSummary", "outputFilePath"
     ),

@@ -1,35 +1,80 @@
 """Drafts → contexts: messages, steps, and from which step on the record is not all the agent saw."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
+from tracemill.harnesses.inferred_tools import infer_tool
+from tracemill.ingesters.claude_code.content_blocks import loaded_tools_in_block
 from tracemill.ingesters.claude_code.draft_contexts import Draft
 from tracemill.ingesters.claude_code.steps import StepUnit, TextUnit
 from tracemill.ingesters.claude_code.token_check import ADDED, PromptCheck, Seen, thinking_tokens_for_check
 from tracemill.records.families import family_of
 from tracemill.records.ingest_report import IngestReport
-from tracemill.records.message import Message
+from tracemill.records.message import Message, ToolSpec
 from tracemill.records.trace import Context, Fidelity, Step, Usage
 
 CLEARED = "[Old tool result content cleared]"
 """What stands for a result that a microcompaction blanked."""
+NO_SUCH_TOOL = "No such tool available"
+"""How the result of a call begins whose tool there was none of."""
 _PLACEHOLDERS = ("[image: ", "[document: ", "[tool loaded: ")
 
 
-def build_context(draft: Draft, index: int, check: PromptCheck, report: IngestReport) -> Context:
-    """One draft as a context; the steps that began in it are its own."""
+def build_context(
+    draft: Draft, index: int, check: PromptCheck, definitions: Mapping[str, ToolSpec], report: IngestReport
+) -> Context:
+    """One draft as a context; the steps that began in it are its own. `definitions` are the recorded
+    schemas of tools that are loaded by name."""
     build = _Build(draft, check, report)
     build.run()
-    fidelity = Fidelity(context="complete" if build.lost_from is None else "lost")
+    prompt = draft.prompt
+    recorded = prompt.tools if prompt is not None else None
     return Context(
         index,
         tuple(build.messages),
         tuple(build.steps),
         draft.start,
-        (),
-        fidelity,
+        _declared(recorded, build.messages, definitions, report) if recorded is not None else (),
+        Fidelity(
+            "recorded" if prompt is not None and prompt.system is not None else "absent",
+            "recorded" if recorded is not None else "absent",
+            _completeness(build),
+        ),
         build.lost_from or 0,
+        build.approximate_from,
     )
+
+
+def _completeness(build: "_Build") -> Literal["complete", "approximate", "lost"]:
+    if build.lost_from is not None:
+        return "lost"
+    return "complete" if build.approximate_from is None else "approximate"
+
+
+def _declared(
+    recorded: tuple[ToolSpec, ...],
+    messages: list[Message],
+    definitions: Mapping[str, ToolSpec],
+    report: IngestReport,
+) -> tuple[ToolSpec, ...]:
+    """The recorded tools, and behind them those that were loaded by name or called all the same: by their
+    recorded definition, else by what their calls show."""
+    names = {tool.name for tool in recorded}
+    calls = [call for message in messages for call in message.tool_calls]
+    refused = {m.tool_call_id for m in messages if m.role == "tool" and NO_SUCH_TOOL in m.content[:200]}
+    used = {call.name: None for call in calls if call.name and call.id not in refused}
+    loaded = {name: None for m in messages if m.role == "tool" for name in loaded_tools_in_block(m)}
+    more: list[ToolSpec] = []
+    for name in {**loaded, **used}:
+        if name in names:
+            continue
+        if name in definitions:
+            more.append(definitions[name])
+        elif name in used:
+            report.flags["tool that was used and not declared"] += 1
+            more.append(infer_tool(name, calls))
+    return (*recorded, *more)
 
 
 @dataclass(slots=True)
@@ -50,6 +95,8 @@ class _Build:
     opened: bool = False
     checked: int = 0
     unanswered: bool = False
+    stood_in: bool = False
+    approximate_from: int | None = None
 
     def run(self) -> None:
         """All units of the draft."""
@@ -57,9 +104,13 @@ class _Build:
         origin = draft.origin
         if origin is not None and origin.lost_at is not None and origin.lost_at < draft.shared:
             draft.lose(origin.lost_at)
+        if draft.prompt is not None and draft.prompt.system is not None:
+            # The check holds messages against tokens; what stands before them is its base.
+            self.messages.append(Message("system", draft.prompt.system))
         for place, unit in enumerate(draft.units):
             if isinstance(unit, TextUnit):
                 self._add(unit.content)
+                self.stood_in = self.stood_in or unit.stood_in
             elif unit is not None:
                 self._step(unit, place, unit.home == draft.number)
 
@@ -90,6 +141,8 @@ class _Build:
             self._check(usage.prompt_tokens, place)
         if self.lost_from is None and self.draft.lost_at is not None and place >= self.draft.lost_at:
             self.lost_from = index
+        if self.stood_in and self.approximate_from is None:
+            self.approximate_from = index
         self.steps.append(
             Step(
                 index,

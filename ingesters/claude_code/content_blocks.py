@@ -156,8 +156,12 @@ def started_agent_in_block(result: Message, twin: Any) -> str | None:
 def _call(block: dict[str, Any]) -> ToolCall:
     """A call; the record holds its arguments parsed, so the string is the compact JSON of them."""
     arguments = block.get("input")
-    text = arguments if isinstance(arguments, str) else _compact(arguments)
-    return ToolCall(field_text(block, "id"), field_text(block, "name"), text)
+    return ToolCall(field_text(block, "id"), field_text(block, "name"), compact_arguments(arguments))
+
+
+def compact_arguments(arguments: Any) -> str:
+    """Return the arguments of a call as text: a text as it is, else the compact JSON."""
+    return arguments if isinstance(arguments, str) else _compact(arguments)
 
 
 def _compact(value: Any) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tracemill.ingesters.claude_code.compaction import Preserved, read_compaction
+from tracemill.ingesters.claude_code.prompt_snapshots import PromptSnapshot
 from tracemill.ingesters.claude_code.record_fields import field_strings
 from tracemill.ingesters.claude_code.session import Entry, Session
 from tracemill.ingesters.claude_code.steps import Assembled, StepUnit, TextUnit, Unit
@@ -22,7 +23,8 @@ class Draft:
     """A context as it grows. `at` gives the place of the unit a uuid belongs to, -1 for the root.
 
     The first `shared` units are those of the draft `origin`. From the unit at `lost_at` on, something
-    that the agent saw before it is not in the file.
+    that the agent saw before it is not in the file. `prompt` is the system prompt and the tools that its
+    own steps were given, `acted` how many steps began in it.
     """
 
     number: int
@@ -35,6 +37,8 @@ class Draft:
     cleared: frozenset[str] = frozenset()
     preserved: Preserved | None = None
     awaits_summary: bool = False
+    prompt: PromptSnapshot | None = None
+    acted: int = 0
 
     def lose(self, place: int) -> None:
         """Something is missing before the unit at this place."""
@@ -77,6 +81,7 @@ class _Line:
         self.drafts: list[Draft] = [Draft(0, "start")]
         self.unit_of: dict[str, Unit] = {}
         self.known: set[str] = set()
+        self.prompt: PromptSnapshot | None = None
 
     def feed(self, entry: Entry) -> None:
         """One entry: a boundary opens a draft, the rest is placed."""
@@ -84,6 +89,8 @@ class _Line:
             self._compact(entry)
         elif entry.kind == "microcompact":
             self._microcompact(entry)
+        elif entry.snapshot is not None:
+            self._snapshot(entry.snapshot)
         else:
             for unit in self.assembled.starts.get(entry.order, ()):
                 self._place(unit)
@@ -95,6 +102,8 @@ class _Line:
     def _place(self, unit: Unit) -> None:
         """Puts a unit behind its parent: at the end, or in a draft opened for it."""
         draft = self._draft_for(unit)
+        if isinstance(unit, StepUnit):
+            draft = self._prompted(draft, unit)
         place = len(draft.units)
         draft.units.append(unit)
         uuids = unit.uuids if isinstance(unit, StepUnit) else [unit.uuid]
@@ -109,6 +118,33 @@ class _Line:
             _cut_off(draft, place)
         if draft.preserved is not None and draft.preserved.anchor in uuids:
             self._splice(draft, draft.preserved)
+
+    def _snapshot(self, snapshot: PromptSnapshot) -> None:
+        """Take a recorded prompt: of all steps from here on, and of the first step where the tools of its
+        own came late."""
+        late = self.current.acted == 1 and self.prompt is not None and self.prompt.tools is None
+        self.prompt = snapshot.follows(self.prompt)
+        if late and self.current.prompt is not None and self.current.prompt.version == self.prompt.version:
+            self.current.prompt = self.prompt
+
+    def _prompted(self, draft: Draft, step: StepUnit) -> Draft:
+        """Return the draft that a step goes to, by the prompt it was given: a prompt that changed begins a
+        context. A snapshot of another version of the program tells nothing of it."""
+        prompt = self.prompt if self.prompt is not None and self.prompt.version == step.version else None
+        if draft.acted and draft.prompt != prompt and step.acts:
+            draft = self._copied("tools_changed", draft)
+        if not draft.acted:
+            draft.prompt = prompt
+        draft.acted += step.acts
+        return draft
+
+    def _copied(self, start: ContextStart, older: Draft) -> Draft:
+        """Open a draft that shares all of an older one."""
+        draft = self._open(start, older)
+        draft.origin, draft.shared = older, len(older.units)
+        draft.units, draft.at = list(older.units), dict(older.at)
+        draft.awaits_summary, draft.preserved = older.awaits_summary, older.preserved
+        return draft
 
     def _draft_for(self, unit: Unit) -> Draft:
         """Where a unit goes, by where its nearest placed ancestor is."""
@@ -225,10 +261,7 @@ class _Line:
         if not older.units:
             return
         detail = entry.detail or {}
-        draft = self._open("microcompaction", older)
-        draft.origin, draft.shared = older, len(older.units)
-        draft.units, draft.at = list(older.units), dict(older.at)
-        draft.awaits_summary, draft.preserved = older.awaits_summary, older.preserved
+        draft = self._copied("microcompaction", older)
         draft.cleared = older.cleared | set(field_strings(detail.get("compactedToolIds")))
         for uuid in field_strings(detail.get("clearedAttachmentUUIDs")):
             place = draft.at.get(uuid, -1)

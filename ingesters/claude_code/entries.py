@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.claude_code.attachments import (
+    EXACT,
     attachment_hook_text,
     attachment_reminder,
     read_attachment_context,
+    rendered_text,
 )
 from tracemill.ingesters.claude_code.content_blocks import (
+    compact_arguments,
     flatten_content_blocks,
     loaded_tools_in_block,
     parse_assistant_blocks,
@@ -23,10 +26,12 @@ from tracemill.ingesters.claude_code.content_blocks import (
     started_agent_in_block,
 )
 from tracemill.ingesters.claude_code.prompt_queue import PromptQueue, restore_absorbed
+from tracemill.ingesters.claude_code.prompt_snapshots import read_prompt_snapshot, read_tool_definitions
 from tracemill.ingesters.claude_code.record_fields import (
     TREE,
     UNTREED,
     field_object,
+    field_objects,
     field_strings,
     field_text,
     is_native,
@@ -34,8 +39,11 @@ from tracemill.ingesters.claude_code.record_fields import (
 from tracemill.ingesters.claude_code.session import SYNTHETIC, Entry, Kind, Session
 from tracemill.ingesters.reading.json_reading import iter_json_lines
 from tracemill.records.ingest_report import IngestReport
-from tracemill.records.message import ToolCall
+from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
+
+_ASIDE = frozenset(("advisor_message", "compaction"))
+"""Requests inside a response that are not of the model that answered."""
 
 
 def read_session(path: Path, report: IngestReport) -> Session:
@@ -60,6 +68,11 @@ class _Reader:
         self._added: set[str] = set()
         self._pending: list[tuple[Entry, str, str]] = []
         self._withdrawn: set[str] = set()
+        self._rendering: set[str] = set()
+        self._worded: list[Entry] = []
+        self._replaced: dict[str, str] = {}
+        self._wire: dict[str, str] = {}
+        self._sent: dict[str, str] = {}
         self._queue = PromptQueue()
         self._known = False
 
@@ -91,6 +104,7 @@ class _Reader:
         for entry, text, shown in self._pending:
             if text not in self._added:
                 entry.text = "\n".join(filter(None, (entry.text, shown)))
+        self._say_what_was_shown()
         if self._withdrawn:
             self._withdraw()
         report = self.report
@@ -100,6 +114,34 @@ class _Reader:
         report.steps_synthetic = len(self._synthetic)
         # A child that is no bare result: two of one parent are a branch.
         report.branches_real = sum(1 for count in Counter(self._children).values() if count > 1)
+
+    def _say_what_was_shown(self) -> None:
+        """Settle reminders in our words, and put in what was sent in the place of what is displayed.
+
+        A version that writes `rendered` writes it on all it showed, so that a record without it was shown
+        to no model.
+        """
+        for entry in self._worded:
+            if entry.version in self._rendering:
+                entry.text, entry.stood_in = "", False
+        wired = {
+            call: self._wire[call]
+            for call, copy in self._sent.items()
+            if copy == "wire" and call in self._wire
+        }
+        if not (self._replaced or wired):
+            return
+        for entry in self.session.entries:
+            if wired and entry.calls:
+                entry.calls = tuple(
+                    replace(call, arguments=wired.get(call.id, call.arguments)) for call in entry.calls
+                )
+            if self._replaced and entry.results:
+                entry.results = tuple(self._as_replaced(result) for result in entry.results)
+
+    def _as_replaced(self, result: Message) -> Message:
+        text = self._replaced.get(result.tool_call_id or "")
+        return result if text is None else replace(result, content=text)
 
     def _withdraw(self) -> None:
         """Takes out what a refusal withdrew: no action, and in no later prompt."""
@@ -113,9 +155,14 @@ class _Reader:
             entry.results = tuple(result for result in entry.results if result.tool_call_id not in calls)
 
     def _untreed(self, number: int, record: dict[str, Any], kind: object) -> None:
-        """A record outside the tree: two kinds tell something, the rest is passed over."""
+        """A record outside the tree: three kinds tell something, the rest is passed over."""
         if kind == "queue-operation":
             self._queue.take(number, record)
+        elif kind == "content-replacement":
+            for item in field_objects(record.get("replacements")):
+                call, text = field_text(item, "toolUseId"), item.get("replacement")
+                if call and isinstance(text, str):
+                    self._replaced[call] = text
         elif kind == "last-prompt":
             self.session.leaf = field_text(record, "leafUuid") or self.session.leaf
         elif not isinstance(kind, str) or not kind:
@@ -164,6 +211,7 @@ class _Reader:
             agent if isinstance(agent, str) else None,
             cwd if isinstance(cwd, str) and cwd else None,
             stamp if isinstance(stamp, str) and stamp else None,
+            version=get("version"),
         )
 
     def _assistant(self, number: int, uuid: str, record: dict[str, Any]) -> None:
@@ -181,6 +229,8 @@ class _Reader:
         if entry.calls:
             entry.calls = self._named(entry.calls, uuid)
             self._calls(entry)
+            if wire := field_object(record, "wireToolInputs"):
+                self._wire.update((call, compact_arguments(value)) for call, value in wire.items())
         (self._side if entry.side else self._main).add(entry.message_id)
         if entry.parent is not None:
             self._children.append(entry.parent)
@@ -254,23 +304,39 @@ class _Reader:
             self.report.skipped["attachment without content"] += 1
             return
         entry = self._entry(number, uuid, record, "reminder")
-        kind = attachment.get("type")
-        text = attachment_reminder(attachment)
+        kind, shown = attachment.get("type"), rendered_text(record)
+        text = attachment_reminder(attachment) if shown is None else shown
+        if "rendered" in record:
+            self._rendering.add(entry.version or "")
         if text is None:
             self.report.flags["attachment of unknown kind"] += 1
-        elif kind == "deferred_tools_delta":
-            self.session.seen_tools.update(dict.fromkeys(field_strings(attachment.get("addedNames"))))
+        elif kind == "prompt_snapshot":
+            entry.kind, entry.snapshot = "snapshot", read_prompt_snapshot(attachment, entry.version)
+        elif kind in ("deferred_tools_delta", "deferred_tools_record"):
+            self._deferred(attachment)
         elif kind == "hook_additional_context":
             content = attachment.get("content")
             self._added.update(
                 field_strings(content) if isinstance(content, list) else [flatten_content_blocks(content)]
             )
-        elif kind == "hook_success" and (added := read_attachment_context(attachment)):
+        elif kind == "hook_success" and shown is None and (added := read_attachment_context(attachment)):
             self._pending.append((entry, added, attachment_hook_text(attachment, added)))
+        if shown is None and text is not None and kind not in EXACT and entry.kind == "reminder":
+            entry.stood_in = True
+            self._worded.append(entry)
         # Prompts typed while the agent worked are the user's; notes of finished tasks are the harness's.
         typed = kind == "queued_command" and attachment.get("commandMode") == "prompt"
         entry.text, entry.meta = text or "", not typed
         self.session.entries.append(entry)
+
+    def _deferred(self, attachment: dict[str, Any]) -> None:
+        """Tools that are loaded by name: their names, their schemas, and which copy of a call was sent."""
+        session = self.session
+        session.seen_tools.update(dict.fromkeys(field_strings(attachment.get("addedNames"))))
+        for tool in read_tool_definitions(attachment.get("entries")):
+            session.definitions[tool.name] = tool
+        for item in field_objects(attachment.get("toolInputCopies")):
+            self._sent[field_text(item, "id")] = field_text(item, "copy")
 
     def _system(self, number: int, uuid: str, record: dict[str, Any]) -> None:
         subtype = record.get("subtype")
@@ -298,14 +364,18 @@ class _Reader:
 
 
 def _usage(record: dict[str, Any], message: dict[str, Any], stopped: bool) -> Usage | None:
-    """Reported tokens and, from early versions, cost. Until a stop reason is there, `output_tokens` is a
-    placeholder of the stream's start."""
+    """Reported tokens and, from early versions, cost; None where nothing is reported.
+
+    Until a stop reason is there, `output_tokens` is a placeholder of the stream's start. A response that
+    took several requests reports each in `iterations`: the last one of the model itself has its prompt.
+    """
     usage, cost = message.get("usage"), record.get("costUSD")
     cost_usd = float(cost) if isinstance(cost, (float, int)) and not isinstance(cost, bool) else None
-    if not isinstance(usage, dict):
+    if not usage or not isinstance(usage, dict):
         return None if cost_usd is None else Usage(cost_usd=cost_usd)
-    fresh, written = usage.get("input_tokens"), usage.get("cache_creation_input_tokens")
-    cached, output = usage.get("cache_read_input_tokens"), usage.get("output_tokens")
+    sent = _last_request(usage) if usage.get("iterations") else usage
+    fresh, written = sent.get("input_tokens"), sent.get("cache_creation_input_tokens")
+    cached, output = sent.get("cache_read_input_tokens"), usage.get("output_tokens")
     if type(fresh) is int and type(written) is int and type(cached) is int:
         prompt = fresh + written + cached
     else:
@@ -317,3 +387,11 @@ def _usage(record: dict[str, Any], message: dict[str, Any], stopped: bool) -> Us
         cached if type(cached) is int else None,
         cost_usd,
     )
+
+
+def _last_request(usage: dict[str, Any]) -> dict[str, Any]:
+    """The counts of the last request to the model that answered, else of the whole response."""
+    for item in reversed(field_objects(usage.get("iterations"))):
+        if item.get("type") not in _ASIDE and type(item.get("input_tokens")) is int:
+            return item
+    return usage

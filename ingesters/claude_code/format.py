@@ -37,7 +37,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = Format(
     name="claude_code",
-    version=1,
+    version=2,
     dialects=("claude_code",),
     detect=_detect,
     read=_read,

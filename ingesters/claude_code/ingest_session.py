@@ -1,7 +1,7 @@
 """Claude Code session JSONL → Traces.
 
 One file gives one main trace, where it holds a main chain, and one side trace for each subagent in it.
-What the format never records stays absent: system prompt, tool schemas, the user's memory files. The
+What a file does not record stays absent: before 2.1.267 the system prompt, tool schemas and memory files. The
 way of a file: records → entries (`_entries`), chains (`_chains`), steps with their results (`_steps`),
 drafts of contexts (`_contexts`), contexts (`_build`), each step held against its reported tokens (`_check`).
 """
@@ -136,7 +136,7 @@ def _contexts(
     ended = live_draft(drafts, session)
     live: int | None = None
     for draft in drafts:
-        context = build_context(draft, len(contexts), check, report)
+        context = build_context(draft, len(contexts), check, session.definitions, report)
         if context.steps:
             live = context.index if draft is ended else live
             contexts.append(context)

@@ -100,7 +100,7 @@ def _may_hold(entry: Entry) -> bool:
 
 def _holds(entry: Entry, text: str) -> bool:
     if entry.kind == "reminder":
-        return entry.text.strip() == text
+        return entry.text.strip() == text or (_REMINDER in entry.text and text in entry.text)
     return any(_REMINDER in result.content and text in result.content for result in entry.results)
 
 

@@ -23,6 +23,18 @@ UNTREED = frozenset(
         "pr-link",
         "bridge-session",
         "artifact-comment-monitor",
+        "artifact-autoreact-ledger",
+        "atis-latch",
+        "attribution-snapshot",
+        "content-replacement",
+        "continued-in",
+        "cost-state",
+        "fork-context-ref",
+        "frame-link",
+        "isolation-latch",
+        "relocated",
+        "speculation-accept",
+        "worktree-state",
     )
 )
 

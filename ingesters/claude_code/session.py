@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tracemill.records.message import Message, ToolCall
+from tracemill.ingesters.claude_code.prompt_snapshots import PromptSnapshot
+from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Usage
 
-Kind = Literal["assistant", "user", "reminder", "queued", "compact", "microcompact"]
+Kind = Literal["assistant", "user", "reminder", "queued", "compact", "microcompact", "snapshot"]
 
 SYNTHETIC = "<synthetic>"
 
@@ -18,7 +19,8 @@ class Entry:
 
     `queued` is a prompt that only the queue holds: nothing hangs on it. `meta` is set on text that the
     user did not write; `stopped` where the response says why it ended; `cut_off` where it says that it
-    was broken off.
+    was broken off; `stood_in` where the wording of the text is ours. `snapshot` is the recorded system
+    prompt and tools that such a record holds.
     """
 
     order: int
@@ -41,6 +43,9 @@ class Entry:
     stopped: bool = False
     cut_off: bool = False
     detail: Mapping[str, Any] | None = None
+    version: str | None = None
+    stood_in: bool = False
+    snapshot: PromptSnapshot | None = None
 
 
 @dataclass(slots=True)
@@ -48,7 +53,7 @@ class Session:
     """What one file holds: entries in file order and the links of its whole uuid tree.
 
     `agent_calls` gives the call that started an agent; `leaf` the uuid the session ended at, where a
-    record says so.
+    record says so; `definitions` the recorded schemas of tools that are loaded by name.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -57,6 +62,7 @@ class Session:
     names: dict[str, str] = field(default_factory=dict)
     agent_calls: dict[str, str] = field(default_factory=dict)
     seen_tools: dict[str, None] = field(default_factory=dict)
+    definitions: dict[str, ToolSpec] = field(default_factory=dict)
     native: bool = False
     session_id: str = ""
     first_uuid: str | None = None

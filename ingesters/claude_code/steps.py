@@ -42,6 +42,7 @@ class StepUnit:
     stopped: bool = False
     cut_off: bool = False
     built: Message | None = None
+    version: str | None = None
 
     def message(self) -> Message:
         """The response as one message, the same object in every context."""
@@ -59,7 +60,7 @@ class StepUnit:
 @dataclass(slots=True)
 class TextUnit:
     """A message between steps; `spoken` where the user wrote it, not the harness, and the next message
-    hangs on it. Nothing hangs on a `queued` one."""
+    hangs on it. Nothing hangs on a `queued` one. `stood_in` where its wording is ours."""
 
     uuid: str
     order: int
@@ -68,6 +69,7 @@ class TextUnit:
     spoken: bool
     summary: bool = False
     queued: bool = False
+    stood_in: bool = False
 
     @property
     def interrupts(self) -> bool:
@@ -123,6 +125,7 @@ def _merge(entries: list[Entry], report: IngestReport) -> tuple[dict[int, StepUn
                 entry.model,
                 entry.cwd,
                 entry.timestamp,
+                version=entry.version,
             )
         _add_chunk(step, entry)
         for call in entry.calls:
@@ -141,9 +144,21 @@ def _add_chunk(step: StepUnit, entry: Entry) -> None:
         step.texts.append(entry.text)
     if entry.reasoning and entry.reasoning not in step.thoughts:
         step.thoughts.append(entry.reasoning)
-    step.usage = entry.usage or step.usage
+    step.usage = _later(step.usage, entry.usage)
     step.stopped = entry.stopped
     step.cut_off = step.cut_off or entry.cut_off
+
+
+def _later(before: Usage | None, now: Usage | None) -> Usage | None:
+    """What a later chunk reports, and of what it does not, what an earlier one did."""
+    if before is None or now is None:
+        return now or before
+    return Usage(
+        before.prompt_tokens if now.prompt_tokens is None else now.prompt_tokens,
+        before.completion_tokens if now.completion_tokens is None else now.completion_tokens,
+        before.cached_tokens if now.cached_tokens is None else now.cached_tokens,
+        before.cost_usd if now.cost_usd is None else now.cost_usd,
+    )
 
 
 def _attach(entry: Entry, by_call: dict[str, StepUnit], report: IngestReport) -> Iterable[TextUnit]:
@@ -166,4 +181,6 @@ def _attach(entry: Entry, by_call: dict[str, StepUnit], report: IngestReport) ->
 def _text_unit(entry: Entry, message: Message) -> TextUnit:
     queued = entry.kind == "queued"
     spoken = not (entry.meta or entry.summary or queued)
-    return TextUnit(entry.uuid, entry.order, entry.parent, message, spoken, entry.summary, queued)
+    return TextUnit(
+        entry.uuid, entry.order, entry.parent, message, spoken, entry.summary, queued, entry.stood_in
+    )
