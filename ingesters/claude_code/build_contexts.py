@@ -16,6 +16,8 @@ from tracemill.records.trace import Context, Fidelity, Step, Usage
 
 CLEARED = "[Old tool result content cleared]"
 """What stands for a result that a microcompaction blanked."""
+NO_PROMPT = "answer that follows no prompt"
+"""What the self-check flags, with the version of the program that wrote the answer."""
 NO_SUCH_TOOL = "No such tool available"
 """How the result of a call begins whose tool there was none of."""
 _PLACEHOLDERS = ("[image: ", "[document: ", "[tool loaded: ")
@@ -137,6 +139,8 @@ class _Build:
         usage = unit.usage or Usage()
         if self.unanswered:
             self._miss_a_result(place)
+        if self._answers_nothing(unit):
+            self.report.flags[f"{NO_PROMPT} ({unit.version or 'no version'})"] += 1
         if usage.prompt_tokens:
             self._check(usage.prompt_tokens, place)
         if self.lost_from is None and self.draft.lost_at is not None and place >= self.draft.lost_at:
@@ -154,6 +158,14 @@ class _Build:
                 unit.cwd,
                 unit.timestamp,
             )
+        )
+
+    def _answers_nothing(self, unit: StepUnit) -> bool:
+        """Whether the model spoke on after it had said all: what it was asked then stands elsewhere, or
+        nowhere. Records without links tell no order."""
+        before = self.messages[-1] if self.messages else None
+        return (
+            before is not None and before.role == "assistant" and not before.tool_calls and bool(unit.parent)
         )
 
     def _miss_a_result(self, place: int) -> None:

@@ -3,7 +3,8 @@
 A prompt is put into a queue (`enqueue`). It leaves it at the end of a turn (`dequeue`, a user record
 follows), into the turn that runs (`remove`), or back to the user (`popAll`). What went into a running
 turn is recorded as a `queued_command` attachment by 2.1.91 and later. Before, and again since 2.1.247,
-no other record holds it: the queue alone tells what the user said.
+no other record holds it: the queue alone tells what the user said. 2.1.45 to 2.1.50 also queue an event for
+every task that starts in the background, as the JSON of it: no model was shown that.
 """
 
 from bisect import bisect_right, insort
@@ -11,11 +12,14 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any, NamedTuple
 
+import orjson
+
 from tracemill.ingesters.claude_code.record_fields import field_text
 from tracemill.ingesters.claude_code.session import Entry, Session
 
 _INTO_THE_TURN = ("", "absorbed_mid_turn")
 _REMINDER = "<system-reminder>"
+_TASK_EVENT = frozenset(("task_type", "tool_use_id"))
 _NOTICES = ("<task-notification>", "<agent-notification>")
 
 
@@ -53,7 +57,11 @@ class PromptQueue:
             self._waiting.remove(min(self._waiting, key=_turn_to_run))
         elif operation == "remove":
             found = self._removed(order, field_text(record, "content").strip())
-            if _fits_a_turn(found.text) and field_text(record, "reason") in _INTO_THE_TURN:
+            if (
+                _fits_a_turn(found.text)
+                and not _starts_a_task(found.text)
+                and field_text(record, "reason") in _INTO_THE_TURN
+            ):
                 self.absorbed.append(Absorbed(found.order, order, found.text))
 
     def _removed(self, order: int, text: str) -> _Waiting:
@@ -109,9 +117,20 @@ def _fits_a_turn(text: str) -> bool:
     return bool(text) and not text.startswith("/")
 
 
+def _starts_a_task(text: str) -> bool:
+    """Whether it is the event of a task that starts, and no text of anybody."""
+    if not text.startswith("{") or '"task_id"' not in text:
+        return False
+    try:
+        event = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return isinstance(event, dict) and "task_id" in event and not _TASK_EVENT.isdisjoint(event)
+
+
 def _turn_to_run(prompt: _Waiting) -> tuple[bool, int]:
-    """What goes first at the end of a turn: what the user typed, then notices of finished tasks."""
-    return prompt.text.startswith(_NOTICES), prompt.order
+    """What goes first at the end of a turn: what the user typed, then notices of tasks."""
+    return prompt.text.startswith(_NOTICES) or _starts_a_task(prompt.text), prompt.order
 
 
 def _turn_to_join(prompt: _Waiting) -> tuple[bool, bool, int]:

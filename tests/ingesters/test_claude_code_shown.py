@@ -387,3 +387,62 @@ def test_records_of_no_consequence_are_passed_over_unsaid(tmp_path: Path) -> Non
     )
     assert prefixes(traces[0]) == [["user:go"]]
     assert dict(report.skipped) == {"unknown record type": 1}
+
+
+def starts_task(number: str) -> dict[str, Any]:
+    """The event of a task that starts in the background, as 2.1.45 to 2.1.50 queue it."""
+    event = {"task_id": f"b{number}", "tool_use_id": f"c{number}", "task_type": "local_bash"}
+    return queued("enqueue", json.dumps(event))
+
+
+def background(version: str, *queue: dict[str, Any]) -> list[dict[str, Any]]:
+    """A call that starts a task, its result, what the queue says meanwhile, and an answer."""
+    return [
+        user("1", None, "go", version=version),
+        says(
+            "2", "1", "m1", ("c1", "Bash", {"command": "sleep 9", "run_in_background": True}), version=version
+        ),
+        answer("3", "2", "c1", "started", version=version),
+        *queue,
+        says("4", "3", "m2", "hi", version=version),
+    ]
+
+
+@pytest.mark.parametrize("version", ["2.1.33", "2.1.45", "2.1.50", "2.1.91", "2.1.287"])
+@pytest.mark.parametrize(
+    ("queue", "said"),
+    [
+        ([starts_task("1"), queued("remove")], []),
+        ([starts_task("1"), queued("enqueue", "also b"), queued("remove"), queued("remove")], ["also b"]),
+        ([queued("enqueue", "also b"), starts_task("1"), queued("remove"), queued("remove")], ["also b"]),
+        (
+            [starts_task("1"), starts_task("2"), queued("remove"), queued("enqueue", "b"), queued("remove")],
+            ["b"],
+        ),
+        ([starts_task("1"), queued("dequeue"), queued("enqueue", "b"), queued("remove")], ["b"]),
+        ([starts_task("1"), queued("remove", starts_task("1")["content"])], []),
+        ([queued("enqueue", '{"task_id": 7}'), queued("remove")], ['{"task_id": 7}']),
+    ],
+)
+def test_the_event_of_a_task_that_starts_is_no_message(
+    tmp_path: Path, version: str, queue: list[dict[str, Any]], said: list[str]
+) -> None:
+    traces, report = ingest(tmp_path, *background(version, *queue))
+    assert texts(traces[0].contexts[0].messages)[3:] == [*[f"user:{text}" for text in said], "assistant:hi"]
+    assert dict(report.flags) == ({"prompt that only the queue holds": len(said)} if said else {})
+
+
+def test_an_answer_that_follows_no_prompt_is_reported_by_version(tmp_path: Path) -> None:
+    """The prompt stands in the queue, and leaves it only behind its answer."""
+    queue = [queued("enqueue", "now b")]
+    _, report = ingest(
+        tmp_path,
+        *background("2.1.47", *queue),
+        says("5", "4", "m3", "b it is", version="2.1.47"),
+        queued("remove"),
+        says("6", "5", "m4", "and c", version="2.1.48"),
+    )
+    assert report.flags == {
+        "prompt that only the queue holds": 1,
+        "answer that follows no prompt (2.1.47)": 1,
+    }
