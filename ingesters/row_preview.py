@@ -1,14 +1,14 @@
 """What the small columns of a table say of its rows, without reading what was said.
 
-A row is made of them with empty messages of the recorded roles, and read as any row is: so the facts
-are those the whole row would give.
+A row is made of them with empty messages of the recorded roles, marked as such, and read as any row is: so
+the facts are those the whole row would give.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tracemill.ingesters.common.run_identity import FACT_COLUMNS
+from tracemill.ingesters.common.run_identity import FACT_COLUMNS, PREVIEWED
 from tracemill.ingesters.reading.parquet_rows import TableSlice, find_parquet_leaves, read_parquet_columns
 from tracemill.ingesters.registry import format_of
 from tracemill.ingesters.row_readers import row_reader
@@ -52,4 +52,14 @@ def _rows(part: TableSlice, dialect: str | None) -> Iterator[tuple[int, dict[str
             yield number, row, True
         return
     for number, row in read_parquet_columns(part, list(columns.leaves)):
-        yield number, row | dict(columns.rest), columns.steps_known
+        made = {key: _marked(value) for key, value in (row | dict(columns.rest)).items()}
+        yield number, made, columns.steps_known
+
+
+def _marked(value: Any) -> Any:
+    """Messages of which only the role is known, each with a mark: what they say is not nothing."""
+    if not isinstance(value, list) or not all(
+        isinstance(item, dict) and item.keys() == {"role"} for item in value
+    ):
+        return value
+    return [{**item, PREVIEWED: True} for item in value]

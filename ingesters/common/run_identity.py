@@ -15,6 +15,8 @@ FACT_COLUMNS = frozenset(
     )
 )
 """Small columns of datasets that tell a run from others, its outcome and its model."""
+PREVIEWED = "previewed"
+"""The key of a message of which only the role was looked at."""
 
 
 def run_identity_digest(messages: Iterable[Message]) -> str:

@@ -69,7 +69,7 @@ def _is_small(leaf: str) -> bool:
 
 FORMAT = Format(
     name="swe_gym",
-    version=1,
+    version=2,
     dialects=("swe_gym",),
     detect=_detect,
     read=_read,

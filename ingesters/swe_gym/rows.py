@@ -4,14 +4,17 @@ Shapes told apart by their fields:
 - SWE-Gym sampled and SFT rows, SWE-smith, SWE-Play: `messages` (a list, or JSON text of one), each a chat
   message;
 - nebius SWE-rebench-openhands: `trajectory` of chat messages;
-- nebius SWE-agent: `trajectory` of {role: system | user | ai, text, system_prompt}.
+- nebius SWE-agent: `trajectory` of {role: system | user | ai, text, system_prompt};
+- rows of Anthropic's Messages API: `messages` with content blocks, `system` beside them;
+- DataClaw: `messages` with `tool_uses`, which hold calls and their results.
+A row that holds more than that is left out, with the reason (`row_messages`).
 A row is the last prompt and its response, so the prompt of the message at k is the messages before it.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -23,9 +26,14 @@ from tracemill.ingesters.common.benchmark_ids import (
     benchmark_repository,
     parse_benchmark_outcome,
 )
-from tracemill.ingesters.common.chat_messages import PairedMessages, parse_chat_message
-from tracemill.ingesters.common.openai_messages import collect_message_calls, parse_openai_tools
-from tracemill.ingesters.common.run_identity import run_identity_digest
+from tracemill.ingesters.common.chat_messages import PairedMessages
+from tracemill.ingesters.common.openai_messages import (
+    collect_message_calls,
+    openai_content_text,
+    parse_openai_tools,
+)
+from tracemill.ingesters.common.run_identity import PREVIEWED, run_identity_digest
+from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, parse_row_message
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -37,6 +45,8 @@ NO_LIST = "messages are no list of messages"
 NO_ROLE = "messages have no role"
 NO_STEP = "row without a step"
 UNKNOWN_ROLE = "message of no known role"
+NO_ACTION = "step without action"
+NO_RESULT = "row with a call without its result"
 JUDGE = "a judge's verdict on a run, no run"
 
 _RUN_MODEL = re.compile(r"^(?P<model>.+?)_maxiter_\d+")
@@ -46,6 +56,9 @@ _MODEL_KEYS = ("model", "model_name", "model_name_or_path", "llm")
 _NESTED = ("metadata", "info", "llm_config", "model_config")
 _ID_KEYS = ("instance_id", "run_id", "trajectory_id", "traj_id", "model_name", "id")
 _HEAD = 8
+_EXPORTED = {"claude": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
+"""Harnesses by the names that DataClaw gives them."""
+_CLAUDE_CODE_TOOLS = frozenset(("Bash", "Read", "Edit", "MultiEdit", "Write", "Glob", "Grep", "TodoWrite"))
 
 # A set whose rows name no model; its card does. Told by the columns no other set has.
 # https://huggingface.co/datasets/nebius/SWE-rebench-openhands-trajectories
@@ -55,11 +68,15 @@ _REBENCH_MODEL, _REBENCH_VERSION = "Qwen/Qwen3-Coder-480B-A35B-Instruct", "0.54.
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The raw messages of a row, the harness they come from, and whether they are what was sent."""
+    """The raw messages of a row, the harness they come from, and whether they are what was sent.
+
+    `dataclaw` where they are an export of a session file: what stands between the messages is not in it.
+    """
 
     messages: list[Any]
     harness: str
     exact: bool
+    dataclaw: bool = False
 
 
 def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
@@ -70,7 +87,11 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     raw = _raw_messages(row, report)
     if raw is None:
         return None
-    messages, cuts = _messages(raw, report)
+    try:
+        messages, cuts = _messages(raw, _system_of(row, raw.messages), report)
+    except NotUnderstood as error:
+        report.skipped[str(error)] += 1
+        return None
     is_rebench = row.keys() >= _REBENCH_COLUMNS
     steps = _steps(cuts, model_of_gym_row(row) or (_REBENCH_MODEL if is_rebench else None))
     if not steps:
@@ -82,7 +103,11 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     tools = parse_openai_tools(
         decode_gym_row_value(row.get("tools")), collect_message_calls(messages), harness_for(raw.harness)
     )
+    lost_from = _first_behind_no_result(messages, steps) if raw.dataclaw else None
     fidelity = _fidelity(messages, tools, steps, raw.exact)
+    if lost_from is not None and fidelity.context != "lost":
+        report.flags[NO_RESULT] += 1
+        fidelity = replace(fidelity, context="lost")
     instance = _text(row.get("instance_id"))
     return Trace(
         trace_id=make_trace_id(
@@ -91,11 +116,13 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         source="swe_gym",
         dialect="swe_gym",
         harness=raw.harness,
-        contexts=(Context(0, messages, steps, "start", tools, fidelity),),
+        contexts=(Context(0, messages, steps, "start", tools, fidelity, lost_from or 0),),
         harness_version=_REBENCH_VERSION if is_rebench else None,
         repository=_text(row.get("repo")) or benchmark_repository(instance),
         instance_id=base_benchmark_id(instance),
         outcome=_outcome(row),
+        project=_text(row.get("project")) if raw.dataclaw else None,
+        started_at=_text(row.get("start_time")) if raw.dataclaw else None,
         origin=origin,
     )
 
@@ -120,23 +147,73 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _Rows | None:
         return _Rows(listed, "swe_agent", False)
     if "traj_id" in row or _SWE_AGENT_KEYS & known[0].keys():
         return _Rows(listed, "swe_agent", "message_type" in known[0])
-    return _Rows(listed, "openhands", True)
+    if any(isinstance(m, dict) and m.get("tool_uses") for m in listed):
+        harness = _EXPORTED.get(_text(row.get("source")) or "") or _harness_of(listed)
+        return _Rows(listed, harness, False, dataclaw=True)
+    return _Rows(listed, _harness_of(listed), True)
 
 
-def _messages(raw: _Rows, report: IngestReport) -> tuple[tuple[Message, ...], list[int]]:
+def _harness_of(listed: Sequence[Any]) -> str:
+    """The harness of messages that name none: Claude Code by the names of its tools in content blocks and
+    in `tool_uses`, else OpenHands."""
+    for item in listed:
+        if not isinstance(item, dict):
+            continue
+        content, uses = item.get("content"), item.get("tool_uses")
+        blocks = [*(content if isinstance(content, list) else ()), *(uses if isinstance(uses, list) else ())]
+        for block in blocks:
+            if isinstance(block, dict) and (block.get("name") or block.get("tool")) in _CLAUDE_CODE_TOOLS:
+                return "claude_code"
+    return "openhands"
+
+
+def _system_of(row: Mapping[str, Any], listed: Sequence[Any]) -> Message | None:
+    """The system prompt that a row has beside its messages, as Anthropic's API takes it."""
+    first = listed[0] if isinstance(listed[0], dict) else {}
+    text = openai_content_text(decode_blocks(row.get("system")))
+    return Message("system", text) if text and first.get("role") not in ("system", "developer") else None
+
+
+def decode_blocks(value: Any) -> Any:
+    """Content blocks that a table stores as JSON text; any other text as it is."""
+    found = decode_gym_row_value(value) if isinstance(value, str) and value.startswith("[") else None
+    return value if found is None else found
+
+
+def _first_behind_no_result(messages: Sequence[Message], steps: Sequence[Step]) -> int | None:
+    """The first step behind a call whose result is not there."""
+    open_calls: set[str] = set()
+    cuts = {step.cut: step.index for step in steps}
+    for place, message in enumerate(messages):
+        if open_calls and place in cuts:
+            return cuts[place]
+        open_calls.update(call.id for call in message.tool_calls)
+        open_calls.discard(message.tool_call_id or "")
+    return None
+
+
+def _messages(
+    raw: _Rows, system: Message | None, report: IngestReport
+) -> tuple[tuple[Message, ...], list[int]]:
     """The messages in order, and where those stand that the agent said: not those of a demonstration. One
     of no known role is counted and left out."""
     paired, cuts = PairedMessages(), list[int]()
     roles = report.records
+    if system is not None:
+        paired.add(system)
     for place, item in enumerate(raw.messages):
-        message = parse_chat_message(item, f"call-{place}") if isinstance(item, dict) else None
-        if message is None:
+        found = parse_row_message(item, place)
+        if not found:
             report.skipped[UNKNOWN_ROLE] += 1
             continue
-        roles[message.role] += 1
-        if message.role == "assistant" and not item.get("is_demo"):
-            cuts.append(len(paired.messages))
-        paired.add(message)
+        for message in found:
+            roles[message.role] += 1
+            if message.role == "assistant" and not item.get("is_demo"):
+                if message.tool_calls or message.content.strip() or item.get(PREVIEWED) is True:
+                    cuts.append(len(paired.messages))
+                else:
+                    report.flags[NO_ACTION] += 1
+            paired.add(message)
     report.tool_errors += sum(message.is_error is True for message in paired.messages)
     report.skipped += paired.dropped
     report.flags += paired.loose
