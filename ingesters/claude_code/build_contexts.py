@@ -124,7 +124,9 @@ class _Build:
             return
         if own:
             if self.latest > unit.order:
+                # It stands before this step, which may not have seen it: two clients wrote one file.
                 self.report.flags["late tool result"] += 1
+                self.draft.lose(place)
             if unit.cut_off:
                 self.report.flags["response that the user cut off"] += 1
             else:

@@ -355,12 +355,17 @@ class _Reader:
             self._withdrawn.update(field_strings(record["retractedMessageUuids"]))
 
     def _progress(self, record: dict[str, Any]) -> None:
-        """Progress of a subagent repeats its messages; only the call that started it is news."""
+        """Progress of a subagent repeats its calls and results, without what it said: only the call that
+        started it is news, and that there is such an agent."""
         data = record.get("data")
         if isinstance(data, dict) and data.get("type") == "agent_progress":
             agent, call = data.get("agentId"), record.get("parentToolUseID") or data.get("parentToolUseID")
-            if isinstance(agent, str) and isinstance(call, str):
+            if not isinstance(agent, str) or not agent:
+                return
+            if isinstance(call, str):
                 self.session.agent_calls.setdefault(agent, call)
+            if data.get("message"):
+                self.session.told_agents[agent] = None
 
 
 def _usage(record: dict[str, Any], message: dict[str, Any], stopped: bool) -> Usage | None:

@@ -22,7 +22,11 @@ from tracemill.ingesters.claude_code.draft_contexts import Draft, draft_contexts
 from tracemill.ingesters.claude_code.entries import read_session
 from tracemill.ingesters.claude_code.session import Session
 from tracemill.ingesters.claude_code.steps import assemble_steps
-from tracemill.ingesters.claude_code.subagent_parents import SUMMARISER, find_subagent_parent
+from tracemill.ingesters.claude_code.subagent_parents import (
+    SUMMARISER,
+    find_subagent_parent,
+    has_subagent_file,
+)
 from tracemill.ingesters.claude_code.token_check import MIN_CORRELATION, PromptCheck
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.records.errors import SourceError
@@ -30,6 +34,8 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Context, Trace
 
 DIALECT = "claude_code"
+ONLY_TOLD = "subagent that only progress records tell of"
+"""They leave out what it said, so that none of its steps is known: it is counted and not rebuilt."""
 
 
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
@@ -54,6 +60,11 @@ def read_traces(path: Path, report: IngestReport) -> list[Trace]:
             "give the format it has, or leave it out",
         )
     traces = _traces(path, session, report)
+    if session.told_agents:
+        own = {entry.agent for entry in session.entries if entry.agent}
+        told = [agent for agent in session.told_agents if agent not in own]
+        report.skipped[ONLY_TOLD] += sum(not has_subagent_file(path, agent) for agent in told)
+        report.skipped = +report.skipped
     report.traces = len(traces)
     report.contexts = sum(len(trace.contexts) for trace in traces)
     report.states = sum(trace.step_count for trace in traces)

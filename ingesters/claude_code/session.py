@@ -52,7 +52,8 @@ class Entry:
 class Session:
     """What one file holds: entries in file order and the links of its whole uuid tree.
 
-    `agent_calls` gives the call that started an agent; `leaf` the uuid the session ended at, where a
+    `agent_calls` gives the call that started an agent; `told_agents` are those of which progress records
+    repeat messages; `leaf` the uuid the session ended at, where a
     record says so; `definitions` the recorded schemas of tools that are loaded by name.
     """
 
@@ -61,6 +62,7 @@ class Session:
     side_uuids: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     agent_calls: dict[str, str] = field(default_factory=dict)
+    told_agents: dict[str, None] = field(default_factory=dict)
     seen_tools: dict[str, None] = field(default_factory=dict)
     definitions: dict[str, ToolSpec] = field(default_factory=dict)
     native: bool = False

@@ -49,6 +49,17 @@ def subagent_session_folder(path: Path) -> Path | None:
     return folder.parent if folder.name == "subagents" else None
 
 
+def has_subagent_file(path: Path, agent: str) -> bool:
+    """Whether a file beside that of a session is of this agent of it."""
+    name = f"agent-{agent}"
+    if Path(name).name != name:
+        return False
+    folder = path.with_name(path.name.partition(".")[0]) / "subagents"
+    return any(
+        (place / f"{name}{suffix}").is_file() for place in (folder, path.parent) for suffix in _SUFFIXES
+    )
+
+
 def _run_of(path: Path) -> str:
     """The run of the workflow that started the agent of a file; "" where none did."""
     return path.parent.name if path.parent.parent.name == "workflows" else ""

@@ -245,3 +245,30 @@ def test_what_an_agent_in_the_background_found_comes_as_a_note(tmp_path: Path) -
     assert texts(list(main.states())[2].messages)[-2:] == ["tool:out", f"user:{note}"]
     assert texts(list(main.states())[3].messages)[-1].startswith("user:<task-notification>")
     assert side.parent_call_id == "t1"
+
+
+def test_a_subagent_that_only_progress_records_tell_of_is_counted(tmp_path: Path) -> None:
+    def told(uuid: str, agent: str, kind: str) -> dict[str, Any]:
+        data = {
+            "type": "agent_progress",
+            "agentId": agent,
+            "prompt": "look",
+            "message": {"type": kind, "uuid": uuid},
+        }
+        return line("progress", f"p{uuid}", "2", data=data, parentToolUseID="a")
+
+    records = [
+        user("1", None, "go"),
+        says("2", "1", "m1", ("a", "Task", {"prompt": "look"})),
+        *(told(f"{agent}{n}", agent, "assistant") for agent in ("x1", "x2", "x3", "../x4") for n in range(3)),
+        answer("3", "2", "a", "found"),
+        says("4", "3", "m2", "done"),
+        line("user", "s1", None, isSidechain=True, agentId="x3", message={"content": "look"}),
+        line("assistant", "s2", "s1", isSidechain=True, agentId="x3", message={"id": "s", "content": "seen"}),
+    ]
+    own = tmp_path / "session" / "subagents" / "agent-x2.jsonl"
+    own.parent.mkdir(parents=True)
+    own.write_text("{}\n")
+    traces, report = ingest(tmp_path, *records)
+    assert report.skipped == {"subagent that only progress records tell of": 2}
+    assert [trace.kind for trace in traces] == ["main", "side"]

@@ -734,6 +734,7 @@ def test_a_result_that_comes_behind_the_next_step_is_counted_late(tmp_path: Path
         says("5", "3", "m3", "done"),
     )
     assert report.flags["late tool result"] == 1
+    assert fidelities(late[0]) == ["complete", "lost", "lost"]
     assert shown(late[0].contexts[0]) == [
         "user:go",
         "assistant:",
