@@ -19,6 +19,13 @@ UNREADABLE = "unreadable"
 LINKED_FOLDER = "linked folder"
 WORKSPACE = "workspace"
 FETCHED = "fetched when it is read"
+AGENT_FOLDERS = (
+    ".claude/projects",
+    ".config/claude/projects",
+    ".openhands/conversations",
+    ".openhands/sessions",
+)
+"""Hidden folders in which agents keep their sessions; other hidden ones are left out."""
 _SUFFIXES = (".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".traj", ".zip", *SUFFIXES)
 
 
@@ -35,7 +42,7 @@ class Remembered(NamedTuple):
 def discover(paths: Iterable[Path | str], recall: Recall = lambda path, stamp: None) -> list[SourceFile]:
     """Every source below the paths, each once, sorted by path.
 
-    Folders are walked to their depths, hidden ones left out; a conversation folder is one source and is
+    Folders are walked to their depths, hidden ones left out but for those of agents; a conversation folder is one source and is
     not walked further, and a completion log that is read with its session is no source of its own. A
     file that `recall` knows is not opened. Raises SourceError for a given path that does not exist.
     """
@@ -57,7 +64,8 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
     signs = folder_signs()
     try:
         with os.scandir(folder) as entries:
-            children = sorted((entry for entry in entries if entry.name[0] != "."), key=_name)
+            every = sorted(entries, key=_name)
+        children = [entry for entry in every if entry.name[0] != "."]
         told = any(child.name in signs for child in children)
         dialect = detect_folder(folder) if told else None
         stamp = UNSEEN if dialect is None else _folder_stamp(folder)
@@ -72,6 +80,8 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
     ):  # it may lie among the sessions it was made of
         yield SourceFile(folder, WORKSPACE, 0)
         return
+    for place in _agent_folders(folder, {entry.name for entry in every if entry.name[0] == "."}):
+        yield from _walk(place, recall)
     for child in children:
         if _is_folder(child):
             if child.is_symlink():  # may lead in a circle
@@ -80,6 +90,16 @@ def _walk(folder: Path, recall: Recall) -> Iterator[SourceFile]:
                 yield from _walk(Path(child.path), recall)
         elif child.name.endswith(_SUFFIXES):
             yield _source(Path(child.path), recall)
+
+
+def _agent_folders(folder: Path, hidden: set[str]) -> Iterator[Path]:
+    """The folders of agents among the hidden ones of a folder; not those behind a link."""
+    for name in AGENT_FOLDERS if hidden else ():
+        first, _, rest = name.partition("/")
+        if first in hidden and not (folder / first).is_symlink():
+            place = folder / first / rest
+            if place.is_dir() and place.resolve() == folder.resolve() / first / rest:
+                yield place
 
 
 def _source(path: Path, recall: Recall) -> SourceFile:

@@ -29,10 +29,7 @@ from tracemill.records.storage.atomic_files import encodable_json
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 
-_SUMMED = (
-    "traces",
-    "contexts",
-    "states",
+IN_FILES = (
     "steps_main",
     "steps_side",
     "steps_synthetic",
@@ -40,8 +37,8 @@ _SUMMED = (
     "tool_errors",
     "compactions",
     "branches_real",
-    "bytes",
 )
+"""What totals say of the files, copies of a session included."""
 
 
 def ingest_everything(order: IngestOrder) -> dict[str, Any]:
@@ -176,7 +173,8 @@ def _file(report: IngestReport) -> dict[str, Any]:
 
 
 def _totals(reports: list[IngestReport], total: Summary, seconds: float) -> dict[str, Any]:
-    sums: dict[str, Any] = {key: sum(getattr(report, key) for report in reports) for key in _SUMMED}
+    sums: dict[str, Any] = {key: getattr(total, key) for key in ("traces", "contexts", "states")}
+    sums |= {key: sum(getattr(report, key) for report in reports) for key in (*IN_FILES, "bytes")}
     for key in ("changes", "left_out", "skipped", "flags", "redactions", "unread"):
         sums[key] = dict(getattr(total, key).most_common())
     if total.unmatched:

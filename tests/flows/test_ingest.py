@@ -293,6 +293,9 @@ def test_a_session_twice_in_one_shard_the_longer_stays(tmp_path: Path) -> None:
         (folder / f"{place}.jsonl").write_bytes(session(1, steps=steps))
     record = ingest_everything(order(folder, tmp_path / "w"))
     assert list(traces_in(tmp_path / "w").values()) == [6]
+    totals = record["totals"]
+    assert (totals["files"], totals["traces"], totals["contexts"], totals["states"]) == (3, 1, 1, 6)
+    assert (totals["steps_main"], sum(item["states"] for item in record["files"])) == (12, 12)
     assert record["totals"]["flags"] == {"same session in two files, the longer kept": 2}
 
 

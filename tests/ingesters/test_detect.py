@@ -119,6 +119,32 @@ def test_a_folder_gives_every_source_once_in_order(tmp_path: Path) -> None:
     assert found[1].bytes > 0
 
 
+def test_hidden_folders_of_agents_are_read_and_other_hidden_ones_are_not(tmp_path: Path) -> None:
+    lines = json.dumps(CLAUDE) + "\n" + json.dumps(REPLY) + "\n"
+    for name in (
+        "home/.claude/projects/-srv-shop/s1.jsonl",
+        "home/.claude/projects/-srv-shop/s1/subagents/agent-a.jsonl",
+        "home/.config/claude/projects/-srv-shop/s2.jsonl",
+        "home/.claude/todos/s1.jsonl",
+        "home/.cache/s1.jsonl",
+        "home/code/.claude/projects/x/s3.jsonl",
+    ):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(lines)
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / ".claude").symlink_to(tmp_path / "home" / ".claude")
+    found = discover([tmp_path])
+    assert [str(source.path.relative_to(tmp_path)) for source in found] == [
+        "home/.claude/projects/-srv-shop/s1.jsonl",
+        "home/.claude/projects/-srv-shop/s1/subagents/agent-a.jsonl",
+        "home/.config/claude/projects/-srv-shop/s2.jsonl",
+        "home/code/.claude/projects/x/s3.jsonl",
+    ]
+    assert {source.dialect for source in found} == {"claude_code"}
+    assert len(discover([tmp_path / "home" / ".claude"])) == 3
+
+
 def test_archives_and_workspaces_among_sessions_are_told_apart(tmp_path: Path) -> None:
     _tree(tmp_path)
     with zipfile.ZipFile(tmp_path / "z" / "export.zip", "w") as archive:  # stored, so its lines can be seen

@@ -118,10 +118,15 @@ def _warn_of_training(found: dict[str, Any]) -> None:
 
 def ingest_only(order: "IngestOrder", as_json: bool) -> None:
     """`tracemill ingest`: files into traces."""
-    from tracemill.flows.ingest.ingest_run import ingest_everything
+    from tracemill.flows.ingest.ingest_run import IN_FILES, ingest_everything
 
     record = ingest_everything(order)
-    totals = record["totals"]
+    totals: dict[str, Any] = {}
+    for key, value in record["totals"].items():
+        if key in IN_FILES:
+            totals.setdefault("in the files", {})[key.replace("_", " ")] = value
+        else:
+            totals[key] = value
     rows = [(key.replace("_", " "), _plain(value)) for key, value in totals.items()]
     _say(rows, "tracemill ingest", record, as_json)
 
