@@ -42,9 +42,10 @@ class Remembered(NamedTuple):
 def discover(paths: Iterable[Path | str], recall: Recall = lambda path, stamp: None) -> list[SourceFile]:
     """Every source below the paths, each once, sorted by path.
 
-    Folders are walked to their depths, hidden ones left out but for those of agents; a conversation folder is one source and is
-    not walked further, and a completion log that is read with its session is no source of its own. A
-    file that `recall` knows is not opened. Raises SourceError for a given path that does not exist.
+    Folders are walked to their depths, hidden ones left out but for those of agents; a conversation folder
+    is one source and is not walked further, and a completion log that is read with its session is no source
+    of its own. A file that `recall` knows is not opened. Raises SourceError for a given path that does not
+    exist.
     """
     found: dict[str, SourceFile] = {}
     for given in paths:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
@@ -13,6 +13,22 @@ Record = Mapping[str, Any]
 RowReader = Callable[[Any, str, IngestReport, Path | None], Iterable[Trace | None]]
 """A row, the name of its file, the report on it and the file if it is on this machine → its traces; None,
 and counted, for what gives none."""
+
+
+class KindSeen(NamedTuple):
+    """A kind of record or of part of one, with its keys. `known` says whether the reader knows the kind,
+    None where it has no list of kinds; `known_keys` are the keys that it knows of it, None without a list."""
+
+    kind: str
+    keys: Iterable[str]
+    known: bool | None = None
+    known_keys: frozenset[str] | None = None
+
+
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    """What a record calls itself, of a format without a list of kinds."""
+    named = (record.get(key) for key in ("type", "kind", "action", "observation", "role"))
+    yield KindSeen(next((name for name in named if isinstance(name, str) and name), ""), record.keys())
 
 
 def _nothing(_: Any) -> None:
@@ -64,6 +80,8 @@ class Format:
     """Dialects whose files are added to while a session goes on."""
     origin_names_session: bool = False
     """Whether the name of a file is the name of its session."""
+    kinds: Callable[[Record], Iterable[KindSeen]] = _kinds
+    """The kinds that a record holds, and which of them and of their keys are known: for a census."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ class IngestReport:
     """What reading one file gave and what it passed over.
 
     `records` counts the file's records by type (`record_type`); `skipped` those passed over, by reason (a
-    reason is a short fixed phrase, never content); `flags` facts worth knowing that lost nothing.
+    reason is a short fixed phrase, never content); `flags` facts worth knowing that lost nothing; `unknown`
+    kinds of records that the reader has not heard of, by their names.
     """
 
     path: str
@@ -32,6 +33,7 @@ class IngestReport:
     records: Counter[str] = field(default_factory=Counter)
     skipped: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
     error: str | None = None
 
 

@@ -167,7 +167,7 @@ def _sum(one: IngestReport, other: IngestReport) -> IngestReport:
 def _file(report: IngestReport) -> dict[str, Any]:
     value = {item.name: getattr(report, item.name) for item in fields(report)}
     value["format"] = value.pop("dialect")
-    for key in ("records", "skipped", "flags"):
+    for key in ("records", "skipped", "flags", "unknown"):
         value[key] = dict(value[key].most_common())
     return value
 
@@ -177,6 +177,8 @@ def _totals(reports: list[IngestReport], total: Summary, seconds: float) -> dict
     sums |= {key: sum(getattr(report, key) for report in reports) for key in (*IN_FILES, "bytes")}
     for key in ("changes", "left_out", "skipped", "flags", "redactions", "unread"):
         sums[key] = dict(getattr(total, key).most_common())
+    if total.unknown:
+        sums["unknown_kinds"] = dict(total.unknown.most_common())
     if total.unmatched:
         sums["selection"] = total.unmatched
     return {"files": len({report.path for report in reports}), **sums, "seconds": round(seconds, 3)}

@@ -185,6 +185,7 @@ def _count_account(account: Account, summary: Summary) -> None:
     summary.records += report.records
     summary.skipped += report.skipped
     summary.flags += report.flags
+    summary.unknown += report.unknown
     if report.error is not None:
         summary.unread[report.error] += 1
 

@@ -84,6 +84,7 @@ def _count(mark: Mark, summary: Summary) -> None:
     summary.records += mark.report.records
     summary.skipped += mark.report.skipped
     summary.flags += mark.report.flags
+    summary.unknown += mark.report.unknown
     for reason, count in mark.left_out.items():
         summary.left_out[reason] += count
 

@@ -47,6 +47,7 @@ def _read_rows(summary: Summary) -> list[tuple[str, str]]:
         ("sessions left out", _counts(dict(summary.left_out))),
         ("states", f"{summary.states:,}"),
         ("records passed over", _counts(dict(summary.skipped)) or "none"),
+        ("unknown kinds", _counts(dict(summary.unknown))),
         ("worth knowing", _counts(dict(summary.flags)) or "nothing"),
         ("redacted", _counts(dict(summary.redactions)) or "nothing found"),
     ]

@@ -19,6 +19,8 @@ class Summary:
     skipped: Counter[str] = field(default_factory=Counter)
     unread: Counter[str] = field(default_factory=Counter)
     flags: Counter[str] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Kinds of records that no reader has heard of, by their names."""
     changes: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     matched: Counter[int] = field(default_factory=Counter)

@@ -137,7 +137,9 @@ class Mark:
     def from_json(cls, value: dict[str, Any]) -> "Mark":
         """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
         report = value["report"]
-        counters = {name: Counter(report.get(name, {})) for name in ("records", "skipped", "flags")}
+        counters = {
+            name: Counter(report.get(name, {})) for name in ("records", "skipped", "flags", "unknown")
+        }
         made = {
             "stamp": Stamp(*value["stamp"]),
             "part": PartKey(*value["part"]) if value["part"] else None,

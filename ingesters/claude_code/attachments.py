@@ -36,6 +36,16 @@ EXACT = frozenset(("queued_command",))
 """Kinds whose text is recorded as the model was shown it, with `rendered` or without."""
 
 
+def is_known_attachment(kind: str) -> bool:
+    """Return whether it is said here what a model was shown of attachments of a kind."""
+    return (
+        kind in EXACT
+        or kind in NOT_SHOWN
+        or kind in _RENDER
+        or kind.endswith(tuple(end for end, _ in _BY_END))
+    )
+
+
 def rendered_text(record: dict[str, Any]) -> str | None:
     """Return the text that the model was shown of an attachment, as its record holds it; "" where it was
     shown nothing, None where the record does not say."""

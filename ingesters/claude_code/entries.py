@@ -38,7 +38,7 @@ from tracemill.ingesters.claude_code.record_fields import (
 )
 from tracemill.ingesters.claude_code.session import SYNTHETIC, Entry, Kind, Session
 from tracemill.ingesters.reading.json_reading import iter_json_lines
-from tracemill.records.ingest_report import IngestReport
+from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
 
@@ -169,6 +169,7 @@ class _Reader:
             self.report.skipped["record without type"] += 1
         elif kind not in UNTREED:
             self.report.skipped["unknown record type"] += 1
+            self.report.unknown[f"record {record_type(kind)}"] += 1
 
     def _link(self, number: int, record: dict[str, Any]) -> str | None:
         """Enters a tree record with its parent; None, counted, where its uuid was there before."""
@@ -310,6 +311,7 @@ class _Reader:
             self._rendering.add(entry.version or "")
         if text is None:
             self.report.flags["attachment of unknown kind"] += 1
+            self.report.unknown[f"attachment {record_type(kind)}"] += 1
         elif kind == "prompt_snapshot":
             entry.kind, entry.snapshot = "snapshot", read_prompt_snapshot(attachment, entry.version)
         elif kind in ("deferred_tools_delta", "deferred_tools_record"):

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tracemill.ingesters.claude_code.record_fields import is_native
-from tracemill.ingesters.format import Format, Record
+from tracemill.ingesters.format import Format, KindSeen, Record
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -26,6 +26,12 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
         yield traces.pop()
 
 
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.claude_code.vocabulary import kinds_of_record
+
+    return kinds_of_record(record)
+
+
 def _beside(path: Path) -> Iterator[str]:
     """The session that called a subagent, and the file that says how deep it is."""
     from tracemill.ingesters.claude_code.subagent_parents import subagent_session_folder
@@ -42,6 +48,7 @@ FORMAT = Format(
     detect=_detect,
     read=_read,
     beside=_beside,
+    kinds=_kinds,
     growing=frozenset({"claude_code"}),
     origin_names_session=True,
 )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from tracemill.ingesters.common.run_identity import FACT_COLUMNS
-from tracemill.ingesters.format import Format, PreviewColumns, Record, RowReader
+from tracemill.ingesters.format import Format, KindSeen, PreviewColumns, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
@@ -47,6 +47,12 @@ def _row_reader(dialect: str) -> RowReader:
     return lambda row, origin, report, _: (trace_of_gym_row(row, origin, report),)
 
 
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.swe_gym.rows import kinds_of_row
+
+    return kinds_of_row(record)
+
+
 def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:
     """The small columns, and the roles of the messages; one message of an agent where the table keeps them
     as one text."""
@@ -75,4 +81,5 @@ FORMAT = Format(
     read=_read,
     row_reader=_row_reader,
     preview_columns=_preview_columns,
+    kinds=_kinds,
 )

@@ -5,12 +5,13 @@ unheard of) is never read in part: `NotUnderstood` says what was found, and the 
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from tracemill.ingesters.common.chat_messages import make_chat_observation, parse_chat_message
 from tracemill.ingesters.common.openai_messages import openai_argument_text, openai_content_text
+from tracemill.ingesters.format import KindSeen
 from tracemill.ingesters.reading.result_text import error_kind_of
 from tracemill.records.message import Message, ToolCall
 
@@ -53,6 +54,7 @@ _KNOWN = _READ | _ASIDE
 _PLAIN = _KNOWN - {"tool_uses", "thinking", "reasoning", "is_error"}
 _SHOWN_PARTS = frozenset(("text", "input_text", "output_text", "image", "image_url", "input_image"))
 _THOUGHTS = frozenset(("thinking", "redacted_thinking"))
+_ROLES = frozenset(("system", "developer", "user", "assistant", "ai", "tool", "function"))
 _USE_KEYS = frozenset(("tool", "input", "output", "status", "id", "tool_use_id", "timestamp"))
 _OUTPUT_TEXTS = ("text", "output", "content")
 _OUTPUT_ASIDE = frozenset(("raw", "exit_code", "wall_time", "duration", "truncated", "stdout", "stderr"))
@@ -89,6 +91,18 @@ def parse_row_message(item: Any, place: int) -> list[Message]:
     if message.role == "assistant" and message.reasoning is None:
         message = replace(message, reasoning=_thought(item))
     return [message]
+
+
+def kinds_of_message(item: Mapping[str, Any]) -> Iterator[KindSeen]:
+    """Give a message and its content parts, and what of them is read."""
+    role, content = item.get("role"), item.get("content")
+    said = [key for key, value in item.items() if key in _KNOWN or not _says_nothing(value)]
+    yield KindSeen(f"message {role if isinstance(role, str) else ''}", said, role in _ROLES, _KNOWN)
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, dict):
+            kind = part.get("type")
+            known = kind in _SHOWN_PARTS or kind in _THOUGHTS or kind in ("tool_use", "tool_result")
+            yield KindSeen(f"part {kind if isinstance(kind, str) else ''}", part.keys(), known)
 
 
 def _check_keys(item: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ A row is the last prompt and its response, so the prompt of the message at k is 
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +33,8 @@ from tracemill.ingesters.common.openai_messages import (
     parse_openai_tools,
 )
 from tracemill.ingesters.common.run_identity import PREVIEWED, run_identity_digest
-from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, parse_row_message
+from tracemill.ingesters.format import KindSeen
+from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, kinds_of_message, parse_row_message
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -172,6 +173,16 @@ def _system_of(row: Mapping[str, Any], listed: Sequence[Any]) -> Message | None:
     first = listed[0] if isinstance(listed[0], dict) else {}
     text = openai_content_text(decode_blocks(row.get("system")))
     return Message("system", text) if text and first.get("role") not in ("system", "developer") else None
+
+
+def kinds_of_row(row: Mapping[str, Any]) -> Iterator[KindSeen]:
+    """Give a row, its messages and their parts; its other columns are free."""
+    yield KindSeen("row", row.keys(), True)
+    for key in ("messages", "trajectory"):
+        listed = decode_gym_row_value(row.get(key))
+        for item in listed if isinstance(listed, list) else ():
+            if isinstance(item, dict):
+                yield from kinds_of_message(item)
 
 
 def decode_blocks(value: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from tracemill.cli.evaluate import evaluate
+from tracemill.cli.formats import formats_app
 from tracemill.cli.options import (
     AskAgain,
     ClaudeCode,
@@ -267,6 +268,7 @@ def forget(
 app.command()(train)
 app.command()(serve)
 app.add_typer(privacy_app, name="privacy")
+app.add_typer(formats_app, name="formats")
 
 
 @app.command()
