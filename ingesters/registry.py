@@ -4,10 +4,18 @@ A format of a package is added by an entry point of the group `tracemill.ingeste
 whether a file is of it.
 """
 
+import sys
 from collections.abc import Mapping
 
 from tracemill.ingesters.format import Format
+from tracemill.records.errors import ConfigError
 from tracemill.records.registry import Registry
+
+
+def _say(error: ConfigError) -> None:
+    """Tell that the format of a package is left out; the other formats are read."""
+    sys.stderr.write(f"tracemill: {error}; its sessions are not read\n")
+
 
 FORMATS: Registry[Format] = Registry(
     "session format",
@@ -21,6 +29,7 @@ FORMATS: Registry[Format] = Registry(
     },
     fits=lambda name, form: isinstance(form, Format) and form.name == name,
     wanted="a Format of that name",
+    passed_over=_say,
 )
 
 

@@ -20,21 +20,34 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class NotImported(ConfigError):
+    """A package gives a value that cannot be imported."""
+
+
 class Registry(Generic[T]):
     """Values of one kind by name.
 
     `kind` says in errors what is looked for, `group` names the entry points, `own` has `module:attribute` of
     each value that comes with tracemill. Ours come first, in the order they are given; those of packages
     follow by name, and may not take the name of another. `fits` says of a name and what a package gives under
-    it whether that is such a value, and `wanted` in words what would be.
+    it whether that is such a value, and `wanted` in words what would be. Where `passed_over` is given, a
+    value that cannot be imported ends no walk through all of them: it is told once, and the others follow.
     """
 
     def __init__(
-        self, kind: str, group: str, own: Mapping[str, str], *, fits: Callable[[str, Any], bool], wanted: str
+        self,
+        kind: str,
+        group: str,
+        own: Mapping[str, str],
+        *,
+        fits: Callable[[str, Any], bool],
+        wanted: str,
+        passed_over: Callable[[ConfigError], None] | None = None,
     ) -> None:
         self.kind, self.group = kind, group
         self._own = dict(own)
-        self._fits, self._wanted = fits, wanted
+        self._fits, self._wanted, self._passed_over = fits, wanted, passed_over
+        self._broken: set[str] = set()
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
 
@@ -62,7 +75,22 @@ class Registry(Generic[T]):
         for name in self._own:
             yield self.get(name)
         for name in self._of_packages():
-            yield self.get(name)
+            if name in self._broken:
+                continue
+            try:
+                value = self.get(name)
+            except NotImported as error:
+                if self._passed_over is None:
+                    raise
+                self._broken.add(name)
+                self._passed_over(error)
+                continue
+            yield value
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """Names whose value could not be imported and was passed over."""
+        return frozenset(self._broken)
 
     def __contains__(self, name: object) -> bool:
         return name in self.names()
@@ -77,7 +105,7 @@ class Registry(Generic[T]):
         try:
             return point.load()
         except Exception as error:  # whatever somebody else's module raises
-            raise ConfigError(
+            raise NotImported(
                 f"the {self.kind} {name!r} of {_package(point)} cannot be imported ({type(error).__name__})",
                 f"a value at {point.value}",
                 "update or remove that package",

@@ -95,7 +95,7 @@ def _below(
             if outright:
                 raise _refused(file, reason, wanted)
             found.unread.append(Unread(str(file.path), reason))
-            if file.dialect == UNREADABLE:
+            if file.dialect == UNREADABLE or _lost_its_reader(file, marks):
                 found.alone.append(file)
             elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):
                 found.strangers.append(file)
@@ -106,6 +106,13 @@ def _below(
             found.still_written += 1
         else:
             yield address, file
+
+
+def _lost_its_reader(file: SourceFile, marks: Watermarks | None) -> bool:
+    """Whether a file was read once and may be of a format that cannot be imported now: its traces stay."""
+    if marks is None or file.dialect is not None or not FORMATS.broken:
+        return False
+    return any(mark.seen for mark in marks.of(file))
 
 
 def _being_written(file: SourceFile, now: datetime, idle: timedelta) -> bool:

@@ -197,15 +197,34 @@ def test_a_package_that_gives_a_name_of_ours_is_one_line(call: Call, site: Path,
     )
 
 
-def test_a_package_that_cannot_be_imported_is_one_line(call: Call, site: Path, tmp_path: Path) -> None:
-    imported = write_format(site, BROKEN)
-    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--out", tmp_path / "w"))
-    assert line == (
+def test_a_package_that_cannot_be_imported_is_one_line_and_the_others_are_read(
+    call: Call, site: Path, tmp_path: Path
+) -> None:
+    write_format(site, FORMAT.replace("{version}", "1"))
+    folder = sessions(tmp_path / "s")
+    flags = (folder, "--out", tmp_path / "w", "--json")
+    assert record_of(call("ingest", *flags))["totals"]["traces"] == 2
+    (site / "notes_agent" / "format.py").write_text(BROKEN)
+    line = (
         "tracemill: the session format 'notes' of notes-agent cannot be imported (RuntimeError); "
-        "wanted a value at notes_agent.format:FORMAT; update or remove that package"
+        "wanted a value at notes_agent.format:FORMAT; update or remove that package; "
+        "its sessions are not read\n"
     )
-    assert imported.exists()
-    assert not (tmp_path / "w").exists()
+    again = call("ingest", *flags)
+    assert (again.returncode, again.stderr) == (0, line)
+    totals = json.loads(again.stdout)["totals"]
+    # What was read of it before stays.
+    assert (totals["traces"], totals["unread"]) == (2, {"of no known format": 1})
+    (site / "notes_agent" / "format.py").write_text(FORMAT.replace("{version}", "1"))
+    assert record_of(call("ingest", *flags))["totals"]["changes"] == {UNCHANGED: 2}
+    (site / "notes_agent" / "format.py").write_text(BROKEN)
+    fresh = call("ingest", folder, "--out", tmp_path / "new", "--json")
+    assert (fresh.returncode, fresh.stderr) == (0, line)
+    totals = json.loads(fresh.stdout)["totals"]
+    assert (totals["traces"], totals["unread"]) == (1, {"of no known format": 1})
+    forced = call("ingest", folder, "--out", tmp_path / "w", "--format", "notes")
+    assert (forced.returncode, forced.stderr.startswith(line)) == (2, True)
+    assert "there is no format 'notes'; wanted claude_code | " in forced.stderr
 
 
 @pytest.mark.parametrize(
