@@ -1,4 +1,5 @@
-"""The price of an answer that did not say it: looked up once it is there, and settled on.
+"""The price of an answer that did not say it, or said less than its tokens cost: looked up once it is there,
+and settled on.
 
 OpenRouter's page on an answer (https://openrouter.ai/docs/api-reference/get-a-generation) is there some
 seconds after the answer itself. Until then it is HTTP 404.

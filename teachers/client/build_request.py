@@ -5,6 +5,8 @@
 - Reasoning of the recorded model is never sent: blocks are bound to the model that made them. DeepSeek
   wants the field all the same on turns that call tools, and gets it empty.
 - Fields a model does not heed are left out: with `provider.require_parameters` nobody would answer.
+- Whoever has become dearer than the list that a reservation rests on is refused by `provider.max_price`
+  (https://openrouter.ai/docs/guides/routing/provider-selection).
 - The beginning of a prompt is marked for the families that cache at marks only.
 """
 
@@ -59,6 +61,7 @@ def _parts(
     places: list[int] = []
     if isinstance(settings, OpenRouterSettings) and cache_rule(settings.family).marked:
         places = mark_places(question.messages, before)
+    written = _messages(question.messages, places, settings.family)
     rest: dict[str, Any] = {"max_tokens": settings.max_tokens}
     if question.tools:
         rest |= {"tools": TOOLS.of(question), "tool_choice": "auto"}
@@ -68,9 +71,12 @@ def _parts(
         rest |= {"logprobs": True, "top_logprobs": settings.logprobs}
     if isinstance(settings, OpenRouterSettings):
         rest |= _openrouter_fields(settings, question, sample)
+        if card.priced:
+            longest = sum(map(len, written)) if card.price.tiers else 0
+            rest["provider"]["max_price"] = card.price.limits_usd(longest)
     head = b'{"model":' + orjson.dumps(settings.model) + b',"messages":['
     tail = orjson.dumps(rest)
-    return [head, *_messages(question.messages, places, settings.family), b"],", tail[1:]]
+    return [head, *written, b"],", tail[1:]]
 
 
 def _messages(messages: Sequence[Message], places: Sequence[int], family: str) -> list[bytes | memoryview]:

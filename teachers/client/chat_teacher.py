@@ -1,5 +1,6 @@
 """Teachers behind the chat-completions wire: OpenRouter and any OpenAI-compatible server."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -16,6 +17,7 @@ from tracemill.teachers.client.model_catalogue import Catalogue
 from tracemill.teachers.client.parse_completion import (
     Completion,
     billed_cost_nusd,
+    counted_cost_nusd,
     parse_json,
     raw_failed_completion,
     read_completion,
@@ -33,6 +35,13 @@ from tracemill.teachers.pricing.price_book import PriceBook
 SIMULATED_HEADER = "x-tracemill-simulated"
 _REFUSALS = 2
 """Prompts of a context that are refused, one after the other, before no longer one of it is sent."""
+MOST_BYTES_A_TOKEN = 16
+"""Bytes of a request that one token stands for at most, on average over a prompt: a server that counts fewer
+tokens has not counted them."""
+_BELIEVED = 0.99
+"""The share of the least price at which a stated cost is believed."""
+_ROUNDING_NUSD = 1_000
+"""What a stated cost may be above tokens times price without the price being another."""
 UNKNOWN_PRICE = "nowhere: counted as free"
 
 
@@ -146,9 +155,11 @@ class ChatTeacher:
         else:
             tokens = count_request_bytes(self._settings, question, 0, self._card, before)
         longest = self._card.context_tokens
-        return self._card.price.bound_nusd(
+        bound = self._card.price.bound_nusd(
             tokens if longest is None else min(tokens, longest), self._settings.max_tokens
         )
+        times = self._book.times_charged(self._transport.base_url, self.model)
+        return bound if times == 1 else math.ceil(bound * times)
 
     async def ask(self, question: Question, sample: int) -> Asked:
         """One attempt. Raises PrivacyError where the question was never redacted."""
@@ -167,7 +178,7 @@ class ChatTeacher:
             completion = Completion(fault=found, generation_id=fault.generation_id, raw=fault.kind)
             return self._asked(question, sample, completion, time.perf_counter() - started)
         latency_s = time.perf_counter() - started
-        completion = self._read(received)
+        completion = self._compared(self._read(received), len(body))
         self._learn(question, completion)
         return self._asked(question, sample, completion, latency_s, received)
 
@@ -211,6 +222,24 @@ class ChatTeacher:
         return Completion(
             fault=fault, generation_id=named, raw=raw_failed_completion(body, received.text, self._redact)
         )
+
+    def _compared(self, completion: Completion, sent_bytes: int) -> Completion:
+        """The completion with its stated cost held against tokens times price. A cost below what its
+        provider can charge at least is not taken for the truth: the tokens at our price stand in its place,
+        nothing where so few cannot be all of the prompt. One above makes later reservations larger."""
+        stated, usage, card = completion.cost_nusd, completion.usage, self._card
+        if stated is None or not completion.cost_said or not card.priced:
+            return completion
+        fewest = sent_bytes // MOST_BYTES_A_TOKEN
+        counted = counted_cost_nusd(usage, card.price) if usage.prompt_tokens >= fewest else None
+        likely = replace(usage, prompt_tokens=max(usage.prompt_tokens, fewest))
+        if stated >= _BELIEVED * card.least_nusd(completion.provider, likely):
+            if counted is not None and stated > counted + _ROUNDING_NUSD:
+                times = stated / counted
+                self._book.charged(self._transport.base_url, self.model, times)
+            return completion
+        cost = None if counted is None else max(counted, stated)
+        return replace(completion, cost_nusd=cost, cost_said=False)
 
     def _asked(
         self,

@@ -13,6 +13,7 @@ from tracemill.teachers.core.teacher_settings import PriceSettings, PriceTierSet
 
 NANO = Decimal(1_000_000_000)
 MILLION = Decimal(1_000_000)
+_HAIR = Decimal("1.000000001")
 TEMPLATE_TOKENS = 1024
 """Tokens a chat template may add around messages and tools beyond the bytes of their JSON."""
 
@@ -81,6 +82,28 @@ class Price:
         usd = (prompt_tokens - cached) * max(max(p.prompt, p.cache_write) for p in some)
         usd += cached * max(p.cache_read for p in some)
         return usd_up(usd + completion_tokens * max(p.completion for p in some) + self.request)
+
+    def least_nusd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written: int) -> int:
+        """Return the least that a provider with this list can charge: every token at the lowest price that
+        it has in any tier."""
+        every = [self, *self.tiers]
+        cached = min(cached_tokens, prompt_tokens)
+        fresh = min(p.prompt for p in every)
+        put = min(written, prompt_tokens - cached)
+        usd = (prompt_tokens - cached - put) * fresh
+        usd += put * min(fresh, *(p.cache_write for p in every))
+        usd += cached * min(p.cache_read for p in every)
+        usd += completion_tokens * min(p.completion for p in every)
+        return usd_down(usd)
+
+    def limits_usd(self, prompt_tokens: int) -> dict[str, float]:
+        """Return the dearest prices that a prompt of at most so many tokens may be charged, in USD per
+        million tokens, as OpenRouter's `provider.max_price` has them; a hair above, since a price per token
+        times a million is compared with them."""
+        some = list(self._within(prompt_tokens + TEMPLATE_TOKENS))
+        prices = {"prompt": max(p.prompt for p in some), "completion": max(p.completion for p in some)}
+        found = {name: float(price * MILLION * _HAIR) for name, price in prices.items()}
+        return found | ({"request": float(self.request * _HAIR)} if self.request else {})
 
     def charge_nusd(
         self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written_tokens: int

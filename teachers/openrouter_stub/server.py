@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from aiohttp import web
@@ -173,8 +174,29 @@ class WireServer:
         if routing.get("require_parameters") and unheeded_body_fields(self._settings, model) & wanted.keys():
             return None
         only = set(map(str, routing.get("only") or ()))
-        offers = stub_body_providers(self._settings, model).items()
-        return next(((t, p) for t, p in offers if not only or only & {t, t.partition("/")[0]}), None)
+        offers = {
+            tag: self._dearer(prices) for tag, prices in stub_body_providers(self._settings, model).items()
+        }
+        most = routing.get("max_price") if self._settings.heeds_max_price else None
+        return next(
+            (
+                (tag, prices)
+                for tag, prices in offers.items()
+                if (not only or only & {tag, tag.partition("/")[0]}) and _within_max_price(prices, most)
+            ),
+            None,
+        )
+
+    def _dearer(self, prices: PriceSettings) -> PriceSettings:
+        """The prices at the moment: those listed, or so many times them."""
+        settings = self._settings
+        if settings.dearer_after is None or self.account.received <= settings.dearer_after:
+            return prices
+        return prices.model_copy(
+            update={
+                name: value * settings.dearer_times for name, value in prices if isinstance(value, Decimal)
+            }
+        )
 
     async def _serve(
         self, request: web.Request, asked: _Request, fault: FaultSettings | None
@@ -218,8 +240,9 @@ class WireServer:
             return stub_error_response(402, "Insufficient credits", limit_source="openrouter_credits")
         if fault is None or fault.kind not in UNBILLED:
             self.account.charge(asked.key, asked.model, cost, found)
-        body = completion_body(asked.model, given, found, cost, asked.provider, int(time.time()))
-        if fault is None or fault.kind is not FaultKind.NO_BILL:
+        stated = int(cost * self._settings.stated_share)
+        body = completion_body(asked.model, given, found, stated, asked.provider, int(time.time()))
+        if self._settings.bill_pages and (fault is None or fault.kind is not FaultKind.NO_BILL):
             self.account.bill(body["id"], 0 if fault is not None and fault.kind in UNBILLED else cost)
         if fault is None:
             return stub_json_response(body, headers={"X-Generation-Id": body["id"]})
@@ -239,6 +262,14 @@ class WireServer:
             half, headers = text[: len(text) // 2], {**MARK, "X-Generation-Id": body["id"]}
             return web.Response(text=half, content_type="application/json", headers=headers)
         return stub_json_response(inject_body_fault(kind, body))
+
+
+def _within_max_price(prices: PriceSettings, most: dict[str, float] | None) -> bool:
+    """Whether none of the listed prices is above `provider.max_price`."""
+    return not most or (
+        float(prices.prompt_usd) <= most.get("prompt", float("inf"))
+        and float(prices.completion_usd) <= most.get("completion", float("inf"))
+    )
 
 
 async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunner, str]:

@@ -101,6 +101,15 @@ class WireSettings(_Settings):
     bill_delay_s: float = Field(
         default=0.0, ge=0, description="seconds after an answer until GET /generation knows it"
     )
+    bill_pages: bool = Field(default=True, description="GET /generation knows what an answer was charged")
+    stated_share: Decimal = Field(
+        default=Decimal(1), ge=0, description="share of what it charges that an answer states as its cost"
+    )
+    dearer_after: int | None = Field(
+        default=None, ge=0, description="requests after which answers cost `dearer_times` what is listed"
+    )
+    dearer_times: int = Field(default=3, ge=1)
+    heeds_max_price: bool = Field(default=True, description="refuse where `provider.max_price` is exceeded")
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
     faults: tuple[FaultSettings, ...] = ()
     page_failures: int = Field(

@@ -5,9 +5,10 @@ https://openrouter.ai/docs/api-reference; other OpenAI-compatible servers give t
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from tracemill.records.reply import TeacherUsage
 from tracemill.teachers.core.price import Price, dearest, price_of_catalogue
 
 _PRICED = ("prompt", "completion", "request", "internal_reasoning", "input_cache_read", "input_cache_write")
@@ -30,6 +31,20 @@ class ModelCard:
     parameters: frozenset[str] | None = None
     reasoning_mandatory: bool = False
     efforts: tuple[str, ...] = ()
+    by_provider: Mapping[str, tuple[Price, ...]] = field(default_factory=dict[str, tuple[Price, ...]])
+    """The prices of those who serve it, by tag and by name in lower case."""
+
+    @property
+    def priced(self) -> bool:
+        """Whether it has a price that is known and not 0."""
+        return any((self.price.prompt, self.price.completion, self.price.request))
+
+    def least_nusd(self, provider: str | None, usage: TeacherUsage) -> int:
+        """Return the least that this provider can charge for so many tokens; by the dearest prices where
+        nobody knows which provider it was."""
+        prices = self.by_provider.get((provider or "").lower(), (self.price,))
+        tokens = usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens
+        return min(price.least_nusd(*tokens) for price in prices)
 
     def heeds(self, parameter: str) -> bool:
         """Whether the model does something with a request field; True where nobody said."""
@@ -92,7 +107,17 @@ def read_model_info_of_endpoints(
         parameters=frozenset().union(*named) if len(named) == len(able) else listed.parameters,
         reasoning_mandatory=listed.reasoning_mandatory,
         efforts=listed.efforts,
+        by_provider=_by_provider(fitting),
     )
+
+
+def _by_provider(endpoints: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Price, ...]]:
+    found: dict[str, tuple[Price, ...]] = {}
+    for endpoint in endpoints:
+        tag, price = str(endpoint.get("tag") or "").lower(), price_of_catalogue(endpoint)
+        for name in {tag, tag.partition("/")[0], str(endpoint.get("provider_name") or "").lower()} - {""}:
+            found[name] = (*found.get(name, ()), price)
+    return found
 
 
 def fields_to_keep_of_model_info(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -49,6 +49,7 @@ class PriceBook:
     )
     read_now: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     _pages: dict[str, dict[str, Any]] | None = None
+    _charged: dict[str, float] = field(default_factory=dict[str, float])
     _recent: dict[object, tuple[float, Any]] = field(
         default_factory=dict[object, tuple[float, Any]],
         repr=False,  # its keys hold API keys
@@ -63,6 +64,22 @@ class PriceBook:
     def just_read(self, what: object, value: Any) -> None:
         """Keeps what was just read, in memory alone."""
         self._recent[what] = (time.monotonic(), value)
+
+    def charged(self, server: str, model: str, times: float) -> None:
+        """Take note that a call cost so many times what its tokens come to at the list's price."""
+        key = _key(server, model)
+        if times <= self.times_charged(server, model):
+            return
+        if key not in self._charged:
+            price = f"charges {times:.2f} times its price list"
+            line = f"{model}: {price}; calls are reserved at that from now on"
+            self.changes.append(line)
+            self.say(line)
+        self._charged[key] = times
+
+    def times_charged(self, server: str, model: str) -> float:
+        """Return how many times its list's price a model has charged at most; 1 where it kept to it."""
+        return self._charged.get(_key(server, model), 1.0)
 
     def _read(self) -> dict[str, dict[str, Any]]:
         """What is on disk; nothing where the file is of another schema or broken: it can be read anew."""

@@ -11,6 +11,7 @@ from tracemill.records.identity import extend_prompt, prompt_root
 from tracemill.records.message import Message, ToolCall
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.check_model import require_usable
+from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_protocol import Asked
@@ -76,6 +77,12 @@ async def test_no_family_refuses_what_it_is_sent(model: str) -> None:
         assert all(m["content"] is not None for m in body["messages"])
         assert body["messages"][2]["content"] == ""
         assert "thoughts" not in json.dumps(body)
+        most = body["provider"].pop("max_price")
+        listed = OFFLINE_PRICES[model]
+        assert most == pytest.approx(
+            {"prompt": float(listed.prompt_usd), "completion": float(listed.completion_usd)}, rel=1e-8
+        )
+        assert most["prompt"] > listed.prompt_usd
         assert body["provider"] == {"data_collection": "deny", "require_parameters": True}
         assert body["session_id"] == "t"
     assert "metadata" not in bodies[0]
@@ -138,7 +145,8 @@ async def test_log_probabilities_are_asked_only_of_models_that_list_them() -> No
 async def test_routing_and_policy_reach_the_wire(policy: dict[str, Any], expected: dict[str, Any]) -> None:
     _, bodies, _ = await sent([thoughtful()], model="moonshotai/kimi-k3", **policy)
     default = {"data_collection": "deny", "require_parameters": True}
-    assert bodies[0]["provider"] == default | expected
+    most = {"max_price": {"prompt": 3.000000003, "completion": 15.000000015}}
+    assert bodies[0]["provider"] == default | most | expected
     assert "order" not in bodies[0]["provider"]
 
 
