@@ -26,5 +26,5 @@ async def with_looked_up_bill(
             wait_s *= 2
         cost = await teacher.billed_nusd(asked.bill_id)
         if cost is not None:
-            return replace(asked, cost_nusd=cost)
+            return replace(asked, cost_nusd=cost, stated_nusd=cost)
     return asked

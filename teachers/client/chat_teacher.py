@@ -270,11 +270,22 @@ class ChatTeacher:
             simulated=received is not None and SIMULATED_HEADER in received.headers,
             raw=completion.raw,
         )
+        stated = cost or 0 if completion.cost_said else 0
         if fault is None:
-            return Asked(reply, cost, bill_id=bill_id or "")
+            return Asked(reply, cost, bill_id=bill_id or "", stated_nusd=stated)
         why = fault.why or f"answers with a fault ({fault.kind})"
         wait_s = fault.retry_after_s
-        return Asked(reply, cost, fault.retry, wait_s, fault.halt, why, fault.account, bill_id or "")
+        return Asked(
+            reply,
+            cost,
+            fault.retry,
+            wait_s,
+            fault.halt,
+            why,
+            fault.account,
+            bill_id or "",
+            stated_nusd=stated,
+        )
 
     async def billed_nusd(self, bill_id: str) -> int | None:
         """What OpenRouter's page on the answer says, looked up once; it may come seconds after the answer."""
@@ -283,6 +294,15 @@ class ChatTeacher:
         except TransportFault:
             return None
         return billed_cost_nusd(received.text) if received.status == 200 else None
+
+    @property
+    def account(self) -> str:
+        """What server and key are known by; "" for a server that keeps no account."""
+        return self._transport.account_id if isinstance(self._settings, OpenRouterSettings) else ""
+
+    async def usage_nusd(self, fresh: bool) -> int | None:
+        """Return what OpenRouter's page on the key, else on the account, says that was charged."""
+        return await self._catalogue.usage_nusd(fresh)
 
     async def close(self) -> None:
         """Closes the connections to the server; teachers that share them open new ones."""

@@ -20,6 +20,8 @@ _TOO_LONG = frozenset(
 _REFUSED = frozenset({"content_policy_violation", "refusal", "moderation"})
 _MODERATION_KEYS = ("patterns", "reasons", "flagged_input")
 _TIMEOUTS = frozenset({408, 504, 524})
+_VERDICTS = frozenset({401, 402, 403, 404})
+"""Statuses by which an API says that a key or a model is of no use."""
 _RESET = "x-ratelimit-reset"
 _UNAVAILABLE = {
     "model_not_found": "the server no longer has the model",
@@ -170,13 +172,16 @@ def _by_status(status: int, error: Mapping[str, Any]) -> Fault:
 def fault_of_error_status(status: int, body: object, headers: Mapping[str, str]) -> Fault:
     """What an HTTP status other than 200 means.
 
-    A redirect (3xx) is not followed; it and a refusal (4xx) are never billed. A server error is not where
-    its body is the API's own error with the same code; a page of some proxy in between says nothing, so
-    the call may have been billed.
+    What ends a teacher or a run is believed of the API alone, in JSON: a page of a firewall or a proxy on the
+    way says nothing of a key or a model. A redirect (3xx) is not followed; it and a refusal (4xx) are never
+    billed. A server error is not where its body is the API's own error with the same code; a page of some
+    proxy in between says nothing, so the call may have been billed.
     """
     if 300 <= status < 400:
         why = f"its server answers with a redirect (HTTP {status}), which is not followed"
         return Fault(FailureKind.REDIRECTED, halt="teacher", why=why)
+    if status in _VERDICTS and not isinstance(body, dict):
+        return _with_wait(Fault(FailureKind.PROVIDER_ERROR, retry=True), headers, {})
     error = _mapping(_mapping(body).get("error"))
     fault = _by_status(status, error)
     availability = _mapping(error.get("availability"))

@@ -1,6 +1,7 @@
 """What a server says before any money is spent: its models and their prices, and whose key this is."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from tenacity import (
 from tracemill.records.errors import TeacherError
 from tracemill.teachers.client.parse_completion import parse_json
 from tracemill.teachers.client.transport import Received, Transport, TransportFault
+from tracemill.teachers.core.price import usd_up
 from tracemill.teachers.pricing.price_book import PriceBook
 
 _PAGE = 1000
@@ -67,6 +69,25 @@ class Catalogue:
                 self._book.just_read(place, found)
             return found
 
+    async def usage_nusd(self, fresh: bool) -> int | None:
+        """Return what was ever charged to the key, else to its account; with `fresh` as it is now, else as
+        read lately. None where the server does not say."""
+        if not self._key_page:
+            return None
+        place = (self._transport.account, "usage")
+        if not fresh:
+            return self._book.recent(place)
+        for page in (self._transport.key, self._transport.credits):
+            try:
+                received = await page()
+            except TransportFault:
+                return None
+            used = charged_usage_nusd(_data(received)) if received.status == 200 else None
+            if used is not None:
+                self._book.just_read(place, used)
+                return used
+        return None
+
     async def _get(self, page: Callable[..., Awaitable[Received]], *about: object) -> Received:
         """Return a page; one that the server cannot give at the moment is asked for again. Raises
         TeacherError where it does not answer."""
@@ -110,9 +131,10 @@ class Catalogue:
     async def _check_key(self) -> None:
         received = await self._get(self._transport.key)
         self._require_no_redirect(received)
-        if received.status == 401:
+        if received.status == 401 and not _may_pass(received):
             raise self._refused()
         data = _data(received)
+        self._book.just_read((self._transport.account, "usage"), charged_usage_nusd(data))
         left = data.get("limit_remaining") if isinstance(data, dict) else None
         if isinstance(left, int | float) and left <= 0:
             raise TeacherError(
@@ -135,7 +157,7 @@ class Catalogue:
         query: dict[str, object] = {"limit": _PAGE, "offset": offset} if self._key_page else {}
         received = await self._get(self._transport.models, query)
         self._require_no_redirect(received)
-        if received.status in (401, 403):
+        if received.status in (401, 403) and not _may_pass(received):
             raise self._refused()
         if received.status != 200 or not isinstance(_data(received), list):
             raise TeacherError(
@@ -146,7 +168,22 @@ class Catalogue:
         return received
 
 
+def charged_usage_nusd(data: object) -> int | None:
+    """Return all that was ever charged by a page on a key (`usage`, and `byok_usage` at providers of one's
+    own) or on an account (`total_usage`); None where it does not say."""
+    page = data if isinstance(data, dict) else {}
+    found = [page.get("usage", page.get("total_usage")), page.get("byok_usage") or 0]
+    amounts = [each for each in found if isinstance(each, int | float) and not isinstance(each, bool)]
+    if len(amounts) != len(found) or not all(math.isfinite(each) and each >= 0 for each in amounts):
+        return None
+    return sum(map(usd_up, amounts))
+
+
 def _may_pass(received: Received) -> bool:
+    """Whether the page may be given later: the server cannot at the moment, or it was not the API that
+    refused."""
+    if received.status in (401, 403):
+        return not isinstance(parse_json(received.text), dict)
     return received.status in (408, 429) or received.status >= 500
 
 

@@ -9,6 +9,7 @@ the environment carry every request alike, but none to this machine.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -111,6 +112,11 @@ class Transport:
         """Server and key: what pages are read for."""
         return self.base_url, self._api_key
 
+    @property
+    def account_id(self) -> str:
+        """What server and key are known by in a ledger."""
+        return blake2b(f"{self.base_url}\n{self._api_key}".encode(), digest_size=8).hexdigest()
+
     def scrub(self, text: str) -> str:
         """The text without the API key, should a server echo it."""
         key = self._api_key or ""
@@ -182,6 +188,10 @@ class Transport:
     async def key(self) -> Received:
         """GET /key, OpenRouter's page on the key itself."""
         return await self._received(self._open().get("/key", cast_to=object, options=_RAW))
+
+    async def credits(self) -> Received:
+        """GET /credits, OpenRouter's page on the account."""
+        return await self._received(self._open().get("/credits", cast_to=object, options=_RAW))
 
     async def generation(self, generation_id: str) -> Received:
         """GET /generation, OpenRouter's page on one answer."""

@@ -1,7 +1,7 @@
 """What a teacher is, and what one attempt at an answer gives."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from tracemill.records.reply import FINAL_FAILURES, TeacherReply
 from tracemill.teachers.core.price import Price
@@ -18,7 +18,8 @@ class Asked:
     met is that of the account. `halt` says that no further call of this teacher, or of the whole run, can
     succeed. `why` is what the user is told of the fault: `answers 503`. `bill_id` names an answer that did
     not say what it cost, where the server can be asked afterwards. `sent` is False where no request was
-    made: it would fail like one before.
+    made: it would fail like one before. `stated_nusd` is the part of the cost that the server itself stated:
+    what was charged is no less.
     """
 
     reply: TeacherReply
@@ -30,6 +31,7 @@ class Asked:
     account: bool = False
     bill_id: str = ""
     sent: bool = True
+    stated_nusd: int = 0
 
     @property
     def final(self) -> bool:
@@ -102,6 +104,30 @@ class Teacher(Protocol):
     async def close(self) -> None:
         """Gives connections back."""
         ...
+
+
+@runtime_checkable
+class HasAccount(Protocol):
+    """A teacher whose server says what was charged in all."""
+
+    @property
+    def account(self) -> str:
+        """What the account is known by; nothing of its key can be read from it. "" where nobody can ask."""
+        ...
+
+    async def usage_nusd(self, fresh: bool) -> int | None:
+        """Return what the account was charged so far, in nano-USD: as read lately, or `fresh`; None where it
+        is not said. It may lag behind by minutes."""
+        ...
+
+    async def billed_nusd(self, bill_id: str) -> int | None:
+        """As every teacher has it."""
+        ...
+
+
+def account_of(teacher: Teacher) -> str:
+    """Return the account that calls of a teacher are charged to, "" where nobody can look at it."""
+    return teacher.account if isinstance(teacher, HasAccount) else ""
 
 
 def reply_to(teacher: Teacher, question: Question, sample: int, key: str) -> TeacherReply:

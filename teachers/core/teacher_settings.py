@@ -237,6 +237,9 @@ class ReplaySettings(_Settings):
     write_off_after_s: float = Field(
         default=86_400.0, ge=0, description="age at which a call left open by a crash is booked as spent"
     )
+    reconcile_after_s: float = Field(
+        default=600.0, ge=0, description="age at which calls in doubt are held against the account's usage"
+    )
     stop: Literal["off", "lossless", "tiered", "value"] = Field(
         default="lossless", description="when nobody else is asked at a step: its label is certain"
     )

@@ -61,8 +61,10 @@ CLOSE = Many(
     update(calls).where(calls.c.id == bindparam("of_id")),
     _at_once(
         "UPDATE calls SET state = v.state, cost_nusd = v.cost_nusd, outcome = v.outcome,"
-        " closed_at = v.closed_at FROM {v} WHERE id = of_id",
-        "of_id bigint, state text, cost_nusd bigint, outcome text, closed_at float8",
+        " stated_nusd = v.stated_nusd, bill_id = v.bill_id, closed_at = v.closed_at"
+        " FROM {v} WHERE id = of_id",
+        "of_id bigint, state text, cost_nusd bigint, stated_nusd bigint, bill_id text, outcome text,"
+        " closed_at float8",
     ),
 )
 """What became of the call `of_id`."""

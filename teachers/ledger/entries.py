@@ -6,7 +6,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, slots=True)
 class Intent:
     """A call about to go out, and the most it can cost. `leave_nusd` of the caps of run and day must be
-    left free beside it."""
+    left free beside it. `account` names whose money it is, "" where nobody can say what was charged."""
 
     run_id: str
     trace_id: str
@@ -15,6 +15,7 @@ class Intent:
     request_key: str
     amount_nusd: int
     leave_nusd: int = 0
+    account: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +58,17 @@ Grant = Reservation | Denied | Bought
 @dataclass(frozen=True, slots=True)
 class Close:
     """A call come home: `cost_nusd` None books the worst case; `reply` is kept as the answer to the
-    request; `state` is `settled`, `released` (it cannot have been billed) or `written_off`."""
+    request; `state` is `settled`, `released` (it cannot have been billed), `written_off` or `reconciled`.
+    `stated_nusd` is what the provider said it charged, and `bill_id` what its page on the answer is found
+    by."""
 
     reservation: Reservation
     cost_nusd: int | None
     reply: str | None = None
     outcome: str = "answer"
     state: str = "settled"
+    stated_nusd: int = 0
+    bill_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ Writers follow one another, on SQLite and on PostgreSQL, and what is committed o
 power cut.
 """
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,10 +28,17 @@ from tracemill.teachers.ledger.claims import Buyer
 from tracemill.teachers.ledger.database_errors import database_error_reason
 from tracemill.teachers.ledger.entries import BeingBought, Close, Grant, Intent, Reservation, Spent
 from tracemill.teachers.ledger.forget import compact_ledger, forget_rows
+from tracemill.teachers.ledger.reconcile import (
+    Doubt,
+    calls_in_doubt,
+    note_usage,
+    reconciling_closes,
+)
 from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.schema import (
     IDENTITY,
     IS_OPEN,
+    accounts,
     answers,
     budgets,
     calls,
@@ -159,13 +167,14 @@ class Ledger:
         cost_nusd: int | None,
         reply: str | None = None,
         outcome: str = "answer",
+        stated_nusd: int = 0,
     ) -> bool:
         """Books what a call cost, None for "the worst case", and stores its `reply` as an answer.
 
         Gives False where the cost was above the reservation. Raises LedgerError where the call is
         unknown or closed already.
         """
-        return self._close(Close(reservation, cost_nusd, reply, outcome))
+        return self._close(Close(reservation, cost_nusd, reply, outcome, stated_nusd=stated_nusd))
 
     def release(self, reservation: Reservation, outcome: str = "not_billed") -> None:
         """Gives a reservation back; only for a call that cannot have been billed."""
@@ -189,6 +198,50 @@ class Ledger:
             lost = [Close(each, None, None, "written_off", "written_off") for each in found]
             batch.run(connection, lost, ())
         return len(found)
+
+    def looked_at(self, account: str) -> bool:
+        """Whether a look at the account is kept, to reckon later ones from."""
+        with self._reading() as connection:
+            query = select(accounts.c.account).where(accounts.c.account == account)
+            return connection.execute(query).first() is not None
+
+    def calls_in_doubt(self, account: str, older_than_s: float) -> list[Doubt]:
+        """Return the calls of an account whose price nobody said, that went out so long ago."""
+        with self._reading() as connection:
+            return calls_in_doubt(connection, account, self._clock() - older_than_s)
+
+    def note_usage(self, account: str, usage_nusd: int) -> None:
+        """Keep what an account was charged, to reckon later calls from."""
+        with self._writing() as connection:
+            note_usage(connection, account, usage_nusd)
+
+    def reconcile(
+        self,
+        account: str,
+        usage_nusd: int | None,
+        older_than_s: float,
+        give_up_s: float = math.inf,
+        billed: Mapping[Doubt, int] | None = None,
+    ) -> tuple[int, int]:
+        """Book calls in doubt at what the account says that they cost at most; give how many, and by how much
+        less they are booked.
+
+        `usage_nusd` is all that the account was ever charged, None where nobody says; `billed` what pages on
+        single answers say. Looked at are calls that went out `older_than_s` ago; after `give_up_s` their
+        worst case is their cost.
+        """
+        now = self._clock()
+        proven: Sequence[Close] = ()
+        paid = [doubt.close(nusd, nusd) for doubt, nusd in (billed or {}).items()]
+        with self._writing() as connection:
+            Batch(now, "").run(connection, paid, ())
+            if usage_nusd is not None:
+                since = now - older_than_s, now - give_up_s
+                proven = reconciling_closes(connection, account, usage_nusd, *since)
+                Batch(now, "").run(connection, proven, ())
+                note_usage(connection, account, usage_nusd)
+        done = [close for close in (*paid, *proven) if close.cost_nusd != close.reservation.amount_nusd]
+        return len(done), sum(close.reservation.amount_nusd - (close.cost_nusd or 0) for close in done)
 
     def answer(self, request_key: str) -> str | None:
         """The stored reply of a request as JSON, None where it was never bought."""

@@ -92,9 +92,12 @@ class Purse:
         cost_nusd: int | None,
         reply: str | None,
         outcome: str,
+        stated_nusd: int = 0,
+        bill_id: str = "",
     ) -> None:
         """A call came home and is booked with the next transaction."""
-        self._come_home(trace_id, Close(reservation, cost_nusd, reply, outcome))
+        close = Close(reservation, cost_nusd, reply, outcome, stated_nusd=stated_nusd, bill_id=bill_id)
+        self._come_home(trace_id, close)
 
     def release(self, trace_id: str, reservation: Reservation, outcome: str) -> None:
         """The same for what cannot have been billed: it is given back."""

@@ -19,7 +19,6 @@ from sqlalchemy import (
     Text,
     event,
     literal_column,
-    select,
 )
 from sqlalchemy import create_engine as sqlalchemy_engine
 from sqlalchemy.dialects import postgresql, sqlite
@@ -31,13 +30,17 @@ from tracemill.records.errors import LedgerError
 from tracemill.records.storage.atomic_files import make_private_file
 from tracemill.teachers.ledger.database_errors import database_error_reason
 from tracemill.teachers.ledger.postgres import PASSWORD_VARIABLE, is_postgres, open_engine, postgres_place
+from tracemill.teachers.ledger.upgrade import upgrade_ledger
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 IDENTITY = "ledger"
 BUSY_TIMEOUT_S = 60.0
 
 IS_OPEN = literal_column("state") == literal_column("'open'")
 """Spelled out in the statement, without which neither database uses the indexes of open calls."""
+
+IN_DOUBT = literal_column("state IN ('open', 'unproven', 'written_off') AND account <> ''")
+"""Calls whose price nobody said, of accounts that can be looked at."""
 
 metadata = MetaData()
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text))
@@ -80,16 +83,20 @@ calls = Table(
     Column("teacher", Text, nullable=False),
     Column("request_key", Text, nullable=False),
     Column("buyer", Text, nullable=False),
+    Column("account", Text, nullable=False, server_default=""),
     Column("day", Text, nullable=False),
     Column("amount_nusd", BigInteger, nullable=False),
     Column("cost_nusd", BigInteger),
     Column("state", Text, nullable=False),
+    Column("stated_nusd", BigInteger, nullable=False, server_default="0"),
+    Column("bill_id", Text, nullable=False, server_default=""),
     Column("outcome", Text),
     Column("opened_at", Float, nullable=False),
     Column("closed_at", Float),
     Index("calls_by_run_state", "run_id", "state"),
     Index("calls_open_by_key", "request_key", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
     Index("calls_open_by_time", "opened_at", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
+    Index("calls_in_doubt", "account", sqlite_where=IN_DOUBT, postgresql_where=IN_DOUBT),
 )
 
 answers = Table(
@@ -99,6 +106,14 @@ answers = Table(
     Column("reply", Text, nullable=False),
     Column("cost_nusd", BigInteger, nullable=False),
     Column("created_at", Float, nullable=False),
+)
+
+accounts = Table(
+    "accounts",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("usage_nusd", BigInteger, nullable=False),
+    Column("last_call", BigInteger, nullable=False),
 )
 
 
@@ -169,22 +184,17 @@ def _make_file(path: Path) -> None:
 
 def _create(engine: Engine) -> None:
     with engine.begin() as connection:
+        upgrade_ledger(connection, SCHEMA_VERSION)
         metadata.create_all(connection)
         insert_or_ignore(connection, meta, {"key": "schema", "value": str(SCHEMA_VERSION)})
         insert_or_ignore(connection, meta, {"key": IDENTITY, "value": secrets.token_hex(8)})
-        version = connection.execute(select(meta.c.value).where(meta.c.key == "schema")).scalar_one()
-    if version != str(SCHEMA_VERSION):
-        raise LedgerError(
-            f"the ledger has schema version {version}",
-            f"version {SCHEMA_VERSION}",
-            "use the tracemill it belongs to",
-        )
 
 
 def open_database(url: str) -> Engine:
-    """Opens the database, makes its tables where they are not there.
+    """Opens the database, makes its tables where they are not there, and brings those of an earlier version
+    to today's.
 
-    Raises LedgerError where it cannot be opened or was written by another version; the message names
+    Raises LedgerError where it cannot be opened or was written by a later version; the message names
     the place and never a password.
     """
     try:

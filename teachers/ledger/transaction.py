@@ -107,23 +107,26 @@ class Batch:
     def _close(self, of_calls: dict[int, Any], close: Close) -> dict[str, Any] | None:
         """Moves a call's amount from reserved to settled; one that was written off is corrected."""
         call = of_calls.pop(close.reservation.call_id, None)
-        if call is None or call.state in ("settled", "released"):
+        if call is None or not _may_close(call.state, close.state):
             what = "unknown" if call is None else "closed already"
             self.closed.append(LedgerError(f"call {close.reservation.call_id} is {what}"))
             return None
         cost = close.reservation.amount_nusd if close.cost_nusd is None else close.cost_nusd
         was_open = call.state == "open"
-        freed, spent = (call.amount_nusd, cost) if was_open else (0, cost - call.amount_nusd)
+        freed, spent = (call.amount_nusd, cost) if was_open else (0, cost - call.cost_nusd)
         for name in budget_scopes(call.day, call.run_id, call.trace_id).values():
             self._scopes[name].move(freed, spent)
         if close.reply is not None:
             row = {"reply": close.reply, "cost_nusd": cost, "created_at": self.now}
             self._answers.setdefault(call.request_key, {"request_key": call.request_key, **row})
         self.closed.append(cost <= close.reservation.amount_nusd)
+        in_doubt = close.cost_nusd is None and close.state == "settled"
         return {
             "of_id": call.id,
-            "state": close.state,
+            "state": "unproven" if in_doubt else close.state,
             "cost_nusd": cost,
+            "stated_nusd": close.stated_nusd,
+            "bill_id": close.bill_id,
             "outcome": close.outcome,
             "closed_at": self.now,
         }
@@ -163,6 +166,7 @@ class Batch:
             "teacher": intent.teacher,
             "request_key": intent.request_key,
             "buyer": "" if self.buyer is None else self.buyer.name,
+            "account": intent.account,
             "day": self.day,
             "amount_nusd": intent.amount_nusd,
             "state": "open",
@@ -186,6 +190,12 @@ class Batch:
                 Reservation(next(ids), grant.amount_nusd) if isinstance(grant, Reservation) else grant
                 for grant in self.grants
             ]
+
+
+def _may_close(state: str, wanted: str) -> bool:
+    """Whether a call may be booked: an open one, one that was booked without an answer, and one in doubt
+    where the account says more."""
+    return state in ("open", "written_off", "reconciled") or (state, wanted) == ("unproven", "reconciled")
 
 
 def _rows(connection: Connection, query: Any, keys: Sequence[Any], **given: str) -> list[Row[Any]]:

@@ -112,17 +112,22 @@ class Account:
         drawn = min(max(sim_policy_share(settings.seed, "latency", key, attempt), 1e-6), 1 - 1e-6)
         return settings.latency_s * math.exp(settings.latency_spread * NormalDist().inv_cdf(drawn))
 
+    def used_usd(self) -> float:
+        """What was charged in all, by others too."""
+        return nusd_to_usd(self.charged_nusd + usd_down(self.settings.used_elsewhere_usd))
+
     def key_page(self) -> dict[str, Any]:
         """`GET /key`."""
         credit = self.settings.credit_usd
         limit = float(credit) if credit is not None else None
         used = nusd_to_usd(self.charged_nusd)
+        said = {"usage": self.used_usd()} if self.settings.says_usage == "key" else {}
         return {
             "data": {
+                **said,
                 "label": "simulated",
                 "limit": limit,
                 "limit_remaining": None if limit is None else max(limit - used, 0.0),
-                "usage": used,
                 "is_free_tier": False,
             }
         }

@@ -89,7 +89,10 @@ _REFUSALS = {
     FaultKind.REDIRECT: _Refusal(307, "Moved"),
 }
 
-UNBILLED = frozenset((*_REFUSALS, FaultKind.FINISH_ERROR))
+PAGES = {FaultKind.GATEWAY_PAGE: 502, FaultKind.FIREWALL_PAGE: 403}
+"""Pages of HTML by what stands before the server: nothing of the request came through."""
+
+UNBILLED = frozenset((*_REFUSALS, *PAGES, FaultKind.DROPPED, FaultKind.STALLED, FaultKind.FINISH_ERROR))
 """Faults that take no money."""
 
 

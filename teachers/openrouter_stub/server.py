@@ -4,7 +4,8 @@ It charges an account, counts what it was asked, and misbehaves as configured. E
 header `X-Tracemill-Simulated`, so that no row ever passes for a model's.
 
     POST /api/v1/chat/completions    GET /api/v1/models    GET /api/v1/models/{id}/endpoints
-    GET /api/v1/key                  GET /api/v1/generation?id=        GET /__stats
+    GET /api/v1/key                  GET /api/v1/generation?id=        GET /api/v1/credits
+    GET /__stats
 """
 
 import asyncio
@@ -36,6 +37,7 @@ from tracemill.teachers.openrouter_stub.bodies import (
 )
 from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
 from tracemill.teachers.openrouter_stub.injected_faults import (
+    PAGES,
     UNBILLED,
     inject_body_fault,
     injected_fault_refusal,
@@ -86,6 +88,7 @@ class WireServer:
         app.router.add_get("/api/v1/models", self._models)
         app.router.add_get("/api/v1/models/{model:.+}/endpoints", self._endpoints)
         app.router.add_get("/api/v1/key", self._key)
+        app.router.add_get("/api/v1/credits", self._credits)
         app.router.add_get("/api/v1/generation", self._generation)
         app.router.add_get("/__stats", self._stats)
         return app
@@ -115,6 +118,13 @@ class WireServer:
         if not self._authorized(request):
             return stub_error_response(401, "No auth credentials found")
         return stub_json_response(self.account.key_page())
+
+    async def _credits(self, request: web.Request) -> web.Response:
+        if not self._authorized(request):
+            return stub_error_response(401, "No auth credentials found")
+        if self._settings.says_usage != "credits":
+            return stub_error_response(403, "Only management keys can do this")
+        return stub_json_response({"data": {"total_credits": 100.0, "total_usage": self.account.used_usd()}})
 
     async def _generation(self, request: web.Request) -> web.Response:
         if not self._authorized(request):
@@ -161,10 +171,22 @@ class WireServer:
         if fault is not None and (refused := injected_fault_refusal(fault)) is not None:
             status, error, headers = refused
             return stub_json_response(error, status, headers)
+        if fault is not None and (lost := await self._lose(request, fault.kind)) is not None:
+            return lost
         provider, prices = offer
         priced = prices.cache_write_usd is not None and cache_rule(family_of(model)).pays_writes
         asked = _Request(key, attempt, model, wanted, provider, price_of(prices), priced)
         return await self._serve(request, asked, fault)
+
+    async def _lose(self, request: web.Request, kind: FaultKind) -> web.Response | None:
+        """What comes of a request that is lost before anything is billed; None where it is not."""
+        if kind in PAGES:
+            return web.Response(status=PAGES[kind], text="<html>No</html>", content_type="text/html")
+        if kind is FaultKind.STALLED:
+            await asyncio.sleep(self._settings.hang_s)
+        if kind is FaultKind.DROPPED and request.transport is not None:
+            request.transport.abort()
+        return web.Response(status=504) if kind in (FaultKind.STALLED, FaultKind.DROPPED) else None
 
     def _served(self, model: str, wanted: dict[str, Any]) -> tuple[str, PriceSettings] | None:
         """The provider that answers, and its prices; None where none may."""

@@ -35,6 +35,10 @@ class FaultKind(StrEnum):
     EDGE_TIMEOUT = "524"
     EDGE_OVERLOADED = "529"
     REDIRECT = "307"
+    GATEWAY_PAGE = "502-page"  # a page of HTML
+    FIREWALL_PAGE = "403-page"  # a page of HTML
+    DROPPED = "dropped"  # the connection is cut
+    STALLED = "stalled"  # never answered
     FINISH_ERROR = "finish-error"  # 200, finish_reason "error": insured, not billed
     HANG = "hang"  # billed, never answered
     RESET = "reset"  # billed, then the connection is cut
@@ -109,6 +113,10 @@ class WireSettings(_Settings):
         default=None, ge=0, description="requests after which answers cost `dearer_times` what is listed"
     )
     dearer_times: int = Field(default=3, ge=1)
+    says_usage: Literal["key", "credits", "nowhere"] = Field(
+        default="key", description="the page that says what was charged in all"
+    )
+    used_elsewhere_usd: Decimal = Field(default=Decimal(0), ge=0, description="charged to the key by others")
     heeds_max_price: bool = Field(default=True, description="refuse where `provider.max_price` is exceeded")
     hang_s: float = Field(default=3600.0, ge=0, description="seconds a hanging request is held")
     faults: tuple[FaultSettings, ...] = ()

@@ -13,7 +13,7 @@ from tracemill.records.errors import TracemillError
 from tracemill.records.reply import FailureKind, TeacherReply
 from tracemill.teachers.client.billing_lookup import with_looked_up_bill
 from tracemill.teachers.core.price import nusd_to_usd
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import Asked, Teacher, account_of, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 from tracemill.teachers.ledger.entries import Bought, Denied, Grant, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
@@ -80,6 +80,7 @@ class Caller:
         self._home = asyncio.Event()
         self._breaker = breaker or Breaker()
         self._out = self._breaker.out()
+        self._accounts: dict[str, str] = {}
         self.pauses = Pauses(settings)
 
     def stop(self, why: str) -> None:
@@ -187,8 +188,14 @@ class Caller:
             request_key=item.key,
             amount_nusd=item.teacher.bound_nusd(item.question),
             leave_nusd=item.leave_nusd,
+            account=self._account(item.teacher),
         )
         return await self.purse.take(intent)
+
+    def _account(self, teacher: Teacher) -> str:
+        if teacher.name not in self._accounts:
+            self._accounts[teacher.name] = account_of(teacher)
+        return self._accounts[teacher.name]
 
     def denied(self, denied: Denied) -> str:
         """Notes that a cap ends a chain; gives the reason for the counters. The figures are of this moment:
@@ -243,7 +250,10 @@ class Caller:
             if asked.cost_nusd is None:
                 self.counters["unpriced"] += 1
                 self.counters["unpriced_nusd"] += reservation.amount_nusd
-            self.purse.settle(trace_id, reservation, asked.cost_nusd, stored, outcome)
+            bill_id = asked.bill_id if asked.cost_nusd is None else ""
+            self.purse.settle(
+                trace_id, reservation, asked.cost_nusd, stored, outcome, asked.stated_nusd, bill_id
+            )
             if (asked.cost_nusd or 0) > reservation.amount_nusd:
                 self.stop(f"a call of {item.teacher.name} cost more than its bound")
         if asked.halt == "run":

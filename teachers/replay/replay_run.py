@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 
 from tracemill.agreement.voting.early_stop import Referee
 from tracemill.records.reply import Decision, TeacherReply
+from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.core.prompt_json import StillAsked
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 from tracemill.teachers.gate.exploration import Room, split_exploration_phases
 from tracemill.teachers.gate.value_stop import ValueStop
@@ -165,6 +166,8 @@ class _Replay:
         self.counters["wanted"] = len(items)
         deadline = None if time_left_s is None else asyncio.get_running_loop().time() + time_left_s
         rest = self._unsettled(await self._from_ledger(items))
+        if rest and await self._reconcile(rest):
+            closed = ""
         if rest and closed:
             self._caller.stop(closed)
             for item in rest:
@@ -172,6 +175,7 @@ class _Replay:
             rest = []
         if rest:
             await _check([*{id(item.teacher): item.teacher for item in rest}.values()])
+            await self._note_usage(rest)
             rest = await self._fitting(rest)
         if rest:
             room = Room(await self._caller.room_nusd(), time_left_s, self._settings.concurrency, later)
@@ -183,6 +187,39 @@ class _Replay:
         late = TIME_UP if self.counters[f"not_asked:{DEADLINE}"] else None
         why = self._caller.why_ended() or late
         return ReplayResult(replies, why, self.counters, self._not_asked, frozenset(self._sent))
+
+    async def _reconcile(self, items: Sequence[Item]) -> bool:
+        """Books calls in doubt at what their accounts say; whether that leaves the run more money."""
+        ledger, settings, cheaper = self.purse.ledger, self._settings, False
+        for account, teacher in _accounts(items).items():
+            doubts = await self.purse.book(ledger.calls_in_doubt, account, settings.reconcile_after_s)
+            if not doubts:
+                continue
+            room = await self._caller.room_nusd()
+            usage = await teacher.usage_nusd(fresh=True)
+            found = [(each, await teacher.billed_nusd(each.bill_id)) for each in doubts if each.bill_id]
+            billed = {each: nusd for each, nusd in found if nusd is not None}
+            since = settings.reconcile_after_s, settings.write_off_after_s
+            calls, less_nusd = await self.purse.book(ledger.reconcile, account, usage, *since, billed)
+            self.counters["reconciled"] += calls
+            self.counters["reconciled_nusd"] += less_nusd
+            if calls and self._tell is not None:
+                usd = f"${nusd_to_usd(less_nusd):.4f}"
+                self._tell(
+                    account, f"calls in doubt: {calls:,} cost {usd} less, by the account's own figures"
+                )
+            cheaper = cheaper or await self._caller.room_nusd() > room
+        return cheaper
+
+    async def _note_usage(self, items: Sequence[Item]) -> None:
+        """Keeps what the accounts were charged before anything is asked."""
+        ledger = self.purse.ledger
+        for account, teacher in _accounts(items).items():
+            usage = await teacher.usage_nusd(fresh=False)
+            if usage is None and not await self.purse.book(ledger.looked_at, account):
+                usage = await teacher.usage_nusd(fresh=True)
+            if usage is not None:
+                await self.purse.book(ledger.note_usage, account, usage)
 
     async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
         """Records what was bought before; gives what was not."""
@@ -293,6 +330,12 @@ class _Replay:
 
 def _as_it_is(reply: TeacherReply) -> TeacherReply:
     return reply
+
+
+def _accounts(items: Sequence[Item]) -> dict[str, HasAccount]:
+    """A teacher of each account that can be looked at."""
+    teachers = {id(item.teacher): item.teacher for item in items}.values()
+    return {each.account: each for each in teachers if isinstance(each, HasAccount) and each.account}
 
 
 async def _check(teachers: Sequence[Teacher]) -> None:

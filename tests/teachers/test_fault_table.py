@@ -59,6 +59,7 @@ TABLE = [
     (418, "a teapot", "bad_request", False, ""),
     (204, None, "malformed", False, ""),
     (500, "<html>", "provider_error", True, ""),
+    *((status, page, "provider_error", True, "") for status in (401, 402, 403, 404) for page in (None, "No")),
 ]
 
 

@@ -1,0 +1,53 @@
+"""A ledger that an earlier version wrote, made into one of today in the transaction that opens it.
+
+A step leads from one schema to the next and is never changed afterwards: it says in plain SQL, for SQLite and
+PostgreSQL alike, what was added. To change the schema, change the tables in `schema.py`, raise
+`SCHEMA_VERSION` and add a step. New columns need a default: an earlier tracemill that still runs goes on
+writing without them.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import inspect
+from sqlalchemy.engine import Connection
+
+from tracemill.records.errors import LedgerError
+
+_STEPS: Mapping[int, Sequence[str]] = {
+    1: (
+        "CREATE TABLE IF NOT EXISTS buyers (buyer TEXT NOT NULL PRIMARY KEY, host TEXT NOT NULL,"
+        " pid BIGINT NOT NULL, started TEXT NOT NULL, seen_at DOUBLE PRECISION NOT NULL)",
+        "ALTER TABLE calls ADD COLUMN buyer TEXT NOT NULL DEFAULT ''",
+        "DROP INDEX IF EXISTS calls_by_state_time",
+        "CREATE INDEX IF NOT EXISTS calls_open_by_key ON calls (request_key) WHERE state = 'open'",
+        "CREATE INDEX IF NOT EXISTS calls_open_by_time ON calls (opened_at) WHERE state = 'open'",
+    ),
+    2: (
+        "ALTER TABLE calls ADD COLUMN account TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE calls ADD COLUMN stated_nusd BIGINT NOT NULL DEFAULT 0",
+        "ALTER TABLE calls ADD COLUMN bill_id TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX calls_in_doubt ON calls (account)"
+        " WHERE state IN ('open', 'unproven', 'written_off') AND account <> ''",
+    ),
+}
+"""What leads from a version to the next."""
+
+
+def upgrade_ledger(connection: Connection, wanted: int) -> None:
+    """Bring the tables of a ledger to the schema `wanted`; an empty database is left to whoever makes its
+    tables. Raises LedgerError for a ledger of a later version, or whose version cannot be read."""
+    if not inspect(connection).has_table("meta"):
+        return
+    found = connection.exec_driver_sql("SELECT value FROM meta WHERE key = 'schema'").scalar()
+    if found is None:
+        return
+    version = int(found) if str(found).isdecimal() else 0
+    if version not in (*_STEPS, wanted):
+        raise LedgerError(
+            f"the ledger has schema version {found}", f"version {wanted}", "use the tracemill it belongs to"
+        )
+    for step in range(version, wanted):
+        for statement in _STEPS[step]:
+            connection.exec_driver_sql(statement)
+    if version != wanted:
+        connection.exec_driver_sql(f"UPDATE meta SET value = '{wanted}' WHERE key = 'schema'")
