@@ -62,7 +62,7 @@ def _parts(
     if isinstance(settings, OpenRouterSettings) and cache_rule(settings.family).marked:
         places = mark_places(question.messages, before)
     written = _messages(question.messages, places, settings.family)
-    rest: dict[str, Any] = {"max_tokens": settings.max_tokens}
+    rest: dict[str, Any] = {"max_tokens": card.room(settings)}
     if question.tools:
         rest |= {"tools": TOOLS.of(question), "tool_choice": "auto"}
     if settings.temperature is not None and card.heeds("temperature"):

@@ -84,11 +84,12 @@ class ChatTeacher:
     def request_key(self, question: Question, sample: int) -> str:
         """What the answer is bought under: neither prices nor data policy are part of it."""
         settings = self._settings
+        room = {} if settings.reasoning_room is None else {"reasoning_room": settings.reasoning_room}
         return request_key(
             prompt_id=question.prompt_id,
             model=self.model,
             provider=self._route(),
-            sampling={"max_tokens": settings.max_tokens, "temperature": settings.temperature},
+            sampling={"max_tokens": settings.max_tokens, "temperature": settings.temperature, **room},
             reasoning=settings.reasoning.to_wire(),
             presentation=question.presentation,
             sample=sample,
@@ -156,7 +157,7 @@ class ChatTeacher:
             tokens = count_request_bytes(self._settings, question, 0, self._card, before)
         longest = self._card.context_tokens
         bound = self._card.price.bound_nusd(
-            tokens if longest is None else min(tokens, longest), self._settings.max_tokens
+            tokens if longest is None else min(tokens, longest), self._card.room(self._settings)
         )
         times = self._book.times_charged(self._transport.base_url, self.model)
         return bound if times == 1 else math.ceil(bound * times)

@@ -48,10 +48,12 @@ def require_usable(card: ModelCard, settings: OpenRouterSettings) -> None:
     model, reasoning = settings.model, settings.reasoning
     if not card.heeds("tools"):
         raise TeacherError(f"{model!r} cannot call tools", "a model that can", "choose another teacher")
-    longest = min(n for n in (card.context_tokens, card.max_answer_tokens, settings.max_tokens) if n)
-    if longest < settings.max_tokens or longest == card.context_tokens:
+    wanted = card.room(settings)
+    longest = min(n for n in (card.context_tokens, card.max_answer_tokens, wanted) if n)
+    if longest < wanted or longest == card.context_tokens:
+        room = " with `reasoning_room`" if settings.reasoning_room else ""
         raise TeacherError(
-            f"{model!r} answers at most {longest:,} tokens and `max_tokens` is {settings.max_tokens:,}",
+            f"{model!r} answers at most {longest:,} tokens and `max_tokens`{room} is {wanted:,}",
             "an answer that fits the model beside its prompt",
             "lower `max_tokens` of the teacher",
         )

@@ -14,6 +14,9 @@ from tracemill.teachers.client.transport import GENERATION_HEADER
 from tracemill.teachers.core.price import Price, usd_up
 
 _RAW_FAILURE_CHARS = 2_000
+_TEXT_PARTS = frozenset({"text", "output_text"})
+_SILENT_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking", "refusal"})
+"""Parts of a message that say nothing to the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,15 +121,48 @@ def billed_cost_nusd(text: str) -> int | None:
     return usd_up(cost) + (usd_up(upstream) if page.get("is_byok") is True and upstream else 0)
 
 
+def _said(content: object) -> str:
+    """The text of a message: a text, or the texts among its parts; parts of reasoning are none. Raises
+    ValueError for anything else."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    parts = content if isinstance(content, list) else [content]
+    texts: list[str] = []
+    for part in parts:
+        text = part if isinstance(part, str) else _dict(part).get("text")
+        if isinstance(text, str) and (isinstance(part, str) or _dict(part).get("type") in _TEXT_PARTS):
+            texts.append(text)
+        elif _dict(part).get("type") not in _SILENT_PARTS:
+            raise ValueError("a part that is no text")
+    return "".join(texts)
+
+
+def _refusal(message: Mapping[str, Any]) -> bool:
+    """Whether the message refuses, in a field of its own or a part."""
+    parts = message.get("content")
+    some = parts if isinstance(parts, list) else ()
+    return bool(message.get("refusal")) or any(_dict(part).get("type") == "refusal" for part in some)
+
+
+def _arguments(value: object) -> str:
+    """The arguments of a call as a text, an object written as JSON. Raises ValueError for anything else."""
+    if isinstance(value, dict):
+        return orjson.dumps(value).decode()
+    if not isinstance(value, str | None):
+        raise ValueError("arguments that are neither a text nor an object")
+    return value or "{}"
+
+
 def _calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
-    """The calls as emitted. Raises ValueError where one has no name or arguments that are no text."""
+    """The calls as emitted. Raises ValueError where one has no name or arguments that cannot be read."""
     found: list[ToolCall] = []
     for index, call in enumerate(message.get("tool_calls") or ()):
         function = _dict(_dict(call).get("function"))
-        name, arguments = _text(function.get("name")), function.get("arguments")
-        if not name or not isinstance(arguments, str | None):
-            raise ValueError("a call without a name, or with arguments that are no text")
-        found.append(ToolCall(_text(_dict(call).get("id")) or f"call_{index}", name, arguments or "{}"))
+        name = _text(function.get("name"))
+        if not name:
+            raise ValueError("a call without a name")
+        arguments = _arguments(function.get("arguments"))
+        found.append(ToolCall(_text(_dict(call).get("id")) or f"call_{index}", name, arguments))
     return tuple(found)
 
 
@@ -155,12 +191,12 @@ def _judge(body: Mapping[str, Any], headers: Mapping[str, str]) -> Action | Faul
     if finish == "content_filter":
         return Fault(FailureKind.REFUSED, billed=True)
     try:
-        action = Action(_text(message.get("content")) or "", _calls(message))
+        action = Action(_said(message.get("content")), _calls(message))
     except (TypeError, ValueError):
         return Fault(FailureKind.MALFORMED, retry=True, billed=True)
     if action.text.strip() or action.tool_calls:
         return action
-    refused = bool(message.get("refusal"))
+    refused = _refusal(message)
     return Fault(FailureKind.REFUSED if refused else FailureKind.EMPTY, retry=not refused, billed=True)
 
 

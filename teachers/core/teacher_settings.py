@@ -13,6 +13,7 @@ from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.families import family_of
 
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
+REASONING_ROOM = 8192
 OPENROUTER_URL_VARIABLE = "TRACEMILL_OPENROUTER_URL"
 
 
@@ -84,7 +85,12 @@ class BaseTeacherSettings(_Settings):
     name: str = Field(default="", description="name in rows and tables; the model id where empty")
     model: str = Field(min_length=1, description="model id, pinned: an alias that floats buys two things")
     family: str = Field(default="", description="vendor family; read off the model id where empty")
-    max_tokens: int = Field(default=4096, ge=1, description="most tokens of an answer, reasoning included")
+    max_tokens: int = Field(default=4096, ge=1, description="most tokens of an answer without its reasoning")
+    reasoning_room: int | None = Field(
+        default=None,
+        ge=0,
+        description="tokens that it may reason on top of max_tokens; unset: 8192 where the model reasons",
+    )
     temperature: float | None = Field(default=None, ge=0, le=2, description="unset: the model's default")
     reasoning: ReasoningSettings = ReasoningSettings()
     logprobs: int | None = Field(
@@ -99,6 +105,15 @@ class BaseTeacherSettings(_Settings):
 
         Consent is asked for it, so it must be where the teacher really asks.
         """
+
+    def reasoning_tokens(self, reasons: bool) -> int:
+        """Return the tokens asked for on top of `max_tokens`; `reasons` is whether the model does."""
+        if self.reasoning_room is not None:
+            return self.reasoning_room
+        given = self.reasoning
+        if given.max_tokens is not None or given.enabled is False or given.effort == "none":
+            return 0
+        return REASONING_ROOM if reasons or given.enabled or given.effort is not None else 0
 
     def data_policy(self) -> DataPolicy:
         """Return what the server is asked to do and not to do with the text."""
@@ -224,6 +239,11 @@ class ReplaySettings(_Settings):
     samples: int = Field(default=1, ge=1, le=16, description="answers asked of a teacher at a step")
     attempt_timeout_s: float = Field(default=180.0, gt=0, description="seconds until an attempt is cut off")
     max_attempts: int = Field(default=5, ge=1, le=20, description="attempts at one answer")
+    max_paid_attempts: int = Field(
+        default=2,
+        ge=1,
+        description="answers to one question, over all runs, that are paid and cannot be read",
+    )
     backoff_s: float = Field(default=0.5, ge=0, description="first wait; doubles, up to max_backoff_s")
     max_backoff_s: float = Field(default=30.0, ge=0, description="longest wait where no Retry-After is given")
     max_retry_after_s: float = Field(

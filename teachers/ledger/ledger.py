@@ -38,6 +38,7 @@ from tracemill.teachers.ledger.reply_json import dump_reply_json
 from tracemill.teachers.ledger.schema import (
     IDENTITY,
     IS_OPEN,
+    PAID_IN_VAIN,
     accounts,
     answers,
     budgets,
@@ -266,6 +267,21 @@ class Ledger:
                 keys = request_keys[start : start + _LOOKUP_KEYS]
                 query = select(answers.c.request_key, answers.c.reply).where(answers.c.request_key.in_(keys))
                 found.update({row.request_key: row.reply for row in connection.execute(query)})
+        return found
+
+    def paid_in_vain(self, request_keys: Sequence[str]) -> dict[str, int]:
+        """How many answers to each request were paid, over all runs, that nothing could be read of; without
+        those that have none."""
+        found: dict[str, int] = {}
+        with self._reading() as connection:
+            for start in range(0, len(request_keys), _LOOKUP_KEYS):
+                keys = request_keys[start : start + _LOOKUP_KEYS]
+                query = (
+                    select(calls.c.request_key, func.count().label("calls"))
+                    .where(PAID_IN_VAIN, calls.c.request_key.in_(keys))
+                    .group_by(calls.c.request_key)
+                )
+                found.update({row.request_key: row.calls for row in connection.execute(query)})
         return found
 
     def forget(

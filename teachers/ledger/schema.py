@@ -42,6 +42,9 @@ IS_OPEN = literal_column("state") == literal_column("'open'")
 IN_DOUBT = literal_column("state IN ('open', 'unproven', 'written_off') AND account <> ''")
 """Calls whose price nobody said, of accounts that can be looked at."""
 
+PAID_IN_VAIN = literal_column("cost_nusd > 0 AND outcome IN ('empty', 'malformed')")
+"""Answers that were paid, or may have been, and that nothing can be read of."""
+
 metadata = MetaData()
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text))
 
@@ -96,6 +99,7 @@ calls = Table(
     Index("calls_by_run_state", "run_id", "state"),
     Index("calls_open_by_key", "request_key", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
     Index("calls_open_by_time", "opened_at", sqlite_where=IS_OPEN, postgresql_where=IS_OPEN),
+    Index("calls_paid_in_vain", "request_key", sqlite_where=PAID_IN_VAIN, postgresql_where=PAID_IN_VAIN),
     Index("calls_in_doubt", "account", sqlite_where=IN_DOUBT, postgresql_where=IN_DOUBT),
 )
 

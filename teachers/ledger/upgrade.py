@@ -28,6 +28,8 @@ _STEPS: Mapping[int, Sequence[str]] = {
         "ALTER TABLE calls ADD COLUMN bill_id TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX calls_in_doubt ON calls (account)"
         " WHERE state IN ('open', 'unproven', 'written_off') AND account <> ''",
+        "CREATE INDEX calls_paid_in_vain ON calls (request_key)"
+        " WHERE cost_nusd > 0 AND outcome IN ('empty', 'malformed')",
     ),
 }
 """What leads from a version to the next."""

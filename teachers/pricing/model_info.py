@@ -10,6 +10,7 @@ from typing import Any
 
 from tracemill.records.reply import TeacherUsage
 from tracemill.teachers.core.price import Price, dearest, price_of_catalogue
+from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 _PRICED = ("prompt", "completion", "request", "internal_reasoning", "input_cache_read", "input_cache_write")
 _KEPT = ("id", "canonical_slug", "context_length", "top_provider", "supported_parameters", "reasoning")
@@ -30,6 +31,7 @@ class ModelCard:
     max_answer_tokens: int | None = None
     parameters: frozenset[str] | None = None
     reasoning_mandatory: bool = False
+    reasons: bool = False
     efforts: tuple[str, ...] = ()
     by_provider: Mapping[str, tuple[Price, ...]] = field(default_factory=dict[str, tuple[Price, ...]])
     """The prices of those who serve it, by tag and by name in lower case."""
@@ -45,6 +47,15 @@ class ModelCard:
         prices = self.by_provider.get((provider or "").lower(), (self.price,))
         tokens = usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens
         return min(price.least_nusd(*tokens) for price in prices)
+
+    def room(self, settings: BaseTeacherSettings) -> int:
+        """Return the most tokens of an answer that are asked for, its reasoning among them. Room that is not
+        set is cut to what the model can answer and to a quarter of its context."""
+        room = settings.reasoning_tokens(self.reasons)
+        if settings.reasoning_room is None:
+            most = [self.max_answer_tokens, self.context_tokens and self.context_tokens // 4]
+            room = min([room, *(max(each - settings.max_tokens, 0) for each in most if each)])
+        return settings.max_tokens + room
 
     def heeds(self, parameter: str) -> bool:
         """Whether the model does something with a request field; True where nobody said."""
@@ -74,6 +85,7 @@ def read_model_info(entry: Mapping[str, Any]) -> ModelCard:
         max_answer_tokens=_whole(longest),
         parameters=frozenset(map(str, parameters)) if isinstance(parameters, list) else None,
         reasoning_mandatory=reasoning.get("mandatory") is True,
+        reasons=bool(reasoning),
         efforts=tuple(map(str, reasoning.get("supported_efforts") or ())),
     )
 
@@ -106,6 +118,7 @@ def read_model_info_of_endpoints(
         or listed.max_answer_tokens,
         parameters=frozenset().union(*named) if len(named) == len(able) else listed.parameters,
         reasoning_mandatory=listed.reasoning_mandatory,
+        reasons=listed.reasons,
         efforts=listed.efforts,
         by_provider=_by_provider(fitting),
     )

@@ -29,6 +29,8 @@ STOPPED = "stopped"
 TEACHER_OUT = "teacher out"
 
 _HELD_SHARE = 0.1
+_UNREADABLE = frozenset({FailureKind.EMPTY, FailureKind.MALFORMED})
+"""Answers that came and cannot be used, such as reasoning alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,8 @@ class Caller:
         self._breaker = breaker or Breaker()
         self._out = self._breaker.out()
         self._accounts: dict[str, str] = {}
+        self.paid_in_vain: Counter[str] = Counter()
+        """Answers by request key that were paid, over all runs, and that nothing could be read of."""
         self.pauses = Pauses(settings)
 
     def stop(self, why: str) -> None:
@@ -246,7 +250,7 @@ class Caller:
         if asked.cost_nusd == 0 and not asked.final:
             self.purse.release(trace_id, reservation, outcome)
         else:
-            stored = dump_reply_json(reply) if asked.final else None
+            stored = dump_reply_json(reply) if asked.final or self.given_up(item.key) else None
             if asked.cost_nusd is None:
                 self.counters["unpriced"] += 1
                 self.counters["unpriced_nusd"] += reservation.amount_nusd
@@ -266,6 +270,10 @@ class Caller:
         if asked.retry_after_s is not None:
             return asked.retry_after_s
         return self.pauses.cool_down(item.teacher.name, asked)
+
+    def given_up(self, request_key: str) -> bool:
+        """Whether so many answers to a request were paid in vain that no other is bought."""
+        return self.paid_in_vain[request_key] >= self._settings.max_paid_attempts
 
     def worth_waiting(self, asked: Asked) -> bool:
         """Whether another attempt is made after this one."""
@@ -318,10 +326,12 @@ class _Purchase:
         self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
         reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply
+        if asked.reply.failure in _UNREADABLE and asked.cost_nusd != 0:
+            caller.paid_in_vain[item.key] += 1
         wait_s = caller.close_call(item, grant, asked, reply)
         held = asked.account and asked.retry and caller.in_flight > 0
         self.attempts += _HELD_SHARE if held else 1.0
-        retry = caller.worth_waiting(asked)
+        retry = caller.worth_waiting(asked) and not caller.given_up(item.key)
         return Outcome(reply=reply, retry=retry, retry_after_s=wait_s, why=asked.why)
 
 

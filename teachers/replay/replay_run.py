@@ -8,14 +8,14 @@ The failure of one call is a row and cancels nothing.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tracemill.agreement.voting.early_stop import Referee
-from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.reply import Decision, FailureKind, TeacherReply
 from tracemill.teachers.core.price import nusd_to_usd
 from tracemill.teachers.core.prompt_json import StillAsked
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher
+from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 from tracemill.teachers.gate.exploration import Room, split_exploration_phases
 from tracemill.teachers.gate.value_stop import ValueStop
@@ -231,7 +231,26 @@ class _Replay:
                 left.append(item)
             else:
                 self._record_stored(item, stored)
-        return left
+        return await self._affordable(left)
+
+    async def _affordable(self, items: list[Item]) -> list[Item]:
+        """The items whose answers were not paid in vain too often already. The others are rows, kept like
+        answers."""
+        keys = list(dict.fromkeys(item.key for item in items))
+        self._caller.paid_in_vain.update(await self.purse.book(self.purse.ledger.paid_in_vain, keys))
+        given_up = [item for item in items if self._caller.given_up(item.key)]
+        if not given_up:
+            return items
+        rows = [
+            replace(
+                reply_to(item.teacher, item.question, item.sample, item.key), failure=FailureKind.EMPTY.value
+            )
+            for item in given_up
+        ]
+        await self.purse.book(self.purse.ledger.remember, rows)
+        for item, row in zip(given_up, rows, strict=True):
+            self._record(item, row, True)
+        return [item for item in items if not self._caller.given_up(item.key)]
 
     def _unsettled(self, items: Sequence[Item]) -> list[Item]:
         """The items of steps that what was bought before does not settle."""
