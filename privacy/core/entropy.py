@@ -13,9 +13,9 @@ from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SPEECH
 # Values that say themselves that they are none: documentation, templates, masks.
 _STAND_IN = re.compile(
     r"(?i)example|sample|dummy|placeholder|your[_\- ]?|change[_\-]?(?:me|this|it)|x{4,}|\*{3,}|\.{3}|"
-    r"redacted|insert|not[-_ ]?an?[-_ ]|fake|mock|todo|foo(?![a-z])|bar(?![a-z])|baz|lorem|ipsum|undefined|"
-    r"null|none\b|<[a-z_]"
+    r"redacted|insert|not[-_ ]?an?[-_ ]|lorem|ipsum|undefined|<[a-z_]"
 )
+_SHORT_STAND_IN = re.compile(r"(?i)fake|mock|todo|foo(?![a-z])|bar(?![a-z])|baz|null|none\b")
 # Words of code and prose about secrets; a value with digits and symbols may hold them all the same.
 _ABOUT = re.compile(
     r"(?i)passw|secret|passphrase|token|credential|12345|abcdef|qwerty|default|invalid|required|optional|"
@@ -94,10 +94,15 @@ def is_stand_in(value: str) -> bool:
         return True
     if len(value) > 80:
         return False  # in long random text any short word turns up
-    if _STAND_IN.search(value):
+    if _STAND_IN.search(value) or (_SHORT_STAND_IN.search(value) and not is_drawn(value)):
         return True
     strong = _DIGIT.search(value) and _SPECIAL.search(value)
     return not strong and bool(_ABOUT.search(value)) and len(_INNER_DIGITS.findall(value)) < 2
+
+
+def is_drawn(value: str) -> bool:
+    """Sixteen letters of both cases and digits or more, without words: any three letters turn up in it."""
+    return len(value) >= 16 and is_mixed_case(value)
 
 
 def is_uuid(value: str) -> bool:

@@ -283,12 +283,14 @@ def make_near_detector(
 def make_anywhere_detector(
     kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None
 ) -> Detector:
-    """A detector: what `pattern` holds in its group `v`, wherever it matches; `probe` finds such texts."""
+    """A detector: what `pattern` holds in its group `v`, or `w` where that is its last one, wherever it
+    matches; `probe` finds such texts."""
     searched = compile_rule_pattern(pattern)
 
     def find(view: View) -> Iterator[Span]:
         for found in searched.finditer(view.text):
-            if check is None or check(found["v"]):
-                yield Span(*found.span("v"), kind)
+            group = found.lastgroup if found.lastgroup == "w" else "v"
+            if check is None or check(found[group]):
+                yield Span(*found.span(group), kind)
 
     return make_probed_detector(find, probe)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
+from tracemill.privacy.core.line_prefixes import PREFIX_PROBES, plain_texts, strip_line_prefixes
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
@@ -19,6 +20,7 @@ from tracemill.privacy.personal import (
     addresses,
     emails_and_ips,
     known_identity,
+    labelled_data,
     people,
     phones_and_accounts,
 )
@@ -27,6 +29,7 @@ from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefil
 from tracemill.privacy.redaction.redact_json import is_json, may_redact_json, unescape_json_for_redaction
 from tracemill.privacy.secrets import (
     command_lines,
+    documents,
     encoded,
     hashes_and_wallets,
     joined_values,
@@ -38,6 +41,7 @@ from tracemill.privacy.secrets.formats.all_formats import TOKENS
 from tracemill.privacy.secrets.token_scan import find_tokens
 
 _GENERAL = (
+    *documents.DETECTORS,
     *surroundings.DETECTORS,
     *command_lines.DETECTORS,
     *program_logins.DETECTORS,
@@ -49,13 +53,16 @@ _GENERAL = (
     *phones_and_accounts.DETECTORS,
     *accounts.DETECTORS,
     *people.DETECTORS,
+    *labelled_data.DETECTORS,
     *joined_values.DETECTORS,
 )
-_EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _SPECIAL = 1, 2, 4, 8, 16, 5
+_EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _PREFIXED, _SPECIAL = 1, 2, 4, 8, 16, 32, 6
 _TOKENS = (1 << len(TOKENS)) - 1 << _SPECIAL
 _OF_TEXT = ~(_KEYS | _NESTED)
 _FIRST = _SPECIAL + len(TOKENS)
 _OWN = _FIRST + len(_GENERAL)
+_DECLARING = (documents.DETECTORS[0], *labelled_data.DOCUMENTED)
+_DECLARED = tuple((1 << _FIRST + _GENERAL.index(each), each) for each in _DECLARING)
 _TELLING = sum(
     1 << _FIRST + rank
     for rank, each in enumerate(_GENERAL)
@@ -71,6 +78,8 @@ class Needs(NamedTuple):
 
     bits: int
     ends: Sequence[int] | None = None
+    plain: int = -1
+    """The bits of the text without the prefixes of its lines."""
 
     def of_part(self) -> "Needs | None":
         """What a part of the text needs at most, where that says enough: one detector, which costs less to
@@ -92,6 +101,7 @@ def _shared() -> Prefilter:
         probes += [Probe(probe, 1 << _FIRST + rank, each.located) for probe in each.probes]
     probes += [Probe(probe, _HOMES) for probe in HOMES.probes]
     probes += [Probe(probe, _KEYS) for probe in KEY_PROBES]
+    probes += [Probe(probe, _PREFIXED) for probe in PREFIX_PROBES]
     return Prefilter([*probes, Probe(r"\"\s*[\[{\"]", _NESTED)], keep=True)
 
 
@@ -130,12 +140,19 @@ class Detectors:
         raw = encode_rule_text(text)
         if may_redact_json(text):
             bits = self._of_json(text, raw) & ~_NESTED
-            return Needs(bits) if bits else NOTHING
+            return Needs(bits) if bits & ~_PREFIXED else NOTHING
         ends: list[int] = []
         bits = self._of_raw(raw, ends)
-        if not bits or not (bits := bits & _OF_TEXT):
-            return NOTHING
-        return Needs(bits, ends)
+        plain = self._of_plain(text) & _OF_TEXT & ~_PREFIXED if bits & _PREFIXED else 0
+        bits &= _OF_TEXT if plain else _OF_TEXT & ~_PREFIXED
+        return Needs(bits, ends, plain) if bits else NOTHING
+
+    def _of_plain(self, text: str) -> int:
+        """What the text needs where its lines lack their prefixes."""
+        bits = 0
+        for plain in strip_line_prefixes(text):
+            bits |= self._of_raw(encode_rule_text(plain), [])
+        return bits
 
     def _of_json(self, text: str, raw: bytes) -> int:
         if b"\\" not in raw:
@@ -145,6 +162,8 @@ class Detectors:
         for depth in range(_MAX_DEPTH):
             raw = unescape_json_for_redaction(raw, whole and depth == 0)
             found = self._of_raw(raw, [])
+            if found & _PREFIXED:
+                found |= self._of_plain(raw.decode("latin-1"))
             bits |= found
             if not found & _NESTED or b"\\" not in raw:
                 break
@@ -184,14 +203,22 @@ class Detectors:
         folded = fold(text)
         hidden = "\\u" in text  # JSON can write any character so
         found = hidden or any(name in folded for name in self._folded_names)
-        return Needs(needs.bits | _NAMES, needs.ends or ()) if found else needs
+        return needs._replace(bits=needs.bits | _NAMES, ends=needs.ends or ()) if found else needs
 
     def spans(self, text: str, needs: Needs) -> list[Span]:
         """Everything that the needed detectors find, the surest kind first."""
         view, bits = View(text, needs.ends), needs.bits
         exact = list(known_identity.find_exact(view, self._known.secrets)) if bits & _EXACT else []
         found = self._others(view, bits)
+        for plain in plain_texts(text) if bits & _PREFIXED else ():
+            found += plain.place_spans(self._others(View(plain.text), needs.plain))
         return exact + self.without_allowed(text, found)
+
+    def declared(self, text: str, needs: Needs) -> dict[str, str]:
+        """Return what its names say is private in a JSON text, each value with its type."""
+        view = View(text)
+        found = [span for bit, each in _DECLARED if needs.bits & bit for span in each.find(view)]
+        return {text[start:end]: kind for start, end, kind in self.without_allowed(text, found)}
 
     def _active(self, bits: int) -> Sequence[Detector]:
         wanted = bits >> _FIRST

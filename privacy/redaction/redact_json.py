@@ -18,7 +18,7 @@ _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
 _BLANKS = " \t\r\n"  # what JSON takes for blanks
 _COLON = re.compile(r"\s*:")
-_NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32})(?=[\s,}\]])")
+_NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32}|-?\d{1,3}\.\d{3,15})(?=[\s,}\]])")
 _NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
 _VALUE_KEYS = frozenset(("value", "Value"))
 _UNICODE = re.compile(rb"\\u([0-9a-fA-F]{4})")

@@ -26,7 +26,10 @@ _SHORT = 600  # characters of a text that is sooner asked than searched
 _MAX_PARSED = 300_000  # characters of a text that is tried as Python
 _PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
 NO_SECRETS = frozenset(
-    ("USER", "EMAIL", "IP", "MAC", "PHONE", "HOST", "PERSON", "CARD", "IBAN", "SSN", "BLOB", "LISTED")
+    (
+        *("USER", "EMAIL", "IP", "MAC", "PHONE", "HOST", "PERSON", "CARD", "IBAN", "SSN", "BLOB", "LISTED"),
+        *("NATIONAL_ID", "PASSPORT", "BIRTH_DATE", "ADDRESS", "LOCATION"),
+    )
 )
 """Types of findings that are no secrets."""
 _ESCAPES = re.compile(r"\\+[nrt]|\s|[\"'+,→]")
@@ -41,6 +44,10 @@ class Finder(Protocol):
 
     def spans(self, text: str, needs: Needs) -> list[Span]:
         """Return everything that is found, the surest kind first."""
+        ...
+
+    def declared(self, text: str, needs: Needs) -> Mapping[str, str]:
+        """Return what its names say is private in a JSON text, each value with its type."""
         ...
 
     def is_allowed(self, text: str) -> bool:
@@ -112,7 +119,15 @@ class LeafRedactor:
     def redact_strings(self, text: str, depth: int, needs: Needs) -> str:
         """Valid JSON, which needs these detectors, with its strings redacted."""
         within = needs.of_part()
-        return redact_json(text, lambda value, name: self._redact_value(value, name, depth, within))
+        declared = self.detectors.declared(text, needs)
+
+        def redact(value: str, name: str) -> str:
+            for told, kind in declared.items():
+                if told in value and not find_keyed_placeholders(told):
+                    value = value.replace(told, self.take(kind, told))
+            return self._redact_value(value, name, depth, within)
+
+        return redact_json(text, redact)
 
     def redact_value(self, value: str, name: str) -> str:
         """A decoded JSON string; `name` is what its surroundings call it, "" where they do not."""

@@ -90,6 +90,10 @@ class TakenValues:
             return None
         return frozenset(each for each in messages if any(self.needs(text).bits for text in each.texts()))
 
+    def declared(self, text: str, needs: Needs) -> dict[str, str]:
+        """Return nothing: values are looked for, whatever the form of a text."""
+        return {}
+
     def is_allowed(self, text: str) -> bool:
         """Tell whether the user lets this whole text stand."""
         return self._base.is_allowed(text)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.entropy import is_mixed_case, is_token
+from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
 from tracemill.privacy.core.rule import Span, View, compile_rule_pattern
 from tracemill.privacy.core.secret_names import KEY_ADJECTIVE, KEY_ADJECTIVES, may_be_secret, secret_name_kind
 
@@ -83,6 +83,29 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
     return start, name if may_be_secret(name) else ""
 
 
+# How a value goes on in the next line: behind a backslash, indented, in quotes of its own.
+_CONTINUED = compile_rule_pattern(
+    r"(?:\\?\r?\n[ \t]*"
+    r"|\\*[\"'`][ \t]*(?:[+.&\\]|\.\.)?[ \t]*\r?\n[ \t]*(?:[+.&][ \t]*)?[bfru]{0,2}\\*[\"'`])"
+    r"(?P<v>[A-Za-z0-9+/_-]{8,1024}={0,2})(?=\\?\r?\n|\\*[\"'`]|$)"
+)
+_WHOLE_PIECE = compile_rule_pattern(r"[A-Za-z0-9+/_-]{24,1024}={0,2}\\?")
+_MOST_PIECES = 200
+
+
+def find_continued(text: str, first: Span) -> Iterator[Span]:
+    """Give the further pieces of a long value that is wrapped over lines."""
+    if not _WHOLE_PIECE.fullmatch(text, first.start, first.end):
+        return
+    end = first.end
+    for _ in range(_MOST_PIECES):
+        piece = _CONTINUED.match(text, end)
+        if piece is None or not (is_random(piece["v"]) or (len(piece["v"]) < 16 and is_mixed(piece["v"]))):
+            return
+        yield Span(*piece.span("v"), first.kind)
+        end = piece.end("v")
+
+
 def find_assignments(view: View) -> Iterator[Span]:
     """`NAME=value`, `"name": "value"`, `--name value`, `name is value`, where name says secret."""
     seen = -1
@@ -92,6 +115,7 @@ def find_assignments(view: View) -> Iterator[Span]:
         if span is not None and span.start != seen:
             seen = span.start
             yield span
+            yield from find_continued(view.text, span)
 
 
 def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:

@@ -16,12 +16,12 @@ from tracemill.privacy.core.rule import (
 )
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.word_lists import COMMON_WORDS, SPEECH
-from tracemill.privacy.secrets.assignments import find_assignment_starts, name_around
+from tracemill.privacy.secrets.assignments import find_assignment_starts, find_continued, name_around
 
 _COLOUR = r"(?:\x1b\[[\d;]{0,12}m)"
 _SOME = r"[^\s\"'`\x1b,;<>(){}]"
 _WRAPPERS = (
-    r"Some|Just|Optional\.of|ConvertTo-SecureString(?: -String)?|(?:pydantic\.)?Secret(?:Str|String|Text|Value|Key|Bytes)?|"
+    r"Some|Just|Optional\.of|(?:pydantic\.)?Secret(?:Str|String|Text|Value|Key|Bytes)?|"
     r"String::from|Buffer\.from|(?:base64\.)?b64decode|new \w{2,40}"
 )
 _JOINED = compile_rule_pattern(
@@ -35,10 +35,11 @@ _JOINED = compile_rule_pattern(
     rf"|\s{{0,3}}\?=\s{{0,3}}(?P<made>{_SOME}{{6,1024}})(?=\s|$)"
     r"|\}\s?=\s?[\"'](?P<hashed>[^\"'\n\\]{6,1024})[\"']"
     rf"|(?:\s?:\s?[\w\[\]<>. ]{{1,40}}?)?\s?=\s?(?:{_WRAPPERS})[ (]{{1,2}}b?[\"'](?P<wrapped>[^\"'\n\\]{{6,1024}})[\"']"
+    r"|\s{0,3}[=:]\s{0,3}\(\s{0,40}[bfru]{0,2}[\"'](?P<opened>[^\"'\n\\]{6,1024})[\"']"
     r"|[\"']?[)\]]?\s?(?:\|\||\?\?|or)\s?[\"'`](?P<else>[^\"'`\n\\]{6,1024})[\"'`]"
     rf"|:-(?P<unset>{_SOME}{{6,1024}})(?=\}})"
     rf"|[\"'`]?\s{{1,24}}[\u2502\u2503\u2551]\s{{1,24}}[\"'`]?(?P<box>{_SOME}{{6,1024}})[\"'`]?\s{{0,80}}[\u2502\u2503\u2551]"
-    r"|</key>\s{0,40}<string>(?P<plist>[^<>\n]{6,1024})</string>"
+    r"|</key>\s{0,40}<(?:string|data)>\s{0,40}(?P<plist>[^<>\s][^<>\n]{5,1024}?)\s{0,40}</(?:string|data)>"
     r"|\"\s?\{[^{}\"]{0,200}(?:\"[^\"\n{}]{0,200}\"[^{}\"]{0,100}){0,3}?default\s{0,20}=\s{0,4}\"(?P<variable>[^\"\n\\]{6,1024})\""
     r"|[ \t]{1,8}\"(?P<defined>[^\"\n\\]{6,1024})\""
     r"|\?\s?\r?\n[^\n]{0,40}?\s[\"'`]?(?P<answer>[^\s\"'`,;<>(){}]{12,1024})[\"'`]?\.?(?=\r?\n|$)"
@@ -62,7 +63,9 @@ def find_joined(view: View) -> Iterator[Span]:
         how = match.lastgroup or ""
         value = match[how].rstrip(".") if how == "said" else match[how]
         if name and (kind := _kind(text, start, name, how, value)):
-            yield Span(match.start(how), match.start(how) + len(value), kind)
+            span = Span(match.start(how), match.start(how) + len(value), kind)
+            yield span
+            yield from find_continued(text, span)
 
 
 def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
@@ -76,7 +79,7 @@ def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
         how == "coloured" and name.isupper()
     )
     kind = secret_name_kind(name, value, plain)
-    if how not in ("cell", "said", "wrapped", "answer", "told", "unset", "defined") or kind is None:
+    if how not in ("cell", "said", "wrapped", "opened", "answer", "told", "unset", "defined") or kind is None:
         return kind
     if how == "cell" and text[start - 1 : start] not in ("", "\n", ",", "\t", '"', "'"):
         return None
@@ -109,27 +112,6 @@ def _is_no_sentence(value: str) -> bool:
     return len(set(words)) == 4 and not (COMMON_WORDS | SPEECH).intersection(words)
 
 
-# The values under `data` of a Kubernetes secret: secret by definition, whatever their names.
-_MANIFEST = compile_rule_pattern(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
-_DATA = compile_rule_pattern(
-    r"(?<![^\n])(?P<in>[ \t]*)data:[ \t]*\r?\n(?P<items>(?:(?P=in)[ \t]+[\"']?[\w.-]{1,253}[\"']?:[ \t]*[\"']?[A-Za-z0-9+/]{4,}={0,2}[\"']?[ \t]*(?:\r?\n|$)){1,200})"
-)
-_ITEM = compile_rule_pattern(r":[ \t]*[\"']?(?P<v>[A-Za-z0-9+/]{4,}={0,2})")
-_DOCUMENT = 20_000  # characters around `kind: Secret` that are looked at
-
-
-def find_manifests(view: View) -> Iterator[Span]:
-    """Values of Kubernetes secrets in YAML."""
-    text = view.text
-    for kind in _MANIFEST.finditer(text):
-        start = max(text.rfind("\n---", 0, kind.start()), kind.start() - _DOCUMENT, 0)
-        stop = text.find("\n---", kind.end(), kind.end() + _DOCUMENT)
-        for data in _DATA.finditer(text, start, stop if stop >= 0 else kind.end() + _DOCUMENT):
-            if data["in"] == kind["in"]:
-                for item in _ITEM.finditer(text, *data.span("items")):
-                    yield Span(*item.span("v"), "SECRET")
-
-
 _NAME = r"(?:pass(?:word|wd|phrase|code)?|pwd|psk|kennwort|secret|token|credential|connection[_-]?string|(?:[a-z_.-]|[a-z] )key|auth|_pat)"
 _JOINTS = (
     r"[\"'`]?(?:\x1b\[|\s*[=:]\s*\x1b\[)",
@@ -141,9 +123,10 @@ _JOINTS = (
     r"\}\s?=\s?[\"']",
     r":-[^\s}]{6}",
     r"[\"'`]?\s+\?\s+[\"'`]?[^\s]{6}",
-    r"</key>\s*<string>",
+    r"</key>\s*<(?:string|data)>",
     r"\?\s?\r?\n",
     r"[\"']?\r?\n\"[^\"\n]{6}",
+    r"\s*[=:]\s*\(\s*[bfru]{0,2}[\"'][^\"'\n]{6}",
 )
 DETECTORS: tuple[Detector, ...] = (
     make_anywhere_detector(
@@ -161,10 +144,13 @@ DETECTORS: tuple[Detector, ...] = (
         rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+\"",
         located=True,
     ),
-    make_probed_detector(find_manifests, r"kind:[ \t]*[\"']?Secret"),
+    make_anywhere_detector("PASSWORD", r"(?i:ConvertTo-SecureString)(?:\s{1,3}-(?i:AsPlainText|Force))*\s{1,3}(?:-(?i:String)\s{1,3})?(?:\\*(?P<quote>[\"'])(?P<w>[^\"'\n$]{4,256})\\*(?P=quote)|(?P<v>(?![-$(\"'])[^\s\"'|;()]{4,256}))", r"(?i)ConvertTo-SecureString\s", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?:(?<=> )|(?<=[\"'])|(?<![^\n])[ \t]*)AUTH (?:[\w.-]{1,40} )?(?P<v>(?!PLAIN|LOGIN|XOAUTH2|CRAM)[^\s\"'\\]{6,128})(?=\\[rn]|[\"']|\s*?(?:\n|$))", r"AUTH (?:[\w.-]+ )?[^\s\"'\\]{6}", _is_set),
+    make_anywhere_detector("PASSWORD", r"curl\b[^\n|;&]{0,300}?\s-[a-zA-Z]{0,6}u\\*[\"']?[^\s:\"'\\-][^\s:\"'\\]{0,64}:(?P<v>[^\s\"'\\]{4,128})", r"curl\b[^\n|;&]*\s-[a-zA-Z]*u\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?i:jdbc:oracle:(?:thin|oci8?):)[\w$#.-]{1,64}/(?P<v>[^\s\"'@/]{4,128})@", r"(?i)jdbc:oracle:(?:thin|oci8?):[\w$#.-]+/", _is_given),
     make_anywhere_detector("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", _is_given),
     make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", _is_given),
-    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])machine[ \t]+\S{1,200}\s+(?:login\s+\S{1,100}\s+)?password\s+(?P<v>[^\s\"'<>$]{4,256})", r"machine[ \t]+\S+\s+(?:login\s+\S+\s+)?password\s+\S", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])(?:machine[ \t]+\S{1,200}|default)\s+(?:(?:login|account)\s+\S{1,100}\s+){0,3}password\s+(?P<v>[^\s\"'<>$]{4,256})", r"(?:machine[ \t]+\S+|default)\s+(?:(?:login|account)\s+\S+\s+)*password\s+\S", _is_given),
     make_anywhere_detector("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", _is_given),
     make_anywhere_detector("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
     make_anywhere_detector("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", _is_given),

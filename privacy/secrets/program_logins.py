@@ -62,7 +62,7 @@ DETECTORS: tuple[Detector, ...] = (
             "PASSWORD",
             rf"(?<![\w.-])(?:{program}){how}{_QUOTE}{_VALUE}{_QUOTE}"
             + (rf"\s{{0,3}}(?={after})" if after else ""),
-            rf"\b(?:{program})\b{_UNBOUND.sub('*', how)}{_QUOTE}[^\s\"'\\|;&<>]{{5}}"
+            rf"\b(?:{program})\b{_UNBOUND.sub('*', how)}{_QUOTE}[^\s\"'\\|;&<>]{{5}}[^\s\"'\\|;&<>]*"
             + (r"[^\n|]*\|[^\n|]*(?:stdin|with-token|fd 0)" if "|" in after else after),
             _is_set,
         )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
-from tracemill.privacy.secrets.assignments import find_assignment_starts, name_around
+from tracemill.privacy.secrets.assignments import find_assignment_starts, find_continued, name_around
 
 _ITEMS = 100  # values of a list that are looked at
 _BLOCK = compile_rule_pattern(
@@ -39,7 +39,9 @@ def find_blocks(view: View) -> Iterator[Span]:
             if item is None or not (item["dash"] or deeper) or item["v"].endswith(":"):
                 break
             if kind := secret_name_kind(name, item["v"]):
-                yield Span(*item.span("v"), kind)
+                span = Span(*item.span("v"), kind)
+                yield span
+                yield from find_continued(text, span)
             following = item.end() + len(match["indent"])
             again = item["dash"] and text[item.end() : following] == match["indent"]
             item = _ITEM.match(text, following) if again else None

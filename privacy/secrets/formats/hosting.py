@@ -14,7 +14,7 @@ HOSTING = (
     build_literal_rule("GOOGLE_KEY", "AIza", r"\<AIza[\w-]{35}(?![\w-])"),
     build_literal_rule("GOOGLE_KEY", "AQ.Ab", r"\<AQ\.Ab[\w-]{40,}"),
     build_literal_rule("GOOGLE_KEY", "GOCSPX-", r"\<GOCSPX-[\w-]{24,}"),
-    build_literal_rule("GOOGLE_TOKEN", "ya29.", r"\<ya29\.[\w-]{20,}"),
+    build_literal_rule("GOOGLE_TOKEN", "ya29.", r"\<ya29\.(?:[a-z]\.)?[\w-]{20,}"),
     build_literal_rule("GOOGLE_TOKEN", "1//0", r"(?:\<)1//0[\w-]{30,}"),
     build_literal_rule("AZURE_KEY", "Q~", r"(?:\<)[\w~.-]{3}\dQ~[\w~.-]{31,34}(?![\w~-])", is_mixed_case),
     build_literal_rule(
