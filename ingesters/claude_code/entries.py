@@ -230,7 +230,8 @@ class _Reader:
         if entry.calls:
             entry.calls = self._named(entry.calls, uuid)
             self._calls(entry)
-            if wire := field_object(record, "wireToolInputs"):
+            wire = record.get("wireToolInputs")
+            if wire and isinstance(wire, dict):
                 self._wire.update((call, compact_arguments(value)) for call, value in wire.items())
         (self._side if entry.side else self._main).add(entry.message_id)
         if entry.parent is not None:

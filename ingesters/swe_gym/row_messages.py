@@ -71,10 +71,11 @@ def parse_row_message(item: Any, place: int) -> list[Message]:
     if not isinstance(item, dict):
         return []
     content = item.get("content")
-    if not item.keys() <= _PLAIN or "role" not in item:
+    plain = item.keys() <= _PLAIN and "role" in item
+    if not plain:
         _check_keys(item)
-    if item.get("tool_uses"):
-        return _with_tool_uses(item, place)
+        if item.get("tool_uses"):
+            return _with_tool_uses(item, place)
     if isinstance(content, list | dict):
         parts = content if isinstance(content, list) else [content]
         if _check_parts(parts):
@@ -82,14 +83,14 @@ def parse_row_message(item: Any, place: int) -> list[Message]:
     message = parse_chat_message(item, f"call-{place}")
     if message is None:
         return []
-    listed = item.get("tool_calls")
-    given = sum(value is not None for value in listed) if isinstance(listed, list) else 0
-    if message.role == "assistant" and len(message.tool_calls) < given:
-        raise NotUnderstood("tool call not understood")
-    if message.role == "tool" and isinstance(item.get("is_error"), bool):
+    if message.role == "assistant":
+        listed = item.get("tool_calls")
+        if listed and isinstance(listed, list) and len(message.tool_calls) < len(listed) - listed.count(None):
+            raise NotUnderstood("tool call not understood")
+        if not plain and message.reasoning is None:
+            message = replace(message, reasoning=_thought(item))
+    elif not plain and message.role == "tool" and isinstance(item.get("is_error"), bool):
         message = _flagged(message, item["is_error"])
-    if message.role == "assistant" and message.reasoning is None:
-        message = replace(message, reasoning=_thought(item))
     return [message]
 
 
