@@ -89,7 +89,7 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     if raw is None:
         return None
     try:
-        messages, cuts = _messages(raw, _system_of(row, raw.messages), report)
+        messages, cuts, gap = _messages(raw, _system_of(row, raw.messages), report)
     except NotUnderstood as error:
         report.skipped[str(error)] += 1
         return None
@@ -104,10 +104,15 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     tools = parse_openai_tools(
         decode_gym_row_value(row.get("tools")), collect_message_calls(messages), harness_for(raw.harness)
     )
-    lost_from = _first_behind_no_result(messages, steps) if raw.dataclaw else None
     fidelity = _fidelity(messages, tools, steps, raw.exact)
-    if lost_from is not None and fidelity.context != "lost":
-        report.flags[NO_RESULT] += 1
+    unanswered = _first_behind_no_result(messages, steps) if raw.dataclaw else None
+    report.flags[NO_RESULT] += unanswered is not None
+    report.flags = +report.flags
+    left_out = next((step.index for step in steps if gap is not None and step.cut >= gap), None)
+    lost_from = min((at for at in (unanswered, left_out) if at is not None), default=0)
+    if fidelity.context == "lost":
+        lost_from = 0
+    elif unanswered is not None or left_out is not None:
         fidelity = replace(fidelity, context="lost")
     instance = _text(row.get("instance_id"))
     return Trace(
@@ -117,7 +122,7 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
         source="swe_gym",
         dialect="swe_gym",
         harness=raw.harness,
-        contexts=(Context(0, messages, steps, "start", tools, fidelity, lost_from or 0),),
+        contexts=(Context(0, messages, steps, "start", tools, fidelity, lost_from),),
         harness_version=_REBENCH_VERSION if is_rebench else None,
         repository=_text(row.get("repo")) or benchmark_repository(instance),
         instance_id=base_benchmark_id(instance),
@@ -205,10 +210,10 @@ def _first_behind_no_result(messages: Sequence[Message], steps: Sequence[Step]) 
 
 def _messages(
     raw: _Rows, system: Message | None, report: IngestReport
-) -> tuple[tuple[Message, ...], list[int]]:
+) -> tuple[tuple[Message, ...], list[int], int | None]:
     """The messages in order, and where those stand that the agent said: not those of a demonstration. One
-    of no known role is counted and left out."""
-    paired, cuts = PairedMessages(), list[int]()
+    of no known role is counted and left out; behind how many messages the first of them stood."""
+    paired, cuts, gap = PairedMessages(), list[int](), None
     roles = report.records
     if system is not None:
         paired.add(system)
@@ -216,6 +221,7 @@ def _messages(
         found = parse_row_message(item, place)
         if not found:
             report.skipped[UNKNOWN_ROLE] += 1
+            gap = len(paired.messages) if gap is None else gap
             continue
         for message in found:
             roles[message.role] += 1
@@ -228,7 +234,7 @@ def _messages(
     report.tool_errors += sum(message.is_error is True for message in paired.messages)
     report.skipped += paired.dropped
     report.flags += paired.loose
-    return tuple(paired.messages), cuts
+    return tuple(paired.messages), cuts, gap
 
 
 def _steps(cuts: Sequence[int], model: str | None) -> tuple[Step, ...]:

@@ -238,3 +238,11 @@ def test_what_says_nothing_is_no_reason_and_no_step(tmp_path: Path) -> None:
     assert (report.flags, report.skipped) == ({"step without action": 1}, {})
     traces, report = read(tmp_path, {"messages": [ASK, empty]})
     assert (traces, report.skipped) == ([], {"row without a step": 1})
+
+
+def test_what_stands_behind_a_message_that_was_left_out_is_lost(tmp_path: Path) -> None:
+    said = [{"role": "assistant", "content": f"step {n}"} for n in range(3)]
+    critic = {"role": "critic", "content": "no"}
+    (trace,), report = read(tmp_path, {"messages": [ASK, said[0], critic, said[1], said[2]]})
+    assert [state.fidelity.context for state in trace.states()] == ["complete", "lost", "lost"]
+    assert report.skipped == {"message of no known role": 1}
