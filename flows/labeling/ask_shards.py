@@ -32,6 +32,8 @@ T = TypeVar("T", bound=Sequence[object])
 TRACES_A_CALL = 10
 """Traces of one plan for every call in flight: at its end each trace is still asked step by step, and of so
 many the last few make less than a tenth of the time."""
+FEWEST_CALLS = 32
+"""Calls in flight that a plan is made for at least: what a cap buys is not to depend on fewer."""
 MOST_SHARDS = 4
 """Shards of one plan at most: their text is in memory together."""
 
@@ -52,7 +54,7 @@ class Shard:
 def plan_ask_shards(shards: Iterable[T], asking: "Asking | None") -> Iterator[list[T]]:
     """The shards in the groups that are asked together: as many as make a plan that keeps all calls in
     flight, one by one where nobody is asked."""
-    enough = 0 if asking is None else TRACES_A_CALL * asking.settings.replay.concurrency
+    enough = 0 if asking is None else TRACES_A_CALL * max(asking.settings.replay.concurrency, FEWEST_CALLS)
     group: list[T] = []
     for shard in shards:
         group.append(shard)

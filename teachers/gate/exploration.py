@@ -8,11 +8,13 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tracemill.teachers.core.price import nusd_to_usd, usd_up
+from tracemill.teachers.core.price import Price, nusd_to_usd, usd_up
 from tracemill.teachers.planning.prompt_length import prompt_lengths_by_step
 from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, LATENCY_S, Item
+from tracemill.teachers.planning.strand_state import Call
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
+FREE = Price()
 SAFETY = 1.5
 """How many times its expected cost, or time, a plan must fit into what there is to count as safe."""
 MOST_KEPT = 0.5
@@ -61,11 +63,27 @@ def _expected_s(items: Sequence[Item], width: int) -> float:
 def expected_exploration_usd(items: Sequence[Item], cached: bool) -> float:
     """What the items cost together, by the prices of their teachers and tokens of four bytes; `cached`
     where each reads what the step before it left."""
+    return sum(expected_costs_usd(items, cached))
+
+
+def expected_costs_usd(items: Sequence[Item], cached: bool) -> list[float]:
+    """What each of the items costs, likewise."""
     costs = {id(item.teacher): TokenCosts.of(item.teacher.price) for item in items}
     lengths = prompt_lengths_by_step(item.question for item in items)
-    total = 0.0
+    found: list[float] = []
     for item in items:
         length = lengths[item.question.step_id]
         read = length.shared if cached else 0
-        total += costs[id(item.teacher)].call_usd(length.tokens, read, ANSWER_TOKENS)
-    return total
+        found.append(costs[id(item.teacher)].call_usd(length.tokens, read, ANSWER_TOKENS))
+    return found
+
+
+def expected_if_scarce(items: Sequence[Item], room_nusd: int) -> dict[Call, int] | None:
+    """What each of the items is expected to cost, in nano-USD, where the room may not last for all of them;
+    None where it does."""
+    if not any(item.teacher.price != FREE for item in items):
+        return None
+    expected = expected_costs_usd(items, cached=True)
+    if SAFETY * sum(expected) <= nusd_to_usd(max(room_nusd, 0)):
+        return None
+    return {item.call: usd_up(usd) for item, usd in zip(items, expected, strict=True)}

@@ -4,23 +4,35 @@ A strand is a run of steps whose prompts each extend the one before. Along a str
 a chain, one unanswered question at a time, so that each reads the prompt of the one before from the
 provider's cache. The cheapest teacher runs some steps ahead; the others follow, and only to steps that
 are not settled. Strands that were begun come before new ones, so that their caches stay
-warm and what was paid for becomes a label; among either, the longest path goes first.
+warm and what was paid for becomes a label; among either, the longest path goes first. Where the money does
+not last for all, strands go in their order, and no more are begun than it is expected to last for.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tracemill.agreement.voting.early_stop import Standing
 from tracemill.teachers.planning.strand_state import Call, Chain, Step, StepWork, Strand
 from tracemill.teachers.planning.throughput import Pace
 
+_PRIOR_CALLS = 10
+"""Calls at their expected cost that the costs so far are held against."""
 AT_CAP = "at the cap of the run"
 """Counter of the chains of questions that the cap of the run ended."""
 NOT_NEEDED = "not needed"
 DEADLINE = "deadline"
 Stand = Callable[[str, Sequence[str]], Standing]
 """How a step stands while teachers of these names may still be heard, in the order they are asked."""
+
+
+class Funds(NamedTuple):
+    """What there is to spend where it does not last for all questions: what each is `expected` to cost, what
+    is left of the cap and what was spent so far, all in nano-USD."""
+
+    expected: Mapping[Call, int]
+    left_nusd: Callable[[], int]
+    spent_nusd: Callable[[], int]
 
 
 class Rules(NamedTuple):
@@ -45,10 +57,12 @@ class Schedule:
         stand: Stand,
         pace: Pace,
         on_drop: Callable[[Call, str], None] | None = None,
+        funds: Funds | None = None,
     ) -> None:
         """`works` are strands: the id of a trace and its steps in their order. `order` names the
         teachers, cheapest first; `pace` knows how long their caches live; `on_drop` hears of what is
-        dropped, and why."""
+        dropped, and why. With `funds`, strands are begun in their order, and only as many as they are
+        expected to last for: what is bought hardly depends on how many questions are out at once."""
         self.dropped: dict[Call, str] = {}
         self._rules, self._stand, self._pace, self._on_drop = rules, stand, pace, on_drop
         place = {name: number for number, name in enumerate(order)}
@@ -59,7 +73,12 @@ class Schedule:
         for strand in self._strands:
             for chain in strand.chains:
                 pace.add(chain.teacher, sum(chain.teacher in step.unstarted for step in strand.steps))
-        self._new = sorted(self._strands, key=self._path_s)
+        self._new = sorted(self._strands, key=self._path_s) if funds is None else self._strands[::-1]
+        self._funds = funds
+        self._place = {id(strand): number for number, strand in enumerate(self._strands)}
+        self._owed: dict[Call, int] = {}
+        self._owed_nusd = 0
+        self._home_nusd = 0
 
     @property
     def out(self) -> int:
@@ -76,18 +95,40 @@ class Schedule:
             call = self._pop(now)
             if call is not None:
                 calls.append(call)
-            elif self._new:
+            elif self._new and (not self._sent or self._is_affordable(self._new[-1])):
                 strand = self._new.pop()
-                strand.begun = True
+                self._begin(strand)
                 self._look_along(strand, now)
             else:
                 break
         return calls
 
+    def _begin(self, strand: Strand) -> None:
+        strand.begun = True
+        if self._funds is not None:
+            self._owed |= {call: self._funds.expected[call] for call in strand.calls()}
+            self._owed_nusd = sum(self._owed.values())
+
+    def _is_affordable(self, strand: Strand) -> bool:
+        """Whether what is left lasts for all strands that were begun and this one, at the costs so far."""
+        funds = self._funds
+        if funds is None:
+            return True
+        cost = sum(funds.expected[call] for call in strand.calls())
+        prior = _PRIOR_CALLS * (cost // max(sum(1 for _ in strand.calls()), 1)) or 1
+        times = (funds.spent_nusd() + prior) / (self._home_nusd + prior)
+        return (self._owed_nusd + cost) * times <= funds.left_nusd()
+
+    def _no_longer_owed(self, call: Call) -> int:
+        owed = self._owed.pop(call, 0)
+        self._owed_nusd -= owed
+        return owed
+
     def done(self, call: Call, now: float, answered: bool = True) -> None:
         """A question came home at `now`; `answered` is False where that says nothing of how long the
         teacher takes."""
         chain, step, sent = self._sent.pop(call)
+        self._home_nusd += self._no_longer_owed(call)
         if answered:
             self._pace.answered(call.teacher, now - sent)
         step.came_home(call.teacher)
@@ -154,6 +195,7 @@ class Schedule:
         for sample in unsent:
             call = Call(step.step_id, teacher, sample)
             self.dropped[call] = reason
+            self._no_longer_owed(call)
             if self._on_drop is not None:
                 self._on_drop(call, reason)
         unsent.clear()
@@ -230,9 +272,11 @@ class Schedule:
         return left * max((self._pace.step_s(chain.teacher) for chain in strand.chains), default=0.0)
 
     def _push(self, chain: Chain, index: int, first: bool) -> None:
-        """Queues a question; the longer the path that hangs on it, the sooner it goes."""
+        """Queues a question; the longer the path that hangs on it, the sooner it goes, and with funds that do
+        not last those of earlier strands go first."""
         along = chain.strand.chains[chain.rank :]
         left = len(chain.strand.steps) - index
         path_s = left * max(self._pace.step_s(other.teacher) for other in along)
         self._pushed += 1
-        heapq.heappush(self._ready, (-path_s, self._pushed, chain, index, first))
+        turn = -path_s if self._funds is None else self._place[id(chain.strand)]
+        heapq.heappush(self._ready, (turn, self._pushed, chain, index, first))

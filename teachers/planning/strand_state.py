@@ -1,6 +1,6 @@
 """The state of what is asked along one run of steps; the schedule decides, this remembers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -88,6 +88,13 @@ class Strand:
         self.opened: set[int] = set()
         self.begun = False
         self.held = False
+
+    def calls(self) -> Iterator[Call]:
+        """The questions that were not sent yet."""
+        for step in self.steps:
+            for teacher, samples in step.unsent.items():
+                for sample in samples:
+                    yield Call(step.step_id, teacher, sample)
 
     def open(self, index: int) -> None:
         """Notes that a teacher is asked at a step."""

@@ -82,6 +82,8 @@ class Caller:
         self._home = asyncio.Event()
         self._breaker = breaker or Breaker()
         self._out = self._breaker.out()
+        self.spent_nusd = 0
+        """What the calls that came home are booked at."""
         self._accounts: dict[str, str] = {}
         self.paid_in_vain: Counter[str] = Counter()
         """Answers by request key that were paid, over all runs, and that nothing could be read of."""
@@ -323,7 +325,9 @@ class _Purchase:
             caller.counters["attempts"] -= 1
             caller.counters["retries" if again else "asked"] -= 1
         asked = await with_looked_up_bill(item.teacher, asked, caller.nap, caller.backoff_s)
-        self._spent_nusd += grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
+        cost_nusd = grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
+        self._spent_nusd += cost_nusd
+        caller.spent_nusd += cost_nusd
         reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
         self._last = reply
         if asked.reply.failure in _UNREADABLE and asked.cost_nusd != 0:

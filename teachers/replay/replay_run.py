@@ -17,7 +17,7 @@ from tracemill.teachers.core.prompt_json import StillAsked
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
-from tracemill.teachers.gate.exploration import Room, split_exploration_phases
+from tracemill.teachers.gate.exploration import Room, expected_if_scarce, split_exploration_phases
 from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import answer_from_reply_json
@@ -34,7 +34,7 @@ from tracemill.teachers.planning.replay_plan import (
     replay_plan_keys,
     replay_plan_teachers,
 )
-from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
+from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Funds, Rules, Schedule
 from tracemill.teachers.planning.strand_state import Call
 from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import cache_rule
@@ -296,13 +296,22 @@ class _Replay:
             still.once_less(item.question)
             return outcome
 
+        room = await self._caller.room_nusd() - max((item.leave_nusd for item in items), default=0)
+        funds, before = None, self._caller.spent_nusd
+        if (expected := expected_if_scarce(items, room)) is not None:
+            funds = Funds(
+                expected,
+                lambda: room - (self._caller.spent_nusd - before),
+                lambda: self._caller.spent_nusd - before,
+            )
         schedule = Schedule(
-            plan_replay_strands(items, order, width, time_left_s),
+            plan_replay_strands(items, order, width if funds is None else 1, time_left_s),
             [teacher.name for teacher in order],
             Rules(LEAD if self._hearing.stops else None, deadline, width),
             self._hearing.stand,
             Pace({teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S),
             drop,
+            funds,
         )
         await Flight(schedule, flying, self._caller, answer, width).land()
 

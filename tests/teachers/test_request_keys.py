@@ -70,7 +70,8 @@ COMMON_LEAVES |= {"prices": PriceSettings(prompt_usd=Decimal(9))}
 TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
     OpenRouterSettings: (
         {"model": "deepseek/deepseek-v4-pro-0813"},
-        COMMON_CHANGES | {"provider": "deepseek", "base_url": "http://127.0.0.1:8787/api/v1"},
+        COMMON_CHANGES
+        | {"provider": "deepseek", "base_url": "http://127.0.0.1:8787/api/v1", "reasoning_room": 9000},
         COMMON_LEAVES
         | {
             "api_key_env": "OTHER_KEY",
@@ -82,18 +83,20 @@ TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
     ),
     CompatibleSettings: (
         {"model": "qwen/q", "base_url": "http://127.0.0.1:1/v1"},
-        COMMON_CHANGES | {"base_url": "http://127.0.0.1:2/v1"},
+        COMMON_CHANGES | {"base_url": "http://127.0.0.1:2/v1", "reasoning_room": 9000},
         COMMON_LEAVES | {"api_key_env": "OTHER_KEY"},
     ),
     SimulatedSettings: (
         {"model": "simulated/qwen-a"},
         COMMON_CHANGES | {"model": "simulated/qwen-b", "seed": 1},
-        COMMON_LEAVES | {"latency_s": 1.0},
+        COMMON_LEAVES | {"latency_s": 1.0, "reasoning_room": 9000},
     ),
     RecordedSettings: (
         {"model": "m", "path": Path("one.jsonl")},
         {"model": "other", "path": Path("other.jsonl")},
-        COMMON_LEAVES | {"max_tokens": 100, "temperature": 0.7, "reasoning": ReasoningSettings(effort="low")},
+        COMMON_LEAVES
+        | {"max_tokens": 100, "temperature": 0.7, "reasoning": ReasoningSettings(effort="low")}
+        | {"reasoning_room": 9000},
     ),
 }
 
