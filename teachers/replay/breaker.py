@@ -35,7 +35,8 @@ class _Fuse:
     """When the last of those had begun that were answered."""
     trials: int = 0
     resume_at: float = 0.0
-    trying: bool = False
+    trying: str = ""
+    """The teacher whose attempt is out alone."""
     last: str = ""
 
     @property
@@ -106,13 +107,15 @@ class Breaker:
         """Take note that an attempt goes out; return whether it is one that goes out alone."""
         fuses = self._of(teacher)
         for fuse in fuses:
-            fuse.trying = fuse.open
+            if fuse.open:
+                fuse.trying = teacher
         return any(fuse.open for fuse in fuses)
 
     def end(self, teacher: str) -> None:
         """Take note that an attempt that went out alone came home, or was not made."""
         for fuse in self._of(teacher):
-            fuse.trying = False
+            if fuse.trying == teacher:
+                fuse.trying = ""
 
     def hear(self, teacher: str, asked: Asked, attempt: Attempt, wait_s: Callable[[int], float]) -> None:
         """Take note of what came of an attempt. Where it failed, the next one waits for as long as `wait_s`

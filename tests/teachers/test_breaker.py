@@ -91,3 +91,19 @@ def test_failures_that_are_the_question_s_are_answers() -> None:
     hear(breaker, "a", "refused", 200)
     fail(breaker, "a", FAILURES - 1, since=300)
     assert breaker.begin("a") is False
+
+
+def test_the_end_of_one_teacher_s_trial_lets_no_second_one_of_the_server_go() -> None:
+    breaker = Breaker({"a": "one", "b": "one", "c": "one"})
+    fail(breaker, "a", FAILURES - 1)
+    hear(breaker, "b", None, 3.5)  # the server has a row of none: the failures of "a" alone count
+    fail(breaker, "a", 1, since=20)
+    assert breaker.begin("a") is True  # of the teacher: its server answers
+    fail(breaker, "b", 2, since=30)
+    fail(breaker, "c", 2, since=40)
+    assert breaker.begin("b") is True  # the server's row is full: one at a time
+    hear(breaker, "a", "network", 50, alone=True)
+    breaker.end("a")
+    assert breaker.wait_s("c", 1_000) is None
+    breaker.end("b")
+    assert breaker.wait_s("c", 1_000) == 0
