@@ -16,6 +16,7 @@ from typing import Any
 
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import last_log_file_line
+from tracemill.train.child_environment import child_environment
 from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_job import LESS_MEMORY, LOG, Job, Told, Trained, read_report
 from tracemill.train.training_settings import TrainingSettings
@@ -223,8 +224,8 @@ def _signal(number: int) -> str:
 
 
 def _environment(job: Job) -> dict[str, str]:
-    """What the child sees: no keys of teachers, and no network where all it needs is here."""
-    passed = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
+    """What the child sees: what training needs, and no network where all it needs is here."""
+    passed = child_environment(os.environ, job.settings.environment)
     passed |= {"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1", "PYTHONUTF8": "1"}
     passed |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     if job.release.path is not None and Path(job.settings.model).is_absolute():

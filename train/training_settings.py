@@ -80,6 +80,8 @@ class TrainingSettings(_Model):
     lora: LoraSettings | None = None
     launcher: str = "local"
     """What runs it: `local` is a process on this machine; or what a package adds."""
+    environment: tuple[str, ...] = ()
+    """Environment variables that the training is given beside those it needs, such as `HF_TOKEN`."""
     after_release: bool = False
     """A run that wrote a new version of its release trains on it."""
     simulated: bool = False
@@ -123,7 +125,7 @@ class TrainingSettings(_Model):
     def fingerprint(self) -> str:
         """What decides the checkpoint, in 8 hex digits; where it is put, what runs it and when it is started
         is left out, and so is how often it is saved on the way."""
-        aside = {"output", "launcher", "after_release", "simulated", "save_steps"}
+        aside = {"output", "launcher", "environment", "after_release", "simulated", "save_steps"}
         aside |= {key for key in ("options", "nll_weight") if not getattr(self, key)}
         if self.use_weights:
             aside.add("use_weights")

@@ -183,6 +183,11 @@ DIVERGING = {"learning_rate": 1e30, "max_steps": 4}
         ("no configuration", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
         ("no weights", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
         ("cut weights", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
+        (
+            "nothing",
+            {"bf16": True},
+            r"^training\.bf16 = true and the training is on the processor; wanted a GPU",
+        ),
         ("no weights", {"method": "simpo"}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub"),
     ],
 )

@@ -81,6 +81,19 @@ def _check_device(settings: TrainingSettings) -> None:
             "a GPU and its driver",
             "use device = 'cpu', or 'auto'",
         )
+    on_gpu = torch.cuda.is_available() and settings.device != "cpu"
+    if settings.bf16 and not on_gpu:
+        raise TrainingError(
+            "training.bf16 = true and the training is on the processor",
+            "a GPU for mixed precision",
+            "leave training.bf16 out",
+        )
+    if settings.bf16 and not torch.cuda.is_bf16_supported():
+        raise TrainingError(
+            f"training.bf16 = true and {torch.cuda.get_device_name()} has no bfloat16",
+            "a GPU that has it",
+            "leave training.bf16 out",
+        )
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path | None, float]:
