@@ -13,6 +13,7 @@ from tracemill.flows.ingest.ingest_shard import Intake
 from tracemill.flows.labeling.teacher_standing import measured_reliability_policy
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.flows.release.outcome_file import read_outcome_file
+from tracemill.flows.release.training_terms import require_training_terms
 from tracemill.flows.run_state.stored_traces import StoredTraces
 from tracemill.flows.sources.open_watermarks import open_known_watermarks, open_watermarks
 from tracemill.flows.sources.shard_plan import Plan
@@ -123,12 +124,14 @@ def check_ledger(settings: RunSettings) -> None:
 
 
 def check_teachers(settings: RunSettings) -> None:
-    """Raises ConfigError where there is no cap, where the vote cannot be won (`check_vote`), or where a key
-    is not set or cannot be one."""
+    """Raises ConfigError where there is no cap, where terms of a teacher restrict training, where the vote
+    cannot be won (`check_vote`), or where a key is not set or cannot be one."""
     asked = settings.asked()
     if not asked:
         return
     settings.cap_usd()
+    if not settings.accept_terms:
+        require_training_terms(asked)
     check_vote(settings)
     for teacher in asked:
         variable = teacher.key_variable()

@@ -38,7 +38,7 @@ from tracemill.teachers.registry import TeacherSettings
 from tracemill.train.launchers import LAUNCHERS
 from tracemill.train.training_settings import TrainingSettings
 
-_NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training"}
+_NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training", "accept_terms"}
 
 
 class VoteSettings(_Model):
@@ -89,6 +89,8 @@ class RunSettings(_Model):
     """A named set of teachers; `none` asks nobody: hindsight pairs only, nothing sent."""
     teachers: tuple[TeacherSettings, ...] = ()
     """Teachers one by one, instead of a preset."""
+    accept_terms: bool = False
+    """Ask teachers too whose terms restrict training on their answers: the user settled that it may be."""
     budget: BudgetSettings | None = None
     """Hard caps in USD; wanted as soon as there are teachers."""
     replay: ReplaySettings = ReplaySettings()

@@ -1,6 +1,9 @@
 """What the terms of a teacher say about training on its answers, as the card tells it: facts, no advice."""
 
+from collections.abc import Iterable
+
 from tracemill.data_cards.model.vendor_terms import find_vendor_restriction
+from tracemill.records.errors import ConfigError
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 _ENFORCED = (
@@ -8,13 +11,28 @@ _ENFORCED = (
     " as OpenRouter knows"
 )
 _SIMULATED = "no model answers: a deterministic program"
+_ALLOWED = {"allowed": True, "forbidden": False, "unknown": None}
 _OWN = "the licence of the model decides"
+
+
+def require_training_terms(teachers: Iterable[BaseTeacherSettings]) -> None:
+    """Raises ConfigError for the first teacher whose terms are known to restrict training on its answers."""
+    for teacher in teachers:
+        allowed, said = training_terms(teacher)
+        if allowed is False:
+            raise ConfigError(
+                f"terms of the teacher {teacher.name}: {said}",
+                "answers that may be trained on",
+                "choose another teacher, or set accept_terms = true where you settled that it is allowed",
+            )
 
 
 def training_terms(teacher: BaseTeacherSettings) -> tuple[bool | None, str]:
     """Whether training on its answers is allowed, None where that is not known, and a sentence on why."""
     if teacher.simulated:
         return None, _SIMULATED
+    if teacher.terms is not None:
+        return _ALLOWED[teacher.terms], f'"{teacher.terms}", as the user of this release says'
     if teacher.data_policy().distillable:
         return True, _ENFORCED
     if teacher.vendor_answers and (said := find_vendor_restriction(teacher.family, teacher.model)):

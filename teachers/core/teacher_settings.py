@@ -7,7 +7,15 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.families import family_of
@@ -70,6 +78,9 @@ class DataPolicy:
     distillable: bool = False
 
 
+_NEWER = frozenset({"reasoning_room", "terms"})
+
+
 class BaseTeacherSettings(_Settings):
     """Settings of any teacher: one entry of `[[teachers]]`.
 
@@ -97,6 +108,9 @@ class BaseTeacherSettings(_Settings):
         default=None, ge=0, le=20, description="alternatives a token whose log probabilities are kept"
     )
     prices: PriceSettings | None = Field(default=None, description="in place of the provider's own list")
+    terms: Literal["allowed", "forbidden", "unknown"] | None = Field(
+        default=None, description="what its terms say on training on its answers; unset: by its family"
+    )
     type: str = Field(default="", description="which teachers these are: a name of the registry")
 
     @abstractmethod
@@ -126,6 +140,12 @@ class BaseTeacherSettings(_Settings):
     def catalogue_url(self, environ: Mapping[str, str]) -> str | None:
         """Return the server whose price list is kept with a run, None where there is no such list."""
         return None
+
+    @model_serializer(mode="wrap")
+    def _without_unset(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave out settings that are newer than stored results and not given: those stay valid."""
+        found = dump(self)
+        return {key: value for key, value in found.items() if value is not None or key not in _NEWER}
 
     @model_validator(mode="before")
     @classmethod
@@ -232,6 +252,12 @@ class BudgetSettings(_Settings):
     )
 
 
+_NOT_WHAT_IS_ASKED = {
+    *("concurrency", "deadline_minutes", "grace_s"),
+    *("max_paid_attempts", "reconcile_after_s"),
+}
+
+
 class ReplaySettings(_Settings):
     """How questions go out."""
 
@@ -280,7 +306,7 @@ class ReplaySettings(_Settings):
 
     def what_is_asked(self) -> dict[str, Any]:
         """Return the settings as JSON without those that say how fast it goes and how it is interrupted."""
-        return self.model_dump(mode="json", exclude={"concurrency", "deadline_minutes", "grace_s"})
+        return self.model_dump(mode="json", exclude=_NOT_WHAT_IS_ASKED)
 
 
 GatePolicy = Literal["all", "voi", "random", "first_k", "after_error", "entropy_only"]

@@ -66,7 +66,7 @@ QUESTION_LEAVES: Flip = {
 COMMON_CHANGES: Flip = {"model": "moonshotai/kimi-k3", "max_tokens": 100, "temperature": 0.7}
 COMMON_CHANGES |= {"reasoning": ReasoningSettings(effort="low")}
 COMMON_LEAVES: Flip = {"name": "other", "family": "other", "logprobs": 5}
-COMMON_LEAVES |= {"prices": PriceSettings(prompt_usd=Decimal(9))}
+COMMON_LEAVES |= {"prices": PriceSettings(prompt_usd=Decimal(9)), "terms": "allowed"}
 TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
     OpenRouterSettings: (
         {"model": "deepseek/deepseek-v4-pro-0813"},

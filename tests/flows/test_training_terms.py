@@ -1,0 +1,72 @@
+"""Terms on training are known for a few families, refused before anything is spent, and never guessed."""
+
+from pathlib import Path
+
+import pytest
+
+from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.preflight import check_teachers
+from tracemill.flows.release.training_terms import training_terms
+from tracemill.records.errors import ConfigError
+from tracemill.teachers.core.presets import FRONTIER, OPEN, SIMULATED
+from tracemill.teachers.core.teacher_settings import (
+    BaseTeacherSettings,
+    CompatibleSettings,
+    OpenRouterSettings,
+    ReplaySettings,
+)
+
+URL = "http://127.0.0.1:9/v1"
+KNOWN: list[tuple[BaseTeacherSettings, bool | None]] = [
+    (OpenRouterSettings(model="anthropic/claude-sonnet-5.5"), False),
+    (OpenRouterSettings(model="openai/gpt-6.1-sol"), False),
+    (OpenRouterSettings(model="google/gemini-3.8-flash"), False),
+    (OpenRouterSettings(model="openai/gpt-oss-120b"), None),
+    (OpenRouterSettings(model="deepseek/deepseek-v4.1-flash"), None),
+    (OpenRouterSettings(model="nobody/knows"), None),
+    (OpenRouterSettings(model="nobody/knows", enforce_distillable_text=True), True),
+    (CompatibleSettings(model="openai/gpt-oss-120b", base_url=URL), None),
+    (OpenRouterSettings(model="anthropic/claude-sonnet-5.5", terms="allowed"), True),
+    (OpenRouterSettings(model="anthropic/claude-sonnet-5.5", terms="unknown"), None),
+    (OpenRouterSettings(model="nobody/knows", terms="forbidden"), False),
+    *((teacher, True) for teacher in OPEN.teachers),
+    *((teacher, None) for teacher in SIMULATED.teachers),
+]
+
+
+@pytest.mark.parametrize(("teacher", "allowed"), KNOWN)
+def test_what_is_known_of_a_teacher(teacher: BaseTeacherSettings, allowed: bool | None) -> None:
+    found, said = training_terms(teacher)
+    assert found is allowed
+    assert said
+
+
+def configured(folder: Path, text: str) -> RunSettings:
+    path = folder / "run.toml"
+    path.write_text(text + "\n[budget]\nmax_total_usd = 1\n")
+    return load_settings(path, {})
+
+
+def test_a_teacher_whose_terms_restrict_training_is_refused_until_they_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-simulated")
+    said = (
+        "terms of the teacher anthropic/claude-sonnet-5.5: Anthropic's terms forbid .*; wanted answers that "
+        "may be trained on; .* accept_terms = true"
+    )
+    with pytest.raises(ConfigError, match=said):
+        check_teachers(configured(tmp_path, "preset = 'frontier'"))
+    check_teachers(configured(tmp_path, "preset = 'frontier'\naccept_terms = true"))
+    check_teachers(configured(tmp_path, "preset = 'open'"))
+    assert sum(training_terms(teacher)[0] is False for teacher in FRONTIER.teachers) == 3
+
+
+def test_settings_newer_than_stored_results_leave_those_valid(tmp_path: Path) -> None:
+    plain = OpenRouterSettings(model="m").model_dump()
+    assert not {"terms", "reasoning_room"} & plain.keys()
+    given = OpenRouterSettings(model="m", terms="allowed", reasoning_room=0).model_dump()
+    assert given == plain | {"terms": "allowed", "reasoning_room": 0}
+    assert not {"max_paid_attempts", "reconcile_after_s"} & ReplaySettings().what_is_asked().keys()
+    runs = [configured(tmp_path, f"preset = 'frontier'\naccept_terms = {word}") for word in ("true", "false")]
+    assert runs[0].fingerprint() == runs[1].fingerprint()
