@@ -20,7 +20,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from prefect import flow
@@ -28,11 +28,13 @@ from prefect.client.orchestration import get_client
 from prefect.deployments import arun_deployment
 from prefect.deployments.runner import RunnerDeployment
 from prefect.runner import Runner
+from prefect.runner._process_manager import ProcessManager
 from prefect.server.schemas.schedules import CronSchedule
 from prefect.settings import PREFECT_API_URL, PREFECT_HOME, temporary_settings
 from prefect.types.entrypoint import EntrypointType
 from pydantic import ValidationError
 
+from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.run_flow import harvest
 from tracemill.flows.run_state.run_records import utc_now
 from tracemill.flows.runtime.error_masking import Unsaid
@@ -45,6 +47,9 @@ from tracemill.records.printable import printable
 
 _START_S = 180.0
 _WATCH_S = 2.0
+_LOOK_S = 1.0
+_SAVING_S = 30.0
+"""Seconds a run that was told to stop has to write what it has, after its calls came home."""
 LOCK = ".tracemill-serve-{}.lock"
 """In PREFECT_HOME: held while a `server` starts, and by whoever serves a configuration, by its digest."""
 _FOLDER = "TRACEMILL_SERVE_FOLDER"
@@ -87,8 +92,8 @@ def _say(text: str) -> None:
 def serve_schedule(config: Path, cron: str, timezone: str) -> None:
     """Runs the configuration in the file `config` at the times of `cron`, until Ctrl-C.
 
-    Raises ConfigError for a schedule or time zone that there is not, WorkspaceError where no Prefect
-    server comes up or this user serves the file already, KeyboardInterrupt at its end.
+    Raises ConfigError for a schedule or time zone that there is not or a broken configuration, WorkspaceError
+    where no Prefect server comes up or this user serves the file already, KeyboardInterrupt at its end.
     """
     schedule = read_schedule(cron, timezone)
     with (
@@ -97,6 +102,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
         temporary_settings({PREFECT_API_URL: url}),
     ):
         os.environ["PREFECT_API_URL"] = url
+        grace_s = load_settings(config, {}).replay.come_home_s + _SAVING_S
         deployment: Any = serve_scheduled_run.to_deployment(
             f"{config.stem}-{digest('config', str(config), size=4)}",
             parameters={"config": str(config)},
@@ -108,7 +114,7 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             with suppress(KeyboardInterrupt):
-                asyncio.run(_serve(deployment, schedule))
+                asyncio.run(_serve(deployment, schedule, grace_s))
         finally:
             signal.signal(signal.SIGINT, before)
     raise KeyboardInterrupt
@@ -116,15 +122,45 @@ def serve_schedule(config: Path, cron: str, timezone: str) -> None:
 
 class _Runner(Runner):
     """Ends at SIGTERM, which supervisors of services send, as at Ctrl-C; Prefect's own way leaves a task
-    that nobody awaits, and says so at length."""
+    that nobody awaits, and says so at length. A run that is told to stop has `grace_s` seconds for that."""
+
+    def __init__(self, grace_s: float) -> None:
+        super().__init__(limit=None)
+        self._grace_s = grace_s
+
+    async def __aenter__(self) -> Self:
+        entered = await super().__aenter__()
+        give_grace(self._process_manager, self._grace_s)
+        return entered
 
     def handle_sigterm(self, *_: Any, **__: Any) -> None:
         """The signal handler."""
         signal.raise_signal(signal.SIGINT)
 
 
-async def _serve(deployment: RunnerDeployment, schedule: CronSchedule) -> None:
-    runner = _Runner(limit=None)
+def give_grace(processes: ProcessManager, grace_s: float) -> None:
+    """Have Prefect kill no process of a run before it had `grace_s` seconds since SIGTERM to end; Prefect's
+    own 30 s cannot be set."""
+    kill = processes.kill
+
+    async def kill_late(flow_run_id: UUID, grace_seconds: float = 30, *, force: bool = False) -> None:
+        handle = processes.get(flow_run_id)
+        if force or handle is None or handle.pid is None:
+            await kill(flow_run_id, grace_seconds, force=force)
+            return
+        with suppress(ProcessLookupError):
+            handle.graceful_kill()
+        until = time.monotonic() + max(grace_seconds, grace_s)
+        while time.monotonic() < until:
+            if await processes.wait_for_exit(flow_run_id, _LOOK_S):
+                return
+        await kill(flow_run_id, force=True)
+
+    processes.kill = kill_late
+
+
+async def _serve(deployment: RunnerDeployment, schedule: CronSchedule, grace_s: float) -> None:
+    runner = _Runner(grace_s)
     await runner.aadd_deployment(deployment)
     clock = asyncio.create_task(_start_at(schedule, f"{deployment.flow_name}/{deployment.name}"))
     served = asyncio.create_task(runner.start())

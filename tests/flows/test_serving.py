@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -39,7 +40,6 @@ ELSEWHERE = teachers(
     "type = 'openai_compatible'\nbase_url = 'https://teacher.invalid/v1'\n"
     "prices = {prompt_usd = 1.0, completion_usd = 1.0}"
 )
-SLOW = teachers("type = 'simulated'\nlatency_s = 3.0")
 
 
 def wait_for(log: Path, text: str, seconds: float = 200) -> None:
@@ -156,10 +156,52 @@ def test_a_configuration_is_served_by_one_alone(tmp_path: Path) -> None:
         pass
 
 
+LATE = """
+import signal, sys, time
+def end(*_):
+    time.sleep(float(sys.argv[1]))
+    sys.exit(7)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("takes_s", "grace_s", "code"), [(2.0, 20.0, 7), (30.0, 1.0, -signal.SIGKILL)])
+def test_a_run_that_is_told_to_stop_has_its_grace_and_no_more(
+    takes_s: float, grace_s: float, code: int
+) -> None:
+    import anyio
+    from prefect.runner._process_manager import ProcessHandle, ProcessManager
+
+    from tracemill.flows.schedule import give_grace
+
+    async def stop() -> int | None:
+        async with ProcessManager() as processes:
+            give_grace(processes, grace_s)
+            child = await anyio.open_process([sys.executable, "-c", LATE, str(takes_s)], stderr=None)
+            assert child.stdout is not None
+            assert (await child.stdout.receive()).startswith(b"ready")
+            run_id = uuid4()
+            await processes.add(run_id, ProcessHandle(child))
+            await processes.kill(run_id, grace_seconds=0.5)
+            await child.wait()
+            await processes.remove(run_id)
+            await child.aclose()
+            return child.returncode
+
+    began = time.monotonic()
+    assert asyncio.run(stop()) == code
+    assert time.monotonic() - began < 15
+
+
 @pytest.mark.slow
-def test_sigterm_in_the_middle_of_a_run_lets_what_is_in_flight_come_home(tmp_path: Path) -> None:
+@pytest.mark.parametrize("latency_s", [3.0, 40.0])  # Prefect by itself kills after 30 s
+def test_sigterm_in_the_middle_of_a_run_lets_what_is_in_flight_come_home(
+    tmp_path: Path, latency_s: float
+) -> None:
     config, log, work = tmp_path / "run.toml", tmp_path / "log", tmp_path / "w"
-    config.write_text(SOURCE + BUDGET + SLOW)
+    config.write_text(SOURCE + BUDGET + teachers(f"type = 'simulated'\nlatency_s = {latency_s}"))
     with serving(config, log) as served:
         wait_for(log, "questions ")
         served.send_signal(signal.SIGTERM)
@@ -228,7 +270,7 @@ def run_process(server: int) -> int:
 @pytest.mark.slow
 def test_a_run_whose_process_is_killed_is_a_line(tmp_path: Path) -> None:
     config, log = tmp_path / "run.toml", tmp_path / "log"
-    config.write_text(SOURCE + BUDGET + SLOW)
+    config.write_text(SOURCE + BUDGET + teachers("type = 'simulated'\nlatency_s = 3.0"))
     with serving(config, log) as served:
         wait_for(log, "questions ")
         os.kill(run_process(served.pid), signal.SIGKILL)
