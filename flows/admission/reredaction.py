@@ -13,6 +13,7 @@ from tracemill.flows.admission.list_scope import ListScope, widest_list_scope
 from tracemill.flows.admission.reading_version import RedactionVersion
 from tracemill.flows.admission.trace_inventory import FOUND
 from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecrets, trace_texts
 from tracemill.records.message import Action, Message
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import Context, Trace
@@ -44,12 +45,13 @@ class Renewed:
 
 @dataclass(frozen=True, slots=True)
 class Renewer:
-    """Redacts again what was redacted otherwise. `keeps`: answers that were bought for a text as it was
-    hold for it as it is."""
+    """Redacts again what was redacted otherwise, and takes out what was a secret in any session. `keeps`:
+    answers that were bought for a text as it was hold for it as it is."""
 
     redactor: "Redactor"
     version: RedactionVersion
     lists: ListScope
+    known: KnownSecrets
     keeps: bool = True
 
     @property
@@ -63,10 +65,27 @@ class Renewer:
     ) -> "Renewer":
         """For the text of a workspace."""
         key = workspace_key(work.root / "redaction.key")
-        return cls(redactor, RedactionVersion.of(redactor, key), lists, not ask_again)
+        known = KnownSecrets(work.root / KNOWN_SECRETS, key)
+        return cls(redactor, RedactionVersion.of(redactor, key), lists, known, not ask_again)
 
     def renew(self, stored: Trace) -> Renewed:
-        """A stored trace as it may leave. The same object where it was redacted as today."""
+        """A stored trace as it may leave. The same object where it was redacted as today and holds no secret
+        of another session."""
+        renewed = self._renew(stored)
+        trace, values = renewed.trace, self.known.find(trace_texts(renewed.trace))
+        if values:
+            trace, found = self.redactor.without(trace, values)
+            renewed = replace(renewed, trace=trace, found=renewed.found + found)
+
+        def message(told: Message) -> Message:
+            told = renewed.message(told)
+            here = values | self.known.find(told.texts())
+            return self.redactor.message_without(told, here, trace.trace_id) if here else told
+
+        return replace(renewed, message=message)
+
+    def _renew(self, stored: Trace) -> Renewed:
+        """The trace by today's rules and lists."""
         if f"{REDACTED_AS}{self.version.id}" in stored.notes:
             scope = stored.trace_id
             return Renewed(stored, lambda told: self.redactor.redact_message(told, scope)[0], Counter())
@@ -85,7 +104,7 @@ class Renewer:
         is the same but for the redaction: answers were bought for that. The same object where none is."""
         if stored is None or not self.keeps:
             return read
-        again = self.renew(stored).trace
+        again = self._renew(stored).trace
         if again.contexts == stored.contexts:
             return read
         before = {c.index: (c, a) for c, a in zip(stored.contexts, again.contexts, strict=True)}

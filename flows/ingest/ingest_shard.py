@@ -109,6 +109,8 @@ class Intake:
             except ReadBefore as late:
                 late.written += shards.written
                 raise
+        if self.renewer is not None:
+            self.renewer.known.add(self.renewer.redactor.pop_found_secrets())
         done.shards = shards.written
         for trace_id in shards.misfits:
             done.entries.pop(trace_id, None)

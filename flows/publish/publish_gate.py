@@ -10,6 +10,7 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.privacy.publish_gate.gate import PublishGate
 from tracemill.privacy.publish_gate.scan_paths import Scanner
+from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecrets
 from tracemill.privacy.redaction.redactor import RULES_VERSION
 from tracemill.records.storage.workspace import Workspace
 
@@ -22,8 +23,9 @@ def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
     Raises ConfigError where `TRACEMILL_KINGFISHER` names what is not there.
     """
     key = workspace_key(work.root / "redaction.key")
+    secrets = KnownSecrets(work.root / KNOWN_SECRETS, key)
     return PublishGate(
-        scanner=Scanner(make_redactor(work, settings.privacy).known, key, os.environ),
+        scanner=Scanner(make_redactor(work, settings.privacy).known, key, os.environ, secrets),
         rules_version=RULES_VERSION,
         record=work.root / ACCEPTED,
         accept=settings.release.accept,

@@ -82,17 +82,19 @@ def find_kingfisher(environ: Mapping[str, str]) -> Path | None:
     return Path(found) if found else None
 
 
-def require_kingfisher(environ: Mapping[str, str], required: bool) -> None:
+def require_kingfisher(
+    environ: Mapping[str, str], required: bool, why: str = "release.require_second_opinion is set"
+) -> None:
     """Raises ConfigError where kingfisher is misnamed; where it is `required`, PrivacyError where it is
-    absent, or does not find a canary."""
+    absent, or does not find a canary. `why` it is required, for the message."""
     binary = find_kingfisher(environ)
     if not required:
         return
     if binary is None:
         raise PrivacyError(
-            "kingfisher is not installed and release.require_second_opinion is set",
+            f"kingfisher is not installed and {why}",
             "a second opinion",
-            "pip install kingfisher-bin, or unset it",
+            f"pip install kingfisher-bin, or set {VARIABLE} to its binary",
         )
     try_kingfisher(environ)
 

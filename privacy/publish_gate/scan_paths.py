@@ -29,7 +29,9 @@ from tracemill.privacy.publish_gate.kingfisher import (
 )
 from tracemill.privacy.publish_gate.private_folder import private_folder
 from tracemill.privacy.publish_gate.scan_texts import Written, WrittenTexts
+from tracemill.privacy.publish_gate.strict_rules import find_strictly
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
+from tracemill.privacy.redaction.known_secrets import KnownSecrets
 from tracemill.privacy.redaction.redact_text import resolve_redacted_spans
 
 OWN, SECOND = "own rules", "kingfisher"
@@ -71,15 +73,18 @@ class _Marked:
 
 class Scanner:
     """Judges files. `known` are the exact values to look for, `key` that of the fingerprints. What the
-    user allows redaction to let stand is judged all the same.
+    user allows redaction to let stand is judged all the same. With `secrets`, those of a workspace, a
+    release is judged: nothing in it was a secret in any session, and the strict rules hold.
 
     `environ` says where kingfisher is (`TRACEMILL_KINGFISHER`, `PATH`) and where it may keep its
     compiled rules. Raises ConfigError where it names a kingfisher that is not there.
     """
 
-    def __init__(self, known: Known, key: bytes, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, known: Known, key: bytes, environ: Mapping[str, str], secrets: KnownSecrets | None = None
+    ) -> None:
         self._known = replace(known, allow=Listed())  # what may be published is accepted find by find
-        self._key, self._environ = key, environ
+        self._key, self._environ, self._secrets = key, environ, secrets
         self._binary = find_kingfisher(environ)
 
     def require_second(self, required: bool) -> None:
@@ -96,7 +101,7 @@ class Scanner:
         second = kingfisher_version(self._binary) if self._binary else None
         with private_folder() as private:
             written = WrittenTexts(private / "texts") if self._binary else None
-            work = _Work(Detectors(self._known), written)
+            work = _Work(Detectors(self._known), written, self._secrets)
             base = path if path.is_dir() else path.parent
             for file in walk_text_files(path, work.skipped):
                 work.files += 1
@@ -121,7 +126,8 @@ class Scanner:
 class _Work:
     """One scan under way."""
 
-    def __init__(self, rules: Detectors, written: WrittenTexts | None) -> None:
+    def __init__(self, rules: Detectors, written: WrittenTexts | None, secrets: KnownSecrets | None) -> None:
+        self._secrets = secrets
         self.files = self.characters = 0
         self.skipped = Skipped()
         self.times: Counter[bytes] = Counter()
@@ -145,9 +151,17 @@ class _Work:
             self.characters += len(leaf.text)
             if self._written is not None:
                 self._written.add(leaf, text.place, raw)
-            if not leaf.opened and (spans := scan_own_spans(self._rules, leaf.text, leaf.name)):
+            if not leaf.opened and (spans := self._spans(leaf)):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
+
+    def _spans(self, leaf: Leaf) -> list[Span]:
+        spans = scan_own_spans(self._rules, leaf.text, leaf.name)
+        if self._secrets is None:
+            return spans
+        known = self._secrets.find([leaf.text]).items()
+        found = [span for value, kind in known for span in finding_value_spans(leaf.text, kind, value)]
+        return resolve_redacted_spans(leaf.text, [*spans, *found, *find_strictly(leaf.text)])
 
     def add_second(self, written: WrittenTexts, matches: list[Match]) -> None:
         """Kingfisher's findings: joined to ours where they are the same, those in opened texts last."""

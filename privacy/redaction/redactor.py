@@ -9,7 +9,7 @@ import dataclasses
 import json
 import socket
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from tracemill.privacy.core.user_lists import make_listed
 from tracemill.privacy.personal.known_identity import Known, known_identity_from_environment, make_known
 from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
+from tracemill.privacy.redaction.known_secrets import trace_texts
 from tracemill.privacy.redaction.redact_text import NO_SECRETS, LeafRedactor
 from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id, strings_beside_messages
 from tracemill.privacy.redaction.secret_outputs import take_secret_outputs
@@ -67,6 +68,7 @@ class Redactor:
         self._know(make_known(secrets, [user or ""], [home or ""], hosts))
         self._key = key
         self._files: tuple[EnvFile, ...] = ()
+        self._found: dict[str, str] = {}
 
     def _know(self, known: Known) -> None:
         self._known = known
@@ -122,6 +124,12 @@ class Redactor:
             counts[file.path.name] += file.known
         return counts
 
+    def pop_found_secrets(self) -> dict[str, str]:
+        """Return the secrets that were taken out of traces since it was last asked, each with its type. Never
+        log them."""
+        found, self._found = self._found, {}
+        return found
+
     def redact_text(self, text: str, scope: str = "") -> tuple[str, Counter[str]]:
         """A text without what is private, and what was found by type. Placeholders agree inside one
         `scope` (a trace id)."""
@@ -161,12 +169,27 @@ class Redactor:
         redacted, found, leaf, echo = self._redact(trace)
         return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf, echo)
 
+    def without(self, trace: Trace, values: Mapping[str, str]) -> tuple[Trace, Counter[str]]:
+        """A redacted trace without these values, each given with its type, in any form; and what was found
+        by type."""
+        echo = self._echo_of(values, trace.trace_id, list(dict.fromkeys(trace_texts(trace))))
+        return (echo.trace(trace), echo.leaf.findings) if echo else (trace, Counter())
+
+    def message_without(self, message: Message, values: Mapping[str, str], scope: str) -> Message:
+        """The same of a message, with the placeholders of one `scope` (a trace id)."""
+        echo = self._echo_of(values, scope, list(message.texts()))
+        return echo.message(message) if echo else message
+
+    def _echo_of(self, values: Mapping[str, str], scope: str, texts: list[str]) -> "_Echo | None":
+        taken = LeafRedactor(self._detectors, self._key, scope, taken=dict(values))
+        return _Echo.of(taken, self._detectors, texts)
+
     def _redact(self, trace: Trace) -> "tuple[Trace, Counter[str], LeafRedactor, _Echo | None]":
         """Redact in two passes: by the rules, then by what these found to be secret."""
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
         ]
-        texts = list(dict.fromkeys(_texts(trace)))
+        texts = list(dict.fromkeys(trace_texts(trace)))
         detectors, needs = self._detectors.with_names_of(texts, set(places))
         ids = LeafRedactor(detectors, self._key, "")
         trace_id = redact_id(ids, trace.trace_id)
@@ -178,6 +201,7 @@ class Redactor:
         echo = _Echo.of(leaf, detectors, texts)
         if echo is not None:
             redacted = echo.trace(redacted)
+            self._found |= echo.values.kinds
         found = leaf.findings + ids.findings + (echo.leaf.findings if echo else Counter())
         places_leaf = LeafRedactor(detectors, self._key, trace_id)
 
@@ -255,12 +279,3 @@ def _without(text: str, by: LeafRedactor) -> str:
             stand_in = by.placeholder(value)
             text = text.replace(value, stand_in).replace(json.dumps(value)[1:-1], stand_in)
     return text
-
-
-def _texts(trace: Trace) -> Iterator[str]:
-    seen: set[int] = set()
-    for context in trace.contexts:
-        for message in context.messages:
-            if id(message) not in seen:
-                seen.add(id(message))
-                yield from message.texts()

@@ -45,7 +45,8 @@ class TakenValues:
 
     def __init__(self, values: Mapping[str, str], base: Detectors, texts: Collection[str]) -> None:
         self._base = base
-        self._kinds: dict[str, str] = {}
+        self.kinds: dict[str, str] = {}
+        """The values that are looked for, each with the type it was found as."""
         self.same: dict[str, str] = {}
         """Texts that were found, with the value that each is a form of."""
         self._forms: dict[str, str] = {}
@@ -56,14 +57,14 @@ class TakenValues:
             how = judge_distinctiveness(value)
             if how is Distinct.NOT or (how is Distinct.ALONE and _is_name_in_code(value, texts)):
                 continue
-            self._kinds.setdefault(value, kind)
+            self.kinds.setdefault(value, kind)
             self._add_forms(value, how)
         self._heads = sorted({form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)})
         large = sum(map(len, texts)) > _LITTLE
         self._prefilter = Prefilter(map(_probe, self._heads)) if large else None
 
     def __bool__(self) -> bool:
-        return bool(self._kinds)
+        return bool(self.kinds)
 
     def _add_forms(self, value: str, how: Distinct) -> None:
         data = value.encode("utf-8", "surrogatepass")
@@ -119,7 +120,7 @@ class TakenValues:
 
     def _span(self, start: int, end: int, text: str, value: str) -> Span:
         self.same[text[start:end]] = value
-        return Span(start, end, self._kinds[value])
+        return Span(start, end, self.kinds[value])
 
 
 def _probe(head: str) -> Probe:

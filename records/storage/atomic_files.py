@@ -72,9 +72,39 @@ def make_private_folder(folder: Path) -> None:
         raise _unwritable(folder, error) from error
 
 
+def make_files_private() -> None:
+    """Have this process, and those that it starts, make files and folders for their owner alone."""
+    os.umask(os.umask(0o077) | 0o077)
+
+
+def make_tree_private(folder: Path) -> None:
+    """Take from others what they may do with the files and folders below a folder; links stay, and so does
+    what belongs to another user."""
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            continue
+        with suppress(OSError):
+            path.chmod(PRIVATE_FOLDER if path.is_dir() else PRIVATE_FILE)
+
+
 def make_private_file(path: Path) -> None:
     """Make an empty file that its owner alone may read; one that is there stays as it is. Raises OSError."""
     path.touch(mode=PRIVATE_FILE)
+
+
+def append_private_line(path: Path, text: str) -> None:
+    """Append whole lines in one write to a file that its owner alone may read; several processes may do so.
+
+    Raises WorkspaceError where it cannot be written.
+    """
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, PRIVATE_FILE)
+        try:
+            os.write(handle, text.encode("utf-8"))
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise _unwritable(path.parent, error) from error
 
 
 def _is_private(path: Path) -> bool:

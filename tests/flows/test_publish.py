@@ -102,6 +102,20 @@ def test_a_release_is_one_commit_and_one_tag_and_comes_back_row_by_row(
         assert json.loads(plain["tools"]) == row["tools"]
 
 
+def test_without_kingfisher_nothing_is_published(
+    hub: Hub, settings: RunSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release(settings)
+    monkeypatch.setenv("TRACEMILL_KINGFISHER", "none")
+    with pytest.raises(PrivacyError) as caught:
+        push(settings)
+    assert str(caught.value) == (
+        "kingfisher is not installed and nothing is published without a second opinion; wanted a second"
+        " opinion; pip install kingfisher-bin, or set TRACEMILL_KINGFISHER to its binary"
+    )
+    assert hub.log == []
+
+
 def test_the_same_content_again_makes_no_commit_and_uploads_nothing(hub: Hub, settings: RunSettings) -> None:
     release(settings)
     push(settings)

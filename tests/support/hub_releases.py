@@ -22,7 +22,6 @@ OF_THE_HUB = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning
 def log_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """A token that may write; the publish gate has its own rules alone."""
     monkeypatch.setenv("HF_TOKEN", TOKEN)
-    monkeypatch.setenv("TRACEMILL_KINGFISHER", "none")
 
 
 def empty_workspace(folder: Path) -> RunSettings:

@@ -1,0 +1,70 @@
+"""What the gate refuses beyond redaction's rules: any value that a machine could have made near a word about
+secrets, and constants that a cipher or a login is given.
+
+Redaction would spoil code with these. A release holds few such values, and each is looked at.
+"""
+
+from collections.abc import Iterator
+
+from tracemill.privacy.core.entropy import (
+    entropy,
+    has_all_kinds,
+    is_password,
+    is_random,
+    is_stand_in,
+    shape_wordiness,
+)
+from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
+from tracemill.privacy.core.rule import Span, compile_rule_pattern
+
+_ABOUT = (
+    r"(?i:passw(?:or)?d|passwd|\bpwd|\bpw\b|passphrase|passcode|secret|(?<!_)\btoken\b|api[ _-]?key"
+    r"|access[ _-]?key|credential|\bcreds?\b|bearer|private[ _-]?key|signing[ _-]?key|encryption[ _-]?key"
+    r"|\blog ?in\b|\bunlock|\bpin\b)"
+)
+_VALUE = r"(?P<v>(?<![\w+/=.$@-])[A-Za-z0-9+/_.!#$%^&*~=-]{10,512}(?![\w+/=]))"
+_NEAR = compile_rule_pattern(rf"{_ABOUT}(?P<gap>[^\n]{{0,40}}?[\s\"'`=:(,>\[]){_VALUE}")
+_GIVEN = compile_rule_pattern(
+    r"(?:Fernet|AESGCM|AES\.new|AESCCM|ChaCha20\w*|SecretBox|SigningKey|Cipher|createCipheriv|createHmac"
+    r"|hmac\.new|HMAC|Hashids|from_mnemonic"
+    r"|(?:[Ll]ogin|[Aa]uthenticate|[Ee]ncrypt|[Dd]ecrypt|[Ss]ign|[Uu]nlock)\w{0,20})"
+    r"\(\s{0,4}(?:[\w.]{1,40},\s{0,4}|[\"'][^\"'\n]{0,64}[\"'],\s{0,4})?b?[\"'](?P<v>[^\"'\s]{10,512})[\"']"
+)
+_BYTES = compile_rule_pattern(r"\bb[\"'](?P<v>[A-Za-z0-9_+/-]{43}=)[\"']")
+_NO_SECRET = compile_rule_pattern(
+    r"(?i)(?:sha-?\d*|md5|hash|digest|checksum|commit|uuid|etag|nonce|(?<![a-z])ids?|version|revision|integrity|"
+    r"fingerprint|public|signature|blob|tree|parent|cache)[\w-]*[\"'`]?\s{0,2}[=:( ]{1,2}\s{0,2}[\"'`]?$"
+)
+_ID = compile_rule_pattern(
+    r"(?:toolu|call|msg|chatcmpl|req|resp|gen|run|thread|asst|file|item|rs|fc|ws|step)[_-]\w+|[0-9a-f-]{36}|[0-9a-f]{40}"
+)
+_NAME = compile_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-]+\.[a-z]{1,5}|\d[\d.,_-]*")
+
+
+def find_strictly(text: str) -> Iterator[Span]:
+    """Give what may be a secret, where a wrong finding costs a look and a missed one is public."""
+    for match in _NEAR.finditer(text):
+        start = match.start("v")
+        if _may_be_secret(match["v"]) and not _NO_SECRET.search(text, max(0, start - 48), start):
+            yield Span(*match.span("v"), "STRICT_NEAR")
+    for match in _GIVEN.finditer(text):
+        if _is_constant(match["v"]):
+            yield Span(*match.span("v"), "STRICT_GIVEN")
+    for match in _BYTES.finditer(text):
+        if is_random(match["v"]):
+            yield Span(*match.span("v"), "STRICT_KEY")
+
+
+def _may_be_secret(value: str) -> bool:
+    value = value.rstrip(".,!")
+    if is_stand_in(value) or find_keyed_placeholders(value) or _ID.fullmatch(value) or _NAME.fullmatch(value):
+        return False
+    if "_" in value.strip("_") or value.startswith(("-", "$")):
+        return False
+    return has_all_kinds(value) and entropy(value) >= 3.2 and shape_wordiness(value) < 0.5
+
+
+def _is_constant(value: str) -> bool:
+    if is_stand_in(value) or find_keyed_placeholders(value) or _NAME.fullmatch(value):
+        return False
+    return is_random(value) or (is_password(value) and has_all_kinds(value))
