@@ -4,17 +4,32 @@ from pathlib import Path
 from typing import Literal
 
 from tracemill.records.errors import WorkspaceError
-from tracemill.records.storage.atomic_files import make_private_folder, read_json_file, write_json
+from tracemill.records.storage.atomic_files import (
+    make_private_folder,
+    make_tree_private,
+    read_json_file,
+    write_json,
+)
 
 LAYOUT_VERSION = 1
 MARKER = "workspace.json"
+OWNER_ONLY = "owner"
+"""What the marker says of a workspace whose files others may not read."""
 Text = Literal["redacted", "recorded"]
 
 
 def create_marker(marker: Path, text: Text) -> None:
     """Make the folder, for its owner alone, and its marker; a folder that is there keeps its mode."""
     make_private_folder(marker.parent)
-    write_json(marker, {"layout": LAYOUT_VERSION, "text": text})
+    write_json(marker, {"layout": LAYOUT_VERSION, "text": text, "modes": OWNER_ONLY}, private=True)
+
+
+def close_to_others(marker: Path) -> None:
+    """Make the files of a workspace its owner's alone, once, where an older version left them open."""
+    value = read_json_file(marker)
+    if isinstance(value, dict) and value.get("modes") != OWNER_ONLY:
+        make_tree_private(marker.parent)
+        write_json(marker, value | {"modes": OWNER_ONLY}, private=True)
 
 
 def check_marker(marker: Path, text: Text) -> None:
