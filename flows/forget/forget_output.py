@@ -60,10 +60,9 @@ def _remains(found: Found, sent_to: Sequence[str], ledger: Ledger | None) -> lis
     if found.releases:
         said += [
             "Local versions that held it are removed; `tracemill release` writes the next one without it.",
-            f"Where one of them was published ({_names(found)}): yanking a version leaves its rows in the "
-            "history of the dataset's repository. Delete the version's files and squash the history "
-            "(huggingface_hub: HfApi.super_squash_history), or delete the repository; copies that others "
-            "made stay theirs.",
+            f"Where one of them was published ({_names(found)}): `tracemill retract NAME@VERSION --yes` "
+            "deletes the version's files and its tag from the Hub and squashes the history of main; mirrors, "
+            "caches and everybody who downloaded it keep their copies.",
         ]
     if sent_to:
         said.append(

@@ -30,7 +30,10 @@ def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
     for name, versions in versions_by_release(work.releases_dir).items():
         noted = read_publish_log(work.releases_dir / name)
         for version in versions:
-            places = [place["repo"] for place in noted.get(version, [])]
+            places = [
+                f"{place['repo']} (retracted)" if place.get("retracted") else place["repo"]
+                for place in noted.get(version, [])
+            ]
             try:
                 manifest = Published.of(read_manifest(work.releases_dir / name / version))
             except ReleaseError as error:

@@ -1,6 +1,7 @@
 """A release of the workspace to the Hub: everything that can refuse it comes before the first upload."""
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,6 +21,7 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
 from tracemill.flows.run_state.publish_log import note_pushed, read_publish_log
 from tracemill.flows.run_state.run_records import sole_writer
+from tracemill.privacy.publish_gate.kingfisher import require_kingfisher
 from tracemill.records.errors import ConfigError, ReleaseError
 from tracemill.records.storage.workspace import Workspace
 
@@ -71,11 +73,12 @@ def publish_local(
     work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOrder, judged: bool = False
 ) -> PublishOutcome:
     """The same of a release that was found; `judged` where the gate has just passed it."""
+    require_second_opinion()
     check_files(local.folder, local.manifest)
     require_real(local.manifest)
     check_card(local.folder, local.manifest)
     if versions := _versions(work, local):
-        read_publish_log(versions)  # a broken note is told before anything goes out
+        _refuse_retracted(read_publish_log(versions), local.manifest, order.repo_id)
     pusher = open_pusher(order)
     repo = pusher.state()
     there = pusher.found(local.manifest)
@@ -89,6 +92,7 @@ def publish_local(
             _bring_audit(work, settings, local, order, pusher, repo, outcome)
         return _noted(work, local, pusher, outcome)
     said = [*_visibility(repo, order), *_drift(repo, local.manifest, settings.release.drift, order)]
+    judged = judged and local.manifest.gate is not None and len(local.manifest.gate.opinions) > 1
     gate = [] if judged else _judge(work, settings, local.folder)
     pushed = pusher.push(local.folder, local.manifest, order.public)
     return _noted(work, local, pusher, PublishOutcome(pushed, said, "\n".join(gate), audit_there=True))
@@ -115,6 +119,19 @@ def _bring_audit(
         outcome.said.append(f"the card on main says: {precision.sentence()}")
 
 
+def _refuse_retracted(
+    noted: Mapping[str, Sequence[Mapping[str, str]]], manifest: Manifest, repo_id: str
+) -> None:
+    """Refuse a version that was taken back from there. A broken note is told before anything goes out."""
+    for place in noted.get(manifest.version, ()):
+        if place["repo"] == repo_id and place.get("retracted"):
+            raise ReleaseError(
+                f"{manifest.name}@{manifest.version} was retracted from {repo_id}",
+                "a version without what it was retracted for",
+                "tracemill release",
+            )
+
+
 def open_pusher(order: PublishOrder) -> Pusher:
     """The repository to push to, after token and right were looked at. Raises ReleaseError."""
     api = open_hub()
@@ -134,7 +151,13 @@ def check_publishing(settings: RunSettings) -> None:
             "teachers that are models: simulated rows are not published",
             "remove release.hub",
         )
+    require_second_opinion()
     open_pusher(PublishOrder(settings.release.hub))
+
+
+def require_second_opinion() -> None:
+    """Raises PrivacyError where kingfisher is absent or of no use: nothing is published without it."""
+    require_kingfisher(os.environ, True, "nothing is published without a second opinion")
 
 
 def require_real(manifest: Manifest) -> None:

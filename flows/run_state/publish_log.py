@@ -20,6 +20,14 @@ def note_pushed(versions: Path, pushed: Pushed, endpoint: str, audit: str) -> No
     write_json(versions / PUBLISHED, {**noted, pushed.version: [*places, place]})
 
 
+def note_retracted(versions: Path, version: str, repo_id: str) -> None:
+    """Remember that a version was taken back from a dataset."""
+    noted = read_publish_log(versions)
+    places = [each for each in noted.get(version, []) if each["repo"] != repo_id]
+    retracted = {"repo": repo_id, "commit": "", "endpoint": "", "audit": "", "retracted": "yes"}
+    write_json(versions / PUBLISHED, {**noted, version: [*places, retracted]})
+
+
 def read_publish_log(versions: Path) -> dict[str, list[dict[str, str]]]:
     """Where each version of a release was pushed: `repo`, `commit`, `endpoint` and `audit`. Raises
     ReleaseError for a broken note."""

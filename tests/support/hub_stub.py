@@ -128,7 +128,7 @@ class _Handler(WriteRoutes, BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(parts)
 
-    do_GET = do_HEAD = do_POST = do_PUT = _handle
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _handle
 
     def _route(self, path: str, query: dict[str, list[str]], body: bytes) -> None:
         if self.write(path, body):

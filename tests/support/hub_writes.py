@@ -34,7 +34,7 @@ class WriteRoutes:
         elif path.startswith("/_lfs/"):
             self._put_object(path.removeprefix("/_lfs/"), body)
         elif found := re.fullmatch(
-            r"/api/datasets/([^/]+/[^/]+)/(preupload|commit|tag|refs)(?:/(.*))?", path
+            r"/api/datasets/([^/]+/[^/]+)/(preupload|commit|tag|refs|super-squash)(?:/(.*))?", path
         ):
             self._of_repo(*found.groups(), body)
         else:
@@ -107,8 +107,29 @@ class WriteRoutes:
             self._json({"files": [_upload_mode(each, files) for each in json.loads(body)["files"]]})
         elif verb == "commit":
             self._commit(name, repo, [json.loads(line) for line in body.splitlines() if line.strip()])
+        elif verb == "super-squash":
+            self._squash(name, repo, rest or "main", json.loads(body)["message"])
+        elif self.request_.method == "DELETE":
+            self._delete_tag(repo, rest or "")
         else:
             self._tag(repo, repo.resolve(rest or "main"), json.loads(body)["tag"])
+
+    def _squash(self: Any, name: str, repo: Any, branch: str, message: str) -> None:
+        files = repo.commits[repo.refs[branch]]
+        kept = {commit for ref, commit in repo.refs.items() if ref != branch}
+        for commit in [each for each in repo.commits if each not in kept]:
+            del repo.commits[commit]
+        self.hub.put(name, dict(files), whole=True)
+        repo.titles[:] = [message]
+        self._json({})
+
+    def _delete_tag(self: Any, repo: Any, tag: str) -> None:
+        if tag not in repo.tags:
+            self._error(404, f"Invalid rev id: {tag}", "RevisionNotFound")
+            return
+        repo.tags.discard(tag)
+        del repo.refs[tag]
+        self._send(200, b"")
 
     def _tag(self: Any, repo: Any, commit: str | None, tag: str) -> None:
         if commit is None:

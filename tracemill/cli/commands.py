@@ -276,6 +276,18 @@ def publish_only(
     _say([row for row in rows if row[1]], "tracemill publish", record, as_json)
 
 
+def handle_retract_command(
+    settings: "RunSettings", release: str, hub: str | None, yes: bool, as_json: bool
+) -> None:
+    """`tracemill retract`: a published version taken back."""
+    from tracemill.flows.publish.retract_run import RetractOrder, retract_release, retraction_rows
+
+    done = retract_release(settings, RetractOrder(release, hub, yes))
+    _say(
+        retraction_rows(done), "tracemill retract", {"retracted": [each._asdict() for each in done]}, as_json
+    )
+
+
 def handle_releases_command(root: "Path | None", hub: str | None, as_json: bool) -> None:
     """`tracemill releases`: versions here and, with `hub`, there."""
     from tracemill.flows.publish.list_versions import list_releases, release_rows

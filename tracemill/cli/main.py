@@ -29,7 +29,7 @@ from tracemill.cli.options import (
     Yes,
 )
 from tracemill.cli.privacy import Accept, privacy_app
-from tracemill.cli.publish import diff, publish, releases
+from tracemill.cli.publish import diff, publish, releases, retract
 from tracemill.cli.replay import estimate, replay
 from tracemill.cli.report import audit, report
 from tracemill.cli.simulate import simulate_openrouter
@@ -215,6 +215,7 @@ def release(
 
 
 app.command()(publish)
+app.command()(retract)
 app.command()(releases)
 app.command()(diff)
 

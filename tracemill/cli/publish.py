@@ -1,4 +1,4 @@
-"""`tracemill publish`, `tracemill releases` and `tracemill diff` on the command line."""
+"""`tracemill publish`, `tracemill retract`, `tracemill releases` and `tracemill diff` on the command line."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,6 +47,25 @@ def publish(
     if hub is not None:
         over["release"] = {"hub": hub}
     publish_only(load_settings(config, accepted_options(over, accept)), release, public, accept_drift, json)
+
+
+def retract(
+    release: Annotated[
+        str, typer.Argument(help="NAME@VERSION or VERSION; it may be gone from the workspace.")
+    ],
+    hub: HubRepoOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete it: it cannot be undone.")] = False,
+    config: ConfigOption = None,
+    workspace: WorkspaceOption = None,
+    json: Json = False,
+) -> None:
+    """Take a published version back: its files, its tag and the history of main. Says what remains."""
+    from tracemill.cli.commands import handle_retract_command
+    from tracemill.cli.source_options import source_options_overrides
+    from tracemill.flows.config.run_settings import load_settings
+
+    settings = load_settings(config, source_options_overrides(workspace))
+    handle_retract_command(settings, release, hub, yes, json)
 
 
 def releases(

@@ -1,0 +1,76 @@
+"""`tracemill retract`: a published version taken back from the Hub, and noted so that it does not return."""
+
+from dataclasses import dataclass
+
+from tracemill.data_cards.hub.hub_errors import PATIENCE, Patience
+from tracemill.data_cards.hub.retract import Retraction, retract_version
+from tracemill.data_cards.model.find_release import find_release
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.publish.publish_run import PublishOrder, open_pusher
+from tracemill.flows.run_state.publish_log import note_retracted, read_publish_log
+from tracemill.flows.run_state.run_records import sole_writer
+from tracemill.records.errors import PrivacyError, ReleaseError
+from tracemill.records.storage.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class RetractOrder:
+    """What the user typed: the version, `NAME@VERSION`; `yes` that it may go."""
+
+    release: str
+    repo_id: str | None
+    yes: bool
+    patience: Patience = PATIENCE
+
+
+def retract_release(settings: RunSettings, order: RetractOrder) -> list[Retraction]:
+    """Take a version back from the dataset given, else from every one that it was pushed to.
+
+    Raises ReleaseError where nothing says which, or the Hub refuses, PrivacyError without a yes.
+    """
+    work = Workspace.open(settings.workspace, create=False)
+    with sole_writer(work):
+        name, version = _named(work, settings, order.release)
+        versions = work.releases_dir / name
+        places = [place["repo"] for place in read_publish_log(versions).get(version, [])]
+        repos = [order.repo_id] if order.repo_id else places
+        if not repos:
+            raise ReleaseError(
+                f"nothing says where {name}@{version} was published", "the dataset", "give --hub OWNER/NAME"
+            )
+        if not order.yes:
+            raise PrivacyError(
+                f"{name}@{version} would be deleted from {', '.join(repos)}, with the history of main",
+                "a yes: it cannot be undone",
+                "confirm it with --yes",
+            )
+        done: list[Retraction] = []
+        for repo_id in repos:
+            pusher = open_pusher(PublishOrder(repo_id, patience=order.patience))
+            done.append(retract_version(pusher, version))
+            if versions.is_dir():
+                note_retracted(versions, version, repo_id)
+    return done
+
+
+def _named(work: Workspace, settings: RunSettings, asked: str) -> tuple[str, str]:
+    """The name and the version, which may be gone from the workspace."""
+    name, at, version = asked.partition("@")
+    if at:
+        return name, version
+    try:
+        local = find_release(asked, work.releases_dir, one_name=True)
+    except ReleaseError:
+        return settings.release.name, asked
+    return local.manifest.name, local.manifest.version
+
+
+def retraction_rows(done: list[Retraction]) -> list[tuple[str, str]]:
+    """What was done, as a table for people."""
+    rows: list[tuple[str, str]] = []
+    for each in done:
+        tag = "tag deleted" if each.tag else "no tag there"
+        history = "history of main squashed" if each.squashed else "history of main as it was"
+        rows.append((each.repo_id, f"version {each.version}: {each.files} files deleted, {tag}, {history}"))
+        rows.append(("remains", "\n".join(f"- {line}" for line in each.remains)))
+    return rows
