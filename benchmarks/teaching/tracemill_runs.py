@@ -64,6 +64,7 @@ def _config(sessions: Path, workspace: Path, regime: str, url: str, more: Mappin
             f"model = '{teacher.name}'",
             f"family = '{family}'",
             f"base_url = '{url}'",
+            "local = true",
             "max_tokens = 256",
             f"prices = {{ {prices} }}",
         ]

@@ -149,6 +149,8 @@ class RunSettings(_Model):
         given["replay"] = self.replay.what_is_asked()
         for judged in ("accept", "require_second_opinion", "rebuild", "hub", "drift"):
             given["release"].pop(judged, None)
+        for teacher in given["teachers"]:
+            teacher.pop("local", None)  # which decides what is asked beforehand, not what is done
         return digest("run", canonical_json(given), size=8)
 
 

@@ -11,8 +11,8 @@ from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 THIS_MACHINE = frozenset(("localhost", "127.0.0.1", "::1"))
-"""Hosts that need no consent. Every other address does, also others of 127.0.0.0/8, which are what
-tunnels and forwarded ports are put on."""
+"""Hosts that need no consent where the configuration says that the server sends nothing on. Every other
+address does, also others of 127.0.0.0/8, which are what tunnels and forwarded ports are put on."""
 
 ANY = "any"
 UNSTATED = "unstated"
@@ -57,13 +57,14 @@ class Destination:
 
 
 def list_destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
-    """The destinations of a run, this machine left out: empty where nothing leaves it."""
+    """The destinations of a run, but for servers that keep what they get on this machine: none where nothing
+    leaves it."""
     return sorted({found for t in settings.asked() if (found := _destination(t, environ)) is not None})
 
 
 def _destination(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> Destination | None:
     url, policy = teacher.sends_to(environ), teacher.data_policy()
-    if url is None or host_of(url) in THIS_MACHINE:
+    if url is None or (host_of(url) in THIS_MACHINE and teacher.stays_here()):
         return None
     return Destination(
         origin_of(url),

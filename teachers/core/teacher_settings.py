@@ -129,6 +129,11 @@ class BaseTeacherSettings(_Settings):
             return 0
         return REASONING_ROOM if reasons or given.enabled or given.effort is not None else 0
 
+    def stays_here(self) -> bool:
+        """Tell whether a server on this machine keeps what it is sent, so that no consent is asked for it;
+        one that relays it to another does not."""
+        return False
+
     def data_policy(self) -> DataPolicy:
         """Return what the server is asked to do and not to do with the text."""
         return DataPolicy()
@@ -183,6 +188,10 @@ class OpenRouterSettings(BaseTeacherSettings):
         """Return `base_url`, else the URL of the environment, else that of the API."""
         return (self.base_url or environ.get(OPENROUTER_URL_VARIABLE) or OPENROUTER_URL).rstrip("/")
 
+    def stays_here(self) -> bool:
+        """Return True: what speaks for OpenRouter on this machine is a simulated server."""
+        return True
+
     def data_policy(self) -> DataPolicy:
         """Return what every request says under `provider`."""
         return DataPolicy(self.provider or None, self.data_collection, self.enforce_distillable_text)
@@ -204,10 +213,15 @@ class CompatibleSettings(BaseTeacherSettings):
     type: str = "openai_compatible"
     base_url: str = Field(min_length=1, description="up to and with /v1")
     api_key_env: str | None = Field(default=None, description="environment variable of the key, if any")
+    local: bool = Field(default=False, description="a server on this machine that sends nothing on")
 
     def sends_to(self, environ: Mapping[str, str]) -> str:
         """Return `base_url`."""
         return self.base_url
+
+    def stays_here(self) -> bool:
+        """Return `local`: a server on this machine may well relay what it is sent."""
+        return self.local
 
     def key_variable(self) -> str | None:
         """Return the variable of the key, None where the server wants none."""

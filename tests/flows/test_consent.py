@@ -276,8 +276,10 @@ def test_a_broken_record_of_consents_sends_nothing(
 def test_where_a_teacher_is_decides_whether_it_needs_consent() -> None:
     teachers = [
         {"type": "openrouter", "model": "a/b", "enforce_distillable_text": True, "provider": "one"},
-        {"type": "openai_compatible", "model": "q", "base_url": "http://LOCALHOST:8000/v1"},
-        {"type": "openai_compatible", "model": "r", "base_url": "http://[::1]:8000/v1"},
+        {"type": "openai_compatible", "model": "q", "base_url": "http://LOCALHOST:8000/v1", "local": True},
+        {"type": "openai_compatible", "model": "r", "base_url": "http://[::1]:8000/v1", "local": True},
+        {"type": "openai_compatible", "model": "u", "base_url": "http://127.0.0.1:4000/v1"},
+        {"type": "openai_compatible", "model": "v", "base_url": "http://relay.example/v1", "local": True},
         {"type": "openai_compatible", "model": "s", "base_url": "http://gpu.example:8000/v1"},
         {"type": "openai_compatible", "model": "t", "base_url": "http://127.0.0.1.example/v1"},
         {"type": "simulated", "model": "simulated/glm-a"},
@@ -285,11 +287,13 @@ def test_where_a_teacher_is_decides_whether_it_needs_consent() -> None:
     settings = RunSettings.model_validate({"teachers": teachers})
     assert list_destinations(settings, {}) == [
         Destination("http://127.0.0.1.example", "t"),
+        Destination("http://127.0.0.1:4000", "u"),
         Destination("http://gpu.example:8000", "s"),
+        Destination("http://relay.example", "v"),
         Destination("https://openrouter.ai", "a/b", "one", "deny", True),
     ]
     found = list_destinations(settings, {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:9/v1"})
-    assert [d.origin for d in found] == ["http://127.0.0.1.example", "http://gpu.example:8000"]
+    assert [d.model for d in found] == ["t", "u", "s", "v"]
 
 
 def test_what_one_destination_covers_of_another() -> None:
