@@ -4,6 +4,7 @@ Formats change without notice: what a census finds unknown is what a reader may 
 read record by record, and nothing of their content is told: names that are no plain words are `other`.
 """
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -58,9 +59,15 @@ class Census:
         """Return plain values."""
         formats = [
             {"format": name, "version": version, **found.to_json()}
-            for (name, version), found in sorted(self.found.items())
+            for (name, version), found in sorted(self.found.items(), key=_place)
         ]
         return {"formats": formats, "unread": dict(self.unread.most_common())}
+
+
+def _place(item: tuple[tuple[str, str], VersionCensus]) -> tuple[str, list[int], str]:
+    """Where a format and version stand in the list: versions by their numbers, 2.1.9 before 2.1.10."""
+    (name, version), _ = item
+    return name, [int(number) for number in re.findall(r"\d+", version)], version
 
 
 def take_census(paths: Iterable[Path | str]) -> Census:

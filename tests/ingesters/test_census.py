@@ -54,6 +54,13 @@ def test_kinds_and_keys_are_counted_by_version(tmp_path: Path) -> None:
     assert PRIVATE not in json.dumps(census.to_json())
 
 
+def test_versions_are_listed_by_their_numbers(tmp_path: Path) -> None:
+    for version in ("2.1.109", "2.1.12", "2.0.9"):
+        write(tmp_path / f"{version}.jsonl", user("1", None, "hi") | {"version": version})
+    listed = take_census([tmp_path]).to_json()["formats"]
+    assert [each["version"] for each in listed] == ["2.0.9", "2.1.12", "2.1.109"]
+
+
 def test_the_command_prints_what_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = write(tmp_path / "a.jsonl", *session())
     app(["formats", "census", str(path)], standalone_mode=False)
