@@ -2,7 +2,8 @@
 """Personal data behind a word that says what it is: numbers of persons, birth dates, addresses, places, authors."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
 
 from tracemill.privacy.core.rule import Detector, Span, View, make_probed_detector
 from tracemill.privacy.core.word_lists import NO_PERSONS
@@ -74,37 +75,27 @@ def _any(_: str) -> bool:
     return True
 
 
-# The words before a number, its form, and its check digits.
+# The words before a number, in small letters, its form, and its check digits.
 _NUMBERS: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
-    ("NATIONAL_ID", r"cpf", r"\d{3}\.?\d{3}\.?\d{3}-?\d{2}", _is_cpf),
-    ("NATIONAL_ID", r"pesel", r"\d{11}", _is_pesel),
-    ("NATIONAL_ID", r"nino|national[ _-]?insurance|NI(?=[ _-]?(?:no|num|nr|#))", r"(?-i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D])", _any),
-    ("NATIONAL_ID", r"dni|nie|nif|identidad", r"(?:[XYZ]-?\d{7}|\d{2}\.?\d{3}\.?\d{3})-?[A-Z]", _is_dni),
-    ("NATIONAL_ID", r"pan", r"(?-i:[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z])", _any),
-    ("NATIONAL_ID", r"aadhaa?r|uidai", r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}", _is_aadhaar),
-    ("NATIONAL_ID", r"codice[ _-]?fiscale", r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", _any),
-    ("NATIONAL_ID", r"resident[ _-]?id|id[ _-]?card|\u8eab\u4efd\u8bc1\u53f7?(?:\u7801)?", r"\d{6}(?:19|20)\d{9}[\dXx]", _is_resident),
-    ("SSN", r"ssn|social[ _-]?security", r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}", _any),
-    ("PASSPORT", r"passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport", r"(?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8})", _is_passport),
+    ("NATIONAL_ID", "cpf", r"\d{3}\.?\d{3}\.?\d{3}-?\d{2}", _is_cpf),
+    ("NATIONAL_ID", "pesel", r"\d{11}", _is_pesel),
+    ("NATIONAL_ID", "nino|national insurance|national_insurance|nationalinsurance|ni no|ni number|ni_number|ni num|ni nr", r"(?-i:[A-CEGHJ-PR-TW-Z][A-CEGHJ-NPR-TW-Z] ?\d\d ?\d\d ?\d\d ?[A-D])", _any),
+    ("NATIONAL_ID", "dni|nie|nif|identidad", r"(?:[XYZ]-?\d{7}|\d{2}\.?\d{3}\.?\d{3})-?[A-Z]", _is_dni),
+    ("NATIONAL_ID", "pan", r"(?-i:[A-Z]{3}[ABCFGHJLPTK][A-Z]\d{4}[A-Z])", _any),
+    ("NATIONAL_ID", "aadhaar|aadhar|uidai", r"[2-9]\d{3}[ -]?\d{4}[ -]?\d{4}", _is_aadhaar),
+    ("NATIONAL_ID", "codice fiscale|codice_fiscale|codicefiscale", r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", _any),
+    ("NATIONAL_ID", "resident id|resident_id|id card|id_card|idcard", r"\d{6}(?:19|20)\d{9}[\dXx]", _is_resident),
+    ("SSN", "ssn|social security|social_security", r"(?!000|666|9)\d{3}(?!00)\d\d(?!0000)\d{4}", _any),
+    ("PASSPORT", "passport|reisepass|ausweis|passeport|pasaporte|passaporte|paszport", r"(?-i:[A-Z]{0,2}\d[A-Z0-9]{5,8}|[A-Z][A-Z0-9]{6,8})", _is_passport),
     ("BIRTH_DATE",
-     r"date[ _-]?of[ _-]?birth|birth[ _-]?da(?:te|y)|d\.?o\.?b|born|geburts(?:datum|tag)|geboren|date[ _-]?de[ _-]?naissance|n\xe9e?(?= le)|fecha[ _-]?de[ _-]?nacimiento|data[ _-]?de[ _-]?nascimento|data[ _-]?di[ _-]?nascita|\u751f\u5e74\u6708\u65e5",
+     "date of birth|date_of_birth|date-of-birth|dateofbirth|birthdate|birth_date|birth date|birthday|dob|d.o.b|born|geburtsdatum|geburtstag|geboren|naissance|nacimiento|nascimento|nascita",
      r"(?:(?:19|20)\d\d[-/.](?:0?[1-9]|1[0-2])[-/.](?:[12]\d|3[01]|0?[1-9])|(?:[0-3]?\d)[-/.](?:[0-3]?\d)[-/.](?:19|20)\d\d|[0-3]?\d\.? (?:jan|feb|mar|m\xe4r|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]{0,7}\.?,? (?:19|20)\d\d|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,7}\.? [0-3]?\d,? (?:19|20)\d\d)",
      _any),
-    ("LOCATION", r"lat(?:itude)?|l(?:on|ng|ong)(?:itude)?", r"-?\d{1,3}\.\d{4,12}", _any),
+    ("LOCATION", "latitude|longitude|lat|lng|lon|long", r"-?\d{1,3}\.\d{4,12}", _any),
 )  # fmt: skip
-_LABELS = tuple(
-    (
-        kind,
-        re.compile(
-            rf"(?i)(?<![A-Za-z])(?:[a-z]{{2,12}}[_-])?(?:{label})(?![a-z]){_BETWEEN}(?P<v>{form}){_END}"
-        ),
-        check,
-    )
-    for kind, label, form, check in _NUMBERS
-)
 _ALONE = re.compile(r"(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-]|\.\d)")
 _GPS = re.compile(
-    r"(?i)(?<![a-z])(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
+    r"(?i)(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
     rf"{_BETWEEN}(?P<v>-?\d{{1,2}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
 )
 _STREET = (
@@ -114,7 +105,7 @@ _STREET = (
     r"|(?:Calle|C/|Avenida|Av\.|Rua|R\.|Via|Plaza|Piazza|Pra\xe7a|Travessa|Viale|Corso|Ulica|ul\.) [^\n,\"'<>|;\d]{2,40},? (?:n[.\xba\xb0o]{1,2} ?)?\d{1,5}(?:[ /]\d{1,4})?)"
 )
 _ADDRESS = re.compile(
-    r"(?:(?i:\b(?:\w{2,12}[ _-])?address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|\bstreet(?:[ _-]?(?:name|line|address))?[ _-]?\d?|\b(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|\banschrift|\bstra(?:\xdf|ss)e|\bdirecci[o\xf3]n|\bendere[c\xe7]o|\bindirizzo|\badres|\brua|\blives? at|\bresid(?:es|ing) at|\u4f4f\u6240)"
+    r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
     r"[\"'`]?[ \t]{0,3}[:=]?[ \t]{0,4}[\"'`]?)"
     rf"(?P<v>{_STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
 )
@@ -136,23 +127,32 @@ PERSON = rf"(?:{_WORD}|{_UPPER}\.)(?: (?:{_WORD}|{_UPPER}\.|van|von|de|der|den|d
 _NAMED = rf"(?P<v>{PERSON})"
 _YEARS = r"(?:\d{4}(?:\s?[-,\u2013]\s?(?:\d{2,4}|present))*,?\s{1,3})"
 _PEOPLE = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?i:copyright(?:\s{{1,2}}(?:\(c\)|\xa9))?|\(c\)|\xa9|SPDX-FileCopyrightText:)[ \t]{{1,3}}(?i:copyright[ \t]{{1,3}})?{_YEARS}?(?i:by[ \t])?{_NAMED}(?=[ \t]*(?:[<(.,;\n\"'*]|$|and\b|All\b))",
-        rf"@(?:author|since|maintainer)[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:[<(.,\n*]|$))",
-        rf"\"(?:author|maintainer|contact|publisher)\"\s{{0,3}}:\s{{0,3}}\"{_NAMED}(?=\s?[\"<(])",
-        rf"\"(?:author|maintainer|contact|publisher)\"\s{{0,3}}:\s{{0,3}}\{{[^{{}}]{{0,200}}?\"name\"\s{{0,3}}:\s{{0,3}}\"{_NAMED}(?=\s?[\"<(])",
-        rf"(?:__author__|__maintainer__|\b(?i:author|maintainer|contact_name))\s{{0,4}}=\s{{0,4}}[bfru]{{0,2}}[\"']{_NAMED}(?=\s?[\"'<(,])",
-        rf"(?<![^\n])(?:author|maintainer|Author|Maintainer)[ \t]{{0,4}}[=:][ \t]{{0,4}}{_NAMED}(?=[ \t]*(?:[<(,\n]|$))",
-        rf"(?<![^\n]){_NAMED} \(\d{{1,6}}\):\n[ \t]{{2,8}}\S",
-        rf"(?<![^\n])(?:[*|/\\ ]{{0,12}})[0-9a-f]{{7,40}}(?:[ \t]{{1,4}}|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{{4}}-\d\d-\d\d[^\n|,;]{{0,20}}[ |,;]{{1,3}})?{_NAMED}(?=[ \t]?[|,;)\t][ \t]?|[ \t]{{1,4}}(?:\d{{1,3}} (?:second|minute|hour|day|week|month|year)s? ago|\d{{4}}-\d\d-\d\d|<|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ))",
+    (words, re.compile(pattern))
+    for words, pattern in (
+        ((b"copyright", b"(c)", b"\xa9", b"spdx-filecopyrighttext:"),
+         rf"(?i:copyright(?:\s{{1,2}}(?:\(c\)|\xa9))?|\(c\)|\xa9|SPDX-FileCopyrightText:)[ \t]{{1,3}}(?i:copyright[ \t]{{1,3}})?{_YEARS}?(?i:by[ \t])?{_NAMED}(?=[ \t]*(?:[<(.,;\n\"'*]|$|and\b|All\b))"),
+        ((b"@author", b"@since", b"@maintainer"),
+         rf"@(?:author|since|maintainer)[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:[<(.,\n*]|$))"),
+        ((b'"author"', b'"maintainer"', b'"contact"', b'"publisher"'),
+         rf"\"(?:author|maintainer|contact|publisher)\"\s{{0,3}}:\s{{0,3}}(?:\{{[^{{}}]{{0,200}}?\"name\"\s{{0,3}}:\s{{0,3}})?\"{_NAMED}(?=\s?[\"<(])"),
+        ((b"author", b"maintainer", b"contact_name"),
+         rf"(?i:author|maintainer|contact_name)(?:__)?\s{{0,4}}=\s{{0,4}}[bfru]{{0,2}}[\"']{_NAMED}(?=\s?[\"'<(,])"),
+        ((b"author", b"maintainer"),
+         rf"(?<![^\n])(?:author|maintainer|Author|Maintainer)[ \t]{{0,4}}[=:][ \t]{{0,4}}{_NAMED}(?=[ \t]*(?:[<(,\n]|$))"),
     )
+)  # fmt: skip
+_COMMITS = re.compile(
+    rf"\n(?:(?:[*|/\\ ]{{0,12}})[0-9a-f]{{7,40}}(?:[ \t]{{1,4}}|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{{4}}-\d\d-\d\d[^\n|,;]{{0,20}}[ |,;]{{1,3}})?{_NAMED}(?=[ \t]?[|,;)\t][ \t]?|[ \t]{{1,4}}(?:\d{{1,3}} (?:second|minute|hour|day|week|month|year)s? ago|\d{{4}}-\d\d-\d\d|<|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ))"
+    rf"|(?P<w>{PERSON}) \(\d{{1,6}}\):\n[ \t]{{2,8}}\S)"
 )
 _COUNTED = re.compile(
-    rf"(?<![^\n])[ \t]{{0,8}}(?P<n>\d{{1,7}})[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:\n[ \t]{{0,8}}(?P<next>\d{{1,7}})[ \t]{{1,4}}\S|<[^<>\n]{{3,80}}>|\n?$|\n\n))"
+    rf"\n[ \t]{{0,8}}(?P<n>\d{{1,7}})[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:\n[ \t]{{0,8}}(?P<next>\d{{1,7}})[ \t]{{1,4}}\S|<[^<>\n]{{3,80}}>|\n?$|\n\n))"
 )
 _LISTED = re.compile(
-    r"(?:\"(?:contributors|maintainers|authors|people)\"\s{0,3}:|(?<![\w.])(?:authors|maintainers)\s{0,3}=)\s{0,3}\[(?P<items>[^\[\]]{4,4000})\]"
+    r"(?:\"(?:contributors|maintainers|authors|people)\"\s{0,3}:|(?:authors|maintainers)\s{0,3}=)\s{0,3}\[(?P<items>[^\[\]]{4,4000})\]"
+)
+_LISTED_WORDS = (
+    *(b'"contributors"', b'"maintainers"', b'"authors"', b'"people"', b"authors", b"maintainers"),
 )
 _LISTED_NAME = re.compile(rf"(?:(?:name\"?\s{{0,3}}[:=]\s{{0,3}})?[\"'])(?P<v>{PERSON})(?=\s?[\"'<(])")
 _ASKED = re.compile(
@@ -169,46 +169,136 @@ def is_person(name: str) -> bool:
     return not _COMPANY.search(name) and not NO_PERSONS.intersection(map(str.lower, words))
 
 
-def find_numbers(view: View) -> Iterator[Span]:
-    """Numbers of persons, passports, birth dates and places behind their names."""
-    for kind, pattern, check in _LABELS:
-        for match in pattern.finditer(view.text):
-            if check(match["v"]):
+def _finding(kind: str, labels: str, form: str, check: Callable[[str], bool]) -> Detector:
+    """Build the detector of one number, at its words."""
+    words = tuple(label.encode("ascii") for label in labels.split("|"))
+    pattern = re.compile(rf"(?i)(?![a-z]){_BETWEEN}(?P<v>{form}){_END}")
+
+    def find(view: View) -> Iterator[Span]:
+        for at in _words(view, words):
+            match = pattern.match(view.text, at.end)
+            if match and check(match["v"]):
                 yield Span(*match.span("v"), kind)
-    for match in _ALONE.finditer(view.text):
-        if _is_cpf(match[0]):
+
+    told = labels.replace(".", r"\.")
+    return make_probed_detector(find, rf"(?i)(?:{told})[^a-z\n][^\n]{{0,60}}[0-9][0-9A-Z/. -]{{2}}")
+
+
+def find_written_cpfs(view: View) -> Iterator[Span]:
+    """Brazilian numbers in their usual form, without a label."""
+    for at in view.positions(b"000.000.000-00"):
+        match = _ALONE.match(view.text, at)
+        if match and _is_cpf(match[0]):
             yield Span(*match.span(), "NATIONAL_ID")
+
+
+class _Word(NamedTuple):
+    start: int
+    end: int
+
+
+def _words(view: View, words: Iterable[bytes]) -> Iterator[_Word]:
+    """Give the places of words, given in small letters, that no letter stands before."""
+    for word in words:
+        for at in view.positions(word):
+            if (
+                not at
+                or not view.text[at - 1].isalpha()
+                or (view.text[at].isupper() and view.text[at - 1].islower())
+            ):
+                yield _Word(at, at + len(word))
+
+
+_GPS_WORDS = (
+    b"gps",
+    b"geo",
+    b"coord",
+    b"latlng",
+    b"lat,",
+    b"lat/",
+    b"lat ",
+    b"lat_",
+    b"position",
+    b"located at",
+)
+_ADDRESS_WORDS = (
+    *(
+        b"address",
+        b"street",
+        b"ship to",
+        b"ship_to",
+        b"shipped to",
+        b"deliver to",
+        b"delivered to",
+        b"bill to",
+    ),
+    *(
+        b"bill_to",
+        b"billed to",
+        b"send to",
+        b"invoice to",
+        b"anschrift",
+        b"stra\xdfe",
+        b"strasse",
+        b"direcci",
+    ),
+    *(b"endere", b"indirizzo", b"adres", b"rua", b"lives at", b"live at", b"resides at", b"residing at"),
+)
 
 
 def find_places(view: View) -> Iterator[Span]:
     """Postal addresses and pairs of coordinates."""
-    for match in _GPS.finditer(view.text):
-        yield Span(*match.span("v"), "LOCATION")
-        yield Span(*match.span("w"), "LOCATION")
-    for pattern in (_ADDRESS, _ADDRESS_ALONE):
-        for match in pattern.finditer(view.text):
-            yield Span(match.start("v"), match.start("v") + len(match["v"].rstrip(" ,.")), "ADDRESS")
+    for word in _words(view, _GPS_WORDS):
+        if match := _GPS.match(view.text, word.start):
+            yield Span(*match.span("v"), "LOCATION")
+            yield Span(*match.span("w"), "LOCATION")
+    for word in _words(view, _ADDRESS_WORDS):
+        if match := _ADDRESS.match(view.text, word.start):
+            yield _without_end(match)
+
+
+def find_whole_addresses(view: View) -> Iterator[Span]:
+    """Addresses with street, town and postal code, whatever stands before."""
+    for match in _ADDRESS_ALONE.finditer(view.text):
+        yield _without_end(match)
+
+
+def _without_end(match: re.Match[str]) -> Span:
+    return Span(match.start("v"), match.start("v") + len(match["v"].rstrip(" ,.")), "ADDRESS")
 
 
 def find_authors(view: View) -> Iterator[Span]:
     """Names of the authors of packages, files and commits."""
     text = view.text
-    for pattern in _PEOPLE:
-        for match in pattern.finditer(text):
-            if is_person(match["v"]):
-                yield Span(*match.span("v"), "PERSON")
+    for words, pattern in _PEOPLE:
+        for word in words:
+            for at in view.positions(word):
+                match = pattern.match(text, at)
+                if match and is_person(match["v"]):
+                    yield Span(*match.span("v"), "PERSON")
+    yield from _find_listed(text, view)
+    lines = f"\n{text}"
+    for match in _COMMITS.finditer(lines):
+        group = match.lastgroup or "v"
+        if is_person(match[group]):
+            yield Span(match.start(group) - 1, match.end(group) - 1, "PERSON")
     before = 0
-    for match in _COUNTED.finditer(text):
+    for match in _COUNTED.finditer(lines):
         count, following = int(match["n"]), int(match["next"] or 0)
         if count not in (before + 1, following - 1) and is_person(match["v"]):  # no numbers of lines
-            yield Span(*match.span("v"), "PERSON")
+            yield Span(match.start("v") - 1, match.end("v") - 1, "PERSON")
         before = count
-    for pattern, name in ((_LISTED, _LISTED_NAME), (_ASKED, _ANY_NAME)):
-        for listed in pattern.finditer(text):
-            for match in name.finditer(text, *listed.span("items")):
-                start, end = match.span("v" if pattern is _LISTED else 0)
-                if is_person(text[start:end]):
-                    yield Span(start, end, "PERSON")
+
+
+def _find_listed(text: str, view: View) -> Iterator[Span]:
+    """Names in lists of authors, and in what git was asked to print of them."""
+    lists = ((_LISTED, _LISTED_WORDS, _LISTED_NAME, "v"), (_ASKED, (b"git ",), _ANY_NAME, 0))
+    for pattern, words, name, group in lists:
+        for at in (at for word in words for at in view.positions(word)):
+            listed = pattern.match(text, at)
+            for match in name.finditer(text, *listed.span("items")) if listed else ():
+                if is_person(match[group]):
+                    yield Span(*match.span(group), "PERSON")
 
 
 _JP = r"0[5789]0-\d{4}-\d{4}|0[36]-[2-9]\d{3}-\d{4}|0[2-9]\d-\d{3}-\d{4}"
@@ -223,15 +313,8 @@ def find_phones(view: View) -> Iterator[Span]:
 
 
 DETECTORS: tuple[Detector, ...] = (
-    make_probed_detector(
-        find_numbers,
-        r"(?i)(?:cpf|pesel|nino|insurance|dni|nie|nif|identidad|pan|aadhaa?r|uidai|fiscale|id|card|ssn|security|pass(?:port|eport|aporte)|pasaporte|reisepass|ausweis|paszport)[^\n]{0,60}[0-9][0-9A-Z. -]{3}",
-        r"NI[ _-]?(?:no|num|nr|No|Num|Nr|NO|#)",
-        r"(?i)(?:birth|d\.?o\.?b|born|geburt|geboren|naissance|n\xe9e? le|nacimiento|nascimento|nascita|\?{4})[^\n]{0,40}(?:19|20)\d\d",
-        r"(?i)l(?:at|atitude|on|ng|ong|ongitude)[^\na-z]{1,6}\d{1,3}\.\d{4}",
-        r"\d{3}\.\d{3}\.\d{3}-\d\d",
-        r"\?{3,6}[^\n]{0,4}\d{17}",
-    ),
+    *(_finding(*each) for each in _NUMBERS),
+    make_probed_detector(find_written_cpfs, r"\d{3}\.\d{3}\.\d{3}-\d\d"),
     make_probed_detector(
         find_places,
         r"\d\.\d{3,12}[\"'`]?\s*,\s*[\"'`]?-?\d{1,3}\.\d{3}",
@@ -253,5 +336,5 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_probed_detector(find_phones, r"0\d{1,2}-\d{3,4}-\d{4}", r"[1-9][1-9]\)? ?9?\d{4}-\d{4}"),
 )
-DOCUMENTED = DETECTORS[:3]
+DOCUMENTED = DETECTORS[: len(_NUMBERS) + 3]
 """Those that look at names in JSON."""
