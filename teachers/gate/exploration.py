@@ -15,6 +15,10 @@ from tracemill.teachers.planning.strand_state import Call
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
 FREE = Price()
+_SAMPLE = 50
+"""Items whose cost is looked at first, to see whether there is plenty."""
+_PLENTY = 4.0
+"""How many times what they all cost by that sample the room must be for no closer look."""
 SAFETY = 1.5
 """How many times its expected cost, or time, a plan must fit into what there is to count as safe."""
 MOST_KEPT = 0.5
@@ -82,6 +86,10 @@ def expected_if_scarce(items: Sequence[Item], room_nusd: int) -> dict[Call, int]
     """What each of the items is expected to cost, in nano-USD, where the room may not last for all of them;
     None where it does."""
     if not any(item.teacher.price != FREE for item in items):
+        return None
+    some = items[:: max(len(items) // _SAMPLE, 1)]
+    likely = sum(expected_costs_usd(some, cached=False)) / max(len(some), 1) * len(items)
+    if _PLENTY * likely <= nusd_to_usd(max(room_nusd, 0)):
         return None
     expected = expected_costs_usd(items, cached=True)
     if SAFETY * sum(expected) <= nusd_to_usd(max(room_nusd, 0)):

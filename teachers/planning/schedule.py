@@ -18,6 +18,8 @@ from tracemill.teachers.planning.throughput import Pace
 
 _PRIOR_CALLS = 10
 """Calls at their expected cost that the costs so far are held against."""
+_MARGIN = 1.25
+"""How many times what begun strands are expected to cost must be left for another to begin beside them."""
 AT_CAP = "at the cap of the run"
 """Counter of the chains of questions that the cap of the run ended."""
 NOT_NEEDED = "not needed"
@@ -117,7 +119,7 @@ class Schedule:
         cost = sum(funds.expected[call] for call in strand.calls())
         prior = _PRIOR_CALLS * (cost // max(sum(1 for _ in strand.calls()), 1)) or 1
         times = (funds.spent_nusd() + prior) / (self._home_nusd + prior)
-        return (self._owed_nusd + cost) * times <= funds.left_nusd()
+        return _MARGIN * (self._owed_nusd + cost) * times <= funds.left_nusd()
 
     def _no_longer_owed(self, call: Call) -> int:
         owed = self._owed.pop(call, 0)
