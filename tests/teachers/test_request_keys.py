@@ -84,7 +84,7 @@ TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
     CompatibleSettings: (
         {"model": "qwen/q", "base_url": "http://127.0.0.1:1/v1"},
         COMMON_CHANGES | {"base_url": "http://127.0.0.1:2/v1", "reasoning_room": 9000},
-        COMMON_LEAVES | {"api_key_env": "OTHER_KEY"},
+        COMMON_LEAVES | {"api_key_env": "OTHER_KEY", "local": True},
     ),
     SimulatedSettings: (
         {"model": "simulated/qwen-a"},
