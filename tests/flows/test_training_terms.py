@@ -4,10 +4,12 @@ from pathlib import Path
 
 import pytest
 
+from tracemill.cli.main import app
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.preflight import check_teachers
 from tracemill.flows.release.training_terms import training_terms
 from tracemill.records.errors import ConfigError
+from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.presets import FRONTIER, OPEN, SIMULATED
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
@@ -16,6 +18,7 @@ from tracemill.teachers.core.teacher_settings import (
     ReplaySettings,
 )
 
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 URL = "http://127.0.0.1:9/v1"
 KNOWN: list[tuple[BaseTeacherSettings, bool | None]] = [
     (OpenRouterSettings(model="anthropic/claude-sonnet-5.5"), False),
@@ -53,7 +56,7 @@ def test_a_teacher_whose_terms_restrict_training_is_refused_until_they_are_accep
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-simulated")
     said = (
         "terms of the teacher anthropic/claude-sonnet-5.5: Anthropic's terms forbid .*; wanted answers that "
-        "may be trained on; .* accept_terms = true"
+        "may be trained on; .* --accept-terms .accept_terms = true."
     )
     with pytest.raises(ConfigError, match=said):
         check_teachers(configured(tmp_path, "preset = 'frontier'"))
@@ -70,3 +73,16 @@ def test_settings_newer_than_stored_results_leave_those_valid(tmp_path: Path) ->
     assert not {"max_paid_attempts", "reconcile_after_s"} & ReplaySettings().what_is_asked().keys()
     runs = [configured(tmp_path, f"preset = 'frontier'\naccept_terms = {word}") for word in ("true", "false")]
     assert runs[0].fingerprint() == runs[1].fingerprint()
+
+
+@pytest.mark.parametrize("command", ["run", "replay"])
+def test_the_flag_accepts_them(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    Workspace.open(tmp_path / "w")
+    asked = [command, "--workspace", str(tmp_path / "w"), "--preset", "frontier", "--max-usd", "1"]
+    if command == "run":
+        asked += ["--claude-code", str(EXAMPLES)]
+    with pytest.raises(ConfigError, match=r"terms of the teacher .* give --accept-terms"):
+        app(asked, standalone_mode=False)
+    with pytest.raises(ConfigError, match="needs a key and OPENROUTER_API_KEY is not set"):
+        app([*asked, "--accept-terms"], standalone_mode=False)

@@ -14,6 +14,7 @@ import typer
 from tracemill.cli.evaluate import evaluate
 from tracemill.cli.formats import formats_app
 from tracemill.cli.options import (
+    AcceptTerms,
     AskAgain,
     ClaudeCode,
     Config,
@@ -111,6 +112,7 @@ def run(
     ask_again: AskAgain = None,
     new_run: NewRun = False,
     yes: Yes = False,
+    accept_terms: AcceptTerms = False,
     accept: Accept = None,
     rebuild: Rebuild = False,
     json: Json = False,
@@ -128,6 +130,8 @@ def run(
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
     if sources := sources | source_options_table(path, hub, form, idle_minutes):
         over["sources"] = sources
+    if accept_terms:
+        over["accept_terms"] = True
     run_all(load_settings(config, accepted_options(over, accept, rebuild)), json, yes, new_run)
 
 

@@ -32,4 +32,7 @@ AskAgain = Annotated[
 NewRun = Annotated[
     bool, typer.Option("--new-run", help="Take up no unfinished run: a new one, under a cap of its own.")
 ]
+AcceptTerms = Annotated[
+    bool, typer.Option("--accept-terms", help="Ask teachers too whose terms restrict training on answers.")
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]

@@ -5,7 +5,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from tracemill.cli.options import AskAgain, Config, Json, MaxUsd, NewRun, Preset, WorkspaceOption, Yes
+from tracemill.cli.options import (
+    AcceptTerms,
+    AskAgain,
+    Config,
+    Json,
+    MaxUsd,
+    NewRun,
+    Preset,
+    WorkspaceOption,
+    Yes,
+)
 from tracemill.cli.source_options import (
     DenyProject,
     Project,
@@ -37,10 +47,13 @@ def replay(
     ] = False,
     new_run: NewRun = False,
     yes: Yes = False,
+    accept_terms: AcceptTerms = False,
     json: Json = False,
 ) -> None:
     """Ask the teachers at the steps of the workspace's traces, under the cap; nothing is paid twice."""
     asked = source_options_overrides(workspace, preset, max_usd, None, concurrency, ask_again)
+    if accept_terms:
+        asked["accept_terms"] = True
     settings = _settings(config, asked, select_asked(project, deny_project, since, until))
     if dry_run:
         from tracemill.cli.commands import handle_dry_run_command
