@@ -245,3 +245,12 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     command = [script, "run", *flags]
     done = subprocess.run(command, capture_output=True, text=True, env=env, timeout=240, check=False)
     return Finished(folder, done)
+
+
+@pytest.fixture(autouse=True)
+def umask_as_it_was() -> Iterator[None]:
+    """The command line makes files for their owner alone; a test that calls it here leaves no such umask."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    os.umask(before)

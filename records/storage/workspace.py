@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tracemill.records.errors import WorkspaceError
-from tracemill.records.storage.atomic_files import make_files_private, read_json_file, write_json
+from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.shard_file import Shard, ShardFile, writing_shard
 from tracemill.records.storage.table_schemas import SCHEMAS, upgrade
 from tracemill.records.storage.workspace_marker import (
@@ -58,7 +58,7 @@ class Workspace:
         cls, root: Path | str, create: bool = True, text: Text = "redacted", writes: bool = True
     ) -> "Workspace":
         """The workspace at `root`, made where it is missing and `create` is set. Without `writes` it may be
-        one that can only be read; with it, what this process writes from now on is its owner's alone.
+        one that can only be read; with it, files that an older version left open to others are closed.
 
         Raises WorkspaceError for a folder that is missing, not writable, not empty and no workspace, of
         a newer layout, or that holds the other kind of text.
@@ -79,7 +79,6 @@ class Workspace:
         if writes and not work.is_writable():
             raise WorkspaceError(f"{root} cannot be written", "a folder with write permission")
         if writes:
-            make_files_private()
             close_to_others(marker)
         return work
 

@@ -9,7 +9,7 @@ import pytest
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
 from tracemill.flows.labeling.ask_session import Asking
-from tracemill.flows.labeling.ask_shards import MOST_SHARDS, TRACES_A_CALL, plan_ask_shards
+from tracemill.flows.labeling.ask_shards import FEWEST_CALLS, MOST_SHARDS, TRACES_A_CALL, plan_ask_shards
 from tracemill.flows.runtime.progress import Meter
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
@@ -59,12 +59,12 @@ def test_the_calls_of_all_shards_are_in_flight_together_and_every_row_is_in_its_
 
 
 def test_a_plan_holds_as_many_shards_as_keep_the_calls_in_flight(tmp_path: Path) -> None:
-    shards = [[f"t{number}" for number in range(size)] for size in (10, 20, 15, 5, 5, 5, 5, 5)]
+    shards = [[f"t{number}" for number in range(size)] for size in (120, 200, 170, 50, 50, 50, 50, 50)]
     assert [len(plan) for plan in plan_ask_shards(shards, None)] == [1] * len(shards)
     settings = settings_of(tmp_path, "http://127.0.0.1:9/api/v1", concurrency=3)
     with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         asking = Asking(settings, ledger, "run", Redactor(), frozenset(), Meter())
         plans = list(plan_ask_shards(shards, asking))
-    assert [[len(shard) for shard in plan] for plan in plans] == [[10, 20], [15, 5, 5, 5], [5, 5]]
-    assert TRACES_A_CALL * 3 == 30
+    assert [[len(shard) for shard in plan] for plan in plans] == [[120, 200], [170, 50, 50, 50], [50, 50]]
+    assert TRACES_A_CALL * max(3, FEWEST_CALLS) == 320
     assert MOST_SHARDS == 4

@@ -82,7 +82,7 @@ def test_a_trace_is_gone_from_everywhere_and_its_money_stays(console: Run, home:
     assert gone | {"decisions": 2 * gone["decisions"]} == record["rows"]
     assert _booked(work) == booked
     assert len(record["releases"]) == 1
-    assert any("super_squash_history" in line for line in record["remains"])
+    assert any("`tracemill retract NAME@VERSION --yes`" in line for line in record["remains"])
     assert "no such trace" in refusal_of(console("forget", ALMANAC, "-w", work, "--yes"))
 
 

@@ -15,6 +15,7 @@ from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.estimate.trace_batches import list_trace_batches
 from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
+from tracemill.flows.labeling import ask_shards
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.flows.stages import replay_workspace
 from tracemill.records.identity import StepId
@@ -91,6 +92,7 @@ def test_what_a_gate_decides_after_the_first_answers_is_counted_and_said(
     tmp_path: Path, served: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    monkeypatch.setattr(ask_shards, "FEWEST_CALLS", 1)
     folder = tmp_path / "w"
     sources = order_of(paths=[str(grown(tmp_path / "s"))], idle_minutes=0)
     ingest_everything(IngestOrder(sources, folder))

@@ -82,6 +82,12 @@ def test_whatever_a_run_leaves_in_a_folder_of_others_is_its_owners(console: Run,
     assert open_ones == {}
 
 
+def test_the_library_leaves_the_umask_of_its_program_alone(tmp_path: Path) -> None:
+    work = Workspace.open(tmp_path / "w")
+    (tmp_path / "of_the_program.txt").touch()
+    assert (mode(tmp_path / "of_the_program.txt"), mode(work.root)) == (0o644, 0o700)
+
+
 def test_files_that_an_older_version_left_open_are_closed_once(tmp_path: Path) -> None:
     work = Workspace.open(tmp_path / "w")
     (work.root / "workspace.json").write_text('{"layout": 1, "text": "redacted"}')

@@ -50,7 +50,11 @@ def _files(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_text_is_as_recorded_and_marked_as_such(recorded: Path) -> None:
-    assert json.loads((recorded / "workspace.json").read_text()) == {"layout": 1, "text": "recorded"}
+    assert json.loads((recorded / "workspace.json").read_text()) == {
+        "layout": 1,
+        "text": "recorded",
+        "modes": "owner",
+    }
     assert not (recorded / "redaction.key").exists()
     (shard,) = recorded.rglob("*.parquet")
     assert pq.read_metadata(shard).metadata[b"tracemill.text"] == b"recorded"

@@ -14,7 +14,7 @@ import pytest
 
 from tracemill.ingesters.claude_code.build_contexts import CLEARED
 from tracemill.ingesters.claude_code.entries import read_session
-from tracemill.ingesters.claude_code.ingest_session import ingest_file
+from tracemill.ingesters.claude_code.ingest_session import ONLY_TOLD, ingest_file
 from tracemill.ingesters.claude_code.session import Entry, Session
 from tracemill.ingesters.claude_code.steps import Assembled, assemble_steps
 from tracemill.ingesters.reading.json_reading import new_report
@@ -72,7 +72,7 @@ def counted(path: Path, report: IngestReport) -> dict[str, Any]:
         "bytes": report.bytes,
         "records": report.records.total() + sum(report.skipped[reason] for reason in BROKEN),
         "types": {kind: count for kind, count in report.records.items() if kind != "untyped"},
-        "skipped_lines": report.skipped.total(),
+        "skipped_lines": report.skipped.total() - report.skipped[ONLY_TOLD],
         "tool_calls_side": report.flags["tool calls of subagents"],
         "tool_results": sum(len(entry.results) for entry in session.entries),
         "unanswered": len(calls - answered),

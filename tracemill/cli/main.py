@@ -60,6 +60,7 @@ from tracemill.cli.source_options import (
 from tracemill.cli.train import serve, train
 from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
 from tracemill.records.errors import TracemillError
+from tracemill.records.storage.atomic_files import make_files_private
 
 app = typer.Typer(
     name="tracemill",
@@ -305,6 +306,7 @@ def _open_closed_streams() -> None:
 def main() -> None:
     """Entry point of the console script."""
     _open_closed_streams()
+    make_files_private()
     # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.
     os.environ.setdefault("PYTHONSAFEPATH", "1")
     try:
