@@ -126,20 +126,23 @@ PERSON = rf"(?:{_WORD}|{_UPPER}\.)(?: (?:{_WORD}|{_UPPER}\.|van|von|de|der|den|d
 """The pattern of a first and a last name."""
 _NAMED = rf"(?P<v>{PERSON})"
 _YEARS = r"(?:\d{4}(?:\s?[-,\u2013]\s?(?:\d{2,4}|present))*,?\s{1,3})"
-_PEOPLE = tuple(
-    (words, re.compile(pattern))
-    for words, pattern in (
-        ((b"copyright", b"(c)", b"\xa9", b"spdx-filecopyrighttext:"),
-         rf"(?i:copyright(?:\s{{1,2}}(?:\(c\)|\xa9))?|\(c\)|\xa9|SPDX-FileCopyrightText:)[ \t]{{1,3}}(?i:copyright[ \t]{{1,3}})?{_YEARS}?(?i:by[ \t])?{_NAMED}(?=[ \t]*(?:[<(.,;\n\"'*]|$|and\b|All\b))"),
-        ((b"@author", b"@since", b"@maintainer"),
-         rf"@(?:author|since|maintainer)[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:[<(.,\n*]|$))"),
-        ((b'"author"', b'"maintainer"', b'"contact"', b'"publisher"'),
-         rf"\"(?:author|maintainer|contact|publisher)\"\s{{0,3}}:\s{{0,3}}(?:\{{[^{{}}]{{0,200}}?\"name\"\s{{0,3}}:\s{{0,3}})?\"{_NAMED}(?=\s?[\"<(])"),
-        ((b"author", b"maintainer", b"contact_name"),
-         rf"(?i:author|maintainer|contact_name)(?:__)?\s{{0,4}}=\s{{0,4}}[bfru]{{0,2}}[\"']{_NAMED}(?=\s?[\"'<(,])"),
-        ((b"author", b"maintainer"),
-         rf"(?<![^\n])(?:author|maintainer|Author|Maintainer)[ \t]{{0,4}}[=:][ \t]{{0,4}}{_NAMED}(?=[ \t]*(?:[<(,\n]|$))"),
-    )
+# The words that announce an author, the probe of what is behind them, and the pattern of both.
+_PEOPLE: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
+    ((b"copyright", b"(c)", b"\xa9", b"spdx-filecopyrighttext:"),
+     r"(?i:copyright|\(c\)|\xa9|SPDX-FileCopyrightText:)[ \t:]",
+     rf"(?i:copyright(?:\s{{1,2}}(?:\(c\)|\xa9))?|\(c\)|\xa9|SPDX-FileCopyrightText:)[ \t]{{1,3}}(?i:copyright[ \t]{{1,3}})?{_YEARS}?(?i:by[ \t])?{_NAMED}(?=[ \t]*(?:[<(.,;\n\"'*]|$|and\b|All\b))"),
+    ((b"@author", b"@since", b"@maintainer"),
+     r"@(?:author|since|maintainer)[ \t]",
+     rf"@(?:author|since|maintainer)[ \t]{{1,4}}{_NAMED}(?=[ \t]*(?:[<(.,\n*]|$))"),
+    ((b'"author"', b'"maintainer"', b'"contact"', b'"publisher"'),
+     r"(?i:\"(?:author|maintainer|contact|publisher)\"\s*:)",
+     rf"\"(?:author|maintainer|contact|publisher)\"\s{{0,3}}:\s{{0,3}}(?:\{{[^{{}}]{{0,200}}?\"name\"\s{{0,3}}:\s{{0,3}})?\"{_NAMED}(?=\s?[\"<(])"),
+    ((b"author", b"maintainer", b"contact_name"),
+     r"(?i:author|maintainer|contact_name)(?:__)?\s*=\s*[bfru]{0,2}[\"']",
+     rf"(?i:author|maintainer|contact_name)(?:__)?\s{{0,4}}=\s{{0,4}}[bfru]{{0,2}}[\"']{_NAMED}(?=\s?[\"'<(,])"),
+    ((b"author", b"maintainer"),
+     r"[Aa]uthor[ \t]*[=:]|[Mm]aintainer[ \t]*[=:]",
+     rf"(?<![^\n])(?:author|maintainer|Author|Maintainer)[ \t]{{0,4}}[=:][ \t]{{0,4}}{_NAMED}(?=[ \t]*(?:[<(,\n]|$))"),
 )  # fmt: skip
 _COMMITS = re.compile(
     rf"\n(?:(?:[*|/\\ ]{{0,12}})[0-9a-f]{{7,40}}(?:[ \t]{{1,4}}|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{{4}}-\d\d-\d\d[^\n|,;]{{0,20}}[ |,;]{{1,3}})?{_NAMED}(?=[ \t]?[|,;)\t][ \t]?|[ \t]{{1,4}}(?:\d{{1,3}} (?:second|minute|hour|day|week|month|year)s? ago|\d{{4}}-\d\d-\d\d|<|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) ))"
@@ -158,7 +161,7 @@ _LISTED_NAME = re.compile(rf"(?:(?:name\"?\s{{0,3}}[:=]\s{{0,3}})?[\"'])(?P<v>{P
 _ASKED = re.compile(
     rf"(?:git[^\n]{{0,20}} (?:log|shortlog|show|for-each-ref|blame)\b[^\n]{{0,160}}(?:%[ac][nN]|%\(authorname\)|shortlog)[^\n]{{0,160}})\n(?P<items>(?:[^\n]{{0,24}}?{PERSON}[^\n]{{0,200}}(?:\n|$)){{1,400}})"
 )
-_ANY_NAME = re.compile(rf"(?<![^\W\d_]){PERSON}")
+_ANY_NAME = re.compile(rf"(?<![^\W\d_]){_NAMED}")
 
 
 def is_person(name: str) -> bool:
@@ -267,38 +270,48 @@ def _without_end(match: re.Match[str]) -> Span:
     return Span(match.start("v"), match.start("v") + len(match["v"].rstrip(" ,.")), "ADDRESS")
 
 
-def find_authors(view: View) -> Iterator[Span]:
-    """Names of the authors of packages, files and commits."""
-    text = view.text
-    for words, pattern in _PEOPLE:
-        for word in words:
-            for at in view.positions(word):
-                match = pattern.match(text, at)
-                if match and is_person(match["v"]):
-                    yield Span(*match.span("v"), "PERSON")
-    yield from _find_listed(text, view)
-    lines = f"\n{text}"
-    for match in _COMMITS.finditer(lines):
+def _announced(words: Iterable[bytes], probe: str, pattern: str) -> Detector:
+    """Build the detector of authors behind words, given in small letters."""
+    compiled = re.compile(pattern)
+
+    def find(view: View) -> Iterator[Span]:
+        for at in (at for word in words for at in view.positions(word)):
+            match = compiled.match(view.text, at)
+            if match and is_person(match["v"]):
+                yield Span(*match.span("v"), "PERSON")
+
+    return make_probed_detector(find, probe)
+
+
+def find_committers(view: View) -> Iterator[Span]:
+    """Names of the authors of commits, as `git log` and `git shortlog` print them."""
+    for match in _COMMITS.finditer(f"\n{view.text}"):
         group = match.lastgroup or "v"
         if is_person(match[group]):
             yield Span(match.start(group) - 1, match.end(group) - 1, "PERSON")
+
+
+def find_counted(view: View) -> Iterator[Span]:
+    """Names of the authors of commits behind how many they made."""
     before = 0
-    for match in _COUNTED.finditer(lines):
+    for match in _COUNTED.finditer(f"\n{view.text}"):
         count, following = int(match["n"]), int(match["next"] or 0)
         if count not in (before + 1, following - 1) and is_person(match["v"]):  # no numbers of lines
             yield Span(match.start("v") - 1, match.end("v") - 1, "PERSON")
         before = count
 
 
-def _find_listed(text: str, view: View) -> Iterator[Span]:
-    """Names in lists of authors, and in what git was asked to print of them."""
-    lists = ((_LISTED, _LISTED_WORDS, _LISTED_NAME, "v"), (_ASKED, (b"git ",), _ANY_NAME, 0))
-    for pattern, words, name, group in lists:
+def _listed(words: Iterable[bytes], probe: str, pattern: re.Pattern[str], name: re.Pattern[str]) -> Detector:
+    """Build the detector of names in lists that begin with words."""
+
+    def find(view: View) -> Iterator[Span]:
         for at in (at for word in words for at in view.positions(word)):
-            listed = pattern.match(text, at)
-            for match in name.finditer(text, *listed.span("items")) if listed else ():
-                if is_person(match[group]):
-                    yield Span(*match.span(group), "PERSON")
+            listed = pattern.match(view.text, at)
+            for match in name.finditer(view.text, *listed.span("items")) if listed else ():
+                if is_person(match["v"]):
+                    yield Span(*match.span("v"), "PERSON")
+
+    return make_probed_detector(find, probe)
 
 
 _JP = r"0[5789]0-\d{4}-\d{4}|0[36]-[2-9]\d{3}-\d{4}|0[2-9]\d-\d{3}-\d{4}"
@@ -323,18 +336,24 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i:stra(?:\xdf|ss)e|str\.|weg|platz|allee|gasse|damm|ring|ufer|straat|gatan|vej) \d",
         r"(?:Calle|C/|Avenida|Av\.|Rua|R\.|Via|Plaza|Piazza|Pra\xe7a|Travessa|Viale|Corso|Ulica|ul\.) [^\n,\d]+,? (?:n[.\xba\xb0o]+ ?)?\d",
     ),
+    *(_announced(*each) for each in _PEOPLE),
+    _listed(
+        _LISTED_WORDS,
+        r"(?:\"(?:contributors|maintainers|authors|people)\"\s*:|(?:authors|maintainers)\s*=)\s*\[",
+        _LISTED,
+        _LISTED_NAME,
+    ),
+    _listed((b"git ",), r"git[^\n]* (?:log|shortlog|show|for-each-ref|blame)\b[^\n]*\n", _ASKED, _ANY_NAME),
     make_probed_detector(
-        find_authors,
-        r"(?i:copyright|\(c\)|\xa9)[ \t:]",
-        r"@(?:author|since|maintainer)[ \t]",
-        r"(?i:\"(?:author|maintainer|contact|publisher|contributors|maintainers|authors|people)\"\s*:)",
-        r"(?:__author__|__maintainer__|[Aa]uthors?|[Mm]aintainers?|contact_name|AUTHOR)\s*[=:]",
-        r"\d[ \t]+[A-Z?\xc0-\xde][^\s\d]+ [A-Z?\xc0-\xde][^\n]*(?:\n[ \t]*\d+[ \t]+\S|<[^\n]+>|\n|$)",
+        find_committers,
         r" \(\d{1,6}\):\n[ \t]{2}",
         r"[0-9a-f]{7}(?:[ \t]+|[ \t]?[|,;:-][ \t]?|[ \t]\()(?:\d{4}-\d\d-\d\d[^\n]*)?[A-Z?\xc0-\xde]",
-        r"git[^\n]* (?:log|shortlog|show|for-each-ref|blame)\b[^\n]*\n",
+    ),
+    make_probed_detector(
+        find_counted,
+        r"(?:^|[\n\"])[ \t]{0,8}\d{1,7}[ \t]{1,4}[A-Z?\xc0-\xde][^\s\d]+ (?:[^\s\d]+ ){0,4}[A-Z?\xc0-\xde]",
     ),
     make_probed_detector(find_phones, r"0\d{1,2}-\d{3,4}-\d{4}", r"[1-9][1-9]\)? ?9?\d{4}-\d{4}"),
 )
-DOCUMENTED = DETECTORS[: len(_NUMBERS) + 3]
+DOCUMENTED = DETECTORS[:-1]
 """Those that look at names in JSON."""

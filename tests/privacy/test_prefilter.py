@@ -68,6 +68,12 @@ def _leaf(thorough: bool) -> LeafRedactor:
 @example('"\\u0070assword": "Zx81kTq0"')
 @example("password passwords::tests::Zx81kTq0 password=Zx81kTq0")
 @example("secret" * 60 + " = a8Kd72LqZz91a8Kd72Lq")
+@example("SPDX-FileCopyrightText: Kim Larsen")
+@example("Author__ = 'Kim Larsen'")
+@example("    12  Kim Larsen\n     3  Ada van Dyk\n")
+@example('["7\\tKim Larsen\\n9\\tAda Dyk"]')
+@example("   1\tmachine h\n   2\t login a\n   3\t password Zx81kTq0\n")
+@example("> 12: PASSWORD=\n> 13: Zx81kTq0\n")
 def test_a_text_gives_the_same_with_and_without_its_probes(text: str) -> None:
     needs = DETECTORS.needs(text)
     plain = DETECTORS.spans(text, EVERYTHING)
