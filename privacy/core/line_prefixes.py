@@ -7,23 +7,24 @@ is only plain once the prefixes are gone. Places in the plain text lead back to 
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
 
 from tracemill.privacy.core.rule import Span
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PATH = r"[^\s:<>|\"'=,;(){}\[\]]{1,200}+"
-_NUMBER = r"\d{1,7}(?:[→?]|[ \t]?\|[ \t]?|[:-](?!\d\d[:-])|[ \t]*\t|  )"
+_NUMBER = r"[ \t]*+\d{1,7}+(?:[→?]|[ \t]?\|[ \t]?|[:-](?!\d\d[:-])|[ \t]*\t|  )"
+_NAME = (
+    rf"(?:{_PATH}:\d{{1,7}}:"
+    r"|(?=[\w@+-]*+[./])(?:[\w./@+-]{1,200}-\d{1,7}-|[\w./@+-]{1,200}+:(?!//|\d|\s))"
+    r"|[\w.-]{1,48}+[ \t]++\|[ \t]"
+    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]{2,12}Z )"
+)
+_QUOTE = r"(?:>[ \t]?)"
 _PREFIX = re.compile(
-    r"\n(?=[>\s\d./\w@+-])(?:>[ \t]?)*(?:"
-    rf"[ \t]*{_NUMBER}"
-    rf"|{_PATH}:\d{{1,7}}:"
-    r"|(?=[\w@+-]*[./])[\w./@+-]{1,200}-\d{1,7}-"
-    r"|(?=[\w@+-]*[./])[\w./@+-]{1,200}+:(?!//|\d|\s)"
-    r"|[\w.-]{1,48}+[ \t]+\|[ \t]"
-    r"|\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]{2,12}Z "
-    r")?(?:>[ \t]?)*(?<=[^\n])([^\n]*)"
+    rf"\n(?:{_NUMBER}{_QUOTE}*|(?=[./\w@+-]){_NAME}{_QUOTE}*|{_QUOTE}+(?:{_NUMBER}|{_NAME})?{_QUOTE}*)([^\n]*)"
 )
 _AFTER, _BEFORE = re.compile(r"\n\+([^\n]*)"), re.compile(r"\n-([^\n]*)")
 _HUNK_AFTER, _HUNK_BEFORE = re.compile(r"\n[+ ]([^\n]*)"), re.compile(r"\n[- ]([^\n]*)")
@@ -43,42 +44,60 @@ PREFIX_PROBES = (
 """Probes that match where two lines in a row have a prefix, or the first one has."""
 
 
-class PlainText(NamedTuple):
-    """A text without prefixes: `starts` are the places where its pieces begin, `places` where they stood."""
+@dataclass(frozen=True)
+class PlainText:
+    """A text without prefixes, read from one that has them; where its pieces stood is looked up when asked.
+
+    `kept` gives the stretches that were kept of the text `before`, each with `joint` before it.
+    """
 
     text: str
-    starts: list[int]
-    places: list[int]
+    before: "PlainText | None" = field(default=None, repr=False, compare=False)
+    kept: "_Kept | None" = field(default=None, repr=False, compare=False)
+    joint: str = field(default="", repr=False, compare=False)
+
+    @cached_property
+    def _pieces(self) -> tuple[list[int], list[int]]:
+        """Where the pieces begin in this text, and where they stood in the text as it is."""
+        if self.before is None or self.kept is None:
+            return [0], [-1]
+        from_starts, from_places = self.before._pieces
+        starts: list[int] = []
+        places: list[int] = []
+        size = 0
+        for start, end in self.kept(self.before.text):
+            size += len(self.joint)
+            piece = bisect_right(from_starts, start) - 1
+            while start < end:
+                stop = min(end, from_starts[piece + 1]) if piece + 1 < len(from_starts) else end
+                starts.append(size)
+                places.append(from_places[piece] + start - from_starts[piece])
+                size, start, piece = size + stop - start, stop, piece + 1
+        return starts, places
 
     def place_spans(self, spans: Iterable[Span]) -> Iterator[Span]:
         """Give the spans where they stand in the text as it was: a private key as one span with the prefixes
         in it, anything else in pieces between them."""
         for span in spans:
-            first = max(0, bisect_right(self.starts, span.start) - 1)
-            last = bisect_right(self.starts, span.end - 1) - 1
+            starts, places = self._pieces
+            first = max(0, bisect_right(starts, span.start) - 1)
+            last = bisect_right(starts, span.end - 1) - 1
             pieces: list[Span] = []
             for piece in range(first, last + 1):
-                start = max(span.start, self.starts[piece])
-                end = min(span.end, self.starts[piece + 1] if piece + 1 < len(self.starts) else span.end)
+                start = max(span.start, starts[piece])
+                end = min(span.end, starts[piece + 1] if piece + 1 < len(starts) else span.end)
                 part = self.text[start:end]
                 start += len(part) - len(part.lstrip()) if piece > first else 0
                 end -= len(part) - len(part.rstrip()) if piece < last else 0
                 if start < end:
-                    pieces.append(Span(self._place(piece, start), self._place(piece, end), span.kind))
+                    moved = places[piece] - starts[piece]
+                    pieces.append(Span(start + moved, end + moved, span.kind))
             if span.kind == "PRIVATE_KEY" and pieces:
                 pieces = [Span(pieces[0].start, pieces[-1].end, span.kind)]
             yield from pieces
 
-    def _place(self, piece: int, at: int) -> int:
-        return self.places[piece] + at - self.starts[piece]
 
-
-_Text = TypeVar("_Text", str, PlainText)
-
-
-def strip_line_prefixes(text: str) -> list[str]:
-    """Return the texts of `plain_texts` alone, which costs less."""
-    return _read(f"\n{text}", _COLOUR.sub, _rest_of_lines)
+_Kept = Callable[[str], Iterable[tuple[int, int]]]
 
 
 def plain_texts(text: str) -> list[PlainText]:
@@ -87,59 +106,31 @@ def plain_texts(text: str) -> list[PlainText]:
     A diff is read twice, as it was before and after. Colours are no part of any of them, and where there are
     some, the whole text without them is one.
     """
-    return _read(PlainText(f"\n{text}", [0], [-1]), _without_colours, _placed_lines)
-
-
-def _read(
-    given: _Text, uncoloured: Callable, lines_of: Callable[[_Text, re.Pattern[str]], _Text]
-) -> list[_Text]:
-    found: list[_Text] = []
-    if "\x1b[" in _said(given):
-        found.append(given := uncoloured("", given))
+    found: list[PlainText] = []
+    given = PlainText(f"\n{text}")
+    if "\x1b[" in text:
+        given = PlainText(_COLOUR.sub("", given.text), given, _uncoloured)
+        found.append(given)
     read = [given]
-    if _said(lines := lines_of(given, _PREFIX)):
+    if (lines := _rest_of_lines(given, _PREFIX)).text:
         read.append(lines)
         found.append(lines)
     for each in read:
-        said = _said(each)
-        hunk = "\n@@ -" in said
-        if "\n+" in said:
-            found.append(lines_of(each, _HUNK_AFTER if hunk else _AFTER))
-        if "\n-" in said:
-            found.append(lines_of(each, _HUNK_BEFORE if hunk else _BEFORE))
+        hunk = "\n@@ -" in each.text
+        if "\n+" in each.text:
+            found.append(_rest_of_lines(each, _HUNK_AFTER if hunk else _AFTER))
+        if "\n-" in each.text:
+            found.append(_rest_of_lines(each, _HUNK_BEFORE if hunk else _BEFORE))
     return found
 
 
-def _said(text: str | PlainText) -> str:
-    return text if isinstance(text, str) else text.text
+def _rest_of_lines(given: PlainText, prefix: re.Pattern[str]) -> PlainText:
+    def kept(text: str) -> Iterator[tuple[int, int]]:
+        return (match.span(1) for match in prefix.finditer(text))
+
+    return PlainText("\n".join(["", *prefix.findall(given.text)]), given, kept, "\n")
 
 
-def _rest_of_lines(text: str, prefix: re.Pattern[str]) -> str:
-    return "\n".join(["", *prefix.findall(text)])
-
-
-def _without_colours(_: str, plain: PlainText) -> PlainText:
-    bounds = [place for match in _COLOUR.finditer(plain.text) for place in match.span()]
-    return _joined(plain, list(pairwise([0, *bounds, len(plain.text)]))[::2])
-
-
-def _placed_lines(plain: PlainText, prefix: re.Pattern[str]) -> PlainText:
-    return _joined(plain, [match.span(1) for match in prefix.finditer(plain.text)], "\n")
-
-
-def _joined(plain: PlainText, kept: list[tuple[int, int]], before: str = "") -> PlainText:
-    """Return the kept stretches of a text, each with `before` before it."""
-    pieces: list[str] = []
-    starts: list[int] = []
-    places: list[int] = []
-    size = 0
-    for start, end in kept:
-        pieces += (before, plain.text[start:end])
-        size += len(before)
-        piece = bisect_right(plain.starts, start) - 1
-        while start < end:
-            stop = min(end, plain.starts[piece + 1]) if piece + 1 < len(plain.starts) else end
-            starts.append(size)
-            places.append(plain.places[piece] + start - plain.starts[piece])
-            size, start, piece = size + stop - start, stop, piece + 1
-    return PlainText("".join(pieces), starts, places)
+def _uncoloured(text: str) -> list[tuple[int, int]]:
+    bounds = [place for match in _COLOUR.finditer(text) for place in match.span()]
+    return list(pairwise([0, *bounds, len(text)]))[::2]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
-from tracemill.privacy.core.line_prefixes import PREFIX_PROBES, plain_texts, strip_line_prefixes
+from tracemill.privacy.core.line_prefixes import PREFIX_PROBES, PlainText, plain_texts
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
@@ -78,8 +78,9 @@ class Needs(NamedTuple):
 
     bits: int
     ends: Sequence[int] | None = None
-    plain: int = -1
-    """The bits of the text without the prefixes of its lines."""
+    plain: "Sequence[tuple[PlainText, Needs]] | None" = None
+    """The text without the prefixes of its lines, in each way that needs anything; None where that is not
+    known."""
 
     def of_part(self) -> "Needs | None":
         """What a part of the text needs at most, where that says enough: one detector, which costs less to
@@ -143,16 +144,19 @@ class Detectors:
             return Needs(bits) if bits & ~_PREFIXED else NOTHING
         ends: list[int] = []
         bits = self._of_raw(raw, ends)
-        plain = self._of_plain(text) & _OF_TEXT & ~_PREFIXED if bits & _PREFIXED else 0
+        plain = self._of_plain(text) if bits & _PREFIXED else ()
         bits &= _OF_TEXT if plain else _OF_TEXT & ~_PREFIXED
         return Needs(bits, ends, plain) if bits else NOTHING
 
-    def _of_plain(self, text: str) -> int:
+    def _of_plain(self, text: str) -> list[tuple[PlainText, Needs]]:
         """What the text needs where its lines lack their prefixes."""
-        bits = 0
-        for plain in strip_line_prefixes(text):
-            bits |= self._of_raw(encode_rule_text(plain), [])
-        return bits
+        found: list[tuple[PlainText, Needs]] = []
+        for plain in plain_texts(text):
+            ends: list[int] = []
+            bits = self._of_raw(encode_rule_text(plain.text), ends) & _OF_TEXT & ~_PREFIXED
+            if bits:
+                found.append((plain, Needs(bits, ends)))
+        return found
 
     def _of_json(self, text: str, raw: bytes) -> int:
         if b"\\" not in raw:
@@ -163,7 +167,8 @@ class Detectors:
             raw = unescape_json_for_redaction(raw, whole and depth == 0)
             found = self._of_raw(raw, [])
             if found & _PREFIXED:
-                found |= self._of_plain(raw.decode("latin-1"))
+                for plain in plain_texts(raw.decode("latin-1")):
+                    found |= self._of_raw(encode_rule_text(plain.text), [])
             bits |= found
             if not found & _NESTED or b"\\" not in raw:
                 break
@@ -210,9 +215,14 @@ class Detectors:
         view, bits = View(text, needs.ends), needs.bits
         exact = list(known_identity.find_exact(view, self._known.secrets)) if bits & _EXACT else []
         found = self._others(view, bits)
-        for plain in plain_texts(text) if bits & _PREFIXED else ():
-            found += plain.place_spans(self._others(View(plain.text), needs.plain))
+        for plain, each in self._plain_needs(text, needs) if bits & _PREFIXED else ():
+            found += plain.place_spans(self._others(View(plain.text, each.ends), each.bits))
         return exact + self.without_allowed(text, found)
+
+    def _plain_needs(self, text: str, needs: Needs) -> Sequence[tuple[PlainText, Needs]]:
+        if needs.bits == EVERYTHING.bits:
+            return [(plain, EVERYTHING) for plain in plain_texts(text)]
+        return self._of_plain(text) if needs.plain is None else needs.plain
 
     def declared(self, text: str, needs: Needs) -> dict[str, str]:
         """Return what its names say is private in a JSON text, each value with its type."""
