@@ -109,10 +109,6 @@ _ADDRESS = re.compile(
     r"[\"'`]?[ \t]{0,3}[:=]?[ \t]{0,4}[\"'`]?)"
     rf"(?P<v>{_STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
 )
-_ADDRESS_ALONE = re.compile(
-    r"(?<![\w.])(?P<v>\d{1,5} (?:[A-Z][\w'.-]{1,24} ){1,3}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Court|Ct|Place|Terrace)\b\.?,? (?:(?:Apt|Unit|Suite|#) ?\w{1,6},? )?[A-Z][A-Za-z .]{1,30}, [A-Z]{2} \d{5}(?:-\d{4})?"
-    r"|[A-Z\xc0-\xde][\w\xdf.-]{1,30}(?:[Ss]tra(?:\xdf|ss)e|[Ss]tr\.|weg|platz|allee|gasse) \d{1,4}[a-z]?, (?:D-)?\d{5} [A-Z\xc0-\xde][\w-]{1,30})"
-)
 
 _COMPANY = re.compile(
     r"(?i)(?<![^\W_])(?:copyright|inc|llc|ltd|limited|gmbh|ag|sa|s\.a|bv|corp(?:oration)?|co|company|foundation|team|contributors?|authors?|developers?|maintainers?|project|community|software|systems?|labs?|laborator(?:y|ies)|"
@@ -258,12 +254,6 @@ def find_places(view: View) -> Iterator[Span]:
     for word in _words(view, _ADDRESS_WORDS):
         if match := _ADDRESS.match(view.text, word.start):
             yield _without_end(match)
-
-
-def find_whole_addresses(view: View) -> Iterator[Span]:
-    """Addresses with street, town and postal code, whatever stands before."""
-    for match in _ADDRESS_ALONE.finditer(view.text):
-        yield _without_end(match)
 
 
 def _without_end(match: re.Match[str]) -> Span:
