@@ -25,7 +25,6 @@ def test_the_three_lines_of_the_card_train_from_the_hub(
 
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setenv("HF_HUB_OFFLINE", "0")
-    monkeypatch.setenv("TRACEMILL_KINGFISHER", "none")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     settings = load_settings(None, {"workspace": str(tmp_path / "w"), "release": {"hub": REPO}})
     Workspace.open(settings.workspace)
