@@ -7,9 +7,9 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from leak_corpus import ALNUM, cases, of
+from ordinary_texts import LOGS, ordinary, source_texts
 
-from tests.support.leak_corpus import ALNUM, cases, of
-from tests.support.ordinary_texts import LOGS, ordinary, source_texts
 from tracemill.flows.admission.list_scope import NO_LISTS
 from tracemill.flows.admission.reredaction import Renewer
 from tracemill.privacy.core.placeholder_keys import workspace_key

@@ -4,9 +4,9 @@ import re
 from collections import Counter
 
 import pytest
+from leak_corpus import PREFIXES, Case, cases, prefixed
+from ordinary_texts import LOGS, ordinary, source_texts
 
-from tests.support.leak_corpus import PREFIXES, Case, cases, prefixed
-from tests.support.ordinary_texts import LOGS, ordinary, source_texts
 from tracemill.privacy.redaction.redactor import Redactor
 
 SEED = 20_261_123

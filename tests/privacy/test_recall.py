@@ -8,26 +8,15 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from leak_corpus import ALNUM, B64, HEX, URLSAFE, of
 
 from tracemill.privacy.redaction.redactor import Redactor
 
-ALNUM = string.ascii_letters + string.digits
-URLSAFE = ALNUM + "-_"
-HEX = "0123456789abcdef"
 UPPER = string.ascii_uppercase + "234567"
-B64 = ALNUM + "+/"
-
-
-def _of(rng: random.Random, alphabet: str, size: int) -> str:
-    """Random characters, never without a digit: a real token of this size hardly ever is."""
-    while True:
-        text = "".join(rng.choice(alphabet) for _ in range(size))
-        if any(c.isdigit() for c in text) and text[0].isalnum() and text[-1].isalnum():
-            return text
 
 
 def _uuid(rng: random.Random) -> str:
-    h = _of(rng, HEX, 32)
+    h = of(rng, HEX, 32)
     return f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
 
 
@@ -36,77 +25,77 @@ def _segment(value: dict[str, str]) -> str:
 
 
 def _jwt(rng: random.Random) -> str:
-    return ".".join((_segment({"alg": "HS256"}), _segment({"sub": _of(rng, HEX, 12)}), _of(rng, URLSAFE, 43)))
+    return ".".join((_segment({"alg": "HS256"}), _segment({"sub": of(rng, HEX, 12)}), of(rng, URLSAFE, 43)))
 
 
 def _discord(rng: random.Random) -> str:
     number = str(rng.randrange(10**17, 10**18)).encode()
     return ".".join(
-        (base64.b64encode(number).decode().rstrip("="), _of(rng, URLSAFE, 6), _of(rng, URLSAFE, 38))
+        (base64.b64encode(number).decode().rstrip("="), of(rng, URLSAFE, 6), of(rng, URLSAFE, 38))
     )
 
 
 # Found without any word around them. The prefixes are apart from the rest, so that no scanner of
 # repositories takes this file for a leak.
 BARE: dict[str, Callable[[random.Random], str]] = {
-    "aws_key_id": lambda r: "AK" + "IA" + _of(r, UPPER, 16),
-    "google_key": lambda r: "AI" + "za" + _of(r, URLSAFE, 35),
-    "google_client_secret": lambda r: "GOC" + "SPX-" + _of(r, URLSAFE, 28),
-    "google_access_token": lambda r: "ya" + "29." + _of(r, URLSAFE, 60),
-    "azure_storage": lambda r: "Account" + "Key=" + _of(r, ALNUM, 86) + "==",
-    "digitalocean": lambda r: "dop" + "_v1_" + _of(r, HEX, 64),
-    "vault": lambda r: "hv" + "s." + _of(r, URLSAFE, 24),
-    "databricks": lambda r: "da" + "pi" + _of(r, HEX, 32),
-    "github_classic": lambda r: "gh" + "p_" + _of(r, ALNUM, 36),
-    "github_oauth": lambda r: "gh" + "o_" + _of(r, ALNUM, 36),
-    "github_server": lambda r: "gh" + "s_" + _of(r, ALNUM, 36),
-    "github_fine": lambda r: "github" + "_pat_" + _of(r, ALNUM, 22) + "_" + _of(r, ALNUM, 59),
-    "gitlab": lambda r: "gl" + "pat-" + _of(r, URLSAFE, 20),
-    "bitbucket": lambda r: "AT" + "BB" + _of(r, ALNUM, 32),
-    "anthropic": lambda r: "sk-" + "ant-api03-" + _of(r, URLSAFE, 93) + "AA",
-    "openai_project": lambda r: "sk-" + "proj-" + _of(r, URLSAFE, 74),
-    "openai_legacy": lambda r: "sk" + "-" + _of(r, ALNUM, 48),
-    "openrouter": lambda r: "sk-" + "or-v1-" + _of(r, HEX, 64),
-    "deepseek": lambda r: "sk" + "-" + _of(r, HEX, 32),
-    "hugging_face": lambda r: "h" + "f_" + _of(r, string.ascii_letters + "0123456789", 34),
-    "groq": lambda r: "gs" + "k_" + _of(r, ALNUM, 52),
-    "xai": lambda r: "xa" + "i-" + _of(r, ALNUM, 80),
-    "perplexity": lambda r: "pp" + "lx-" + _of(r, ALNUM, 48),
-    "replicate": lambda r: "r" + "8_" + _of(r, ALNUM, 37),
-    "npm": lambda r: "np" + "m_" + _of(r, ALNUM, 36),
-    "pypi": lambda r: "py" + "pi-AgEIcHlwaS5vcmc" + _of(r, URLSAFE, 120),
-    "docker": lambda r: "dckr" + "_pat_" + _of(r, URLSAFE, 27),
+    "aws_key_id": lambda r: "AK" + "IA" + of(r, UPPER, 16),
+    "google_key": lambda r: "AI" + "za" + of(r, URLSAFE, 35),
+    "google_client_secret": lambda r: "GOC" + "SPX-" + of(r, URLSAFE, 28),
+    "google_access_token": lambda r: "ya" + "29." + of(r, URLSAFE, 60),
+    "azure_storage": lambda r: "Account" + "Key=" + of(r, ALNUM, 86) + "==",
+    "digitalocean": lambda r: "dop" + "_v1_" + of(r, HEX, 64),
+    "vault": lambda r: "hv" + "s." + of(r, URLSAFE, 24),
+    "databricks": lambda r: "da" + "pi" + of(r, HEX, 32),
+    "github_classic": lambda r: "gh" + "p_" + of(r, ALNUM, 36),
+    "github_oauth": lambda r: "gh" + "o_" + of(r, ALNUM, 36),
+    "github_server": lambda r: "gh" + "s_" + of(r, ALNUM, 36),
+    "github_fine": lambda r: "github" + "_pat_" + of(r, ALNUM, 22) + "_" + of(r, ALNUM, 59),
+    "gitlab": lambda r: "gl" + "pat-" + of(r, URLSAFE, 20),
+    "bitbucket": lambda r: "AT" + "BB" + of(r, ALNUM, 32),
+    "anthropic": lambda r: "sk-" + "ant-api03-" + of(r, URLSAFE, 93) + "AA",
+    "openai_project": lambda r: "sk-" + "proj-" + of(r, URLSAFE, 74),
+    "openai_legacy": lambda r: "sk" + "-" + of(r, ALNUM, 48),
+    "openrouter": lambda r: "sk-" + "or-v1-" + of(r, HEX, 64),
+    "deepseek": lambda r: "sk" + "-" + of(r, HEX, 32),
+    "hugging_face": lambda r: "h" + "f_" + of(r, string.ascii_letters + "0123456789", 34),
+    "groq": lambda r: "gs" + "k_" + of(r, ALNUM, 52),
+    "xai": lambda r: "xa" + "i-" + of(r, ALNUM, 80),
+    "perplexity": lambda r: "pp" + "lx-" + of(r, ALNUM, 48),
+    "replicate": lambda r: "r" + "8_" + of(r, ALNUM, 37),
+    "npm": lambda r: "np" + "m_" + of(r, ALNUM, 36),
+    "pypi": lambda r: "py" + "pi-AgEIcHlwaS5vcmc" + of(r, URLSAFE, 120),
+    "docker": lambda r: "dckr" + "_pat_" + of(r, URLSAFE, 27),
     "slack_bot": lambda r: (
-        "xo" + f"xb-{r.randrange(10**11, 10**12)}-{r.randrange(10**12, 10**13)}-" + _of(r, ALNUM, 24)
+        "xo" + f"xb-{r.randrange(10**11, 10**12)}-{r.randrange(10**12, 10**13)}-" + of(r, ALNUM, 24)
     ),
     "slack_webhook": lambda r: (
         "https://hooks.slack"
         + ".com/services/T"
-        + _of(r, UPPER, 10)
+        + of(r, UPPER, 10)
         + "/B"
-        + _of(r, UPPER, 10)
+        + of(r, UPPER, 10)
         + "/"
-        + _of(r, ALNUM, 24)
+        + of(r, ALNUM, 24)
     ),
     "discord_token": _discord,
     "discord_webhook": lambda r: (
-        "https://discord" + f".com/api/webhooks/{r.randrange(10**17, 10**18)}/" + _of(r, URLSAFE, 68)
+        "https://discord" + f".com/api/webhooks/{r.randrange(10**17, 10**18)}/" + of(r, URLSAFE, 68)
     ),
-    "telegram": lambda r: f"{r.randrange(10**8, 10**10)}:" + "AA" + _of(r, URLSAFE, 33),
-    "twilio": lambda r: "S" + "K" + _of(r, HEX, 32),
-    "sendgrid": lambda r: "S" + "G." + _of(r, URLSAFE, 22) + "." + _of(r, URLSAFE, 43),
-    "mailgun": lambda r: "ke" + "y-" + _of(r, HEX, 32),
-    "stripe": lambda r: "sk" + "_live_" + _of(r, ALNUM, 24),
-    "stripe_restricted": lambda r: "rk" + "_live_" + _of(r, ALNUM, 24),
-    "shopify": lambda r: "shp" + "at_" + _of(r, HEX, 32),
-    "linear": lambda r: "lin" + "_api_" + _of(r, ALNUM, 40),
-    "notion": lambda r: "nt" + "n_" + _of(r, ALNUM, 46),
-    "figma": lambda r: "fig" + "d_" + _of(r, URLSAFE, 40),
-    "supabase": lambda r: "sb" + "p_" + _of(r, HEX, 40),
-    "airtable": lambda r: "pa" + "t" + _of(r, ALNUM, 14) + "." + _of(r, HEX, 64),
-    "newrelic": lambda r: "NR" + "AK-" + _of(r, string.ascii_uppercase + string.digits, 27),
-    "grafana": lambda r: "gl" + "sa_" + _of(r, ALNUM, 32) + "_" + _of(r, HEX, 8),
-    "sentry": lambda r: "sntr" + "ys_" + _of(r, ALNUM, 90),
+    "telegram": lambda r: f"{r.randrange(10**8, 10**10)}:" + "AA" + of(r, URLSAFE, 33),
+    "twilio": lambda r: "S" + "K" + of(r, HEX, 32),
+    "sendgrid": lambda r: "S" + "G." + of(r, URLSAFE, 22) + "." + of(r, URLSAFE, 43),
+    "mailgun": lambda r: "ke" + "y-" + of(r, HEX, 32),
+    "stripe": lambda r: "sk" + "_live_" + of(r, ALNUM, 24),
+    "stripe_restricted": lambda r: "rk" + "_live_" + of(r, ALNUM, 24),
+    "shopify": lambda r: "shp" + "at_" + of(r, HEX, 32),
+    "linear": lambda r: "lin" + "_api_" + of(r, ALNUM, 40),
+    "notion": lambda r: "nt" + "n_" + of(r, ALNUM, 46),
+    "figma": lambda r: "fig" + "d_" + of(r, URLSAFE, 40),
+    "supabase": lambda r: "sb" + "p_" + of(r, HEX, 40),
+    "airtable": lambda r: "pa" + "t" + of(r, ALNUM, 14) + "." + of(r, HEX, 64),
+    "newrelic": lambda r: "NR" + "AK-" + of(r, string.ascii_uppercase + string.digits, 27),
+    "grafana": lambda r: "gl" + "sa_" + of(r, ALNUM, 32) + "_" + of(r, HEX, 8),
+    "sentry": lambda r: "sntr" + "ys_" + of(r, ALNUM, 90),
     "jwt": _jwt,
 }
 SETTINGS: dict[str, Callable[[str], str]] = {
@@ -125,7 +114,7 @@ SETTINGS: dict[str, Callable[[str], str]] = {
 # Found by what stands around them; `{}` is the secret.
 CONTEXT: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
     "password": (
-        lambda r: _of(r, ALNUM, 9) + "!",
+        lambda r: of(r, ALNUM, 9) + "!",
         (
             "DB_PASSWORD={}\n",
             "export PGPASSWORD='{}'\n",
@@ -143,7 +132,7 @@ CONTEXT: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
         ),
     ),
     "secret": (
-        lambda r: _of(r, ALNUM, 40),
+        lambda r: of(r, ALNUM, 40),
         (
             "API_KEY={}\n",
             "export MY_SERVICE_TOKEN={}",
@@ -165,11 +154,11 @@ CONTEXT: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
         ),
     ),
     "hex key": (
-        lambda r: _of(r, HEX, 40),
+        lambda r: of(r, HEX, 40),
         ("wandb login {}", "wandb login --relogin {}", "WANDB_API_KEY={}\n", "wandb.login(key='{}')"),
     ),
     "basic": (
-        lambda r: base64.b64encode(f"app:{_of(r, ALNUM, 12)}".encode()).decode(),
+        lambda r: base64.b64encode(f"app:{of(r, ALNUM, 12)}".encode()).decode(),
         (
             "Authorization: Basic {}",
             '{{"auths": {{"host.dev": {{"auth": "{}"}}}}}}',
@@ -177,7 +166,7 @@ CONTEXT: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
         ),
     ),
     "url": (
-        lambda r: _of(r, ALNUM, 14),
+        lambda r: of(r, ALNUM, 14),
         (
             "postgres://app:{}@db.host.dev:5432/shop",
             "DATABASE_URL=mysql://root:{}@10.1.2.3/x\n",
@@ -187,7 +176,7 @@ CONTEXT: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
             "amqp://app:{}@mq.host.dev//",
         ),
     ),
-    "cookie": (lambda r: _of(r, ALNUM, 40), ("Cookie: sid={}; theme=dark", "Set-Cookie: session={}; Path=/")),
+    "cookie": (lambda r: of(r, ALNUM, 40), ("Cookie: sid={}; theme=dark", "Set-Cookie: session={}; Path=/")),
 }
 PERSONAL: dict[str, tuple[str, tuple[str, ...]]] = {
     "email": (
@@ -264,7 +253,7 @@ def test_personal_data_is_found(kind: str) -> None:
 
 
 def _key_body(rng: random.Random, newline: str) -> str:
-    return newline.join(_of(rng, B64, 64) for _ in range(12))
+    return newline.join(of(rng, B64, 64) for _ in range(12))
 
 
 @pytest.mark.parametrize("label", ["RSA ", "EC ", "OPENSSH ", "ENCRYPTED ", ""])
@@ -288,8 +277,8 @@ def test_a_private_key_that_is_cut_off_is_found() -> None:
 
 def test_an_aws_secret_next_to_its_key_id_is_found_without_a_name() -> None:
     rng = random.Random(5)
-    secret = _of(rng, B64, 40)
-    text = f"Access key ID,Secret access key\n{'AK' + 'IA' + _of(rng, UPPER, 16)},{secret}\n"
+    secret = of(rng, B64, 40)
+    text = f"Access key ID,Secret access key\n{'AK' + 'IA' + of(rng, UPPER, 16)},{secret}\n"
     redacted, counts = Redactor(key=b"k").redact_text(text)
     assert secret not in redacted
     assert counts == Counter(AWS_KEY_ID=1, AWS_SECRET=1)

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.support.leak_corpus import ALNUM, B64, HEX, WORDS, of
+from leak_corpus import ALNUM, B64, HEX, WORDS, of
 
 _VERBS = ("Downloading", "Installing", "Compiling", "Linking", "Running", "Caching", "Uploading", "Resolving")
 
