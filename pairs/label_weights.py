@@ -13,13 +13,14 @@ The regression is fitted with AdaGrad (Duchi, Hazan, Singer: JMLR 12, 2011) and 
 import math
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracemill.pairs.step_features import ContextFacts, Kind
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace, TraceState
+from tracemill.records.views import ActionLabel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -36,6 +37,8 @@ _SHRINK = 80
 _SHARPNESS = 8.0
 _DOUBTED = 0.5
 _LEAST_KNOWN = 20
+_LEAST_SUPPORT = 4
+"""Solved sessions that must have done such a thing where the word of teachers alone is not enough."""
 _COVERED = 0.6
 """A session counts for the signs below where teachers agreed on an action at so many of its steps."""
 _MOST_UNCONTESTED, _MOST_CONTESTED = 0.08, 0.18
@@ -47,7 +50,7 @@ stay below both (.02 and .17 at the most), teachers with shared errors are above
 class LabelWeight:
     """What a label is worth. `weight` (0 to 1) is what training uses; `outcome` (0 to 1) is what outcomes say
     of the action, 1 where nothing against it, None where no outcomes are known; `support` is the number of
-    recorded steps in such a state."""
+    other solved sessions that did what is least usual about it."""
 
     weight: float
     outcome: float | None = None
@@ -56,24 +59,26 @@ class LabelWeight:
 
 @dataclass(slots=True)
 class _Model:
-    """One fitted regression: weights by feature, and the mean score of the student's actions by kind."""
+    """One fitted regression: weights by feature, the mean score of the student's actions by kind, and in how
+    many solved sessions an action had a feature."""
 
     weights: dict[str, float]
     kinds: dict[Kind, tuple[float, int]]
     mean: float
+    solved: Counter[str]
 
     def score(self, features: Iterable[str]) -> float:
         return sum(self.weights.get(each, 0.0) for each in features)
 
-    def advantage(self, features: Iterable[str], kind: Kind) -> tuple[float, int]:
-        """How much better (in logits) than what is usual in this kind of state, and how often it was met."""
+    def advantage(self, features: Iterable[str], kind: Kind) -> float:
+        """How much better (in logits) than what is usual in this kind of state."""
         total, count = self.kinds.get(kind, (0.0, 0))
-        usual = (total + _SHRINK * self.mean) / (count + _SHRINK)
-        return self.score(features) - usual, count
+        return self.score(features) - (total + _SHRINK * self.mean) / (count + _SHRINK)
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
+    session: str
     fold: int
     solved: bool
     state: list[str]
@@ -130,7 +135,7 @@ class LabelWeights:
         at = state.step.index
         features = facts.action_features(at, action)
         model = self.models[_fold(state.trace)]
-        advantage, support = model.advantage(features, facts.steps[at].kind)
+        advantage = model.advantage(features, facts.steps[at].kind)
         done = state.context.messages[state.step.cut]
         differs = _differ(action, done)
         if differs:
@@ -138,21 +143,41 @@ class LabelWeights:
             advantage = min(advantage, model.score(features) - own)
         outcome = min(1.0, 2 / (1 + math.exp(-_SHARPNESS * max(-20.0, advantage))))
         counted.doubted |= differs and outcome < _DOUBTED
+        support = min(model.solved[each] for each in facts.traits(at, action))
         return LabelWeight(round(agreement * outcome, 4), round(outcome, 4), support)
 
-    def is_unexplained(self, trace: Trace) -> bool:
-        """Return whether a session failed though the labels at its steps, weighed before, are all what the
-        agent did: one of them is wrong, and nobody saw which."""
-        known = self._sessions.get(trace.trace_id)
-        return known is not None and known.is_covered and not known.solved and not known.contested
+    def unfounded(self) -> Callable[[ActionLabel], bool]:
+        """Return a test of labels, once all are weighed: True where a vote is no evidence.
+
+        The labels of a session that failed though all of them are what the agent did: one is wrong, and
+        nobody saw which. Where the card warns that teachers share errors, a vote must fit the outcome: in a
+        session that succeeded it is for what the agent did, in one that failed for another action, and for
+        one that solved sessions hold.
+        """
+        warned = bool(self.warnings())
+
+        def test(label: ActionLabel) -> bool:
+            known = self._sessions.get(label.origin.trace_id)
+            if known is None:
+                return False
+            if known.solved:
+                return warned and not label.same_as_student
+            if known.is_covered and not known.contested:
+                return True
+            return warned and (label.same_as_student or label.outcome_support < _LEAST_SUPPORT)
+
+        return test
+
+    def _unseen_share(self) -> float:
+        """The share of failed sessions in which teachers agree with all that the agent did."""
+        failed = [each for each in self._sessions.values() if each.is_covered and not each.solved]
+        return _share(sum(not each.contested for each in failed), len(failed), _LEAST_KNOWN)
 
     def warnings(self) -> list[str]:
         """Return sentences on signs of errors that teachers share, with the agent or with each other."""
-        known = [each for each in self._sessions.values() if each.is_covered]
-        failed = [each.contested for each in known if not each.solved]
-        solved = [each.doubted for each in known if each.solved]
+        solved = [each.doubted for each in self._sessions.values() if each.is_covered and each.solved]
         said: list[str] = []
-        share = _share(failed.count(False), len(failed), _LEAST_KNOWN)
+        share = self._unseen_share()
         if share > _MOST_UNCONTESTED:
             said.append(
                 f"In {share:.0%} of the sessions that failed the teachers agree with all that the agent did: "
@@ -210,7 +235,9 @@ def _rows_of(trace: Trace, solved: bool) -> list[_Row]:
             done = context.messages[step.cut]
             action = facts.action_features(step.index, done)
             kind = facts.steps[step.index].kind
-            rows.append(_Row(_fold(trace), solved, facts.state_features(step.index), action, kind))
+            rows.append(
+                _Row(trace.trace_id, _fold(trace), solved, facts.state_features(step.index), action, kind)
+            )
     return rows
 
 
@@ -229,7 +256,8 @@ def _fit(rows: Sequence[_Row]) -> _Model:
     for row, score in zip(rows, scores, strict=True):
         total, count = kinds.get(row.kind, (0.0, 0))
         kinds[row.kind] = (total + score, count + 1)
-    return _Model(named, kinds, sum(scores) / len(scores))
+    met = {(row.session, each) for row in rows if row.solved for each in row.action}
+    return _Model(named, kinds, sum(scores) / len(scores), Counter(each for _, each in met))
 
 
 def _adagrad(

@@ -73,9 +73,9 @@ class ActionLabel:
     `verdict` is what the vote of the step came to, empty where there was none; `teachers` and `families` are
     those whose votes are for the action, `n_votes` all that count. `cost_usd` is what the votes cost, also
     those against it. `weight` (0 to 1) is what training uses; `outcome_weight` (0 to 1) what outcomes of
-    sessions say of the action, None where they say nothing, and `outcome_support` the recorded steps that
-    rests on. `pair_id` names the pair that was made here of the same action. `state_messages` and `tools` are
-    set by the release writer's reader alone.
+    sessions say of the action, None where they say nothing, and `outcome_support` the other solved sessions
+    that did what is least usual about it. `pair_id` names the pair that was made here of the same action.
+    `state_messages` and `tools` are set by the release writer's reader alone.
     """
 
     origin: Origin

@@ -115,7 +115,12 @@ def load_labels(
                 reader.agreed(by, votes.get(name, {}), replies.get(name, []))
             if name in solved:
                 reader.solved(by, votes.get(name, {}))
-    return _screened(replace(reader.labels, warnings=tuple(weights.warnings())), normalizer)
+    unfounded = weights.unfounded()
+    kept = [
+        replace(label, weight=0.0) if label.label_source == AGREED and unfounded(label) else label
+        for label in reader.labels.kept
+    ]
+    return _screened(replace(reader.labels, kept=kept, warnings=tuple(weights.warnings())), normalizer)
 
 
 def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
@@ -148,8 +153,7 @@ class _Reader:
         answers: dict[str, list[TeacherReply]] = {}
         for reply in replies:
             answers.setdefault(reply.step_id, []).append(reply)
-        first, trace = len(self.labels.kept), self._known(by.trace)
-        for state in trace.states():
+        for state in self._known(by.trace).states():
             name = str(state.step_id)
             step, given = votes.get(name), answers.get(name, [])
             if step is not None:
@@ -163,8 +167,6 @@ class _Reader:
             elif given:
                 self.labels.answers[OTHER_TEXT] += len(given)
                 self.labels.take(AGREED, OTHER_TEXT)
-        if self.weights.is_unexplained(trace):
-            self.labels.kept[first:] = [replace(label, weight=0.0) for label in self.labels.kept[first:]]
 
     def solved(self, by: Renewed, votes: Mapping[str, StepVotes]) -> None:
         """Take the steps of a trace that solved its task."""
