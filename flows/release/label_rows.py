@@ -1,7 +1,7 @@
 """The labelled actions of a workspace: found without what was shown, then shown one trace at a time."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracemill.data_cards.model.release_spec import LabelCount, LabelFigures
@@ -100,9 +100,10 @@ def load_labels(
     weights = LabelWeights.fit(_traces_of_known_outcome(work, outcomes))
     reader = _Reader(Labels(), outcomes, weights, wording)
     for pair in pairs:
-        reader.against.add(pair.step_id)
         if pair.label_source == "teachers":
             reader.paired[pair.step_id] = pair
+        else:
+            reader.against.add(pair.step_id)
     for table in work.current("traces", columns=("trace_id",)) if wanted else ():
         trace_ids = frozenset(table["trace_id"].to_pylist())
         votes = votes_of_traces(work, trace_ids)
@@ -115,12 +116,30 @@ def load_labels(
                 reader.agreed(by, votes.get(name, {}), replies.get(name, []))
             if name in solved:
                 reader.solved(by, votes.get(name, {}))
+    labels = settle_labels(reader.labels, weights, reader.paired)
+    return _screened(replace(labels, warnings=tuple(weights.warnings())), normalizer)
+
+
+def settle_labels(labels: Labels, weights: LabelWeights, paired: Iterable[str]) -> Labels:
+    """Return the labels once all are weighed: a vote that is no evidence has weight 0, any other takes the
+    place of what a solved session did at the step. `paired` are steps with a pair of teachers."""
     unfounded = weights.unfounded()
-    kept = [
-        replace(label, weight=0.0) if label.label_source == AGREED and unfounded(label) else label
-        for label in reader.labels.kept
-    ]
-    return _screened(replace(reader.labels, kept=kept, warnings=tuple(weights.warnings())), normalizer)
+    replaced: dict[str, str] = dict.fromkeys(paired, CONTRADICTED)
+    weighed: list[ActionLabel] = []
+    for label in labels.kept:
+        if label.label_source == AGREED and unfounded(label):
+            replaced.pop(label.step_id, None)
+            label = replace(label, weight=0.0)
+        elif label.label_source == AGREED and not label.same_as_student:
+            replaced.setdefault(label.step_id, OUTVOTED)
+        weighed.append(label)
+    kept: list[ActionLabel] = []
+    for label in weighed:
+        if label.label_source == SOLVED and label.step_id in replaced:
+            labels.drop(SOLVED, replaced[label.step_id])
+        else:
+            kept.append(label)
+    return replace(labels, kept=kept)
 
 
 def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
@@ -137,15 +156,14 @@ def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes the labels of one trace after the other; `against` are steps with a pair against the agent's
-    action, `paired` the teachers' pairs by step, `outvoted` steps at which teachers agree on another."""
+    """Makes the labels of one trace after the other. `against` are steps with a pair of another source than
+    teachers against the agent's action, `paired` the teachers' pairs by step."""
 
     labels: Labels
     outcomes: Mapping[str, Outcome]
     weights: LabelWeights
     wording: Wording
     against: set[str] = field(default_factory=set)
-    outvoted: set[str] = field(default_factory=set)
     paired: dict[str, DPOPair] = field(default_factory=dict)
 
     def agreed(self, by: Renewed, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]) -> None:
@@ -162,8 +180,6 @@ class _Reader:
                 said = [] if pair else map(by.reply, given)
                 made = label_agreed_action(state, step, said, pair, self.weights, self.wording)
                 self.labels.take(AGREED, made)
-                if isinstance(made, ActionLabel) and not made.same_as_student:
-                    self.outvoted.add(name)
             elif given:
                 self.labels.answers[OTHER_TEXT] += len(given)
                 self.labels.take(AGREED, OTHER_TEXT)
@@ -178,8 +194,6 @@ class _Reader:
             return SUMMARISER
         if str(state.step_id) in self.against:
             return CONTRADICTED
-        if str(state.step_id) in self.outvoted:
-            return OUTVOTED
         return label_solved_action(state, step.verdict if step else "", self.weights, self.wording)
 
     def _known(self, trace: Trace) -> Trace:

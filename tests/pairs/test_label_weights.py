@@ -10,6 +10,7 @@ from benchmarks.teaching.formats import call_arguments, write_sessions
 from benchmarks.teaching.policies import REGIMES, Session, replay, weak_session
 from benchmarks.teaching.worlds.registry import WORLDS
 from benchmarks.teaching.worlds.world import Action
+from tracemill.flows.release.label_rows import Labels, settle_labels
 from tracemill.ingesters.ingester_classes import SWEGymIngester
 from tracemill.pairs.label_weights import LEAST_SESSIONS, LabelWeight, LabelWeights
 from tracemill.pairs.other_views import origin_of
@@ -132,22 +133,24 @@ def unfounded(models: LabelWeights, labels: Sequence[Agreed]) -> list[tuple[Agre
     met = LabelWeights(models.models)
     weights = weigh(met, labels)
     test = met.unfounded()
-    found: list[tuple[Agreed, float, bool]] = []
-    for label, each in zip(labels, weights, strict=True):
-        made = ActionLabel(
-            origin=origin_of(label.state, "", True),
-            step_id=str(label.state.step_id),
-            label_source="agreed",
-            message=label.message,
-            operation="other",
-            same_as_student=is_own(label),
-            verdict="",
-            evidence="",
-            weight=each.weight,
-            outcome_support=each.support,
-        )
-        found.append((label, each.weight, test(made)))
-    return found
+    return [
+        (label, each.weight, test(row_of(label, each))) for label, each in zip(labels, weights, strict=True)
+    ]
+
+
+def row_of(label: Agreed, weight: LabelWeight, source: str = "agreed") -> ActionLabel:
+    return ActionLabel(
+        origin=origin_of(label.state, "", True),
+        step_id=str(label.state.step_id),
+        label_source=source,
+        message=label.message,
+        operation="other",
+        same_as_student=is_own(label),
+        verdict="",
+        evidence="",
+        weight=weight.weight,
+        outcome_support=weight.support,
+    )
 
 
 def is_own(label: Agreed) -> bool:
@@ -180,6 +183,28 @@ def test_independent_teachers_count_whatever_the_outcome(
     assert sum(gone for *_, gone in weighed) <= 0.01 * len(weighed)  # of sessions whose failure nobody saw
     kept = Counter((label.state.trace.outcome, is_own(label)) for label, _, gone in weighed if not gone)
     assert min(kept["resolved", False], kept["not_resolved", True]) > 40
+
+
+@pytest.mark.parametrize(("regime", "stays"), [("independent", False), ("common_20", True)])
+def test_a_vote_without_weight_takes_no_step_out_of_solved(
+    weights: LabelWeights, labels: dict[str, list[Agreed]], regime: str, stays: bool
+) -> None:
+    contested = [
+        each for each in labels[regime] if each.state.trace.outcome == "resolved" and not is_own(each)
+    ]
+    met = LabelWeights(weights.models)
+    by_vote = [row_of(*each) for each in zip(labels[regime], weigh(met, labels[regime]), strict=True)]
+    own = [replace(each, message=each.state.context.messages[each.state.step.cut]) for each in contested]
+    solved = [row_of(each, LabelWeight(0.9), "solved") for each in own]
+    made = settle_labels(Labels(kept=[*by_vote, *solved]), met, [solved[0].step_id])
+    assert len(solved) > 50
+    if stays:
+        assert made.kept[len(by_vote) :] == solved
+        assert made.dropped == {}
+    else:
+        assert len(made.kept) == len(by_vote)
+        dropped = {"a pair prefers another action": 1, "teachers agree on another action": len(solved) - 1}
+        assert made.dropped == {"solved": dropped}
 
 
 def test_what_no_solved_session_did_has_no_support(played: Played, weights: LabelWeights) -> None:
