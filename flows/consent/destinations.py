@@ -57,8 +57,7 @@ class Destination:
 
 
 def list_destinations(settings: RunSettings, environ: Mapping[str, str]) -> list[Destination]:
-    """The destinations of a run, but for servers that keep what they get on this machine: none where nothing
-    leaves it."""
+    """Return the destinations of a run without servers on this machine that are said to send nothing on."""
     return sorted({found for t in settings.asked() if (found := _destination(t, environ)) is not None})
 
 

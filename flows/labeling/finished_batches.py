@@ -92,6 +92,9 @@ def _version_of(settings: RunSettings) -> str:
     dumped["replay"] = settings.replay.what_is_asked()
     dumped["gate"] = gate_version(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
+    for teacher in (*dumped["teachers"], *dumped["asked"]):
+        if teacher["type"] == "openrouter":
+            teacher.pop("local")  # newer than stored batches, and decides only whether consent is asked for
     added = (each for each in sources_of_traces() if each is not HINDSIGHT)
     others = {f"label source {each.name}": each.version for each in added}
     return digest(versions_text("labels", _VERSIONS | others), canonical_json(dumped), size=8)

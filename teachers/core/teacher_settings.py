@@ -183,14 +183,15 @@ class OpenRouterSettings(BaseTeacherSettings):
     data_collection: Literal["deny", "allow"] = "deny"
     enforce_distillable_text: bool = Field(default=False, description="only models that allow distillation")
     require_parameters: bool = Field(default=True, description="only providers that know every parameter")
+    local: bool = Field(default=False, description="a server on this machine that sends nothing on")
 
     def sends_to(self, environ: Mapping[str, str]) -> str:
         """Return `base_url`, else the URL of the environment, else that of the API."""
         return (self.base_url or environ.get(OPENROUTER_URL_VARIABLE) or OPENROUTER_URL).rstrip("/")
 
     def stays_here(self) -> bool:
-        """Return True: what speaks for OpenRouter on this machine is a simulated server."""
-        return True
+        """Return `local`: a server on this machine may well relay what it is sent."""
+        return self.local
 
     def data_policy(self) -> DataPolicy:
         """Return what every request says under `provider`."""

@@ -54,7 +54,14 @@ class Product:
 
     def _settings(self, url: str) -> RunSettings:
         teachers = [
-            {"type": "openrouter", "model": m, "base_url": url, "max_tokens": 200, "temperature": 0}
+            {
+                "type": "openrouter",
+                "model": m,
+                "base_url": url,
+                "local": True,
+                "max_tokens": 200,
+                "temperature": 0,
+            }
             for m in MODELS
         ]
         given = {"workspace": str(self.work), "teachers": teachers, "budget": {"max_total_usd": 5}}

@@ -26,7 +26,9 @@ KEY = "sk-or-shards"
 
 
 def settings_of(work: Path, url: str, **replay: Any) -> Any:
-    teachers = [{"type": "openrouter", "model": m, "base_url": url, "max_tokens": 50} for m in MODELS]
+    teachers = [
+        {"type": "openrouter", "model": m, "base_url": url, "local": True, "max_tokens": 50} for m in MODELS
+    ]
     given: dict[str, Any] = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": 5}}
     return load_settings(None, given | {"replay": replay})
 

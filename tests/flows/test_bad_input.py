@@ -10,6 +10,7 @@ from subprocess import CompletedProcess
 import pytest
 from console_says import refusal_of
 
+from tracemill.teachers.core.presets import OPEN
 from tracemill.teachers.openrouter_stub.server import running
 from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
 
@@ -167,11 +168,23 @@ def test_a_recipe_that_cannot_run(console: Run, tmp_path: Path, recipe: str, sai
     assert not (tmp_path / "w").exists()
 
 
+def _local(folder: Path) -> Path:
+    """A configuration of the open teachers at a server that is said to send nothing on."""
+    path = folder / "run.toml"
+    path.write_text(
+        "".join(
+            f"[[teachers]]\ntype = 'openrouter'\nmodel = '{teacher.model}'\nlocal = true\n"
+            for teacher in OPEN.teachers
+        )
+    )
+    return path
+
+
 def test_no_network(console: Run, tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
-    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1, "--preset", "open")
+    flags = (_local(tmp_path), "--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1)
     url = f"http://127.0.0.1:{port}/api/v1"
     env = {"TRACEMILL_OPENROUTER_URL": url, "OPENROUTER_API_KEY": "not-a-key-0001"}
     line = refusal_of(console("run", *flags, **env))
@@ -182,7 +195,7 @@ def test_no_network(console: Run, tmp_path: Path) -> None:
 def test_a_wrong_key_and_a_model_nobody_has_are_refused_before_anything_is_read(
     console: Run, tmp_path: Path
 ) -> None:
-    flags = ("--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1, "--preset", "open")
+    flags = (_local(tmp_path), "--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1)
     with running(WireSettings(api_key="the-right-key")) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "the-wrong-key"}
         assert "key" in refusal_of(console("run", *flags, **env))

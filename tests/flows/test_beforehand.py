@@ -52,7 +52,14 @@ def work(ingested: Path, tmp_path: Path) -> Path:
 
 def settings_of(work: Path, url: str, temperature: float | None = None) -> RunSettings:
     teachers = [
-        {"type": "openrouter", "model": m, "base_url": url, "max_tokens": 50, "temperature": temperature}
+        {
+            "type": "openrouter",
+            "model": m,
+            "base_url": url,
+            "local": True,
+            "max_tokens": 50,
+            "temperature": temperature,
+        }
         for m in MODELS
     ]
     given: dict[str, Any] = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": 5}}
@@ -172,7 +179,7 @@ def refusal(done: CompletedProcess[str]) -> str:
 def config_of(folder: Path, work: Path, model: str = MODELS[0]) -> Path:
     models = (model, *MODELS[1:])
     teachers = "".join(
-        f"[[teachers]]\ntype = 'openrouter'\nmodel = '{m}'\nmax_tokens = 200\n" for m in models
+        f"[[teachers]]\ntype = 'openrouter'\nmodel = '{m}'\nlocal = true\nmax_tokens = 200\n" for m in models
     )
     path = folder / "run.toml"
     path.write_text(f"workspace = '{work}'\n[budget]\nmax_total_usd = 5\n{teachers}")

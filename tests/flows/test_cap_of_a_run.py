@@ -49,7 +49,8 @@ def ask(
 ) -> Told:
     """One `tracemill replay`, and what the server has charged by then."""
     teachers = [
-        {"type": "openrouter", "model": model, "base_url": server.url, "max_tokens": 128} for model in MODELS
+        {"type": "openrouter", "model": model, "base_url": server.url, "max_tokens": 128, "local": True}
+        for model in MODELS
     ]
     given = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": cap}}
     given["replay"] = {"stop": "off", "concurrency": 16, **replay}
@@ -127,7 +128,7 @@ def test_a_whole_run_says_so_too_and_a_scheduled_one_begins_anew(
             f"workspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\nidle_minutes = 0\n"
             f"[budget]\nmax_total_usd = {CAP}\n[replay]\nstop = 'off'\n"
             + "".join(
-                f"[[teachers]]\ntype = 'openrouter'\nmodel = '{model}'\nmax_tokens = 128\n"
+                f"[[teachers]]\ntype = 'openrouter'\nmodel = '{model}'\nlocal = true\nmax_tokens = 128\n"
                 for model in MODELS
             )
         )

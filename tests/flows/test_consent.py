@@ -282,18 +282,23 @@ def test_where_a_teacher_is_decides_whether_it_needs_consent() -> None:
         {"type": "openai_compatible", "model": "v", "base_url": "http://relay.example/v1", "local": True},
         {"type": "openai_compatible", "model": "s", "base_url": "http://gpu.example:8000/v1"},
         {"type": "openai_compatible", "model": "t", "base_url": "http://127.0.0.1.example/v1"},
+        {"type": "openrouter", "model": "w", "base_url": "http://127.0.0.1:4000/v1"},
+        {"type": "openrouter", "model": "x", "base_url": "http://127.0.0.1:4000/v1", "local": True},
+        {"type": "openrouter", "model": "y", "base_url": "http://relay.example/v1", "local": True},
         {"type": "simulated", "model": "simulated/glm-a"},
     ]
     settings = RunSettings.model_validate({"teachers": teachers})
     assert list_destinations(settings, {}) == [
         Destination("http://127.0.0.1.example", "t"),
         Destination("http://127.0.0.1:4000", "u"),
+        Destination("http://127.0.0.1:4000", "w", data_collection="deny"),
         Destination("http://gpu.example:8000", "s"),
         Destination("http://relay.example", "v"),
+        Destination("http://relay.example", "y", data_collection="deny"),
         Destination("https://openrouter.ai", "a/b", "one", "deny", True),
     ]
     found = list_destinations(settings, {"TRACEMILL_OPENROUTER_URL": "http://127.0.0.1:9/v1"})
-    assert [d.model for d in found] == ["t", "u", "s", "v"]
+    assert [d.model for d in found] == ["t", "u", "w", "a/b", "s", "v", "y"]
 
 
 def test_what_one_destination_covers_of_another() -> None:

@@ -31,7 +31,7 @@ def _config(folder: Path, more: str = "") -> Path:
         f"workspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\nidle_minutes = 0\n"
         f"[budget]\nmax_total_usd = 50\n[replay]\nstop = 'off'\nconcurrency = {FLIGHT}\n{more}"
         + "".join(
-            f"[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{name}'\nmax_tokens = 128\n"
+            f"[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{name}'\nlocal = true\nmax_tokens = 128\n"
             for name in ("deepseek-a", "kimi-a", "glm-a")
         )
     )

@@ -36,7 +36,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def settings_of(workspace: Path, url: str = LOOPBACK, **more: Any) -> RunSettings:
-    teachers = [{"type": "openrouter", "model": m, "base_url": url, "max_tokens": 500} for m in MODELS]
+    teachers = [
+        {"type": "openrouter", "model": m, "base_url": url, "local": True, "max_tokens": 500} for m in MODELS
+    ]
     given = {"workspace": str(workspace), "teachers": teachers, "budget": {"max_total_usd": 5}}
     return load_settings(None, given | more)
 

@@ -31,7 +31,9 @@ MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
 
 
 def settings_of(workspace: Path, url: str, cap: float, **gate: Any) -> RunSettings:
-    teachers = [{"type": "openrouter", "model": m, "base_url": url, "max_tokens": 500} for m in MODELS]
+    teachers = [
+        {"type": "openrouter", "model": m, "base_url": url, "local": True, "max_tokens": 500} for m in MODELS
+    ]
     given: dict[str, Any] = {"workspace": str(workspace), "teachers": teachers}
     return load_settings(None, given | {"budget": {"max_total_usd": cap}, "gate": gate})
 

@@ -52,7 +52,10 @@ def work(ingested: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 
 
 def settings_of(work: Path, url: str, concurrency: int = 16, cap: float = 0.5) -> RunSettings:
-    teachers = [{"type": "openrouter", "model": teacher.model, "base_url": url} for teacher in OPEN.teachers]
+    teachers = [
+        {"type": "openrouter", "model": teacher.model, "base_url": url, "local": True}
+        for teacher in OPEN.teachers
+    ]
     given: dict[str, Any] = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": cap}}
     gate = {"policy": "voi", "fraction": 0.3}
     return load_settings(None, given | {"gate": gate, "replay": {"stop": "off", "concurrency": concurrency}})

@@ -58,7 +58,7 @@ def ask(
     work: Path, url: str, capsys: pytest.CaptureFixture[str], concurrency: int = 8, **replay: Any
 ) -> Outcome:
     """One `tracemill replay` over the workspace."""
-    teachers = [{"type": "openrouter", "model": model, "base_url": url} for model in MODELS]
+    teachers = [{"type": "openrouter", "model": model, "base_url": url, "local": True} for model in MODELS]
     given = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": 50}}
     given["replay"] = {"concurrency": concurrency, "backoff_s": 0.005, "stop": "off", **replay}
     capsys.readouterr()

@@ -33,7 +33,7 @@ SECRET = "hunter2-of-the-ledger"
 
 def _config(folder: Path, ledger_url: str, base_url: str) -> Path:
     teachers = "".join(
-        f'[[teachers]]\ntype = "openrouter"\nmodel = "{model}"\nbase_url = "{base_url}"\n'
+        f'[[teachers]]\ntype = "openrouter"\nmodel = "{model}"\nbase_url = "{base_url}"\nlocal = true\n'
         for model in ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a")
     )
     path = folder / "run.toml"

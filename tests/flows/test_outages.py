@@ -51,7 +51,7 @@ class Nights:
 
     def ask(self, server: Running) -> int:
         """The exit code of a replay."""
-        teachers = [{"type": "openrouter", "model": m, "base_url": server.url} for m in MODELS]
+        teachers = [{"type": "openrouter", "model": m, "base_url": server.url, "local": True} for m in MODELS]
         given = {"workspace": str(self.root), "teachers": teachers, "budget": {"max_total_usd": 5}}
         try:
             replay_only(load_settings(None, given), as_json=True, yes=True)

@@ -55,7 +55,10 @@ class Place:
 
     def settings(self, **more: Any) -> RunSettings:
         url = self.server.url
-        teachers = [{"type": "openrouter", "model": m, "base_url": url, "max_tokens": 500} for m in MODELS]
+        teachers = [
+            {"type": "openrouter", "model": m, "base_url": url, "local": True, "max_tokens": 500}
+            for m in MODELS
+        ]
         given = {"workspace": str(self.folder / "w"), "teachers": teachers, "budget": {"max_total_usd": 5}}
         return load_settings(None, given | {"replay": {"stop": "off", **more.pop("replay", {})}} | more)
 

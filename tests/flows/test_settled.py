@@ -92,6 +92,15 @@ def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspa
     assert settled_of(work, how).summary_of(batch) is None
 
 
+def test_that_a_server_sends_nothing_on_opens_nothing_again(work: Workspace) -> None:
+    given = {"type": "openrouter", "model": "z-ai/glm-5.3", "base_url": "http://127.0.0.1:9/v1"}
+    asks, keeps = (settings(work, teachers=[{**given, "local": local}]) for local in (False, True))
+    (batch,) = [b for b in batch_reused_traces(work, ids(work)) if b[0].startswith("claude")]
+    settled_of(work, asks).add(batch, go_through(work, batch, asks))
+    assert settled_of(work, keeps).summary_of(batch) is not None
+    assert asks.fingerprint() == keeps.fingerprint()
+
+
 @pytest.mark.parametrize("fields", [{"left_over": 1}, {"stopped": "the cap"}, {"failures": {"timeout": 2}}])
 def test_a_batch_with_an_open_question_is_not_finished_with(work: Workspace, fields: dict[str, Any]) -> None:
     how = settings(work)

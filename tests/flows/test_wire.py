@@ -8,13 +8,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
 from console_says import INTERRUPTED, record_of, wait_while_running
 
+from tracemill.teachers.core.presets import OPEN
 from tracemill.teachers.openrouter_stub.server import Running, running
 from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
 
@@ -24,24 +25,27 @@ KEY = "sk-or-test-only-0123456789"
 Run = Callable[..., CompletedProcess[str]]
 
 
-def _config(tmp_path: Path, server: Running, cap_usd: float, sessions: Path = EXAMPLES) -> Path:
+def _config(
+    tmp_path: Path, server: Running, cap_usd: float, sessions: Path = EXAMPLES, teachers: str = ""
+) -> Path:
+    """A run with these teachers, else those of the preset `open`, at a server that sends nothing on."""
     path = tmp_path / "run.toml"
     path.write_text(
-        f"preset = 'open'\nworkspace = 'w'\n[sources]\npaths = ['{sessions}']\n"
+        f"workspace = 'w'\n[sources]\npaths = ['{sessions}']\n"
         f"[budget]\nmax_total_usd = {cap_usd}\n[replay]\nstop = 'off'\nconcurrency = 32\nbackoff_s = 0.01\n"
+        + (teachers or _teachers((each.model for each in OPEN.teachers), "enforce_distillable_text = true"))
     )
     return path
 
 
-def _cheap(config: Path) -> Path:
-    """The same run with four small models and short answers, so that a cent buys some dozens."""
-    models = ("deepseek-a", "kimi-a", "glm-a", "qwen-a")
-    teachers = "".join(
-        f"\n[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{name}'\nmax_tokens = 256\n"
-        for name in models
+def _teachers(models: Iterable[str], more: str) -> str:
+    return "".join(
+        f"[[teachers]]\ntype = 'openrouter'\nmodel = '{model}'\nlocal = true\n{more}\n" for model in models
     )
-    config.write_text(config.read_text().replace("preset = 'open'\n", "") + teachers)
-    return config
+
+
+CHEAP = _teachers((f"simulated/{name}-a" for name in ("deepseek", "kimi", "glm", "qwen")), "max_tokens = 256")
+"""Four small models with short answers: a cent buys some dozens."""
 
 
 def _environment(server: Running) -> dict[str, str]:
@@ -50,7 +54,7 @@ def _environment(server: Running) -> dict[str, str]:
 
 def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Run, tmp_path: Path) -> None:
     with running(WireSettings(api_key=KEY, latency_s=0.02)) as server:
-        config = _cheap(_config(tmp_path, server, 0.01))
+        config = _config(tmp_path, server, 0.01, teachers=CHEAP)
         record = record_of(tracemill("run", config, "--json", **_environment(server)))
         charged = float(server.stats()["charged_usd"])
         assert 0.005 < charged <= 0.01
