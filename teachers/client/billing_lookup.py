@@ -19,12 +19,25 @@ async def with_looked_up_bill(
 ) -> Asked:
     """The attempt at the price that the server's page says, where the answer did not say its own and the
     page does. Waits between looks double from `first_wait_s`."""
+    cost = await look_up_bill(teacher, asked.bill_id, nap, first_wait_s) if asked.bill_id else None
+    return asked if cost is None else replace(asked, cost_nusd=cost, stated_nusd=cost)
+
+
+async def look_up_bill(
+    teacher: Teacher,
+    bill_id: str,
+    nap: Callable[[float], Awaitable[None]],
+    first_wait_s: float,
+    looks: int = LOOKS,
+) -> int | None:
+    """Return what the server's page says that an answer cost, in nano-USD; None where the last look finds no
+    such page."""
     wait_s = first_wait_s
-    for look in range(LOOKS if asked.bill_id else 0):
+    for look in range(looks):
         if look:
             await nap(wait_s)
             wait_s *= 2
-        cost = await teacher.billed_nusd(asked.bill_id)
+        cost = await teacher.billed_nusd(bill_id)
         if cost is not None:
-            return replace(asked, cost_nusd=cost, stated_nusd=cost)
-    return asked
+            return cost
+    return None

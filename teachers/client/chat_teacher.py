@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tracemill.records.identity import request_key
-from tracemill.records.reply import FailureKind, TeacherReply
+from tracemill.records.reply import FailureKind, TeacherReply, TeacherUsage
 from tracemill.teachers.client.build_request import count_message_bytes, count_request_bytes, request_body
 from tracemill.teachers.client.check_model import card_found, check_model_entry, require_usable
 from tracemill.teachers.client.error_policy import Fault, fault_of_error_status
@@ -38,9 +38,9 @@ _REFUSALS = 2
 MOST_BYTES_A_TOKEN = 16
 """Bytes of a request that one token stands for at most, on average over a prompt: a server that counts fewer
 tokens has not counted them."""
-_BELIEVED = 0.99
+BELIEVED = 0.99
 """The share of the least price at which a stated cost is believed."""
-_ROUNDING_NUSD = 1_000
+ROUNDING_NUSD = 1_000
 """What a stated cost may be above tokens times price without the price being another."""
 UNKNOWN_PRICE = "nowhere: counted as free"
 
@@ -228,19 +228,27 @@ class ChatTeacher:
         """The completion with its stated cost held against tokens times price. A cost below what its
         provider can charge at least is not taken for the truth: the tokens at our price stand in its place,
         nothing where so few cannot be all of the prompt. One above makes later reservations larger."""
-        stated, usage, card = completion.cost_nusd, completion.usage, self._card
-        if stated is None or not completion.cost_said or not card.priced:
+        stated = completion.cost_nusd
+        if stated is None or not completion.cost_said or not self._card.priced:
             return completion
-        fewest = sent_bytes // MOST_BYTES_A_TOKEN
-        counted = counted_cost_nusd(usage, card.price) if usage.prompt_tokens >= fewest else None
-        likely = replace(usage, prompt_tokens=max(usage.prompt_tokens, fewest))
-        if stated >= _BELIEVED * card.least_nusd(completion.provider, likely):
-            if counted is not None and stated > counted + _ROUNDING_NUSD:
+        least, counted = self.cost_range_nusd(completion.provider, completion.usage, sent_bytes)
+        if stated >= BELIEVED * least:
+            if counted is not None and stated > counted + ROUNDING_NUSD:
                 times = stated / counted
                 self._book.charged(self._transport.base_url, self.model, times)
             return completion
         cost = None if counted is None else max(counted, stated)
         return replace(completion, cost_nusd=cost, cost_said=False)
+
+    def cost_range_nusd(
+        self, provider: str | None, usage: TeacherUsage, sent_bytes: int
+    ) -> tuple[int, int | None]:
+        """Return the least that the provider of an answer can charge for its tokens, and what they come to at
+        our price; None for that where fewer were counted than a request of so many bytes has."""
+        fewest = sent_bytes // MOST_BYTES_A_TOKEN
+        counted = counted_cost_nusd(usage, self.price) if usage.prompt_tokens >= fewest else None
+        likely = replace(usage, prompt_tokens=max(usage.prompt_tokens, fewest))
+        return self._card.least_nusd(provider, likely), counted
 
     def _asked(
         self,
@@ -272,8 +280,9 @@ class ChatTeacher:
             raw=completion.raw,
         )
         stated = cost or 0 if completion.cost_said else 0
+        claimed = completion.claimed_nusd
         if fault is None:
-            return Asked(reply, cost, bill_id=bill_id or "", stated_nusd=stated)
+            return Asked(reply, cost, bill_id=bill_id or "", stated_nusd=stated, claimed_nusd=claimed)
         why = fault.why or f"answers with a fault ({fault.kind})"
         wait_s = fault.retry_after_s
         return Asked(
@@ -286,6 +295,7 @@ class ChatTeacher:
             fault.account,
             bill_id or "",
             stated_nusd=stated,
+            claimed_nusd=claimed,
         )
 
     async def billed_nusd(self, bill_id: str) -> int | None:

@@ -22,7 +22,8 @@ _SILENT_PARTS = frozenset({"reasoning", "thinking", "redacted_thinking", "refusa
 @dataclass(frozen=True, slots=True)
 class Completion:
     """What a body of HTTP 200 holds: an action, or the fault in its place. `cost_nusd` None: unknown;
-    `cost_said` is False where it is what the tokens come to at the known price."""
+    `cost_said` is False where it is what the tokens come to at the known price. `claimed_nusd` is the cost
+    that the body states, believed or not."""
 
     action: Action | None = None
     fault: Fault | None = None
@@ -33,6 +34,7 @@ class Completion:
     usage: TeacherUsage = field(default_factory=TeacherUsage)
     cost_nusd: int | None = None
     cost_said: bool = False
+    claimed_nusd: int | None = None
     raw: str = ""
 
 
@@ -225,6 +227,7 @@ def read_completion(
         usage=usage,
         cost_nusd=counted_cost_nusd(usage, price) if stated is None else stated,
         cost_said=stated is not None,
+        claimed_nusd=stated,
         raw=orjson.dumps(body).decode()
         if isinstance(judged, Action)
         else raw_failed_completion(parsed, text, redact),

@@ -19,7 +19,8 @@ class Asked:
     succeed. `why` is what the user is told of the fault: `answers 503`. `bill_id` names an answer that did
     not say what it cost, where the server can be asked afterwards. `sent` is False where no request was
     made: it would fail like one before. `stated_nusd` is the part of the cost that the server itself stated:
-    what was charged is no less.
+    what was charged is no less. `claimed_nusd` is what the answer states, believed or not; None where it
+    states nothing.
     """
 
     reply: TeacherReply
@@ -32,6 +33,7 @@ class Asked:
     bill_id: str = ""
     sent: bool = True
     stated_nusd: int = 0
+    claimed_nusd: int | None = None
 
     @property
     def final(self) -> bool:
