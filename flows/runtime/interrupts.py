@@ -26,6 +26,14 @@ _AGAIN_S = 0.05
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
+class InterruptTold(SystemExit):
+    """The end of an interrupted command that says itself what that means; `what` is said after the word."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(EXIT_CODE)
+        self.what = what
+
+
 class _Presses:
     """The presses of this process: signals are the process's own."""
 

@@ -30,7 +30,7 @@ def refusal_of(done: CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def wait_while_running(process: "Popen[bytes]", ready: Callable[[], bool]) -> None:
+def wait_while_running(process: "Popen[bytes] | Popen[str]", ready: Callable[[], bool]) -> None:
     """Wait until something is so, while the process runs."""
     deadline = time.monotonic() + 120
     while not ready():

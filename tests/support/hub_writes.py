@@ -29,6 +29,8 @@ class WriteRoutes:
             )
         elif path == "/api/repos/create":
             self._create(json.loads(body))
+        elif path == "/api/repos/delete":
+            self._delete(json.loads(body))
         elif re.fullmatch(r"/datasets/[^/]+/[^/]+\.git/info/lfs/objects/batch", path):
             self._batch(json.loads(body))
         elif path.startswith("/_lfs/"):
@@ -68,6 +70,14 @@ class WriteRoutes:
         else:
             self.hub.put(name, {".gitattributes": b""}, private=asked.get("visibility") == "private")
             self._json({"url": url, "name": name, "id": "0" * 24})
+
+    def _delete(self: Any, asked: dict[str, Any]) -> None:
+        name = f"{asked.get('organization')}/{asked['name']}"
+        if self.hub.users.get(self.request_.token, {}).get("role", "write") == "read":
+            self._error(403, "Forbidden: you must use a write token")
+        elif self._repo(name) is not None:
+            del self.hub.repos[name]
+            self._send(200, b"")
 
     def _batch(self: Any, asked: dict[str, Any]) -> None:
         objects = []

@@ -1,4 +1,4 @@
-"""Checks of this machine and a configuration; sends nothing and spends nothing."""
+"""Checks of this machine and a configuration; sends and spends nothing but with `--live`."""
 
 import os
 import sys
@@ -12,6 +12,7 @@ from rich.console import Console
 from tracemill.flows.admission.redaction_setup import count_known_values, make_redactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.preflight import check_teachers
+from tracemill.flows.runtime.interrupts import InterruptTold
 from tracemill.normalize.datajuicer.recipe import check_available, load_recipe
 from tracemill.privacy.publish_gate.kingfisher import ABSENT, require_kingfisher, try_kingfisher
 from tracemill.records.errors import ConfigError, TracemillError, WorkspaceError
@@ -122,8 +123,9 @@ def _checks() -> Iterator[tuple[str, Check]]:
     yield "ledger", _ledger
 
 
-def run_doctor_checks(settings: RunSettings) -> int:
-    """Print a line a check; 0 where all hold, 2 where one does not."""
+def run_doctor_checks(settings: RunSettings, live: bool = False, yes: bool = False) -> int:
+    """Print a line a check; 0 where all hold, 2 where one does not. With `live` also those that ask teachers
+    and the Hub; `yes` accepts what they send. Raises InterruptTold where they are interrupted."""
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     failed = 0
     for name, check in _checks():
@@ -132,4 +134,24 @@ def run_doctor_checks(settings: RunSettings) -> int:
         except (TracemillError, metadata.PackageNotFoundError) as error:
             failed += 1
             console.print(f"FAIL  {name}: {printable(str(error), _MOST)}")
+    if live:
+        failed += _check_live(settings, yes, console)
     return 2 if failed else 0
+
+
+def _check_live(settings: RunSettings, yes: bool, console: Console) -> int:
+    """Print a line a check against a real server; gives how many failed."""
+    from tracemill.flows.live_checks.run_live_checks import run_live_checks
+
+    failed, words = 0, {"ok": "ok   ", "failed": "FAIL ", "not tried": "not tried"}
+    try:
+        for check in run_live_checks(settings, yes):
+            failed += check.state == "failed"
+            said = f"{printable(check.name)}: {printable(check.said, _MOST)}"
+            console.print(f"{words[check.state]} {said}")
+    except KeyboardInterrupt:
+        raise InterruptTold("what was sent may have been billed, within the $0.05") from None
+    except TracemillError as error:
+        failed += 1
+        console.print(f"FAIL  live checks: {printable(str(error), _MOST)}")
+    return failed

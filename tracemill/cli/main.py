@@ -278,12 +278,21 @@ app.add_typer(formats_app, name="formats")
 
 
 @app.command()
-def doctor(config: Config = None, workspace: WorkspaceOption = None) -> None:
-    """Check this machine and a configuration: packages, keys, folders. Sends nothing, spends nothing."""
+def doctor(
+    config: Config = None,
+    workspace: WorkspaceOption = None,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Call each teacher once and try the Hub; spends at most $0.05 in all."),
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Check this machine and a configuration: packages, keys, folders. Without --live it sends nothing."""
     from tracemill.cli.doctor import run_doctor_checks
     from tracemill.flows.config.run_settings import load_settings
 
-    raise typer.Exit(run_doctor_checks(load_settings(config, source_options_overrides(workspace))))
+    settings = load_settings(config, source_options_overrides(workspace))
+    raise typer.Exit(run_doctor_checks(settings, live, yes))
 
 
 app.command("simulate-openrouter")(simulate_openrouter)
@@ -317,5 +326,6 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as stop:  # typer ends an interrupted command with 130 and without a word
         if stop.code == EXIT_CODE:
-            typer.echo("tracemill: interrupted; the same command goes on and pays nothing twice", err=True)
+            goes_on = "the same command goes on and pays nothing twice"
+            typer.echo(f"tracemill: interrupted; {getattr(stop, 'what', goes_on)}", err=True)
         raise

@@ -1,0 +1,1 @@
+"""Checks that ask real servers, within a fixed small sum."""
