@@ -103,7 +103,7 @@ def _shared() -> Prefilter:
     probes += [Probe(probe, _HOMES) for probe in HOMES.probes]
     probes += [Probe(probe, _KEYS) for probe in KEY_PROBES]
     probes += [Probe(probe, _PREFIXED) for probe in PREFIX_PROBES]
-    return Prefilter([*probes, Probe(r"\"\s*[\[{\"]", _NESTED)], keep=True)
+    return Prefilter([*probes, Probe(r"\"\s*[\[{\"]", _NESTED)], kept_as="rules")
 
 
 class Detectors:

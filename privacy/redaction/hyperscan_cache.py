@@ -1,8 +1,9 @@
 """The database that Hyperscan makes of expressions, kept from run to run: compiling takes half a second.
 
 Only what is the same on every machine is kept, never a value of the user's. It lies in
-`$XDG_CACHE_HOME/tracemill`, by default `~/.cache/tracemill`, under a name made of the expressions and of
-Hyperscan's version, and is read only where nobody else could have written it: a foreign one could find less.
+`$XDG_CACHE_HOME/tracemill`, by default `~/.cache/tracemill`, under what it is for and a name made of the
+expressions and of Hyperscan's version, and is read only where nobody else could have written it: a foreign
+one could find less.
 https://specifications.freedesktop.org/basedir-spec/latest/
 """
 
@@ -18,7 +19,7 @@ import hyperscan
 from tracemill.records.errors import TracemillError
 from tracemill.records.storage.atomic_files import make_private_folder, writing
 
-_NAME = "redaction-{}.hyperscan"
+_NAME = "redaction-{}-{}.hyperscan"
 _DIGEST_BYTES = 32
 _MODE = hyperscan.HS_MODE_BLOCK
 
@@ -36,19 +37,22 @@ def compile_hyperscan_database(expressions: Sequence[bytes], flags: Sequence[int
     return database
 
 
-def load_cached_hyperscan(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
-    """The same database, out of the user's cache folder where it lies there whole, else compiled and put
-    there; a folder that cannot be written costs the compiling and nothing else."""
+def load_cached_hyperscan(
+    purpose: str, expressions: Sequence[bytes], flags: Sequence[int]
+) -> hyperscan.Database:
+    """Return the same database, out of the user's cache folder where it lies there whole, else compiled and
+    put there; a folder that cannot be written costs the compiling and nothing else. One database is kept for
+    each purpose."""
     key = _key(expressions, flags)
     try:
-        path = hyperscan_cache_folder() / _NAME.format(key.hex()[:32])
+        path = hyperscan_cache_folder() / _NAME.format(purpose, key.hex()[:32])
     except RuntimeError:
         return compile_hyperscan_database(expressions, flags)
     database = _read(path, key)
     if database is None:
         database = compile_hyperscan_database(expressions, flags)
         with suppress(TracemillError, OSError):
-            _write(path, key, hyperscan.dumpb(database))
+            _write(path, purpose, key, hyperscan.dumpb(database))
     return database
 
 
@@ -76,12 +80,12 @@ def _read(path: Path, key: bytes) -> hyperscan.Database | None:
     return database
 
 
-def _write(path: Path, key: bytes, data: bytes) -> None:
-    """Put it there, in place of those of other versions."""
+def _write(path: Path, purpose: str, key: bytes, data: bytes) -> None:
+    """Put it there, in place of the one that was for the same."""
     make_private_folder(path.parent)
     with writing(path, private=True) as temporary:
         temporary.write_bytes(_digest(key, data) + data)
-    for other in path.parent.glob(_NAME.format("*")):
+    for other in path.parent.glob(_NAME.format(purpose, "*")):
         if other.name != path.name:
             other.unlink(missing_ok=True)
 

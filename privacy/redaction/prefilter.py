@@ -42,19 +42,21 @@ class _Matches(threading.local):
 
 
 class Prefilter:
-    """Probes, compiled when first used, usable by several threads. With `keep` what is compiled is kept on
-    the disk: only where no probe holds a value of the user's."""
+    """Probes, compiled when first used, usable by several threads. `kept_as` names the purpose under which
+    what is compiled is kept on the disk: only where no probe holds a value of the user's."""
 
-    def __init__(self, probes: Iterable[Probe], keep: bool = False) -> None:
+    def __init__(self, probes: Iterable[Probe], kept_as: str = "") -> None:
         self._probes = tuple(probes)
-        self._keep = keep
+        self._kept_as = kept_as
         self._matches = _Matches()
 
     @cached_property
     def _database(self) -> hyperscan.Database:
         expressions = [probe.pattern.encode("latin-1") for probe in self._probes]
         flags = [0 if probe.located else _FLAGS for probe in self._probes]
-        return (load_cached_hyperscan if self._keep else compile_hyperscan_database)(expressions, flags)
+        if self._kept_as:
+            return load_cached_hyperscan(self._kept_as, expressions, flags)
+        return compile_hyperscan_database(expressions, flags)
 
     def bits(self, raw: bytes, ends: list[int]) -> int:
         """The bits of every probe that matches somewhere in a text, as `rules.raw_of` gives it; to `ends`

@@ -82,7 +82,7 @@ _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|sha\d{1,3}[:-].*")
 
 @cache
 def _trigger() -> Prefilter:
-    return Prefilter([Probe(TRIGGER, 1)], keep=True)
+    return Prefilter([Probe(TRIGGER, 1)], kept_as="outputs")
 
 
 def take_secret_outputs(trace: Trace, leaf: LeafRedactor) -> Trace:
