@@ -194,6 +194,7 @@ def test_a_signal_leaves_no_decoded_text_and_no_kingfisher(tmp_path: Path, numbe
         "from tracemill.privacy.personal.known_identity import make_known\n"
         "from tracemill.privacy.publish_gate.scan_paths import Scanner\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell\n"
+        "signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored below nohup\n"
         "Scanner(make_known([]), b'k', os.environ).scan(Path(sys.argv[1]))"
     )
     process = subprocess.Popen(
