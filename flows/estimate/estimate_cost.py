@@ -68,6 +68,8 @@ class Estimate:
     cap_usd: float | None
     decided_later: int = 0
     """Steps of which a gate decides anew once answers to earlier ones are in."""
+    no_room: int = 0
+    """Steps that are expected to be left out, since the caps of the release would drop their pairs."""
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -77,6 +79,7 @@ class Estimate:
             "asked_shares": [round(share, 4) for share in self.shares],
             "cap_usd": self.cap_usd,
             "decided_later": self.decided_later,
+            "no_room": self.no_room,
         }
 
 
@@ -95,11 +98,12 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
         asyncio.run(check_all(build_teachers(settings.asked(), os.environ, book=book)))
     teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
     tallies, sizes = [_Tally.of(teacher) for teacher in teachers], dict[str, int]()
-    later = 0
+    later, no_room = 0, 0
     for batch in batch_pending_questions(settings, work):
         later += batch.open_steps
         fresh = _sizes(batch)
-        settled = batch.settled(teachers, settings)
+        settled = batch.settled(teachers, settings) | batch.no_room
+        no_room += len(batch.no_room)
         for tally in tallies:
             tally.add(batch, fresh, settings.replay.samples, settled)
         sizes |= fresh
@@ -111,7 +115,8 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     shares = early_stop_ask_rates(len(tallies), vote.threshold, settings.replay.stop, settings.gate.explore)
     figures = [tally.figures(share) for tally, share in zip(tallies, shares, strict=True)]
     cap = None if settings.budget is None else float(settings.budget.max_total_usd)
-    return Estimate(tuple(figures), _total(figures, tallies, settings.replay.concurrency), shares, cap, later)
+    total = _total(figures, tallies, settings.replay.concurrency)
+    return Estimate(tuple(figures), total, shares, cap, later, no_room)
 
 
 def _sizes(batch: Batch) -> dict[str, int]:

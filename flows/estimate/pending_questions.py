@@ -13,6 +13,7 @@ from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.estimate.trace_batches import filter_trace_batches
 from tracemill.flows.labeling.ask_session import Asking, refill_session_rows
 from tracemill.flows.labeling.ask_shards import plan_ask_shards
+from tracemill.flows.labeling.cap_room import CapRoom
 from tracemill.flows.labeling.gate_run import Gate, build_value_stop, gate_version
 from tracemill.flows.labeling.label_shard import Shown, load_decisions, load_replies, load_traces
 from tracemill.flows.labeling.own_ledger import build_ledger
@@ -57,6 +58,8 @@ class Batch:
     bought: Bought
     gate: Gate | None = None
     open_steps: int = 0
+    no_room: frozenset[str] = frozenset()
+    """Steps that are expected to be left out, since the release has no room for their pairs."""
 
     def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
         """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
@@ -100,6 +103,7 @@ def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[
         unfinished = unfinished_run(work, settings.fingerprint(), "replay")
         run_id = unfinished.run_id if unfinished and ledger.knows(unfinished.run_id) else ""
         asking = Asking(settings, ledger, run_id, renewer.redactor, frozenset(), Meter(), book)
+        asking.room = CapRoom.open(settings, work)
         asking.gate, asking.states_left = Gate.open(settings, work, book), total.states
         bought = Bought(ledger, refilled)
         for place, plan in enumerate(plan_ask_shards(batches, asking)):
@@ -119,7 +123,12 @@ def _decided(
     version = gate_version(asking.settings)
     fixed = {d.step_id for d in before if d.gate.partition("+")[0] == version}
     open_steps = sum(question.step_id not in fixed for question in questions) if later else 0
-    return Batch(shown, questions, decisions, bought, asking.gate, open_steps)
+    no_room = frozenset[str]()
+    if asking.room is not None:
+        paid = {reply.step_id for reply in load_replies(work, ids)}
+        asking.room.show(shown, [d for d in decisions if d.step_id not in paid])
+        no_room = asking.room.expected_full(decisions, paid)
+    return Batch(shown, questions, decisions, bought, asking.gate, open_steps, no_room)
 
 
 @contextmanager

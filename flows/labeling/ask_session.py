@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracemill.agreement.voting.early_stop import Referee
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.cap_room import CapRoom
 from tracemill.flows.labeling.gate_run import Gate, gate_version
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import build_vote_policy, drop_hopeless
@@ -30,6 +31,7 @@ from tracemill.teachers.core.price import nusd_to_usd, usd_down
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import BudgetSettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
+from tracemill.teachers.gate.pair_value import any_number
 from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.entries import Spent
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -59,6 +61,8 @@ class Asking:
     began_s: float = field(default_factory=time.monotonic)
     gate: Gate | None = None
     """What chooses the steps; None where all are asked."""
+    room: CapRoom | None = None
+    """The room that the caps of the release leave for pairs; None where no cap of a session is set."""
     states_left: int = 0
     """States of the run that were neither asked nor passed over."""
     told: set[str] = field(default_factory=set[str])
@@ -89,6 +93,7 @@ class Asking:
             prices = open_book(work)
             gate = Gate.open(settings, work, prices)
             asking = cls(settings, ledger, run.run_id, redactor, accepted, gauge, prices, gate=gate)
+            asking.room = CapRoom.open(settings, work)
             asking.closed = run.closed(settings.cap_usd())
             asking.breaker = Breaker({each.name: each.sends_to(os.environ) for each in settings.asked()})
             yield asking
@@ -105,7 +110,8 @@ class Asking:
         choices = None
         if self.gate is not None:
             left = None if self.settings.budget is None else self._left_usd()
-            choices = self.gate.choose(new, shown, version, left, self.states_left)
+            room = any_number if self.room is None else self.room.left
+            choices = self.gate.choose(new, shown, version, left, self.states_left, room)
         fresh = make_gate_decisions(
             questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate, choices
         )
@@ -222,6 +228,7 @@ class Asking:
                 value=value,
                 breaker=self.breaker,
                 closed=self.closed,
+                pair_room=self.room,
             )
 
     def _tell(self, teacher: str, line: str) -> None:

@@ -78,6 +78,8 @@ def ask_shards(
     every = [decision for decisions in decided for decision in decisions]
     referee = build_stopper(asking.settings, shown)
     value = build_value_stop(referee, every, asking.settings, asking.gate)
+    if asking.room is not None:
+        asking.room.show(shown, every)
     result = asking.ask(
         [question for item in shown for question in item.questions()],
         every,

@@ -17,6 +17,7 @@ from tracemill.agreement.voting.vote import VOTE_VERSION
 from tracemill.flows.admission.reading_version import RedactionVersion
 from tracemill.flows.admission.stage_versions import versions_text
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.cap_room import capped_by
 from tracemill.flows.labeling.gate_run import gate_version
 from tracemill.flows.run_state.jsonl_log import append_lines, read_jsonl_log, rewrite_lines
 from tracemill.flows.run_state.run_summary import Summary
@@ -91,6 +92,7 @@ def _version_of(settings: RunSettings) -> str:
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
     dumped["replay"] = settings.replay.what_is_asked()
     dumped["gate"] = gate_version(settings)
+    dumped["caps"] = capped_by(settings)
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
     for teacher in (*dumped["teachers"], *dumped["asked"]):
         if teacher["type"] == "openrouter":

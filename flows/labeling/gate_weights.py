@@ -21,7 +21,7 @@ from tracemill.teachers.gate.gate_decisions import TAKEN
 from tracemill.teachers.gate.pair_model import Belief, Row, learn_pair_model
 from tracemill.teachers.gate.value_stages import Stages, price_that_keeps, value_stage_of
 from tracemill.teachers.gate.value_stop import NOT_WORTH_ON
-from tracemill.teachers.planning.schedule import NOT_NEEDED
+from tracemill.teachers.planning.schedule import FULL, NOT_NEEDED
 
 UNTOLD = frozenset({"too_few_votes", "student_did_nothing"})
 """Verdicts that say nothing of whether a pair was to be had."""
@@ -53,6 +53,8 @@ class Experience:
         """The steps among these that were asked and have a verdict, or ended before they could have one."""
         steps: dict[str, list[Decision]] = {}
         for decision in decisions:
+            if decision.outcome == FULL:
+                continue
             if decision.reason in TAKEN and (decision.outcome == HEARD or NOT_NEEDED in decision.outcome):
                 self._hear(decision.step_id, decision.teacher, decision.outcome == HEARD)
             if decision.verdict == "ask" and decision.features:

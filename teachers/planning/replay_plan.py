@@ -1,7 +1,8 @@
 """What is to be asked, along which strands, and in which order of teachers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from tracemill.records.reply import Decision
 from tracemill.records.trace import MessageView
@@ -88,10 +89,15 @@ def replay_plan_teachers(items: Sequence[Item]) -> list[Teacher]:
 
 
 def plan_replay_strands(
-    items: Sequence[Item], teachers: Sequence[Teacher], width: int, time_left_s: float | None
+    items: Sequence[Item],
+    teachers: Sequence[Teacher],
+    width: int,
+    time_left_s: float | None,
+    rank: Callable[[str], Any] | None = None,
 ) -> list[tuple[str, list[StepWork]]]:
     """The steps of the items as strands, one a trace, or several where it is worth cutting it: where it
-    would take longer than all the work at `width` calls at once, or than there is time."""
+    would take longer than all the work at `width` calls at once, or than there is time. With a `rank` of
+    steps by their ids there is one a trace, the least rank first."""
     traces: dict[str, list[Question]] = {}
     wanted: dict[str, dict[str, list[int]]] = {}
     for item in items:
@@ -104,6 +110,9 @@ def plan_replay_strands(
     strands: list[tuple[str, list[StepWork]]] = []
     for trace_id, questions in traces.items():
         works = [StepWork(question.step_id, wanted[question.step_id]) for question in questions]
+        if rank is not None:
+            strands.append((trace_id, sorted(works, key=lambda work: rank(work.step_id))))
+            continue
         strands += [(trace_id, part) for part in _parts(works, questions, costs, worth, time_left_s)]
     return strands
 

@@ -23,6 +23,7 @@ _MARGIN = 1.25
 AT_CAP = "at the cap of the run"
 """Counter of the chains of questions that the cap of the run ended."""
 NOT_NEEDED = "not needed"
+FULL = f"{NOT_NEEDED}: the caps of the release have no room for its pair"
 DEADLINE = "deadline"
 Stand = Callable[[str, Sequence[str]], Standing]
 """How a step stands while teachers of these names may still be heard, in the order they are asked."""
@@ -35,6 +36,16 @@ class Funds(NamedTuple):
     expected: Mapping[Call, int]
     left_nusd: Callable[[], int]
     spent_nusd: Callable[[], int]
+
+
+class PairLimits(NamedTuple):
+    """What the caps of a release say while steps are asked: whether they would drop a pair at a step
+    (`is_full`), at how many steps of a trace may be asked at once so that they drop none (`most_open`), and
+    who hears that nothing more will be asked at a step that was begun (`close`)."""
+
+    is_full: Callable[[str], bool]
+    most_open: Callable[[str], int]
+    close: Callable[[str], None]
 
 
 class Rules(NamedTuple):
@@ -60,11 +71,14 @@ class Schedule:
         pace: Pace,
         on_drop: Callable[[Call, str], None] | None = None,
         funds: Funds | None = None,
+        limits: PairLimits | None = None,
     ) -> None:
         """`works` are strands: the id of a trace and its steps in their order. `order` names the
         teachers, cheapest first; `pace` knows how long their caches live; `on_drop` hears of what is
         dropped, and why. With `funds`, strands are begun in their order, and only as many as they are
-        expected to last for: what is bought hardly depends on how many questions are out at once."""
+        expected to last for: what is bought hardly depends on how many questions are out at once. With
+        `limits`, which want one strand a trace, steps are begun only as far as their pairs have room; those
+        that have none are dropped as `FULL`."""
         self.dropped: dict[Call, str] = {}
         self._rules, self._stand, self._pace, self._on_drop = rules, stand, pace, on_drop
         place = {name: number for number, name in enumerate(order)}
@@ -77,6 +91,7 @@ class Schedule:
                 pace.add(chain.teacher, sum(chain.teacher in step.unstarted for step in strand.steps))
         self._new = sorted(self._strands, key=self._path_s) if funds is None else self._strands[::-1]
         self._funds = funds
+        self._limits = limits
         self._place = {id(strand): number for number, strand in enumerate(self._strands)}
         self._owed: dict[Call, int] = {}
         self._owed_nusd = 0
@@ -169,6 +184,9 @@ class Schedule:
                     continue
                 if not self._is_needed(chain, step):
                     continue
+                if not self._has_room(chain, index):
+                    self._look_along(chain.strand, now)
+                    continue
                 step.unstarted.remove(chain.teacher)
                 chain.out_at = step
                 chain.strand.open(index)
@@ -211,6 +229,11 @@ class Schedule:
         those that do not lag behind on purpose."""
         if not strand.begun:
             return
+        if self._limits is not None:
+            for index in sorted(strand.opened):
+                if not strand.steps[index].waiting():
+                    strand.opened.remove(index)
+                    self._limits.close(strand.steps[index].step_id)
         while sum(self._advance(chain) for chain in strand.chains):
             pass
         strand.pass_finished()
@@ -223,6 +246,9 @@ class Schedule:
         steps, before = chain.strand.steps, chain.head
         while chain.out_at is None and chain.head < len(steps):
             step = steps[chain.head]
+            if self._is_full(chain.strand, chain.head):
+                for teacher in list(step.unstarted):
+                    self._drop(step, teacher, FULL, spared=True)
             if step.together is None:
                 self._judge(step)
             if chain.teacher in step.unstarted:
@@ -242,8 +268,25 @@ class Schedule:
         before = step.out_and_unheard() + step.unstarted.index(chain.teacher)
         return before < (step.together or 1)
 
+    def _is_full(self, strand: Strand, index: int) -> bool:
+        """Whether a step that is not begun would give a pair for which there is no room."""
+        if self._limits is None or index in strand.opened:
+            return False
+        return self._limits.is_full(strand.steps[index].step_id)
+
+    def _has_room(self, chain: Chain, index: int) -> bool:
+        """Whether a step may be begun beside those of its trace that are open, or is begun. One before a
+        begun step always may: that waits for teachers who come to it along the strand."""
+        strand = chain.strand
+        if self._limits is None or index <= strand.furthest:
+            return True
+        room = len(strand.opened) < self._limits.most_open(strand.trace_id)
+        return room and not self._is_full(strand, index)
+
     def _is_time(self, chain: Chain, now: float) -> bool:
         """Whether the chain is not too far ahead, and its calls will not lie too far apart."""
+        if self._limits is not None:
+            return self._has_room(chain, chain.head)
         strand, lead = chain.strand, self._rules.lead
         if self._lags(chain, now):
             strand.held = True

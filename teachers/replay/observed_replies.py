@@ -1,6 +1,7 @@
 """What was heard at each step of a replay, and how the step stands by it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
+from typing import Any, Protocol
 
 from tracemill.agreement.voting.early_stop import Referee, Standing
 from tracemill.records.reply import Decision, TeacherReply
@@ -8,6 +9,30 @@ from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.gate.gate_decisions import EXPLORED
 from tracemill.teachers.gate.value_stop import NOT_WORTH_ON, ValueStop
 from tracemill.teachers.planning.replay_plan import Item
+from tracemill.teachers.planning.schedule import PairLimits
+
+
+class PairRoom(Protocol):
+    """How many pairs the caps of a release still have room for, by what was answered so far."""
+
+    leaves_out: bool
+    """Whether a step without room is left out; else it comes behind all others where money is short."""
+
+    def rank(self, step_id: str) -> Any:
+        """What the steps of a trace are sorted by, the least asked first."""
+        ...
+
+    def is_full(self, step_id: str) -> bool:
+        """Whether a pair at a step would be dropped."""
+        ...
+
+    def most_open(self, trace_id: str) -> int:
+        """At how many steps of a trace may be asked at once, so that no pair of theirs is dropped."""
+        ...
+
+    def close(self, step_id: str, replies: Sequence[TeacherReply]) -> None:
+        """Nothing more is asked at a step that has these replies."""
+        ...
 
 
 class Hearing:
@@ -20,9 +45,11 @@ class Hearing:
         decisions: Iterable[Decision],
         families: dict[str, str],
         value: ValueStop | None = None,
+        room: PairRoom | None = None,
     ) -> None:
         """`families` has the vendor family of every teacher, by name; `value` says where asking on is not
-        worth its cost."""
+        worth its cost, and `room` which pairs the release would drop."""
+        self.room = room
         self._referee, self._value = referee, value
         self.explored = {d.step_id for d in decisions if d.reason == EXPLORED}
         self._families = families
@@ -36,6 +63,31 @@ class Hearing:
     def hear(self, reply: TeacherReply) -> None:
         """One more answer, or failure."""
         self._heard.setdefault(reply.step_id, []).append(reply)
+
+    def limits(self) -> PairLimits | None:
+        """What a schedule goes by where the release has caps; a step that has answers is never full."""
+        if self.room is None:
+            return None
+        return PairLimits(self.is_full, self.room.most_open, self.close)
+
+    def is_full(self, step_id: str) -> bool:
+        """Whether the release would drop a pair at a step at which nothing was answered yet."""
+        return self.room is not None and step_id not in self._heard and self.room.is_full(step_id)
+
+    def rank(self, step_id: str) -> Any:
+        """What steps of a trace are sorted by where the release has caps: those that were begun first."""
+        return step_id not in self._heard, None if self.room is None else self.room.rank(step_id)
+
+    def close(self, step_id: str) -> None:
+        """Nothing more is asked at a step."""
+        if self.room is not None and step_id in self._heard:
+            self.room.close(step_id, self._heard[step_id])
+
+    def close_all_but(self, step_ids: Container[str]) -> None:
+        """Nothing more is asked at any other step than these."""
+        for step_id in self._heard:
+            if step_id not in step_ids:
+                self.close(step_id)
 
     def settled(self, items: Iterable[Item]) -> dict[str, str]:
         """The steps of these unanswered items that need no answer any more, each with the reason."""

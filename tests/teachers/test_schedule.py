@@ -14,7 +14,7 @@ from tracemill.agreement.equivalence.ladder import Keys
 from tracemill.agreement.voting.early_stop import Standing, Stop, early_stop_batch_size, why_stop_early
 from tracemill.agreement.voting.labels import Voice
 from tracemill.agreement.voting.policy import Policy
-from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED, Rules, Schedule
+from tracemill.teachers.planning.schedule import DEADLINE, FULL, NOT_NEEDED, PairLimits, Rules, Schedule
 from tracemill.teachers.planning.segments import SHORTEST, Length, Worth, find_segment_cuts
 from tracemill.teachers.planning.strand_state import Call, StepWork
 from tracemill.teachers.planning.throughput import Pace
@@ -40,6 +40,26 @@ class Play:
     heard: dict[str, dict[str, set[int]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(set))
     )
+    room: int | None = None
+    """Pairs that are kept of a strand; None: no limit."""
+    closed: list[str] = field(default_factory=list)
+
+    def has_pair(self, step_id: str) -> bool:
+        votes = [self.votes.get((step_id, teacher)) for teacher in self.heard.get(step_id, ())]
+        return any(votes.count(one) >= self.policy.threshold for one in (A, B))
+
+    def pairs_of(self, trace_id: str) -> int:
+        return sum(step_id.split(":")[0] == trace_id and self.has_pair(step_id) for step_id in self.closed)
+
+    def limits(self) -> PairLimits | None:
+        room = self.room
+        if room is None:
+            return None
+        return PairLimits(
+            lambda step_id: self.pairs_of(step_id.split(":")[0]) >= room,
+            lambda trace_id: max(1, room - self.pairs_of(trace_id)),
+            self.closed.append,
+        )
 
     def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
         votes = [
@@ -58,7 +78,8 @@ class Play:
         meanwhile: Callable[[Schedule, float], None] = lambda schedule, now: None,
     ) -> Schedule:
         """All of it; gives the schedule at the end."""
-        schedule = Schedule(works, TEACHERS, rules, self.stand, Pace(dict.fromkeys(TEACHERS, lifetime_s)))
+        pace = Pace(dict.fromkeys(TEACHERS, lifetime_s))
+        schedule = Schedule(works, TEACHERS, rules, self.stand, pace, limits=self.limits())
         flying: list[tuple[float, Call]] = []
         now = 0.0
         while True:
@@ -110,6 +131,7 @@ def lognormal(seed: int, median_s: float = 8.0, sigma: float = 0.6) -> Callable[
     st.sampled_from([None, 0.0, 20.0, 90.0]),
     st.sampled_from([0.0, 12.0, 300.0]),
     st.sampled_from(["", "chain", "teacher", "all"]),
+    st.sampled_from([None, 1, 2]),
     st.integers(0, 10**6),
 )
 def test_laws(
@@ -122,6 +144,7 @@ def test_laws(
     deadline: float | None,
     lifetime_s: float,
     ends: str,
+    room: int | None,
     seed: int,
 ) -> None:
     works = strands(lengths, teachers, samples)
@@ -130,7 +153,7 @@ def test_laws(
         for number, step in enumerate(steps):
             kept = {t: [s for s in given if rng.random() < 0.9] for t, given in step.wanted.items()}
             steps[number] = StepWork(step.step_id, kept)
-    play = Play(vote_at_random(works, seed), lognormal(seed), stop)
+    play = Play(vote_at_random(works, seed), lognormal(seed), stop, room=room)
     ending = rng.randrange(1, 12)
 
     def meanwhile(schedule: Schedule, now: float) -> None:
@@ -151,7 +174,7 @@ def test_laws(
     )
     assert play.most_out <= width
     assert deadline is None or all(now < deadline for now, _ in play.sent)
-    if not ends and deadline is None and stop == "off":
+    if not ends and deadline is None and stop == "off" and room is None:
         assert not schedule.dropped
     for _, steps in works:
         check_chains(play, steps)
@@ -250,6 +273,33 @@ def test_a_follower_whose_calls_would_lie_apart_makes_them_in_one_burst() -> Non
     assert min(short[2:]) >= through
     assert short[-1] - short[2] == 5 * 30
     assert max(play.home.values()) <= 200 * 30 + 4 * 60
+
+
+@pytest.mark.parametrize("room", [1, 2, 3])
+def test_no_step_is_begun_whose_pair_has_no_room(room: int) -> None:
+    """Of 8 strands of 40 steps with a pair at some of them, none buys more pairs than it has room for;
+    and where there are as many, no fewer."""
+    works = strands([40] * 8)
+    play = Play(vote_at_random(works, 7), lognormal(3), "lossless", room=room)
+    schedule = play.run(works, Rules(None, None, 32))
+    assert [play.pairs_of(trace_id) for trace_id, _ in works] == [room] * 8
+    begun = {call.step_id for _, call in play.sent}
+    left_out = {call.step_id for call, reason in schedule.dropped.items() if reason == FULL}
+    assert begun.isdisjoint(left_out)
+    assert len(begun) + len(left_out) == 320
+    assert len(begun) == {1: 69, 2: 95, 3: 115}[room]
+    assert play.most_out >= 8  # the strands go side by side
+
+
+def test_a_step_that_waits_for_a_teacher_who_is_held_up_before_it_does_not_stop_the_strand() -> None:
+    steps = [
+        StepWork("s0:0", {"t1": range(1)}),  # t0 is of the student's family there
+        StepWork("s0:1", {"t0": range(1), "t1": range(1)}),
+    ]
+    play = Play({(s.step_id, t): OWN for s in steps for t in s.wanted}, lambda call: 1.0, "off", room=1)
+    schedule = play.run([("s0", steps)], Rules(None, None, 1))
+    assert len(play.sent) == 3
+    assert not schedule.dropped
 
 
 def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -> None:

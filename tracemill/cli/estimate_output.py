@@ -10,6 +10,9 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
     rows.append(("all teachers", _lines(found.total)))
     if found.decided_later:
         rows.append(("decided later", estimate_later_text(found.decided_later)))
+    if found.no_room:
+        steps = f"about {found.no_room:,} steps: the caps of [pairs] would drop their pairs"
+        rows.append(("left out", steps))
     rows.append(("cap", _cap(found)))
     rows.append(("prices", "\n".join(f"{f.teacher}: {f.price_from}" for f in found.teachers)))
     rows.append(("tokens and time", "\n".join(_measured(f) for f in found.teachers)))

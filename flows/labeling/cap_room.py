@@ -1,0 +1,214 @@
+"""What the caps of a release leave room for, while its pairs are bought.
+
+`pairs.per_trace` and `pairs.per_operation` drop every further pair of a session that has its number, whoever
+paid for it. How many it has is known as answers come in. Which class teachers will agree on is not: it is
+expected as the pairs made so far have it, at steps where the student did something of the same class.
+"""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.world.fold_context import record_of
+from tracemill.agreement.world.world_state import Record
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.vote_policy import build_vote_policy
+from tracemill.harnesses.operations import find_action_operation
+from tracemill.pairs.caps import Caps, rank_of
+from tracemill.pairs.teacher_pairs import teacher_pair
+from tracemill.records.identity import StepId, digest
+from tracemill.records.label_source import sources_of_traces
+from tracemill.records.reply import Decision, TeacherReply
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import TraceState
+
+if TYPE_CHECKING:
+    from tracemill.flows.labeling.label_shard import Shown
+
+LABEL_VIEWS = frozenset({"agreed", "sft", "soft", "prm"})
+"""Views with a row of a step that was asked, whatever becomes of its pair."""
+LEAST_CHANCE = 0.85
+"""The least chance with which a pair must be expected to be kept for its step to be asked."""
+EXPECTED_YIELD = 0.2
+"""Pairs a step is expected to give in an estimate, where the workspace has too few votes to tell."""
+_FEWEST_VOTES = 30
+_ENOUGH = 10
+"""Pairs at steps of one class from which on they say what to expect there; all pairs do before."""
+
+
+def capped_by(settings: RunSettings) -> list[int]:
+    """Return the caps by which a run of these settings leaves steps out; nothing where it leaves out none."""
+    caps = settings.pairs.caps()
+    if not (caps.per_trace or caps.per_operation) or LABEL_VIEWS & set(settings.release.views):
+        return []
+    return [caps.per_trace, caps.per_operation, caps.floor]
+
+
+class _Step(NamedTuple):
+    """A step that may be asked, with what was shown there."""
+
+    shown: "Shown"
+    state: TraceState
+
+
+class _Pair(NamedTuple):
+    """The classes of a teachers' pair."""
+
+    rejected: str
+    chosen: str
+
+
+class CapRoom:
+    """The room for pairs in each session of a run. `leaves_out` says that no view needs a step without it."""
+
+    def __init__(self, caps: Caps, traces: int, leaves_out: bool, policy: Policy) -> None:
+        """`traces` are those of the workspace: where the caps would leave fewer rows than the floor, each
+        session has room for its part of the floor, rounded down."""
+        least = caps.floor // traces if traces else 0
+        self.leaves_out = leaves_out
+        self.per_trace = max(caps.per_trace, least) if caps.per_trace else 0
+        self._per_operation = max(caps.per_operation, least) if caps.per_operation else 0
+        self._policy = policy
+        self._pairs: dict[str, _Pair] = {}
+        self._taken: dict[str, dict[str, str]] = {}
+        self._expected: dict[str, Counter[str]] = {}
+        self._steps: dict[str, _Step] = {}
+        self._ranks: dict[str, tuple[float, str]] = {}
+        self._records: dict[str, Record] = {}
+        self.expected_yield = EXPECTED_YIELD
+
+    @classmethod
+    def open(cls, settings: RunSettings, work: Workspace) -> "CapRoom | None":
+        """The room of a run at its start, by the pairs that the workspace holds; None where no cap of a
+        session is set."""
+        caps = settings.pairs.caps()
+        if not caps.per_trace and not caps.per_operation:
+            return None
+        traces = sum(table.num_rows for table in work.current("traces", columns=("trace_id",)))
+        made = cls(caps, traces, bool(capped_by(settings)), build_vote_policy(settings))
+        columns = ("step_id", "label_source", "rejected_operation", "chosen_operation")
+        for table in work.current("pairs", columns=columns):
+            for row in table.to_pylist():
+                if row["label_source"] == "teachers":
+                    made._add(row["step_id"], _Pair(row["rejected_operation"], row["chosen_operation"]))
+        voted = sum(table.num_rows for table in work.current("votes", columns=("step_id",)))
+        if voted >= _FEWEST_VOTES and made._pairs:
+            made.expected_yield = min(len(made._pairs) / voted, 1.0)
+        return made
+
+    def show(self, shown: Iterable["Shown"], decisions: Iterable[Decision]) -> None:
+        """Take up the sessions that are asked about next, in place of those before. Pairs of other sources
+        have their place as far as caps do not prefer one of teachers; of teachers' pairs those at steps that
+        are asked again are counted once they are."""
+        self._steps, self._records, self._ranks = {}, {}, {}
+        asked = {decision.step_id: decision for decision in decisions if decision.verdict == "ask"}
+        for step_id in asked:
+            self._remove(step_id)
+        for item in shown:
+            taken = self._taken.setdefault(item.trace.trace_id, {})
+            for source in sources_of_traces():
+                for pair in source.pairs_of(item.trace)[0]:
+                    if rank_of(pair)[0] <= -self._policy.threshold:
+                        taken[f"{source.name} {pair.step_id}"] = pair.chosen_operation
+            for state in item.trace.states():
+                step_id = str(state.step_id)
+                if step_id in asked:
+                    self._steps[step_id] = _Step(item, state)
+                    self._ranks[step_id] = (-_worth(asked[step_id]), digest("cap", step_id))
+
+    def rank(self, step_id: str) -> tuple[float, str]:
+        """What the steps of a session are sorted by: what the gate expects of them, else a hash, so that its
+        first steps have no advantage."""
+        return self._ranks.get(step_id, (0.0, step_id))
+
+    def is_full(self, step_id: str) -> bool:
+        """Whether a pair at a step would be dropped, or kept with a smaller chance than `LEAST_CHANCE`."""
+        taken = self._taken.get(_trace_of(step_id), {})
+        if self.per_trace and len(taken) >= self.per_trace:
+            return True
+        return bool(self._per_operation) and self._chance(step_id, taken.values()) < LEAST_CHANCE
+
+    def _chance(self, step_id: str, taken: Iterable[str]) -> float:
+        """The chance that a class which teachers agree on at a step has room in its session."""
+        full = {name for name, count in Counter(taken).items() if count >= self._per_operation}
+        step = self._steps.get(step_id)
+        if not full or step is None:
+            return 1.0
+        seen = self._expected.get(_class_of(step.state), Counter())
+        if seen.total() < _ENOUGH:
+            seen = sum(self._expected.values(), Counter[str]())
+        return 1.0 - sum(seen[name] for name in full) / seen.total() if seen.total() else 1.0
+
+    def most_open(self, trace_id: str) -> int:
+        """At how many steps of a session may be asked at once, so that all of their pairs have room."""
+        taken = self._taken.get(trace_id, {})
+        room = [self.per_trace - len(taken)] if self.per_trace else []
+        if self._per_operation:
+            counts = [self._per_operation - count for count in Counter(taken.values()).values()]
+            room.append(min((left for left in counts if left > 0), default=self._per_operation))
+        return max(1, min(room))
+
+    def left(self, trace_id: str) -> int | None:
+        """How many more pairs a session has room for, whatever their classes; None for any number."""
+        return max(self.per_trace - len(self._taken.get(trace_id, {})), 0) if self.per_trace else None
+
+    def expected_full(self, decisions: Iterable[Decision], bought: Container[str]) -> frozenset[str]:
+        """Return the steps that are expected to be left out, as many pairs a step as the workspace gave or,
+        before it has `_FEWEST_VOTES`, `EXPECTED_YIELD`. Steps that were `bought` come first. `show` has the
+        sessions; a cap of a class in a session counts by what that has already."""
+        found: set[str] = set()
+        if not self.leaves_out:
+            return frozenset(found)
+        steps = {decision.step_id for decision in decisions if decision.verdict == "ask"}
+        met: Counter[str] = Counter()
+        for step_id in sorted(steps, key=lambda each: (each not in bought, self.rank(each))):
+            trace_id = _trace_of(step_id)
+            room = self.left(trace_id)
+            full = room is not None and met[trace_id] * self.expected_yield >= room
+            if step_id not in bought and (full or self.is_full(step_id)):
+                found.add(step_id)
+            met[trace_id] += 1
+        return frozenset(found)
+
+    def close(self, step_id: str, replies: Sequence[TeacherReply]) -> None:
+        """Count the pair that the replies at a step make, if they do."""
+        step = self._steps.get(step_id)
+        if step is None:
+            return
+        shown, state = step
+        context = state.step_id.context
+        place = f"{state.trace.trace_id}:{context}"
+        if place not in self._records:
+            self._records[place] = record_of(state.context, state.trace.harness)
+        presentation = shown.presentations[context]
+        pair, _ = teacher_pair(state, presentation, replies, self._policy, self._records[place])
+        self._remove(step_id)
+        if pair is not None:
+            self._add(step_id, _Pair(pair.rejected_operation, pair.chosen_operation))
+
+    def _add(self, step_id: str, pair: _Pair) -> None:
+        self._pairs[step_id] = pair
+        self._taken.setdefault(_trace_of(step_id), {})[step_id] = pair.chosen
+        self._expected.setdefault(pair.rejected, Counter())[pair.chosen] += 1
+
+    def _remove(self, step_id: str) -> None:
+        pair = self._pairs.pop(step_id, None)
+        if pair is not None:
+            del self._taken[_trace_of(step_id)][step_id]
+            self._expected[pair.rejected][pair.chosen] -= 1
+
+
+def _trace_of(step_id: str) -> str:
+    return StepId.parse(step_id).trace_id
+
+
+def _class_of(state: TraceState) -> str:
+    return str(find_action_operation(state.student_action, state.trace.harness))
+
+
+def _worth(decision: Decision) -> float:
+    """What the gate expects of a step for its cost; 0 where it did not look."""
+    if not decision.expected_usd:
+        return 0.0
+    return (decision.utility or 0.0) * (decision.belief or 0.0) / decision.expected_usd
