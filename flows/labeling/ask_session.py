@@ -31,7 +31,6 @@ from tracemill.teachers.core.price import nusd_to_usd, usd_down
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import BudgetSettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.gate.pair_value import any_number
 from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.entries import Spent
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -62,7 +61,7 @@ class Asking:
     gate: Gate | None = None
     """What chooses the steps; None where all are asked."""
     room: CapRoom | None = None
-    """The room that the caps of the release leave for pairs; None where no cap of a session is set."""
+    """The room that the caps of the release leave for pairs; None where they leave no step out."""
     states_left: int = 0
     """States of the run that were neither asked nor passed over."""
     told: set[str] = field(default_factory=set[str])
@@ -110,8 +109,7 @@ class Asking:
         choices = None
         if self.gate is not None:
             left = None if self.settings.budget is None else self._left_usd()
-            room = any_number if self.room is None else self.room.left
-            choices = self.gate.choose(new, shown, version, left, self.states_left, room)
+            choices = self.gate.choose(new, shown, version, left, self.states_left)
         fresh = make_gate_decisions(
             questions, self.settings.asked(), self.settings.gate.seed, self.settings.gate, choices
         )

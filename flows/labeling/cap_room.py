@@ -60,13 +60,12 @@ class _Pair(NamedTuple):
 
 
 class CapRoom:
-    """The room for pairs in each session of a run. `leaves_out` says that no view needs a step without it."""
+    """The room for pairs in each session of a run."""
 
-    def __init__(self, caps: Caps, traces: int, leaves_out: bool, policy: Policy) -> None:
+    def __init__(self, caps: Caps, traces: int, policy: Policy) -> None:
         """`traces` are those of the workspace: where the caps would leave fewer rows than the floor, each
         session has room for its part of the floor, rounded down."""
         least = caps.floor // traces if traces else 0
-        self.leaves_out = leaves_out
         self.per_trace = max(caps.per_trace, least) if caps.per_trace else 0
         self._per_operation = max(caps.per_operation, least) if caps.per_operation else 0
         self._policy = policy
@@ -80,13 +79,12 @@ class CapRoom:
 
     @classmethod
     def open(cls, settings: RunSettings, work: Workspace) -> "CapRoom | None":
-        """The room of a run at its start, by the pairs that the workspace holds; None where no cap of a
-        session is set."""
-        caps = settings.pairs.caps()
-        if not caps.per_trace and not caps.per_operation:
+        """The room of a run at its start, by the pairs that the workspace holds; None where caps leave out no
+        step."""
+        if not capped_by(settings):
             return None
         traces = sum(table.num_rows for table in work.current("traces", columns=("trace_id",)))
-        made = cls(caps, traces, bool(capped_by(settings)), build_vote_policy(settings))
+        made = cls(settings.pairs.caps(), traces, build_vote_policy(settings))
         columns = ("step_id", "label_source", "rejected_operation", "chosen_operation")
         for table in work.current("pairs", columns=columns):
             for row in table.to_pylist():
@@ -158,8 +156,6 @@ class CapRoom:
         before it has `_FEWEST_VOTES`, `EXPECTED_YIELD`. Steps that were `bought` come first. `show` has the
         sessions; a cap of a class in a session counts by what that has already."""
         found: set[str] = set()
-        if not self.leaves_out:
-            return frozenset(found)
         steps = {decision.step_id for decision in decisions if decision.verdict == "ask"}
         met: Counter[str] = Counter()
         for step_id in sorted(steps, key=lambda each: (each not in bought, self.rank(each))):

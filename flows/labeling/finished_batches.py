@@ -92,7 +92,8 @@ def _version_of(settings: RunSettings) -> str:
     dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
     dumped["replay"] = settings.replay.what_is_asked()
     dumped["gate"] = gate_version(settings)
-    dumped["caps"] = capped_by(settings)
+    if caps := capped_by(settings):
+        dumped["caps"] = caps
     dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
     for teacher in (*dumped["teachers"], *dumped["asked"]):
         if teacher["type"] == "openrouter":

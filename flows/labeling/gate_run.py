@@ -1,6 +1,6 @@
 """The gate of a run: the steps of a batch valued, and those chosen that the budget is best spent on."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from tracemill.agreement.voting.early_stop import Referee
@@ -34,7 +34,7 @@ from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share, pac
 from tracemill.teachers.gate.features import Second, StepFacts, build_step_features
 from tracemill.teachers.gate.gate_decisions import GATE_VERSION, Ahead, Choice, coin
 from tracemill.teachers.gate.pair_model import Belief
-from tracemill.teachers.gate.pair_value import Valued, any_number, score_pair_values
+from tracemill.teachers.gate.pair_value import Valued, score_pair_values
 from tracemill.teachers.gate.second_reply import read_second_reply
 from tracemill.teachers.gate.step_costs import (
     Priced,
@@ -100,10 +100,9 @@ class Gate:
         version: str,
         left_usd: float | None,
         states_left: int,
-        room: Callable[[str], int | None] = any_number,
     ) -> dict[str, Choice]:
         """What is made of each step. `left_usd` is what of the budget is left, None where there is none, and
-        `states_left` the states it is for; `room` how many more pairs of a trace the release keeps."""
+        `states_left` the states it is for."""
         if left_usd is not None:
             left_usd = max(left_usd - self._promised_usd, 0.0)
         facts = self._facts(shown)
@@ -116,11 +115,11 @@ class Gate:
         full_usd = sum(map(sum, step_call_costs_usd(asked, teachers)))
         of_full = share * max(sum(costs), _FREE_USD) / max(full_usd, _FREE_USD)
         explore = paced_explored_share(self.settings.gate.explore, of_full)
-        first, _ = self._weighed(steps, beliefs, costs, share, explore, room)
+        first, _ = self._weighed(steps, beliefs, costs, share, explore)
         out = self._out(first, explore)  # at the price that the choice leaves
         costs = step_costs_usd(asked, teachers, out)
         share = self._share(costs, left_usd, states_left)
-        chosen, threshold = self._weighed(steps, beliefs, costs, share, explore, room)
+        chosen, threshold = self._weighed(steps, beliefs, costs, share, explore)
         made = [step for step, _ in chosen]
         self._pacer.remember(self._scores(made), [_usd(step) for step in made])
         out = self._out(chosen, explore)
@@ -159,11 +158,10 @@ class Gate:
         costs: Sequence[float],
         share: float,
         explore: float,
-        room: Callable[[str], int | None],
     ) -> tuple[list[tuple[Valued, bool]], float]:
         """Every step at these costs, and whether it is chosen where a share of what all cost may be spent;
         and the score from which on it is."""
-        made = score_pair_values(steps, beliefs, costs, self.settings.gate.utility, room=room)
+        made = score_pair_values(steps, beliefs, costs, self.settings.gate.utility)
         scores, left = self._scores(made), paced_choice_share(share, explore)
         threshold = self._pacer.threshold(scores, [_usd(step) for step in made], left)
         return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)], threshold

@@ -40,7 +40,7 @@ def split_exploration_phases(items: Sequence[Item], explored: Container[str], ro
     explored steps and then the others. The others leave what explored steps to come are expected to cost,
     up to `MOST_KEPT` of the room."""
     first = [item for item in items if item.question.step_id in explored]
-    if not first or is_plan_safe(items, room):
+    if not first or _fits(items, room):
         return [list(items)]
     kept = min(
         room.later * expected_exploration_usd(first, cached=False), MOST_KEPT * nusd_to_usd(max(room.nusd, 0))
@@ -49,8 +49,7 @@ def split_exploration_phases(items: Sequence[Item], explored: Container[str], ro
     return [phase for phase in (first, [replace(item, leave_nusd=usd_up(kept)) for item in rest]) if phase]
 
 
-def is_plan_safe(items: Sequence[Item], room: Room) -> bool:
-    """Whether money and time last for the items, and for as many times as much as is to come."""
+def _fits(items: Sequence[Item], room: Room) -> bool:
     times = SAFETY * (1 + room.later)
     if times * expected_exploration_usd(items, cached=True) > nusd_to_usd(max(room.nusd, 0)):
         return False

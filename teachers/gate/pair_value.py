@@ -5,7 +5,7 @@ ratio and leaves lambda to `teachers.gate.budget_pacing`.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tracemill.teachers.core.teacher_settings import UtilitySettings
@@ -13,14 +13,6 @@ from tracemill.teachers.gate.features import StepFacts
 
 _FREE_USD = 1e-9
 """Stands in for the cost of a step that costs nothing, so that such steps are sorted by worth alone."""
-
-_NO_ROOM = 1e-6
-"""What the worth of a pair is multiplied by where the release would drop it."""
-
-
-def any_number(trace_id: str) -> int | None:
-    """Return the room of a trace in a release without caps of a trace."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,25 +47,17 @@ def score_pair_values(
     costs_usd: Sequence[float],
     settings: UtilitySettings,
     taken: Mapping[tuple[str, str], float] | None = None,
-    room: Callable[[str], int | None] = any_number,
 ) -> list[Valued]:
     """Every step with its score, in their order. Of one trace and operation each further pair is worth less:
-    `w_novel = 1 / (1 + pairs expected of the better ones)`, on top of those `taken` already. `room` is how
-    many more pairs of a trace a release keeps: where its better steps are expected to give as many, the
-    others come behind all with room."""
+    `w_novel = 1 / (1 + pairs expected of the better ones)`, on top of those `taken` already."""
     utilities = [pair_value_weight(each, settings) for each in facts]
     usd = [max(cost, _FREE_USD) for cost in costs_usd]
     bare = [u * p / c for u, p, c in zip(utilities, beliefs, usd, strict=True)]
     expected = defaultdict(float, taken or {})
-    of_trace: defaultdict[str, float] = defaultdict(float)
     found: dict[int, Valued] = {}
     for at in sorted(range(len(facts)), key=lambda at: (-bare[at], facts[at].step_id)):
         place = (facts[at].trace_id, facts[at].operation)
         novel = 1.0 / (1.0 + settings.novelty * expected[place])
-        most = room(facts[at].trace_id)
-        if most is not None and of_trace[facts[at].trace_id] >= most:
-            novel *= _NO_ROOM
-        of_trace[facts[at].trace_id] += beliefs[at]
         expected[place] += beliefs[at]
         found[at] = Valued(facts[at], beliefs[at], utilities[at] * novel, costs_usd[at], bare[at] * novel)
     return [found[at] for at in range(len(facts))]

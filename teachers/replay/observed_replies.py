@@ -15,9 +15,6 @@ from tracemill.teachers.planning.schedule import PairLimits
 class PairRoom(Protocol):
     """How many pairs the caps of a release still have room for, by what was answered so far."""
 
-    leaves_out: bool
-    """Whether a step without room is left out; else it comes behind all others where money is short."""
-
     def rank(self, step_id: str) -> Any:
         """What the steps of a trace are sorted by, the least asked first."""
         ...

@@ -17,13 +17,7 @@ from tracemill.teachers.core.prompt_json import StillAsked
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
-from tracemill.teachers.gate.exploration import (
-    MOST_KEPT,
-    Room,
-    expected_if_scarce,
-    is_plan_safe,
-    split_exploration_phases,
-)
+from tracemill.teachers.gate.exploration import Room, expected_if_scarce, split_exploration_phases
 from tracemill.teachers.gate.value_stop import ValueStop
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import answer_from_reply_json
@@ -108,9 +102,8 @@ async def replay(
     and what its user should know: prompts that are longer than its context. `redact` gives a reply as
     it may be judged and handed out. Steps that the `referee` calls settled are not asked further, nor
     those at which `value` says that it is not worth it; without them all is asked. `breaker` knows what
-    failed in earlier replays of the run. Steps whose pairs `pair_room` has no room for are not asked, or last
-    of all where money is short and they are not to be left out. Where `closed` says why, nothing goes out:
-    the result has what was bought before.
+    failed in earlier replays of the run. Steps whose pairs `pair_room` has no room for are not asked. Where
+    `closed` says why, nothing goes out: the result has what was bought before.
 
     Raises PrivacyError before anything where a question was not redacted, TeacherError before any money where
     a teacher that is needed cannot answer, LedgerError where the ledger fails.
@@ -188,7 +181,8 @@ class _Replay:
             rest = await self._fitting(rest)
         if rest:
             room = Room(await self._caller.room_nusd(), time_left_s, self._settings.concurrency, later)
-            await self._ask_in_phases(rest, room, deadline)
+            for phase in split_exploration_phases(rest, self._hearing.explored, room):
+                await self._ask(phase, deadline)
         self._count_explored(items)
         self.counters["most_in_flight"] = self.purse.most_in_flight
         replies = [self._replies[index] for index in sorted(self._replies)]
@@ -196,24 +190,11 @@ class _Replay:
         why = self._caller.why_ended() or late
         return ReplayResult(replies, why, self.counters, self._not_asked, frozenset(self._sent))
 
-    async def _ask_in_phases(self, items: Sequence[Item], room: Room, deadline: float | None) -> None:
-        """Asks the items, explored steps first where the money or the time may not last; so do steps whose
-        pairs the release has room for, where the others are not left out."""
-        caps = self._hearing.room
-        by_room = caps is not None and (caps.leaves_out or not is_plan_safe(items, room))
-        before = self._caller.spent_nusd
-        last: list[Item] = []
-        for phase in split_exploration_phases(items, self._hearing.explored, room):
-            await self._ask(phase, deadline, by_room, last)
-        if last:
-            kept = min(room.later * (self._caller.spent_nusd - before), MOST_KEPT * max(room.nusd, 0))
-            await self._ask([replace(item, leave_nusd=int(kept)) for item in last], deadline)
-
     def _with_room(self, items: list[Item]) -> list[Item]:
-        """The items that are not left out because the release has no room for their pairs."""
-        self._hearing.close_all_but({item.question.step_id for item in items})
-        if self._hearing.room is None or not self._hearing.room.leaves_out:
+        """The items for whose pairs the release has room."""
+        if self._hearing.room is None:
             return items
+        self._hearing.close_all_but({item.question.step_id for item in items})
         full = {item.call for item in items if self._hearing.is_full(item.question.step_id)}
         for call in full:
             self._leave(call, FULL)
@@ -311,28 +292,15 @@ class _Replay:
         self.counters["explored"] = len(explored)
         self.counters["explored_left"] = sum(item.call[:2] in self._not_asked for item in explored)
 
-    async def _ask(
-        self,
-        items: Sequence[Item],
-        deadline: float | None,
-        by_room: bool = False,
-        last: list[Item] | None = None,
-    ) -> None:
-        """Asks the items in the order of the schedule, until the end or until nothing more can be asked;
-        `by_room` as far as the release has room for their pairs. `last` gets those of the others that are not
-        left out."""
+    async def _ask(self, items: Sequence[Item], deadline: float | None) -> None:
+        """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""
         width, order = self._settings.concurrency, self._hearing.in_order(replay_plan_teachers(items))
         time_left_s = None if deadline is None else max(deadline - asyncio.get_running_loop().time(), 0.0)
         flying = {item.call: item for item in items}
         still = StillAsked(item.question for item in items)
 
-        caps = self._hearing.room if by_room else None
-
         def drop(call: Call, reason: str) -> None:
-            if reason == FULL and caps is not None and not caps.leaves_out and last is not None:
-                last.append(flying[call])
-            else:
-                self._leave(call, reason)
+            self._leave(call, reason)
             still.once_less(flying[call].question)
 
         async def answer(item: Item, order: int) -> Outcome:
@@ -354,7 +322,7 @@ class _Replay:
                 order,
                 width if funds is None else 1,
                 time_left_s,
-                None if caps is None else self._hearing.rank,
+                None if self._hearing.room is None else self._hearing.rank,
             ),
             [teacher.name for teacher in order],
             Rules(LEAD if self._hearing.stops else None, deadline, width),
@@ -362,7 +330,7 @@ class _Replay:
             Pace({teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S),
             drop,
             funds,
-            None if caps is None else self._hearing.limits(),
+            self._hearing.limits(),
         )
         await Flight(schedule, flying, self._caller, answer, width).land()
 
