@@ -79,6 +79,7 @@ TABLES: dict[type[Any], tuple[Flip, Flip, Flip]] = {
             "data_collection": "allow",
             "enforce_distillable_text": True,
             "require_parameters": False,
+            "local": True,
         },
     ),
     CompatibleSettings: (
