@@ -174,12 +174,16 @@ def test_a_weaker_policy_and_a_new_teacher_ask_again_and_a_stronger_policy_does_
 
 
 @pytest.mark.slow
-def test_this_machine_needs_no_consent_and_simulated_teachers_none(
+def test_a_server_on_this_machine_needs_consent_unless_it_is_local(
     console: Run, tmp_path: Path, ingested: Path
 ) -> None:
     shutil.copytree(ingested, tmp_path / "w")
     with _server("127.0.0.1") as server:
-        record = record_of(_replay(console, _config(tmp_path), server, "--project", "almanac"))
+        line = refusal_of(_replay(console, _config(tmp_path), server, "--project", "almanac"))
+        assert "would go to 4 models at http://127.0.0.1:" in line
+        assert server.stats()["requests"] == 0
+        local = _config(tmp_path, MODELS, "local = true")
+        record = record_of(_replay(console, local, server, "--project", "almanac"))
     assert record["summary"]["calls"] == 48
     assert not (tmp_path / "w" / "consents.json").exists()
 
