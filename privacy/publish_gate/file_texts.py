@@ -1,5 +1,8 @@
 """Files as texts: which kind a file is says its content, not its name."""
 
+import html
+import io
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,6 +25,12 @@ _WHOLE = 512_000_000  # bytes of a JSON document that is decoded whole
 _SKIPPED_NAMES = frozenset(("redaction.key", "scan.key", ".lock", ".run-lock"))
 _SKIPPED_FOLDERS = frozenset((".git",))
 _LINES = (".jsonl", ".ndjson")
+_PAGE = (b"<!doctype html", b"<html")
+_EMBEDDED = re.compile(
+    r"(?P<tag><script\b[^>]{0,500}\btype=[\"']?application/(?:ld\+)?json\b[^>]{0,500}>)(?P<json>.*?)(?=</script)",
+    re.S | re.I,
+)
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});")
 _NAME: Trail = (None, "(file name)")
 _LEAST_NAME = 8  # characters of a name that is judged, as of a JSON key
 _PARQUET, _SQLITE = b"PAR1", b"SQLite format 3\0"
@@ -83,6 +92,8 @@ def _of_document(made: Document, skipped: Skipped) -> Iterator[Text]:
             skipped.cannot("binary", made.shown)
         elif made.suffix in _LINES or head.lstrip()[:1] in (b"{", b"["):
             yield from _of_json(made)
+        elif head.lstrip()[:20].lower().startswith(_PAGE) and made.handle.seek(0, 2) <= _WHOLE:
+            yield from _of_page(made)
         else:
             yield from _of_text(made)
     except pa.ArrowException:
@@ -194,9 +205,34 @@ def _whole(value: Any) -> Any:
     return "".join(value) if lines else [_whole(item) for item in value]
 
 
+def _of_page(made: Document) -> Iterator[Text]:
+    """An HTML page as it is shown: JSON that it embeds decoded, the rest with its character references
+    resolved."""
+    made.handle.seek(0)
+    page = made.handle.read().decode("utf-8", "replace")
+    embedded: list[tuple[int, Any]] = []
+
+    def without_json(found: re.Match[str]) -> str:
+        value = load_decoded_json(found["json"])
+        if value is None:
+            return found[0]
+        embedded.append((page.count("\n", 0, found.start("json")) + 1, value))
+        return found["tag"] + "\n" * found["json"].count("\n")
+
+    markup = _EMBEDDED.sub(without_json, page)
+    for line, value in embedded:
+        yield from list_decoded_texts(value, Place(made.shown, line=line))
+    shown = _REFERENCE.sub(lambda found: html.unescape(found[0]), markup)
+    yield from _pieces(io.BytesIO(shown.encode("utf-8", "replace")), made.shown)
+
+
 def _of_text(made: Document) -> Iterator[Text]:
     made.handle.seek(0)
+    yield from _pieces(made.handle, made.shown)
+
+
+def _pieces(handle: IO[bytes], shown: str) -> Iterator[Text]:
     line = 1
-    while lines := made.handle.readlines(_PIECE):
-        yield Text(b"".join(lines).decode("utf-8", "replace"), "", Place(made.shown, line=line), None)
+    while lines := handle.readlines(_PIECE):
+        yield Text(b"".join(lines).decode("utf-8", "replace"), "", Place(shown, line=line), None)
         line += len(lines)

@@ -1,5 +1,6 @@
 """`Scanner` and `preview_changes` on files of every kind: what is found where, and what never shows."""
 
+import html
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from tracemill.privacy.publish_gate.documents import Skipped
 from tracemill.privacy.publish_gate.findings import finding_value_spans, mask_finding_excerpt
 from tracemill.privacy.publish_gate.preview_changes import preview_changes, preview_changes_with_values
 from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
+from tracemill.privacy.redaction.known_secrets import KnownSecrets
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import SourceError
 
@@ -65,6 +67,32 @@ def test_json_lines_are_decoded_also_json_within_and_a_broken_line_is_text(tmp_p
         ("s.jsonl", None, 2, "", "GITHUB_TOKEN"),
         ("s.jsonl", None, 3, "env.DB_PASSWORD", "PASSWORD"),
         ("s.jsonl", None, 3, "pairs[0].value", "GITHUB_TOKEN"),
+    ]
+
+
+def test_a_page_is_judged_as_it_is_shown(tmp_path: Path) -> None:
+    """JSON that a page embeds is decoded, character references are resolved, lines counted as they stand."""
+    data = json.dumps(
+        {"rows": [{"ch": "fine"}, {"ch": f"run\n{token(1)}", "why": 'x\nDB_PASSWORD="Zk9!vvQm2"'}]}
+    )
+    given = "f = Fernet(b'uJ0jQADS8ou1zRzKq')"
+    lines = [
+        "<!doctype html>",
+        f"<p>{html.escape(given)}</p>",
+        f'<script type="application/json" id="data">{data}</script>',
+        '<script type="application/json">no JSON</script>',
+        f"<script>let key = '{token(2)}'</script>",
+    ]
+    (tmp_path / "page.html").write_text("\n".join(lines) + "\n")
+    assert places(tmp_path / "page.html") == [
+        ("page.html", None, 3, "rows[1].ch", "GITHUB_TOKEN"),
+        ("page.html", None, 3, "rows[1].why", "PASSWORD"),
+        ("page.html", None, 5, "", "GITHUB_TOKEN"),
+    ]
+    strict = Scanner(KNOWN, KEY, {"TRACEMILL_KINGFISHER": "none"}, KnownSecrets(tmp_path / "none", KEY))
+    found = strict.scan(tmp_path / "page.html").findings
+    assert [(each.line, each.rule) for each in found if each.rule.startswith("STRICT")] == [
+        (2, "STRICT_GIVEN")
     ]
 
 
