@@ -1,0 +1,374 @@
+"""The publish gate on a whole release: plants behind ingest in every kind of place, found and refused."""
+
+import html
+import json
+import os
+import random
+import re
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from leak_corpus import ALNUM, cases, of
+from release_rows import SPEC, TOOLS, hindsight, normalized, pair, vote
+
+from tracemill.data_cards.model.columns import storage_column_schema
+from tracemill.data_cards.model.release_spec import Loss, LossExample
+from tracemill.data_cards.report.example_rows import embed_example_json
+from tracemill.data_cards.writing.write_release import Release, write_release
+from tracemill.flows.config.run_settings import load_settings
+from tracemill.flows.publish.publish_gate import make_gate
+from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.publish_gate.findings import Finding
+from tracemill.privacy.publish_gate.gate import PublishGate
+from tracemill.privacy.publish_gate.kingfisher import VARIABLE, find_kingfisher
+from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecrets
+from tracemill.privacy.redaction.redactor import Redactor
+from tracemill.records.errors import PrivacyError
+from tracemill.records.message import Message, ToolCall, ToolSpec, render_turn
+from tracemill.records.pair import DroppedPair, StepVotes
+from tracemill.records.storage.workspace import Workspace
+from tracemill.records.trace import Context, Step, Trace
+from tracemill.records.views import Candidate, Origin, SoftStep
+
+KEY = b"k" * 32
+KINGFISHER = ["none"] + ["installed"] * (find_kingfisher(os.environ) is not None)
+ROWS = 24
+SESSION_FORMS = (
+    "it is {v}, I think",
+    "x={v};",
+    '{"out": "a {v} b"}',
+    "https://host.dev/p?q={v}",
+    "`{v}`",
+    "a,{v},b",
+    "user:{v}@host",
+)
+MISSED_FORMS = (  # that redaction's rules leave
+    "f = Fernet(b'{v}')",
+    "client.login_with('kim', '{v}')",
+    "The password you gave me, {v}, did not work.",
+    "for the api key I took ({v})",
+    "signature = createHmac('sha256', '{v}')",
+)
+
+
+class Plant(NamedTuple):
+    """A text with private parts; `missed` where ingest's rules leave one of them."""
+
+    text: str
+    parts: tuple[str, ...]
+    missed: bool
+
+
+class Lines(NamedTuple):
+    """Where a plant stands in a text file."""
+
+    first: int
+    last: int
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A plant in a release: kind of place, file, and the row and column or the lines that hold it."""
+
+    place: str
+    plant: Plant
+    file: str
+    row: int | None = None
+    column: str = ""
+    lines: Lines | None = None
+
+    def holds(self, found: Finding) -> bool:
+        """Return whether a finding stands in this place."""
+        if found.file != self.file or found.row != self.row:
+            return False
+        if self.lines is not None:
+            return not found.column and self.lines.first <= (found.line or 0) <= self.lines.last
+        return found.column.startswith(self.column)
+
+
+class Cell(NamedTuple):
+    """A kind of place in a table: its config, the way to it in a row, and what is written there."""
+
+    config: str
+    way: tuple[str | int, ...]
+    written: Callable[[str], Any] = str
+
+
+def column_of(way: Sequence[str | int]) -> str:
+    """Return the name of a place as findings say it."""
+    return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in way)[1:]
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    return {"cmd": f"cd app\n{text}", "timeout": 3}
+
+
+def _call(arguments: Any) -> str:
+    function = {"name": "Bash", "arguments": arguments}
+    return json.dumps({"id": "c1", "type": "function", "function": function}, ensure_ascii=False)
+
+
+def _turn(text: str) -> str:
+    return render_turn((Message("assistant", "I run it.", (_tool_call(text),)),))
+
+
+def _tool_call(text: str) -> ToolCall:
+    return ToolCall("c1", "Bash", json.dumps(_arguments(text)))
+
+
+def _wire(text: str) -> str:
+    return json.dumps([Message("assistant", "I run it.", (_tool_call(text),)).to_wire()])
+
+
+def _schema(text: str) -> str:
+    return json.dumps(ToolSpec("Bash", f"Runs.\n{text}", {"type": "object"}).to_wire())
+
+
+CELLS = {
+    "prompt: user": Cell("dpo", ("prompt", 1, "content")),
+    "prompt: tool result": Cell("dpo", ("prompt", 3, "content"), lambda text: f"$ make\n{text}\nexit 0\n"),
+    "prompt: arguments": Cell("dpo", ("prompt", 2, "tool_calls", 0), lambda t: _call(_arguments(t))),
+    "chosen: text": Cell("dpo", ("chosen", 0, "content"), lambda text: f"I look first.\n{text}"),
+    "chosen: arguments": Cell("dpo", ("chosen", 0, "tool_calls", 0), lambda t: _call(_arguments(t))),
+    "rejected: arguments as text": Cell(
+        "kto", ("completion", 0, "tool_calls"), lambda t: [_call(json.dumps(_arguments(t)))]
+    ),
+    "chosen_wire": Cell("dpo", ("chosen_wire",), _wire),
+    "tools": Cell("dpo", ("tools", 0), _schema),
+    "evidence": Cell("sft", ("evidence",), lambda text: f"call failed: {text}"),
+    "calls as text": Cell(
+        "dpo_json", ("chosen", 0, "tool_calls"), lambda t: f"[{_call(_arguments(t))}, {_call({})}]"
+    ),
+    "flat prompt": Cell("prm", ("prompt",), lambda text: f"[tool]\n{text}\n[assistant]\n"),
+    "flat turn": Cell("prm", ("completions", 0), _turn),
+    "privileged context": Cell("hints", ("privileged_context",), lambda t: f"It failed:\n{t}\n\nDone."),
+    "dropped: text": Cell("dropped", ("rejected_text",), _turn),
+    "votes: key": Cell("votes", ("key",), lambda text: f"run:{text}"),
+    "votes: reason": Cell("votes", ("reason",), lambda text: f"no valid call: {text}"),
+    "reply: text": Cell("soft", ("candidates", 1, "completion", 0, "content"), lambda t: f"I would.\n{t}"),
+    "reply: arguments": Cell(
+        "soft", ("candidates", 0, "completion", 0, "tool_calls", 0), lambda t: _call(_arguments(t))
+    ),
+}
+JOINED = "card: table"
+"""The place where a text becomes one line, so that what its lines tell is gone."""
+FILES = ("card: text", JOINED, "report: pairs", "report: losses", "report.json")
+
+
+def draw_plants(secrets: KnownSecrets, rng: random.Random) -> list[Plant]:
+    """Return plants of every native form, tokens in their settings, bare values that sessions gave away, and
+    values in words that redaction's rules leave."""
+    redactor = Redactor(key=KEY)
+    drawn = [(case.planted.text, case.planted.parts) for case in cases(17, 1) if case.group == "native"]
+    shapes = [(case.planted.text, case.planted.parts) for case in cases(17, 1) if case.group == "shape"]
+    drawn += rng.sample(shapes, 60)
+    for number in range(80):
+        value = _session_value(rng)
+        redactor.redact_trace(_trace(number, f"DB_PASSWORD={value}\n"))
+        drawn.append((SESSION_FORMS[number % len(SESSION_FORMS)].replace("{v}", value), (value,)))
+    for number in range(80):
+        value = _session_value(rng)
+        drawn.append((MISSED_FORMS[number % len(MISSED_FORMS)].replace("{v}", value), (value,)))
+    secrets.add(redactor.pop_found_secrets())
+    rng.shuffle(drawn)
+    clean = Redactor(key=KEY)
+    return [
+        Plant(text, parts, any(part in clean.redact_text(text)[0] for part in parts)) for text, parts in drawn
+    ]
+
+
+def _session_value(rng: random.Random) -> str:
+    return rng.choice((of(rng, ALNUM, 24), f"{of(rng, ALNUM, 8)}!{of(rng, ALNUM, 6)}", of(rng, ALNUM, 40)))
+
+
+def _trace(number: int, text: str) -> Trace:
+    messages = (Message("user", "Go on."), Message("assistant", text))
+    return Trace(f"s{number}", "openhands", "openhands", "openhands", (Context(0, messages, (Step(0, 1),)),))
+
+
+def write_clean_release(folder: Path) -> Path:
+    """Write a release with rows in every config that a plant goes to."""
+    origin = Origin("openhands-1", "openhands", "openhands", "p1", None, "unknown")
+    said = [Message("assistant", "I look.", (ToolCall("c1", "Bash", '{"cmd": "ls"}'),))]
+    candidates = (Candidate(said[0], "run", ("qwen-a",)), Candidate(said[0], "run", ("zai-a",)))
+    state = (Message("system", "You are an agent."), Message("user", "Fix the bug."))
+    soft = [
+        SoftStep(origin, f"openhands-1:0:{n}", state, TOOLS, "no_agreement", candidates, -1, 0.25)
+        for n in range(ROWS)
+    ]
+    example = LossExample(pair_id="p", reason="too few words", value="1", chosen="say it", rejected="do")
+    losses = (Loss(operator="words(chosen)", rows_in=ROWS + 1, dropped=1, examples=(example,)),)
+    made = write_release(
+        SPEC.model_copy(update={"losses": losses}),
+        normalized(*map(pair, range(ROWS)), hindsight(ROWS)),
+        [DroppedPair(pair(90 + n), "x", "y", "words(chosen)", "too few words", "1") for n in range(ROWS)],
+        folder,
+        [StepVotes("claude_code-0099:0:1", "no_agreement", (vote("qwen-a", True),))],
+        steps=soft,
+    )
+    assert isinstance(made, Release)
+    return made.path
+
+
+def plant_all(release: Path, plants: Sequence[Plant]) -> list[Planted]:
+    """Deal the plants over all places of a release."""
+    kinds = [*CELLS, *FILES]
+    dealt = {kind: plants[at :: len(kinds)] for at, kind in enumerate(kinds)}
+    done = []
+    by_config = defaultdict(list)
+    for kind, cell in CELLS.items():
+        by_config[cell.config].append(kind)
+    for config, names in by_config.items():
+        done += _plant_table(release, f"data/{config}/train-00000-of-00001.parquet", names, dealt)
+    done += _plant_card(release, dealt["card: text"], dealt[JOINED])
+    done += _plant_report(release, dealt["report: pairs"], dealt["report: losses"])
+    done += _plant_figures(release, dealt["report.json"])
+    return done
+
+
+def _plant_table(
+    release: Path, file: str, kinds: Sequence[str], dealt: dict[str, Sequence[Plant]]
+) -> list[Planted]:
+    path = release / file
+    schema = pq.read_schema(path)
+    rows = pq.read_table(path).cast(storage_column_schema(schema)).to_pylist()
+    done = []
+    for kind in kinds:
+        _, way, written = CELLS[kind]
+        for number, plant in enumerate(dealt[kind]):
+            holder: Any = rows[number]
+            for key in way[:-1]:
+                holder = holder[key]
+            holder[way[-1]] = written(plant.text)
+            done.append(Planted(kind, plant, file, number, column_of(way)))
+    pq.write_table(pa.Table.from_pylist(rows, schema=storage_column_schema(schema)).cast(schema), path)
+    return done
+
+
+def _plant_card(release: Path, texts: Sequence[Plant], cells: Sequence[Plant]) -> list[Planted]:
+    card = release / "README.md"
+    lines = card.read_text().splitlines()
+    done = []
+    for plant in texts:
+        lines += ["", "## Notes", "", "```"]
+        first = len(lines) + 1
+        lines += [*plant.text.split("\n"), "```", ""]
+        done.append(Planted("card: text", plant, card.name, lines=Lines(first, len(lines) - 2)))
+    for plant in cells:
+        cell = " ".join(plant.text.replace("|", "\\|").split())
+        lines += ["", "## Notes", "", f"| teacher | {cell} | 3 |", ""]
+        done.append(Planted(JOINED, plant, card.name, lines=Lines(len(lines) - 1, len(lines) - 1)))
+    card.write_text("\n".join(lines) + "\n")
+    return done
+
+
+def _plant_report(release: Path, pairs: Sequence[Plant], losses: Sequence[Plant]) -> list[Planted]:
+    page = release / "report.html"
+    head, data, tail = re.split(r'(?<=id="data">)(.*?)(?=</script>)', page.read_text(), maxsplit=1)
+    embedded, done = json.loads(data), []
+    for number, plant in enumerate(pairs):
+        side = ("ch", "rj", "ctx", "why")[number % 4]
+        embedded["rows"][number][side] = f"I run it.\n{plant.text}"
+        done.append(Planted("report: pairs", plant, page.name, column=f"rows[{number}].{side}"))
+    items, first = [], head[: head.index('<section id="losses"')].count("\n") + 1
+    for plant in losses:
+        item = f'<li dir="auto">{html.escape(plant.text)}</li>\n'
+        last = first + item.count("\n") - 1
+        done.append(Planted("report: losses", plant, page.name, lines=Lines(first, last)))
+        items.append(item)
+        first = last + 1
+    at = head.index('<section id="losses"')
+    at = head.rindex("\n", 0, at) + 1
+    page.write_text(head[:at] + "".join(items) + head[at:] + embed_example_json(embedded) + tail)
+    return done
+
+
+def _plant_figures(release: Path, plants: Sequence[Plant]) -> list[Planted]:
+    path = release / "report.json"
+    figures = json.loads(path.read_text())
+    [loss] = figures["losses"]
+    loss["examples"] = [plant.text for plant in plants]
+    path.write_text(json.dumps(figures, indent=2) + "\n")
+    return [
+        Planted("report.json", plant, path.name, column=f"losses[0].examples[{number}]")
+        for number, plant in enumerate(plants)
+    ]
+
+
+class Case(NamedTuple):
+    """A release as it was written, and the same with plants in it."""
+
+    work: Workspace
+    clean: Path
+    release: Path
+    planted: list[Planted]
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    folder = tmp_path_factory.mktemp("gate")
+    work = Workspace.open(folder / "w")
+    secrets = KnownSecrets(work.root / KNOWN_SECRETS, workspace_key(work.root / "redaction.key"))
+    clean = write_clean_release(folder / "releases")
+    release = Path(shutil.copytree(clean, folder / "planted"))
+    return Case(work, clean, release, plant_all(release, draw_plants(secrets, random.Random(23))))
+
+
+@pytest.fixture
+def gate(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PublishGate:
+    """The gate as `tracemill publish` makes it, without or with kingfisher."""
+    if request.param == "none":
+        monkeypatch.setenv(VARIABLE, "none")
+    return make_gate(load_settings(None, {"workspace": str(case.work.root)}), case.work)
+
+
+@pytest.mark.parametrize("gate", KINGFISHER, indirect=True)
+def test_plants_are_found_in_every_place_of_a_release(gate: PublishGate, case: Case) -> None:
+    assert gate.judge(case.clean).accepted == 0
+    findings = gate.scanner.scan(case.release).findings
+    assert [found.text() for found in findings if not any(p.holds(found) for p in case.planted)] == []
+    of, found, missed, found_of_missed = Counter[str](), Counter[str](), 0, 0
+    passed = []
+    for planted in case.planted:
+        there = any(map(planted.holds, findings))
+        of[planted.place] += 1
+        found[planted.place] += there
+        missed += planted.plant.missed
+        found_of_missed += planted.plant.missed and there
+        passed += [] if there else [(planted.place, planted.plant.text)]
+    shares = {place: found[place] / count for place, count in of.items()}
+    assert len(of) == len(CELLS) + len(FILES)
+    assert min(of.values()) >= 12
+    assert missed > 120
+    assert found.total() >= 0.95 * of.total(), passed
+    assert found_of_missed >= 0.5 * missed, passed
+    assert {p: s for p, s in shares.items() if s < (0.7 if p == JOINED else 0.9)} == {}, passed
+
+
+def test_any_one_finding_refuses_a_release_until_it_is_accepted(
+    case: Case, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(VARIABLE, "none")
+    settings = load_settings(None, {"workspace": str(case.work.root)})
+    gate = replace(make_gate(settings, case.work), record=case.work.root / "all.json")
+    findings = gate.scanner.scan(case.release).findings
+    with pytest.raises(PrivacyError, match="the release is refused") as caught:
+        gate.judge(case.release)
+    told = str(caught.value)
+    assert not [part for each in case.planted for part in each.plant.parts if part in told]
+    marks = [found.fingerprint for found in findings]
+    one = next(
+        found for found in findings if found.file == "report.html" and marks.count(found.fingerprint) == 1
+    )
+    rest = replace(gate, accept=set(marks) - {one.fingerprint}, record=case.work.root / "rest.json")
+    with pytest.raises(PrivacyError, match="the release is refused: 1 private value in 1 place") as caught:
+        rest.judge(case.release)
+    assert one.where() in str(caught.value)
+    assert replace(gate, accept=marks).judge(case.release).accepted == len(set(marks))
