@@ -141,22 +141,45 @@ class _Work:
         self.times[raw] += 1
         if self.times[raw] > 1:
             return
-        for leaf in open_decoded_text(text):
+        leaves = list(open_decoded_text(text))
+        declared = self._declared(leaves)
+        for leaf in leaves:
             mark = _digest(leaf.text, leaf.name)
-            if mark in self._judged:
-                if mark in self._marked:
-                    self._marked[mark].raws.append(raw)
+            if mark in self._marked:
+                self._marked[mark].raws.append(raw)
                 continue
-            self._judged.add(mark)
-            self.characters += len(leaf.text)
-            if self._written is not None:
-                self._written.add(leaf, text.place, raw)
-            if not leaf.opened and (spans := self._spans(leaf)):
+            said = declared.get(leaf.text, [])
+            if mark in self._judged and not said:
+                continue
+            if mark not in self._judged:
+                self._judged.add(mark)
+                self.characters += len(leaf.text)
+                if self._written is not None:
+                    self._written.add(leaf, text.place, raw)
+            if spans := self._spans(leaf, said):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
 
-    def _spans(self, leaf: Leaf) -> list[Span]:
+    def _declared(self, leaves: list[Leaf]) -> dict[str, list[Span]]:
+        """What JSON says is private by its names, in the texts that hold it: a string by itself, a number in
+        the JSON."""
+        found: dict[str, list[Span]] = {}
+        texts = {leaf.text for leaf in leaves}
+        for leaf in leaves:
+            for value, kind in self._rules.declared(leaf.text, EVERYTHING).items() if leaf.opened else ():
+                if value in texts:
+                    found.setdefault(value, []).append(Span(0, len(value), kind))
+                else:
+                    found.setdefault(leaf.text, []).extend(finding_value_spans(leaf.text, kind, value)[:1])
+        return found
+
+    def _spans(self, leaf: Leaf, declared: list[Span]) -> list[Span]:
+        """What is found in a text, beside what is `declared` of it; of JSON, whose parts follow, no more."""
+        if leaf.opened:
+            return resolve_redacted_spans(leaf.text, declared)
         spans = scan_own_spans(self._rules, leaf.text, leaf.name)
+        if declared:
+            spans = resolve_redacted_spans(leaf.text, [*spans, *declared])
         if self._secrets is None:
             return spans
         known = self._secrets.find([leaf.text]).items()

@@ -25,9 +25,12 @@ from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.publish.publish_gate import make_gate
 from tracemill.privacy.core.placeholder_keys import workspace_key
+from tracemill.privacy.personal.known_identity import make_known
+from tracemill.privacy.publish_gate.decoded_texts import load_decoded_json
 from tracemill.privacy.publish_gate.findings import Finding
 from tracemill.privacy.publish_gate.gate import PublishGate
 from tracemill.privacy.publish_gate.kingfisher import VARIABLE, find_kingfisher
+from tracemill.privacy.publish_gate.scan_paths import Scanner
 from tracemill.privacy.redaction.known_secrets import KNOWN_SECRETS, KnownSecrets
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import PrivacyError
@@ -327,6 +330,26 @@ def gate(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
     if request.param == "none":
         monkeypatch.setenv(VARIABLE, "none")
     return make_gate(load_settings(None, {"workspace": str(case.work.root)}), case.work)
+
+
+def test_a_text_that_is_a_json_document_is_judged_as_one(tmp_path: Path) -> None:
+    """What the names of a document say of each other gives its values away: the gate finds as many as ingest
+    takes out, numbers too, and what it says of a string is its own place."""
+    redactor = Redactor(key=KEY)
+    drawn = [each.planted for each in cases(29, 6) if each.group != "shape"]
+    documents = [each for each in drawn if each.text[:1] == "{" and load_decoded_json(each.text)]
+    table = pa.Table.from_pylist([{"content": each.text} for each in documents])
+    pq.write_table(table, tmp_path / "a.parquet")
+    findings = Scanner(make_known([]), KEY, {VARIABLE: "none"}).scan(tmp_path).findings
+    found = Counter(found.row for found in findings)
+    passed = []
+    for number, each in enumerate(documents):
+        taken = sum(part not in redactor.redact_text(each.text)[0] for part in each.parts)
+        passed += [each.text] if found[number] < taken else []
+    assert len(documents) >= 90
+    assert passed == []
+    places = {(found.column, found.rule) for found in findings}
+    assert {("content.d", "PRIVATE_KEY"), ("content.data.one", "SECRET"), ("content", "LOCATION")} <= places
 
 
 @pytest.mark.parametrize("gate", KINGFISHER, indirect=True)
