@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from leak_corpus import ALNUM, cases, of
+from leak_corpus import MISSED_FORMS, SESSION_FORMS, cases, session_secret
 from release_rows import SPEC, TOOLS, hindsight, normalized, pair, vote
 
 from tracemill.data_cards.model.columns import storage_column_schema
@@ -43,22 +43,6 @@ from tracemill.records.views import Candidate, Origin, SoftStep
 KEY = b"k" * 32
 KINGFISHER = ["none"] + ["installed"] * (find_kingfisher(os.environ) is not None)
 ROWS = 24
-SESSION_FORMS = (
-    "it is {v}, I think",
-    "x={v};",
-    '{"out": "a {v} b"}',
-    "https://host.dev/p?q={v}",
-    "`{v}`",
-    "a,{v},b",
-    "user:{v}@host",
-)
-MISSED_FORMS = (  # that redaction's rules leave
-    "f = Fernet(b'{v}')",
-    "client.login_with('kim', '{v}')",
-    "The password you gave me, {v}, did not work.",
-    "for the api key I took ({v})",
-    "signature = createHmac('sha256', '{v}')",
-)
 
 
 class Plant(NamedTuple):
@@ -173,11 +157,11 @@ def draw_plants(secrets: KnownSecrets, rng: random.Random) -> list[Plant]:
     shapes = [(case.planted.text, case.planted.parts) for case in cases(17, 1) if case.group == "shape"]
     drawn += rng.sample(shapes, 60)
     for number in range(80):
-        value = _session_value(rng)
+        value = session_secret(rng)
         redactor.redact_trace(_trace(number, f"DB_PASSWORD={value}\n"))
         drawn.append((SESSION_FORMS[number % len(SESSION_FORMS)].replace("{v}", value), (value,)))
     for number in range(80):
-        value = _session_value(rng)
+        value = session_secret(rng)
         drawn.append((MISSED_FORMS[number % len(MISSED_FORMS)].replace("{v}", value), (value,)))
     secrets.add(redactor.pop_found_secrets())
     rng.shuffle(drawn)
@@ -185,10 +169,6 @@ def draw_plants(secrets: KnownSecrets, rng: random.Random) -> list[Plant]:
     return [
         Plant(text, parts, any(part in clean.redact_text(text)[0] for part in parts)) for text, parts in drawn
     ]
-
-
-def _session_value(rng: random.Random) -> str:
-    return rng.choice((of(rng, ALNUM, 24), f"{of(rng, ALNUM, 8)}!{of(rng, ALNUM, 6)}", of(rng, ALNUM, 40)))
 
 
 def _trace(number: int, text: str) -> Trace:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from leak_corpus import ALNUM, cases, of
+from leak_corpus import MISSED_FORMS, SESSION_FORMS, cases, session_secret
 from ordinary_texts import LOGS, ordinary, source_texts
 
 from tracemill.flows.admission.list_scope import NO_LISTS
@@ -26,22 +26,6 @@ from tracemill.records.trace import Context, Step, Trace
 
 KEY = b"k" * 32
 ALONE = {"TRACEMILL_KINGFISHER": "none"}
-FORMS = (
-    "it is {v}, I think",
-    "x={v};",
-    '{"out": "a {v} b"}',
-    "https://host.dev/p?q={v}",
-    "`{v}`",
-    "a,{v},b",
-    "user:{v}@host",
-)
-MISSED = (  # that redaction's rules leave
-    "f = Fernet(b'{v}')",
-    "client.login_with('kim', '{v}')",
-    "The password you gave me, {v}, did not work.",
-    "for the api key I took ({v})",
-    "signature = createHmac('sha256', '{v}')",
-)
 
 
 def trace(name: str, text: str, parent: str | None = None) -> Trace:
@@ -56,10 +40,6 @@ def trace(name: str, text: str, parent: str | None = None) -> Trace:
     )
 
 
-def secret(rng: random.Random) -> str:
-    return rng.choice((of(rng, ALNUM, 24), f"{of(rng, ALNUM, 8)}!{of(rng, ALNUM, 6)}", of(rng, ALNUM, 40)))
-
-
 @pytest.mark.parametrize("first", ["parent", "subagent"])
 def test_a_secret_of_one_trace_leaves_with_none_of_its_session(tmp_path: Path, first: str) -> None:
     work = Workspace.open(tmp_path / "w")
@@ -67,7 +47,7 @@ def test_a_secret_of_one_trace_leaves_with_none_of_its_session(tmp_path: Path, f
     renewer = Renewer.of(work, redactor, NO_LISTS)
     rng, left, told = random.Random(first), [], []
     for number in range(40):
-        value, form = secret(rng), FORMS[number % len(FORMS)]
+        value, form = session_secret(rng), SESSION_FORMS[number % len(SESSION_FORMS)]
         names = [f"s{number}", f"s{number}-agent"]
         texts = [f"export DB_PASSWORD='{value}'", form.replace("{v}", value)]
         if first == "subagent":
@@ -108,12 +88,12 @@ def test_the_gate_finds_what_was_planted_behind_ingest(tmp_path: Path) -> None:
         (case.planted.text, case.planted.parts) for case in cases(7, 1) if case.group == "native"
     ]
     for number in range(60):
-        value = secret(rng)
+        value = session_secret(rng)
         redactor.redact_trace(trace(f"s{number}", f"DB_PASSWORD={value}\n"))
-        plants.append((FORMS[number % len(FORMS)].replace("{v}", value), (value,)))
+        plants.append((SESSION_FORMS[number % len(SESSION_FORMS)].replace("{v}", value), (value,)))
     for number in range(40):
-        value = secret(rng)
-        plants.append((MISSED[number % len(MISSED)].replace("{v}", value), (value,)))
+        value = session_secret(rng)
+        plants.append((MISSED_FORMS[number % len(MISSED_FORMS)].replace("{v}", value), (value,)))
     secrets.add(redactor.pop_found_secrets())
     rng.shuffle(plants)
     missed_by_ingest, passed = 0, []

@@ -830,3 +830,28 @@ def prefixed(seed: int) -> Iterator[tuple[str, Case, Case]]:
             dressed = Planted(dress(rng, plain.text), plain.parts)
             half = half_of("native", form)
             yield prefix, Case("native", form, half, plain), Case("native", form, half, dressed)
+
+
+SESSION_FORMS = (
+    "it is {v}, I think",
+    "x={v};",
+    '{"out": "a {v} b"}',
+    "https://host.dev/p?q={v}",
+    "`{v}`",
+    "a,{v},b",
+    "user:{v}@host",
+)
+"""What stands around a value that a session gave away elsewhere."""
+MISSED_FORMS = (
+    "f = Fernet(b'{v}')",
+    "client.login_with('kim', '{v}')",
+    "The password you gave me, {v}, did not work.",
+    "for the api key I took ({v})",
+    "signature = createHmac('sha256', '{v}')",
+)
+"""Words that give a value away, and that redaction's rules leave."""
+
+
+def session_secret(rng: random.Random) -> str:
+    """Draw a value that a session gives away: a token or a password without a form of its own."""
+    return rng.choice((of(rng, ALNUM, 24), f"{of(rng, ALNUM, 8)}!{of(rng, ALNUM, 6)}", of(rng, ALNUM, 40)))
