@@ -143,7 +143,8 @@ class LabelWeights:
             advantage = min(advantage, model.score(features) - own)
         outcome = min(1.0, 2 / (1 + math.exp(-_SHARPNESS * max(-20.0, advantage))))
         counted.doubted |= differs and outcome < _DOUBTED
-        support = min(model.solved[each] for each in facts.traits(at, action))
+        met = facts.met_words(at, action)
+        support = min(model.solved[each] for each in features if each not in met)
         return LabelWeight(round(agreement * outcome, 4), round(outcome, 4), support)
 
     def unfounded(self) -> Callable[[ActionLabel], bool]:

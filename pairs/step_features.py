@@ -91,16 +91,12 @@ class ContextFacts:
         crossed = [f"{where}|{each}" for where in (kind, last) for each in about]
         return [*about, *crossed, *(f"word|{word}" for word in sorted(said))]
 
-    def traits(self, step: int, message: Message) -> list[str]:
-        """Return the features of an action without the words that were met before it: what another session
-        must have done, too, for such an action to be known."""
+    def met_words(self, step: int, message: Message) -> set[str]:
+        """Return the features of the words of an action that were met before it: they say nothing of whether
+        other sessions did such a thing."""
         place = self.steps[step].place
-        met = {
-            f"word|{_DIGITS.sub('0', word)}"
-            for word in _action_words(message)
-            if self._was(self._seen, word, place)
-        }
-        return [each for each in self.action_features(step, message) if each not in met]
+        words = (word for word in _action_words(message) if self._was(self._seen, word, place))
+        return {f"word|{_DIGITS.sub('0', word)}" for word in words}
 
     def _see(self, words: Iterable[str], place: int) -> None:
         for word in words:
