@@ -66,7 +66,7 @@ class CapRoom:
         """`traces` are those of the workspace: where the caps would leave fewer rows than the floor, each
         session has room for its part of the floor, rounded down."""
         least = caps.floor // traces if traces else 0
-        self.per_trace = max(caps.per_trace, least) if caps.per_trace else 0
+        self._per_trace = max(caps.per_trace, least) if caps.per_trace else 0
         self._per_operation = max(caps.per_operation, least) if caps.per_operation else 0
         self._policy = policy
         self._pairs: dict[str, _Pair] = {}
@@ -123,7 +123,7 @@ class CapRoom:
     def is_full(self, step_id: str) -> bool:
         """Whether a pair at a step would be dropped, or kept with a smaller chance than `LEAST_CHANCE`."""
         taken = self._taken.get(_trace_of(step_id), {})
-        if self.per_trace and len(taken) >= self.per_trace:
+        if self._per_trace and len(taken) >= self._per_trace:
             return True
         return bool(self._per_operation) and self._chance(step_id, taken.values()) < LEAST_CHANCE
 
@@ -140,16 +140,17 @@ class CapRoom:
 
     def most_open(self, trace_id: str) -> int:
         """At how many steps of a session may be asked at once, so that all of their pairs have room."""
-        taken = self._taken.get(trace_id, {})
-        room = [self.per_trace - len(taken)] if self.per_trace else []
+        left = self._left(trace_id)
+        room = [] if left is None else [left]
         if self._per_operation:
+            taken = self._taken.get(trace_id, {})
             counts = [self._per_operation - count for count in Counter(taken.values()).values()]
-            room.append(min((left for left in counts if left > 0), default=self._per_operation))
+            room.append(min((count for count in counts if count > 0), default=self._per_operation))
         return max(1, min(room))
 
-    def left(self, trace_id: str) -> int | None:
+    def _left(self, trace_id: str) -> int | None:
         """How many more pairs a session has room for, whatever their classes; None for any number."""
-        return max(self.per_trace - len(self._taken.get(trace_id, {})), 0) if self.per_trace else None
+        return max(self._per_trace - len(self._taken.get(trace_id, {})), 0) if self._per_trace else None
 
     def expected_full(self, decisions: Iterable[Decision], bought: Container[str]) -> frozenset[str]:
         """Return the steps that are expected to be left out, as many pairs a step as the workspace gave or,
@@ -160,7 +161,7 @@ class CapRoom:
         met: Counter[str] = Counter()
         for step_id in sorted(steps, key=lambda each: (each not in bought, self.rank(each))):
             trace_id = _trace_of(step_id)
-            room = self.left(trace_id)
+            room = self._left(trace_id)
             full = room is not None and met[trace_id] * self.expected_yield >= room
             if step_id not in bought and (full or self.is_full(step_id)):
                 found.add(step_id)
