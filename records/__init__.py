@@ -1,1 +1,1 @@
-"""The frozen vocabulary every stage speaks; imports nothing of ours."""
+"""Data types shared by all packages, and the workspace on disk; imports no other package of tracemill."""

@@ -1,4 +1,4 @@
-"""A single action that a release may hold: what an agent or its teachers did at a step."""
+"""Single actions of an agent or its teachers that a release may hold."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,10 @@ from tracemill.records.message import Message
 
 @dataclass(frozen=True, slots=True)
 class ActionRow:
-    """One action, an assistant message, and where it is from. `row_id` is unique among the rows that are
-    judged together."""
+    """One action as an assistant message, with where it comes from.
+
+    `row_id` is unique among the rows that are judged together.
+    """
 
     row_id: str
     message: Message
@@ -19,8 +21,10 @@ class ActionRow:
 
 @dataclass(frozen=True, slots=True)
 class DroppedAction:
-    """An action that did not pass: the operator that dropped it, why, and its statistics as JSON, or the type
-    of the error where it made the operator raise."""
+    """An action that an operator dropped, with the reason.
+
+    `value` is the operator's statistics as JSON, or the type of the error that the action raised in it.
+    """
 
     action: ActionRow
     operator: str

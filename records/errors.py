@@ -2,35 +2,38 @@
 
     TracemillError            exit code 2 on the command line
     ├── ConfigError           a configuration, flag or environment variable is wrong or missing
-    ├── SourceError           a path is no trace, or cannot be read
+    ├── SourceError           a path is not a session, or cannot be read
     ├── WorkspaceError        the workspace cannot be written, or was written by another version
-    ├── PrivacyError          text would leave without having been redacted
+    ├── PrivacyError          text would leave this machine without being redacted
     ├── LedgerError           the ledger cannot be opened, or contradicts itself
     ├── TeacherError          a teacher cannot be used at all (wrong key, unknown model)
     ├── NormalizeError        the recipe or an operator of it cannot run
-    ├── ReleaseError          a release cannot be written, or is not there
-    └── TrainingError         a training run cannot start, or failed
+    ├── ReleaseError          a release cannot be written, or does not exist
+    ├── TrainingError         a training run cannot start, or failed
+    └── ClusterError          a Ray cluster cannot be used, or lost its workers
 
-Policy: what is broken as a whole is an exception, raised before any money is spent; one broken
-item (a record, a call, a row) is a counted row with its reason and stops nothing. A message says
-what was found, what was wanted and what to do; it never holds a prompt, a reply or a secret.
+An error that affects the whole run is an exception, raised before any money is spent. One broken item
+(a record, a call, a row) is counted with its reason and stops nothing. A message says what is wrong,
+what is expected and what to do; it never holds a prompt, a reply or a secret.
 """
 
 from tracemill.records.printable import printable, printable_lines
 
-_MOST = 2_000
-"""Characters of what was found, and of what was wanted."""
+_MAX_CHARS = 2_000
+"""Limit for `problem` and for `expected`, each."""
 
 
 class TracemillError(Exception):
     """Base of all; `str(error)` is the one line a user sees."""
 
-    def __init__(self, found: str, wanted: str = "", do: str = "") -> None:
-        """`found`: what is there; `wanted`: what should be; `do`: the way out, which alone may have several
-        lines."""
-        parts = [printable(found, _MOST)]
-        if wanted:
-            parts.append(f"wanted {printable(wanted, _MOST)}")
+    def __init__(self, problem: str, expected: str = "", do: str = "") -> None:
+        """Build the message from the problem, what is expected and what to do.
+
+        Only `do` may have several lines.
+        """
+        parts = [printable(problem, _MAX_CHARS)]
+        if expected:
+            parts.append(f"expected {printable(expected, _MAX_CHARS)}")
         if do:
             parts.append(printable_lines(do))
         super().__init__("; ".join(parts))
@@ -41,15 +44,19 @@ class ConfigError(TracemillError):
 
 
 class SourceError(TracemillError):
-    """A path is no trace, or cannot be read."""
+    """A path is not a session, or cannot be read."""
 
 
 class WorkspaceError(TracemillError):
     """The workspace cannot be written, or was written by another version."""
 
 
+class WorkspaceBusyError(WorkspaceError):
+    """Another process is working on the workspace."""
+
+
 class PrivacyError(TracemillError):
-    """Text would leave without having been redacted."""
+    """Text would leave this machine without being redacted."""
 
 
 class LedgerError(TracemillError):
@@ -65,8 +72,12 @@ class NormalizeError(TracemillError):
 
 
 class ReleaseError(TracemillError):
-    """A release cannot be written, or is not there."""
+    """A release cannot be written, or does not exist."""
 
 
 class TrainingError(TracemillError):
     """A training run cannot start, or failed."""
+
+
+class ClusterError(TracemillError):
+    """A Ray cluster cannot be used, or lost its workers."""

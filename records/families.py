@@ -1,7 +1,7 @@
-"""Model id → vendor family; a fine-tune belongs to the family of its base.
+"""Map model ids to vendor families; a fine-tune belongs to the family of its base model.
 
-Two teachers of one family err together (co-failure 3.7 times chance inside a family against 2.9
-across), so votes are counted by family and the student's own family does not vote.
+Two teachers of one family make the same errors more often (co-failure 3.7 times chance inside a family, 2.9
+across). So votes are counted by family, and the student's own family does not vote.
 """
 
 import re
@@ -38,10 +38,10 @@ _COMPILED = tuple((re.compile(pattern), family) for pattern, family in _PATTERNS
 
 @lru_cache(maxsize=4096)
 def family_of(model: str | None) -> str:
-    """The vendor family of a model id, `unknown` where the table has none.
+    """Return the vendor family of a model id, `unknown` where the table has none.
 
-    `simulated/<family>-...` is that family where the table knows it, so that a simulated teacher is
-    counted like the model it stands for.
+    `simulated/<family>-...` belongs to that family where the table has it, so that a simulated teacher counts
+    like the model it stands for.
     """
     if not model:
         return UNKNOWN

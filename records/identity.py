@@ -1,9 +1,9 @@
-"""The three identities, never mixed up.
+"""Ids of steps, prompts and requests, and the hashes they are made of.
 
 - `step_id` = (trace, context, step): the key of states, decisions, replies and pairs.
-- `prompt_id` = hash of the text a teacher is shown, chained message by message, so that the T prompts
-  of a context cost O(T) together.
-- `request_key` = what an answer is bought under, once: prompt_id, model snapshot, pinned provider,
+- `prompt_id` = hash of the text shown to a teacher, chained message by message, so that the prompts of a
+  context with T steps cost O(T) together.
+- `request_key` = the key an answer is bought under, once: prompt_id, model snapshot, pinned provider,
   sampling and reasoning settings, presentation version, sample index, and nothing else.
 """
 
@@ -13,43 +13,21 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from tracemill.records.errors import TracemillError
 from tracemill.records.message import Message, ToolSpec
 
-_SIZE = 16
-_EMPTY = hashlib.blake2b(digest_size=_SIZE)
-_PLAIN = frozenset((str, int, bool, type(None)))
-
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys and no blanks: equal values give equal text."""
-    try:  # the same text, several times as fast; of floats it would be another one
-        if _is_plain(value):
-            return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
-    except (TypeError, RecursionError):  # no text as key, half a surrogate pair, more than 64 bits, too deep
-        pass
+    """Return JSON with sorted keys and no blanks, so that equal values give equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def _is_plain(value: Any) -> bool:
-    """Whether a value is made of objects, lists, texts, whole numbers, booleans and nulls alone."""
-    kind = type(value)
-    if kind is dict:
-        inner = value.values()
-    elif kind is list or kind is tuple:
-        inner = value
-    else:
-        return kind in _PLAIN
-    if _PLAIN.issuperset(map(type, inner)):
-        return True
-    return all(_is_plain(item) for item in inner if type(item) not in _PLAIN)
+def digest(*parts: str, size: int = 16) -> str:
+    """Return the BLAKE2b hash of texts as `2 * size` hex digits.
 
-
-def digest(*parts: str, size: int = _SIZE) -> str:
-    """BLAKE2b of the parts, each preceded by its length so that joints cannot move; `2 * size` hex."""
-    hasher = _EMPTY.copy() if size == _SIZE else hashlib.blake2b(digest_size=size)
+    Each text is preceded by its length, so that ("ab", "c") and ("a", "bc") differ.
+    """
+    hasher = hashlib.blake2b(digest_size=size)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         hasher.update(len(data).to_bytes(8, "big") + data)
@@ -57,13 +35,13 @@ def digest(*parts: str, size: int = _SIZE) -> str:
 
 
 def make_trace_id(source: str, *native: str) -> str:
-    """`<source>-<20 hex>`, from the ids the source itself gives; holds nothing readable of them."""
+    """Return `<source>-<20 hex>`, a hash of the ids that the source gives; nothing of them is readable."""
     return f"{source}-{digest(source, *native, size=10)}"
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepId:
-    """Where a step is: trace, index of the context in it, index of the step in that."""
+    """Place of a step: the trace, the index of the context in it, and the index of the step in that."""
 
     trace_id: str
     context: int
@@ -74,28 +52,28 @@ class StepId:
 
     @classmethod
     def parse(cls, text: str) -> "StepId":
-        """The inverse of `str`. Raises TracemillError where the text is no step id."""
+        """Parse the result of `str`. Raises TracemillError where the text is not a step id."""
         try:
             trace_id, context, step = text.rsplit(":", 2)
             return cls(trace_id, int(context), int(step))
         except ValueError:
-            raise TracemillError(f"{text!r} is no step id", "<trace>:<context>:<step>") from None
+            raise TracemillError(f"{text!r} is not a step id", "<trace>:<context>:<step>") from None
 
 
 def message_digest(message: Message) -> str:
-    """Hash of what a model is shown of the message."""
+    """Return the hash of the parts of a message that a model is shown."""
     calls = [part for c in message.tool_calls for part in (c.id, c.name, c.arguments)]
     return digest(message.role, message.content, message.tool_call_id or "", str(len(calls)), *calls)
 
 
 def prompt_root(tools: Iterable[ToolSpec], presentation: str) -> str:
-    """First link of a prompt chain: the tools offered and the version of the presentation."""
+    """Return the first link of a prompt chain: a hash of the tools and the version of the presentation."""
     wire = [tool.to_wire() for tool in tools]
     return digest("prompt", presentation, canonical_json(wire))
 
 
 def extend_prompt(prompt_id: str, message: Message) -> str:
-    """The prompt_id after one more message."""
+    """Return the prompt_id after one more message."""
     return digest(prompt_id, message_digest(message))
 
 
@@ -109,7 +87,7 @@ def request_key(
     presentation: str,
     sample: int,
 ) -> str:
-    """The key an answer is bought under. `provider` is the pinned one, None where none is pinned."""
+    """Return the key an answer is bought under; `provider` is the pinned one, None where none is pinned."""
     return digest(
         "request",
         prompt_id,

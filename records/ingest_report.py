@@ -1,19 +1,18 @@
-"""What was passed over, and why: nothing is skipped unsaid."""
+"""Counts of what reading one file gave and skipped."""
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
 
-_LONGEST_TYPE = 40
+_MAX_TYPE_CHARS = 40
 
 
 @dataclass(slots=True)
 class IngestReport:
-    """What reading one file gave and what it passed over.
+    """Counts of what reading one file gave and skipped.
 
-    `records` counts the file's records by type (`record_type`); `skipped` those passed over, by reason (a
-    reason is a short fixed phrase, never content); `flags` facts worth knowing that lost nothing; `unknown`
-    kinds of records that the reader has not heard of, by their names.
+    `records` counts the file's records by type (`record_type`), `skipped` the skipped ones by reason (a short
+    fixed phrase, never content), `flags` warnings about records that were kept, and `unknown` record types
+    that the reader does not know.
     """
 
     path: str
@@ -38,12 +37,11 @@ class IngestReport:
 
 
 def record_type(value: object) -> str:
-    """The type that a record says it has, as it may be counted and shown; `untyped` where it says none, and
-    `other` where that is no name of a type: content may stand there, and reports are not redacted."""
-    return _typed(value) if isinstance(value, str) and value else "untyped"
+    """Return the type a record names, `untyped` where it names none.
 
-
-@lru_cache(maxsize=256)
-def _typed(value: str) -> str:
+    What does not look like a type name gives `other`: it may be content, and reports are not redacted.
+    """
+    if not isinstance(value, str) or not value:
+        return "untyped"
     plain = value.isascii() and not any(c.isdigit() or c.isspace() or c in "@/\\" for c in value)
-    return value if plain and len(value) <= _LONGEST_TYPE else "other"
+    return value if plain and len(value) <= _MAX_TYPE_CHARS else "other"

@@ -1,7 +1,7 @@
-"""Where the label of a pair comes from, and the one list of such sources.
+"""Sources of labels, and the registry of them.
 
-A source of a package is added by an entry point of the group `tracemill.label_sources`. Its pairs are made
-beside those of the teachers, from one trace at a time.
+A package adds a source by an entry point of the group `tracemill.label_sources`. Its pairs are made beside
+those of the teachers, from one trace at a time.
 """
 
 import re
@@ -16,7 +16,7 @@ from tracemill.records.registry import Registry
 from tracemill.records.trace import Trace
 
 PairsOfTrace = Callable[[Trace], tuple[Sequence[DPOPair], Mapping[str, int]]]
-"""A trace, redacted → its pairs, and for steps that could have given one the reason why not, counted."""
+"""Redacted trace → its pairs, and counted reasons why other candidate steps gave none."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
@@ -25,11 +25,11 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 class LabelSource:
     """One source of labels, as the registry holds it.
 
-    `name` stands in the column `label_source`. `means` is what the card says of its pairs. `better` stands
-    before the chosen action where a model is told what was better; `{n}` in it is the number of teachers
-    that agree. `pairs_of_trace` makes its pairs, at most one a step; None where they are made of votes, or
-    across traces. `version` is raised when the same trace gives other pairs: they are made again then. Import
-    what is large inside of `pairs_of_trace`.
+    `name` is the value of the column `label_source`, `means` the card's description of its pairs. `better`
+    stands before the chosen action where a hint is shown to a model; `{n}` in it is the number of teachers
+    that agree. `pairs_of_trace` makes the pairs of one trace, at most one a step; it is None where they are
+    made of votes or across traces. Raise `version` when the same trace gives other pairs, so that they are
+    made again. Import large modules inside of `pairs_of_trace`.
     """
 
     name: str
@@ -39,20 +39,23 @@ class LabelSource:
     version: int = 1
 
     def pairs_of(self, trace: Trace) -> tuple[list[DPOPair], Counter[str]]:
-        """Return the pairs of a trace and why there are no more. Raises ConfigError where one bears another
-        name, is of another trace, or is the second of a step."""
+        """Return the pairs of a trace, and counted reasons why there are no more.
+
+        Raises ConfigError where a pair has another source's name, is of another trace, or is the second of a
+        step.
+        """
         if self.pairs_of_trace is None:
             return [], Counter()
-        made, reasons = self.pairs_of_trace(trace)
-        theirs = [pair for pair in made if pair.label_source == self.name]
-        steps = {pair.step_id for pair in theirs if StepId.parse(pair.step_id).trace_id == trace.trace_id}
-        if len(steps) != len(made):
+        pairs, reasons = self.pairs_of_trace(trace)
+        own = [pair for pair in pairs if pair.label_source == self.name]
+        steps = {pair.step_id for pair in own if StepId.parse(pair.step_id).trace_id == trace.trace_id}
+        if len(steps) != len(pairs):
             raise ConfigError(
                 f"the label source {self.name!r} makes pairs that are not its own",
                 "pairs of its name and of the trace it is given, one a step",
                 "update or remove the package that gives it",
             )
-        return theirs, Counter(reasons)
+        return own, Counter(reasons)
 
 
 ACTION_SOURCES = {
@@ -68,7 +71,7 @@ ACTION_SOURCES = {
         ),
     )
 }
-"""The sources of single actions, which are no pairs (`records.views.ActionLabel`)."""
+"""The sources of single actions (`records.views.ActionLabel`), which are not pairs."""
 
 LABEL_SOURCES: Registry[LabelSource] = Registry(
     "label source",
@@ -84,13 +87,12 @@ LABEL_SOURCES: Registry[LabelSource] = Registry(
         and bool(_NAME.fullmatch(name))
         and name not in ACTION_SOURCES
     ),
-    wanted="a LabelSource of that name, in lower-case letters, digits and _",
+    expected="a LabelSource of that name, in lower-case letters, digits and _",
 )
 
 
 def source_in_words(name: str) -> LabelSource:
-    """Return the source of a name that stands in a row; one without words of its own where nobody gives it
-    any more, as where a package was removed."""
+    """Return the label source of a stored name; one without a description where its package was removed."""
     if name in ACTION_SOURCES:
         return ACTION_SOURCES[name]
     try:

@@ -1,8 +1,8 @@
 """Messages in the OpenAI chat shape, and the actions an agent takes.
 
-Source of the shape: https://platform.openai.com/docs/api-reference/chat. Two departures: content is
-always text (an image is a text placeholder with its digest), and what only the record knows
-(`is_error`, `error_kind`, `reasoning`) rides along without ever being shown to a teacher.
+Source of the shape: https://platform.openai.com/docs/api-reference/chat. Two departures: content is always
+text (an image is a text placeholder with its digest), and fields that only the recording knows (`is_error`,
+`error_kind`, `reasoning`) are never shown to a teacher.
 """
 
 import json
@@ -12,16 +12,11 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, Literal
 
-import orjson
-
-from tracemill.records.fast_dataclass import quick_init
-
-_FLAT = frozenset((str, int, bool, type(None)))
 Role = Literal["system", "user", "assistant", "tool"]
 
 
 class ErrorKind(StrEnum):
-    """Why a tool result counts as failed."""
+    """The reason why a tool result counts as failed."""
 
     EXIT_CODE = "exit_code"  # a command ended with a code other than 0
     TOOL_ERROR = "tool_error"  # the tool refused or failed (bad arguments, file not there)
@@ -33,7 +28,6 @@ class ErrorKind(StrEnum):
     UNKNOWN = "unknown"  # flagged as failed, and nothing says why
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """One call of a tool. `arguments` is the exact string the model emitted, valid JSON or not."""
@@ -43,43 +37,33 @@ class ToolCall:
     arguments: str
 
     def parsed(self) -> dict[str, Any] | None:
-        """The arguments as an object; None where they are not a JSON object."""
-        try:
-            value = json.loads(self.arguments)
-        except (ValueError, RecursionError):
-            return None
-        return value if isinstance(value, dict) else None
+        """Return the arguments as a new dict, None where they are not a JSON object."""
+        return _parse_object(self.arguments)
 
 
 @lru_cache(maxsize=64)
 def read_arguments(arguments: str) -> dict[str, Any] | None:
-    """The arguments of a call as an object, None where they are no JSON object. Read once while the same call
-    is looked at again: whoever takes it must not change it (`ToolCall.parsed` gives one of its own)."""
+    """Return the arguments of a call as a dict, None where they are not a JSON object.
+
+    The dict is cached and shared: do not change it. `ToolCall.parsed` gives a new one.
+    """
+    return _parse_object(arguments)
+
+
+def _parse_object(text: str) -> dict[str, Any] | None:
     try:
-        value = _flat(arguments)
-        if value is None:
-            value = json.loads(arguments)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
-
-
-def _flat(text: str) -> dict[str, Any] | None:
-    """An object whose values are texts, small whole numbers, truth values and nulls, read several times as
-    fast; None for anything else. A float may be a number of more than 64 bits."""
-    try:
-        value = orjson.loads(text)
-    except ValueError:
-        return None
-    return value if type(value) is dict and _FLAT.issuperset(map(type, value.values())) else None
 
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
     """A tool as offered to a model: name, description, JSON schema of its parameters.
 
-    `origin` says where the schema comes from: `recorded` in the session, a `stand_in` written by us,
-    or `inferred` from the calls seen.
+    `origin` says where the schema comes from: `recorded` in the session, `stand_in` written for tracemill, or
+    `inferred` from the calls seen.
     """
 
     name: str
@@ -88,7 +72,7 @@ class ToolSpec:
     origin: Literal["recorded", "stand_in", "inferred"] = "recorded"
 
     def to_wire(self) -> dict[str, Any]:
-        """The OpenAI `tools` entry."""
+        """Return the tool as an entry of OpenAI's `tools`."""
         return {
             "type": "function",
             "function": {
@@ -99,14 +83,13 @@ class ToolSpec:
         }
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message of a conversation.
 
-    `tool_call_id` and `name` are set on tool results only. `is_error` is None where the source does
-    not say; `error_kind` is an `ErrorKind` value where it failed. `reasoning` is recorded thinking: it
-    is kept for the record and never part of a later prompt.
+    `tool_call_id` and `name` are set on tool results only. `is_error` is None where the source does not say;
+    `error_kind` is an `ErrorKind` value where the call failed. `reasoning` is recorded thinking; it is never
+    part of a later prompt.
     """
 
     role: Role
@@ -119,14 +102,14 @@ class Message:
     reasoning: str | None = None
 
     def texts(self) -> Iterator[str]:
-        """Give the texts of the message: content, reasoning, arguments of calls."""
+        """Yield the texts of the message: content, reasoning, arguments of calls."""
         yield self.content
         if self.reasoning:
             yield self.reasoning
         yield from (call.arguments for call in self.tool_calls)
 
     def to_wire(self) -> dict[str, Any]:
-        """The message as a model is shown it: content always a string, record-only fields left out."""
+        """Return the message as a model is shown it: content is a string, record-only fields are left out."""
         wire: dict[str, Any] = {"role": self.role, "content": self.content}
         if self.tool_calls:
             wire["tool_calls"] = [
@@ -144,39 +127,35 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an agent or a teacher does in one step: a text, calls of tools, or both."""
+    """One step of an agent or a teacher: a text, tool calls, or both."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
 
     @classmethod
     def of(cls, message: Message) -> "Action":
-        """The action an assistant message is."""
+        """Return the action of an assistant message."""
         return cls(message.content, message.tool_calls)
 
     def to_message(self) -> Message:
-        """The action as an assistant message."""
+        """Return the action as an assistant message."""
         return Message("assistant", self.text, self.tool_calls)
 
 
 def render_arguments(arguments: str) -> str:
-    """Arguments as readable text: `key: value` lines with real newlines; not JSON: as they are."""
-    try:
-        value = json.loads(arguments)
-    except (ValueError, RecursionError):
+    """Return arguments as `key: value` lines with real newlines; unchanged where they are not an object."""
+    value = _parse_object(arguments)
+    if value is None:
         return arguments
-    if not isinstance(value, dict):
-        return arguments
-    lines = [
-        f"{key}: {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}"
-        for key, item in value.items()
-    ]
-    return "\n".join(lines)
+    texts = {
+        key: each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)
+        for key, each in value.items()
+    }
+    return "\n".join(f"{key}: {text}" for key, text in texts.items())
 
 
 def render_turn(messages: tuple[Message, ...]) -> str:
-    """The one flat rendering of a turn, for filters and reports: text, then each call by name and
-    arguments, parts separated by newlines."""
+    """Render a turn as flat text for filters and reports: text, then each call's name and arguments."""
     parts: list[str] = []
     for message in messages:
         if message.content.strip():

@@ -1,4 +1,4 @@
-"""Preference pairs: what was agreed against what was done."""
+"""Votes, and the preference pairs made of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ Verified = Literal["none", "lookahead", "outcome", "execution"]
 
 @dataclass(frozen=True, slots=True)
 class Vote:
-    """What one teacher's reply counted for.
+    """One teacher's reply as a vote.
 
-    `counted` is False where it does not vote, and `reason` says why (failed call, the student's
-    family, a tool that was not offered, ...). `key` is what its action counts as, equal where
-    votes are for one action, `student` where that is the student's own. `agrees` is True where it supports
-    the action that enough teachers agreed on, the student's own among them.
+    `counted` is False where it does not vote, and `reason` says why (failed call, the student's family, a
+    tool that was not offered, ...). Votes for one action have the same `key`; it is `student` where the
+    action is the student's own. `agrees` is True where the vote supports the action that enough teachers
+    agreed on, the student's own included.
     """
 
     teacher: str
@@ -33,8 +33,10 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class StepVotes:
-    """All votes at a step and what they came to (`pair`, `no_agreement`, ...). `simulated` where any of the
-    teachers is."""
+    """All votes at a step and their result (`pair`, `no_agreement`, ...).
+
+    `simulated` is True where any of the teachers is.
+    """
 
     step_id: str
     verdict: str
@@ -46,10 +48,10 @@ class StepVotes:
 class DPOPair:
     """One preference: in this state, `chosen` rather than `rejected`.
 
-    `state_messages` is a view of what was shown (stand-ins included), materialised by the release
-    writer alone. `chosen` and `rejected` are lists of assistant messages. `label_source` is a name of
-    `records.label_source`, or of a source that whoever made the pair had. `state_key` is the same for the
-    same state, wherever it was met (`records.state_keys`); empty where nobody looked. It is not stored.
+    `state_messages` is a view of the messages shown, stand-ins included; only the release writer copies it.
+    `chosen` and `rejected` are assistant messages. `label_source` names a source of `records.label_source`,
+    or of a package that was removed since. `state_key` is equal for equal states of any session
+    (`records.state_keys`); it is empty where it was not computed, and it is not stored.
     """
 
     step_id: str
@@ -82,14 +84,17 @@ class DPOPair:
 
     @property
     def pair_id(self) -> str:
-        """Step and label source: a step gives at most one pair of each source."""
+        """Return step and label source: a step has at most one pair of each source."""
         return f"{self.step_id}:{self.label_source}"
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
-    """Tokens of a row with its tools and its longer side: as it is written, before its context was cut, and
-    of its shortest form. `cut` says what the cut took: observations were shortened, or turns left out too."""
+class RowTokens:
+    """Tokens of a row with its tools and its longer side.
+
+    `tokens` counts the row as written, `whole` before its context was cut, `least` its shortest form. `cut`
+    says what was cut: observations were shortened, or turns left out too.
+    """
 
     tokens: int
     whole: int
@@ -99,22 +104,27 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class NormalizedDPOPair:
-    """A pair that passed a recipe, with the flat strings the operators saw. `error` is what came back for the
-    rejected action where that failed, set with the state by the release writer; `length` is None where it was
-    not counted."""
+    """A pair that passed a recipe, with the flat strings the operators saw.
+
+    `error` is the result of the rejected action where that failed; the release writer sets it with the state.
+    `length` is None where tokens were not counted.
+    """
 
     pair: DPOPair
     chosen_text: str
     rejected_text: str
     recipe: str
     error: str = ""
-    length: Length | None = None
+    length: RowTokens | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class DroppedPair:
-    """A pair that did not pass: the operator that dropped it, why, and the value that failed. Of an operator
-    of a recipe that is its statistics as JSON, or the type of the error where the pair made it raise."""
+    """A pair that an operator dropped, with the reason.
+
+    `value` is the value that failed. For an operator of a recipe it is the statistics as JSON, or the type of
+    the error that the pair raised in it.
+    """
 
     pair: DPOPair
     chosen_text: str

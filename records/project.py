@@ -1,13 +1,13 @@
-"""What a session worked on, as consent knows it: an identity that says nothing, and what people are shown."""
+"""The project that a session worked on, for which consent is asked."""
 
 from typing import NamedTuple
 
 
 class Project(NamedTuple):
-    """A folder and all below it; where there is none, a project's name, a repository or a source.
+    """A folder with all below it; without a folder, a project's name, a repository or a source.
 
-    `digest` is a hash of it as recorded, under the workspace's redaction key: two people's folders differ,
-    also where their redacted paths are one. `name` and `place` are redacted, and alike in every trace.
+    `digest` is a hash of the recorded name under the workspace's redaction key: folders of two people differ
+    even where their redacted paths are equal. `name` and `place` are redacted, and the same in every trace.
     """
 
     digest: str

@@ -1,11 +1,11 @@
-"""Registries: named values of one kind, our own and those of installed packages.
+"""Registries: named values of one kind, those of tracemill and those of installed packages.
 
 A package adds a value by an entry point whose group is that of the registry:
 
     [project.entry-points."tracemill.ingesters"]
     my_agent = "my_package.tracemill:FORMAT"
 
-Values are imported when they are first used, so that a registry costs nothing to import.
+Values are imported when they are first used.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 
 class NotImported(ConfigError):
-    """A package gives a value that cannot be imported."""
+    """A package names a value that cannot be imported."""
 
 
 class Registry(Generic[T]):
     """Values of one kind by name.
 
-    `kind` says in errors what is looked for, `group` names the entry points, `own` has `module:attribute` of
-    each value that comes with tracemill. Ours come first, in the order they are given; those of packages
-    follow by name, and may not take the name of another. `fits` says of a name and what a package gives under
-    it whether that is such a value, and `wanted` in words what would be. Where `passed_over` is given, a
-    value that cannot be imported ends no walk through all of them: it is told once, and the others follow.
+    `kind` names the kind in errors, `group` is the group of the entry points, `own` maps names to
+    `module:attribute` for the values of tracemill. These come first, in their order; those of packages follow
+    by name, and names must be unique. `fits` checks a value that a package gives under a name, and `expected`
+    describes a valid one. With `on_import_error`, iteration reports a value that cannot be imported once and
+    goes on.
     """
 
     def __init__(
@@ -41,37 +41,39 @@ class Registry(Generic[T]):
         own: Mapping[str, str],
         *,
         fits: Callable[[str, Any], bool],
-        wanted: str,
-        passed_over: Callable[[ConfigError], None] | None = None,
+        expected: str,
+        on_import_error: Callable[[ConfigError], None] | None = None,
     ) -> None:
         self.kind, self.group = kind, group
         self._own = dict(own)
-        self._fits, self._wanted, self._passed_over = fits, wanted, passed_over
+        self._fits, self._expected, self._on_import_error = fits, expected, on_import_error
         self._broken: set[str] = set()
         self._points: dict[str, EntryPoint] | None = None
         self._loaded: dict[str, T] = {}
 
     def names(self) -> tuple[str, ...]:
-        """Return every name, ours first. Raises ConfigError where two packages give one name, or one gives
-        ours."""
+        """Return every name, those of tracemill first. Raises ConfigError where two values share a name."""
         return (*self._own, *self._of_packages())
 
     def get(self, name: str) -> T:
-        """Return the value of a name. Raises ConfigError for a name that nobody gives, for a package whose
-        value cannot be imported, and for one that gives something else."""
+        """Return the value of a name.
+
+        Raises ConfigError for an unknown name, and for a package's value that cannot be imported or is of
+        another kind.
+        """
         if name not in self._loaded:
             value = self._load(name)
             if not self._fits(name, value):
                 raise ConfigError(
-                    f"the {self.kind} {name!r} is none",
-                    self._wanted,
+                    f"the {self.kind} {name!r} of a package is not valid",
+                    self._expected,
                     "update or remove the package that gives it",
                 )
             self._loaded[name] = value
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[T]:
-        """Give every value, ours first: packages are looked for only once those are used up."""
+        """Yield every value, those of tracemill first; packages are searched only after them."""
         for name in self._own:
             yield self.get(name)
         for name in self._of_packages():
@@ -80,16 +82,16 @@ class Registry(Generic[T]):
             try:
                 value = self.get(name)
             except NotImported as error:
-                if self._passed_over is None:
+                if self._on_import_error is None:
                     raise
                 self._broken.add(name)
-                self._passed_over(error)
+                self._on_import_error(error)
                 continue
             yield value
 
     @property
     def broken(self) -> frozenset[str]:
-        """Names whose value could not be imported and was passed over."""
+        """Return the names whose value could not be imported."""
         return frozenset(self._broken)
 
     def __contains__(self, name: object) -> bool:
@@ -104,7 +106,7 @@ class Registry(Generic[T]):
             raise ConfigError(f"there is no {self.kind} {name!r}", ", ".join(self.names()))
         try:
             return point.load()
-        except Exception as error:  # whatever somebody else's module raises
+        except Exception as error:  # importing a package may raise anything
             raise NotImported(
                 f"the {self.kind} {name!r} of {_package(point)} cannot be imported ({type(error).__name__})",
                 f"a value at {point.value}",
@@ -113,20 +115,22 @@ class Registry(Generic[T]):
 
     def _of_packages(self) -> "Mapping[str, EntryPoint]":
         if self._points is None:
-            from importlib.metadata import entry_points  # 20 to 60 ms, wanted where packages are looked for
+            from importlib.metadata import entry_points
 
-            found: dict[str, EntryPoint] = {}
-            for point in sorted(set(entry_points(group=self.group)), key=lambda one: (one.name, one.value)):
-                other = found.get(point.name)
+            points: dict[str, EntryPoint] = {}
+            for point in sorted(
+                set(entry_points(group=self.group)), key=lambda each: (each.name, each.value)
+            ):
+                other = points.get(point.name)
                 if point.name in self._own or other is not None:
                     by = _package(other) if other else "tracemill"
                     raise ConfigError(
-                        f"{_package(point)} gives a {self.kind} {point.name!r}, as {by} does",
-                        "one of each name",
+                        f"{_package(point)} and {by} both give a {self.kind} {point.name!r}",
+                        "unique names",
                         "remove one of the packages",
                     )
-                found[point.name] = point
-            self._points = found
+                points[point.name] = point
+            self._points = points
         return self._points
 
 

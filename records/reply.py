@@ -1,4 +1,4 @@
-"""What a teacher answered at a step, and what was decided before asking."""
+"""Replies of teachers at a step, and the decisions made before asking."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from tracemill.records.message import Action
 
 
 class FailureKind(StrEnum):
-    """Why a call gave no usable answer. A failed call is a row, never an exception."""
+    """The reason why a call gave no usable answer. A failed call is a row, never an exception."""
 
     RATE_LIMITED = "rate_limited"  # 429 to the last attempt
     PROVIDER_ERROR = "provider_error"  # 5xx, an error body, finish_reason "error"
@@ -26,7 +26,7 @@ class FailureKind(StrEnum):
 
 
 FINAL_FAILURES = frozenset({"truncated", "refused", "context_too_long"})
-"""Failures the same request would meet again: kept like answers, so that nobody pays for them twice."""
+"""Failures that the same request would meet again: stored like answers, so that they are paid for once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +44,9 @@ class TeacherUsage:
 class TeacherReply:
     """One answer of one teacher at one step, or the failure in its place.
 
-    Exactly one of `action` and `failure` is set. `cost_usd` is what the provider charged, also for an
-    answer that is of no use. `order` is the place of the question among those of the step. `raw` is
-    the answer's JSON, redacted. `simulated` is True where no model answered.
+    Exactly one of `action` and `failure` is set. `cost_usd` is what the provider charged, also for an answer
+    that cannot be used. `order` is the index of the question among those of the step. `raw` is the answer's
+    JSON, redacted. `simulated` is True where no model answered.
     """
 
     step_id: str
@@ -72,21 +72,13 @@ class TeacherReply:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether a teacher is asked at a step; written before any money is spent and replayed on a rerun.
+    """The decision to ask a teacher at a step, written before any money is spent and replayed on a rerun.
 
-    `coin` in [0, 1) is a hash of seed and step; it is asked where `coin < probability`. `outcome` is added
-    to those that were to be asked once the replay is over: `asked`, or why it was not (the label of the
-    step was certain without it, a cap or the deadline was met): such an answer is censored, not missing.
-    A gate that chooses says by what: the step's `features`, the probability of a pair it believed in, the
-    `utility` of one, what asking was expected to cost, and `explore`, the probability with which it asked
-    whatever it thought of the step.
-
-    Where asking stops by value between teachers, the decision has what that goes by: the `place` of the
-    teacher among those asked, the `price` of money in worth per USD (lambda), and `to_go_usd`, what asking
-    this teacher and those after it, as often as it comes to that, was expected to cost. The outcome adds, of
-    a teacher asked after others, the words of what was `heard`, the probability of a pair by then (None where
-    too little was known to go by it), and whether that says to go on or to stop: at explored steps what it
-    would have said.
+    `coin` in [0, 1) is a hash of seed and step; the teacher is asked where `coin < probability`. `outcome` is
+    set after the replay: `asked`, or why not (the label was certain without it, a cap or the deadline was
+    met); such an answer is censored, not missing. A gate that selects steps records its inputs: the step's
+    `features`, its `belief` (probability of a pair), the `utility` of a pair, the expected cost, and
+    `explore`, the probability of asking regardless of the belief.
     """
 
     step_id: str
@@ -102,9 +94,3 @@ class Decision:
     utility: float | None = None
     expected_usd: float | None = None
     explore: float | None = None
-    place: int | None = None
-    price: float | None = None
-    to_go_usd: float | None = None
-    heard: tuple[str, ...] = ()
-    heard_belief: float | None = None
-    heard_verdict: Literal["", "go on", "stop"] = ""

@@ -1,4 +1,4 @@
-"""Which states are the same, whatever session they were met in."""
+"""Keys that are equal for equal states of any session."""
 
 import json
 from typing import Any
@@ -9,10 +9,10 @@ from tracemill.records.trace import Trace
 
 
 def state_keys(trace: Trace) -> dict[str, str]:
-    """Return by step id a digest of the messages before each step; all of a context cost O(T).
+    """Return a hash of the messages before each step, by step id; a context costs O(T).
 
-    Ids of calls are left out: copies of a session, forks of it and runs that went the same way have the same
-    keys up to where they part.
+    Ids of calls are left out: copies and forks of a session, and runs that took the same actions, have equal
+    keys until they diverge.
     """
     keys: dict[str, str] = {}
     for context in trace.contexts:

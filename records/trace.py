@@ -1,15 +1,15 @@
-"""A recorded session (Trace) and its frozen moments (TraceState).
+"""A recorded session (Trace) and the state at each of its steps (TraceState).
 
-A trace holds contexts; a context is one run of messages that only grew. A step is a cut in it: the
-agent saw `messages[:cut]` and answered with `messages[cut]`; what its calls returned comes after. A
-TraceState is a view on such a cut and copies nothing, so all states of a trace of T steps cost O(T).
+A trace holds contexts; a context is one run of messages that only grew. A step is a cut in it: the agent saw
+`messages[:cut]` and answered with `messages[cut]`; the results of its calls come after. A TraceState is a
+view of such a cut and copies nothing, so all states of a trace of T steps cost O(T).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Literal, overload
 
-from tracemill.records.fast_dataclass import quick_init
 from tracemill.records.identity import StepId
 from tracemill.records.message import Action, Message, ToolSpec
 from tracemill.records.project import Project
@@ -18,10 +18,9 @@ Outcome = Literal["resolved", "not_resolved", "unknown"]
 ContextStart = Literal[
     "start", "compaction", "microcompaction", "clear", "rewind", "tools_changed", "rewritten"
 ]
-"""Why a context begins. `rewritten`: from here on the harness shows its past in another form."""
+"""Why a context begins. `rewritten`: from here on the harness shows earlier messages in another form."""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens and cost as the source reported them; None where it did not. `prompt_tokens` includes cached."""
@@ -32,13 +31,12 @@ class Usage:
     cost_usd: float | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Step:
     """One action of the agent: it saw `context.messages[:cut]` and did `context.messages[cut]`.
 
-    `native_id` is the source's own id of the model response; `cwd` the working directory then, where
-    known. What is no whole action of a model (synthetic, API error, cut off) is no Step at all.
+    `native_id` is the source's own id of the model response; `cwd` the working directory then, where known. A
+    message that is not a whole action of a model (synthetic, API error, cut off) is not a Step.
     """
 
     index: int
@@ -51,14 +49,13 @@ class Step:
     timestamp: str | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Fidelity:
-    """What the source did and did not record of what the agent saw.
+    """The parts of what the agent saw that the source recorded.
 
-    `context` is `complete` where every prefix is what the agent was sent, `approximate` where the harness
-    may have shown older messages shortened and did not record it or where a wording of ours stands for one
-    that was not recorded, `lost` where the beginning is missing.
+    `context` is `complete` where every prefix is what the agent was sent, `lost` where the beginning is
+    missing. It is `approximate` where the harness may have shortened older messages without recording it, or
+    where a stand-in replaces unrecorded text.
     """
 
     system: Literal["recorded", "absent"] = "absent"
@@ -66,14 +63,13 @@ class Fidelity:
     context: Literal["complete", "approximate", "lost"] = "complete"
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
 class Context:
-    """One run of messages that only grew. `tools` are those recorded, empty where none were.
+    """One run of messages that only grew. `tools` are the recorded ones, empty where none were.
 
-    Where `fidelity.context` is "lost", it is so from step `lost_from` on: the steps before it saw what
-    is recorded and nothing else. In the same way, a prefix may hold a wording of ours from step
-    `approximate_from` on; None where no step is known to be the first.
+    Where `fidelity.context` is "lost", it is so from step `lost_from` on; the steps before it saw the
+    recorded messages and nothing else. Likewise, a prefix may hold a stand-in from step `approximate_from`
+    on, None where the first such step is unknown.
     """
 
     index: int
@@ -90,11 +86,10 @@ class Context:
 class Trace:
     """One recorded session, or one subagent of one.
 
-    `redaction` is the version of the redaction rules applied, None for text as recorded: such a trace
-    is refused wherever text would leave the machine. `seen_tools` are tool names known to have been
-    available beyond those called. `source` is the name of the format it was read from, `harness` names the
-    row of `harnesses/` the agent ran in. `worked_in` is set by the redaction: every project the session
-    worked in, as consent knows it.
+    `source` names the format it was read from, `harness` the row of `harnesses/` the agent ran in.
+    `redaction` is the version of the redaction rules applied, None for text as recorded: such a trace is
+    refused wherever text would leave the machine. `seen_tools` are names of tools known to have been
+    available beyond those called. `worked_in` lists every project the session worked in; redaction sets it.
     """
 
     trace_id: str
@@ -119,13 +114,13 @@ class Trace:
     worked_in: tuple[Project, ...] = ()
 
     def states(self) -> Iterator["TraceState"]:
-        """Every step as a state, in the order of contexts and steps."""
+        """Yield every step as a state, in the order of contexts and steps."""
         for context in self.contexts:
             for step in context.steps:
                 yield TraceState(self, context, step)
 
     def state(self, step_id: StepId) -> "TraceState":
-        """The state of one step of this trace. Raises KeyError where it has no such step."""
+        """Return the state of one step. Raises KeyError where the trace has no such step."""
         if step_id.trace_id != self.trace_id:
             raise KeyError(str(step_id))
         for context in self.contexts:
@@ -135,7 +130,7 @@ class Trace:
 
     @property
     def step_count(self) -> int:
-        """Steps in all contexts."""
+        """Return the number of steps in all contexts."""
         return sum(len(context.steps) for context in self.contexts)
 
 
@@ -152,7 +147,7 @@ class MessageView(Sequence[Message]):
 
     @property
     def whole(self) -> tuple[Message, ...]:
-        """The messages this is the beginning of."""
+        """Return all messages of the tuple, those behind the cut too."""
         return self._messages
 
     def __len__(self) -> int:
@@ -187,7 +182,7 @@ class MessageView(Sequence[Message]):
 
 @dataclass(frozen=True, slots=True)
 class TraceState:
-    """What the agent saw at one step, and what it did: a view, nothing is copied."""
+    """A view of one step: what the agent saw, and what it did."""
 
     trace: Trace
     context: Context
@@ -195,36 +190,32 @@ class TraceState:
 
     @property
     def step_id(self) -> StepId:
-        """Where the step is; the key of states, decisions, replies and pairs."""
+        """Return the id of the step, the key of states, decisions, replies and pairs."""
         return StepId(self.trace.trace_id, self.context.index, self.step.index)
 
     @property
     def fidelity(self) -> Fidelity:
-        """What is and is not known of what the agent saw at this step."""
-        context, whole, at = self.context, self.context.fidelity, self.step.index
-        if whole.context == "complete" or (whole.context == "lost" and at >= context.lost_from):
-            return whole
+        """Return which parts of what the agent saw at this step are recorded."""
+        context, fidelity, index = self.context, self.context.fidelity, self.step.index
+        if fidelity.context == "complete" or (fidelity.context == "lost" and index >= context.lost_from):
+            return fidelity
         first = context.approximate_from
         if first is None:
-            return whole if whole.context == "approximate" else replace(whole, context="complete")
-        return replace(whole, context="approximate" if at >= first else "complete")
+            return fidelity if fidelity.context == "approximate" else replace(fidelity, context="complete")
+        return replace(fidelity, context="approximate" if index >= first else "complete")
 
     @property
     def messages(self) -> MessageView:
-        """What the agent saw, as recorded."""
+        """Return the messages the agent saw, as recorded."""
         return MessageView(self.context.messages, self.step.cut)
 
     @property
     def student_action(self) -> Action:
-        """What the agent did."""
+        """Return what the agent did."""
         return Action.of(self.context.messages[self.step.cut])
 
     @property
     def results(self) -> tuple[Message, ...]:
-        """What came back for the action: the tool results right behind it, in the order recorded."""
-        found: list[Message] = []
-        for message in self.context.messages[self.step.cut + 1 :]:
-            if message.role != "tool":
-                break
-            found.append(message)
-        return tuple(found)
+        """Return the tool results right behind the action, in the recorded order."""
+        after = self.context.messages[self.step.cut + 1 :]
+        return tuple(takewhile(lambda message: message.role == "tool", after))

@@ -1,3 +1,3 @@
-"""The version of tracemill; the package is built under it."""
+"""The version of tracemill, read by the build."""
 
 __version__ = "0.1.0"

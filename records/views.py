@@ -1,4 +1,4 @@
-"""Steps for the views of a dataset that are no pairs: runs of judged steps, and what teachers voted for."""
+"""Steps for dataset views that are not pairs: runs of judged steps, vote distributions, labelled actions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from tracemill.records.message import Message, ToolSpec
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a step is from, as every row of a dataset says it."""
+class StepOrigin:
+    """The origin of a step; every row of a dataset carries it."""
 
     trace_id: str
     source: str
@@ -25,11 +25,14 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class StepRun:
-    """Neighbouring steps of an agent that were all judged. `turns` holds for each what the agent did, behind
-    what was said since the step before; `labels` whether that was confirmed (True) or another action was
-    preferred (False), and `label_sources` by what."""
+    """Consecutive steps of an agent that were all judged.
 
-    origin: Origin
+    `turns` holds for each step the messages since the step before and the agent's action. `labels` is True
+    where that action was confirmed and False where another was preferred, and `label_sources` says by which
+    source.
+    """
+
+    origin: StepOrigin
     state_messages: Sequence[Message]
     step_ids: tuple[str, ...]
     turns: tuple[tuple[Message, ...], ...]
@@ -38,9 +41,12 @@ class StepRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """One action at a step, and the teachers whose votes are for it. `agreed` is True where the pair of the
-    step rests on them: actions of one intent stand apart here, and may be one to the vote."""
+class CandidateAction:
+    """One action at a step, and the teachers that voted for it.
+
+    `agreed` is True where the pair of the step rests on these votes. Actions of one intent are listed apart
+    here, though the vote may count them as one.
+    """
 
     message: Message
     operation: str
@@ -50,16 +56,18 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class SoftStep:
-    """The votes at a step as a distribution over actions, the most frequent first. `student` is the place of
-    the agent's own action among them, -1 where nobody voted for it. `evidence` is that of the teachers' pair
-    of the step, empty where they made none."""
+    """The votes at a step as a distribution over actions, the most frequent first.
 
-    origin: Origin
+    `student` is the index of the agent's own action among them, -1 where nobody voted for it. `evidence` is
+    that of the teachers' pair of the step, empty where they made none.
+    """
+
+    origin: StepOrigin
     step_id: str
     state_messages: Sequence[Message]
     tools: tuple[ToolSpec, ...]
     verdict: str
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[CandidateAction, ...]
     student: int
     cost_usd: float
     evidence: str = ""
@@ -67,18 +75,18 @@ class SoftStep:
 
 @dataclass(frozen=True, slots=True)
 class ActionLabel:
-    """One action that is right at a step, as far as votes or outcomes say so.
+    """One action that is right at a step according to votes or outcomes.
 
-    `label_source` is a name of `records.label_source`; `same_as_student` where the action is the agent's own.
-    `verdict` is what the vote of the step came to, empty where there was none; `teachers` and `families` are
-    those whose votes are for the action, `n_votes` all that count. `cost_usd` is what the votes cost, also
-    those against it. `weight` (0 to 1) is what training uses; `outcome_weight` (0 to 1) what outcomes of
-    sessions say of the action, None where they say nothing, and `outcome_support` the other solved sessions
-    that did what is least usual about it. `pair_id` names the pair that was made here of the same action.
-    `state_messages` and `tools` are set by the release writer's reader alone.
+    `label_source` is a name of `records.label_source`; `same_as_student` is True where the action is the
+    agent's own. `verdict` is the result of the vote at the step, empty where there was none; `teachers` and
+    `families` voted for the action, `n_votes` counts all votes, and `cost_usd` is the cost of all of them.
+    `weight` (0 to 1) is used in training. `outcome_weight` (0 to 1) is what session outcomes say of the
+    action, None where they say nothing; `outcome_support` counts the other solved sessions that took its
+    least usual element. `pair_id` names the pair made here of the same action. Only the release writer sets
+    `state_messages` and `tools`.
     """
 
-    origin: Origin
+    origin: StepOrigin
     step_id: str
     label_source: str
     message: Message

@@ -1,4 +1,4 @@
-"""Files written to a temporary name and renamed, so that a reader never sees half of one."""
+"""Write files to a temporary name and rename them, so that a reader never sees half of one."""
 
 import json
 import os
@@ -14,26 +14,27 @@ import orjson
 from tracemill.records.errors import WorkspaceError
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
-"""Modes of what its owner alone may read."""
+"""Modes of files and folders that only their owner may read."""
 
 
 @dataclass(slots=True)
-class Pending:
-    """A file that is not there yet: write to `temporary`; it will be called `name`, which may be set as
-    late as the content is known."""
+class PendingFile:
+    """A file that is being written: write to `temporary`; it is renamed to `name` in the end.
+
+    `name` may be set as late as the content is known.
+    """
 
     temporary: Path
     name: str = ""
 
 
 @contextmanager
-def pending(folder: Path) -> Iterator[Pending]:
-    """A temporary name in `folder`, made where it is missing; renamed to what `name` then says where the
-    block ends well, removed where not.
+def open_pending_file(folder: Path) -> Iterator[PendingFile]:
+    """Give a temporary file in `folder`; rename it to its `name` on success, else remove it.
 
     Raises WorkspaceError where the folder cannot be written or the disk is full.
     """
-    file = Pending(folder / f".{uuid.uuid4().hex[:16]}.tmp")
+    file = PendingFile(folder / f".{uuid.uuid4().hex[:16]}.tmp")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield file
@@ -48,21 +49,22 @@ def pending(folder: Path) -> Iterator[Pending]:
 
 
 @contextmanager
-def writing(path: Path, private: bool = False) -> Iterator[Path]:
-    """A temporary name beside `path`, renamed to it where the block ends well, removed where not.
+def write_atomically(path: Path, private: bool = False) -> Iterator[Path]:
+    """Give a temporary file beside `path`; rename it to `path` on success, else remove it.
 
-    With `private` the file is readable by its owner alone; one that was so stays so. Raises
-    WorkspaceError where the folder cannot be written.
+    With `private` only the owner may read the file; a file that was private stays so. Raises WorkspaceError
+    where the folder cannot be written.
     """
-    with pending(path.parent) as file:
+    with open_pending_file(path.parent) as file:
         file.name = path.name
-        if private or _is_private(path):
+        was_private = path.exists() and not path.stat().st_mode & 0o077
+        if private or was_private:
             make_private_file(file.temporary)
         yield file.temporary
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder that its owner alone may enter; one that is there stays as it is.
+    """Make a folder that only its owner may enter; an existing one keeps its mode.
 
     Raises WorkspaceError where it cannot be made.
     """
@@ -73,13 +75,15 @@ def make_private_folder(folder: Path) -> None:
 
 
 def make_files_private() -> None:
-    """Have this process, and those that it starts, make files and folders for their owner alone."""
+    """Set the umask so that only the owner may use files made by this process and its children."""
     os.umask(os.umask(0o077) | 0o077)
 
 
 def make_tree_private(folder: Path) -> None:
-    """Take from others what they may do with the files and folders below a folder; links stay, and so does
-    what belongs to another user."""
+    """Make files and folders below a folder accessible to their owner alone.
+
+    Links, and files of other users, stay as they are.
+    """
     for path in folder.rglob("*"):
         if path.is_symlink():
             continue
@@ -88,12 +92,12 @@ def make_tree_private(folder: Path) -> None:
 
 
 def make_private_file(path: Path) -> None:
-    """Make an empty file that its owner alone may read; one that is there stays as it is. Raises OSError."""
+    """Make an empty file that only its owner may read; an existing one stays. Raises OSError."""
     path.touch(mode=PRIVATE_FILE)
 
 
 def append_private_line(path: Path, text: str) -> None:
-    """Append whole lines in one write to a file that its owner alone may read; several processes may do so.
+    """Append lines in one write to a private file, so that several processes may do so at once.
 
     Raises WorkspaceError where it cannot be written.
     """
@@ -107,10 +111,6 @@ def append_private_line(path: Path, text: str) -> None:
         raise _unwritable(path.parent, error) from error
 
 
-def _is_private(path: Path) -> bool:
-    return path.exists() and not path.stat().st_mode & 0o077
-
-
 def _unwritable(folder: Path, error: OSError) -> WorkspaceError:
     return WorkspaceError(
         f"{folder} cannot be written ({error.strerror or error})",
@@ -120,33 +120,32 @@ def _unwritable(folder: Path, error: OSError) -> WorkspaceError:
 
 
 def write_json(path: Path, value: object, private: bool = False) -> None:
-    """`value` as indented JSON with sorted keys, atomically; with `private` readable by its owner alone."""
+    """Write a value atomically as indented JSON with sorted keys; with `private` for the owner alone."""
     options = orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE
     try:
         data = orjson.dumps(value, option=options)
     except orjson.JSONEncodeError:
         data = orjson.dumps(encodable_json(value), option=options)
-    with writing(path, private) as temporary:
+    with write_atomically(path, private) as temporary:
         temporary.write_bytes(data)
 
 
 def encodable_json(value: Any) -> Any:
-    """The JSON value with `?` where a text holds bytes that are not UTF-8, as names of files may."""
+    """Return the JSON value with `?` for text that is not UTF-8, as in names of files."""
     text = json.dumps(value, ensure_ascii=False)
     clean = text.encode("utf-8", "replace").decode()
     return value if clean == text else json.loads(clean)
 
 
 def last_log_file_line(log: Path) -> str:
-    """The last line of a log that says anything, cut and in parentheses behind a blank; empty where none
-    does."""
+    """Return the last line of a log that is not blank as ` (<line>)`, cut to 200 characters, or ""."""
     lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
-    said = [line for line in lines if line]
-    return f" ({said[-1][:200]})" if said else ""
+    filled = [line for line in lines if line]
+    return f" ({filled[-1][:200]})" if filled else ""
 
 
 def read_json_file(path: Path) -> object:
-    """The JSON value in a file of ours. Raises WorkspaceError where it is missing or broken."""
+    """Return the JSON value in a workspace file. Raises WorkspaceError where it is missing or broken."""
     try:
         return orjson.loads(path.read_bytes())
     except (OSError, ValueError) as error:

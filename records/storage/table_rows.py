@@ -1,4 +1,4 @@
-"""Decisions, replies and pairs ↔ their tables."""
+"""Convert decisions, replies, votes and pairs to tables and back."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -10,32 +10,24 @@ from tracemill.records.message import Action, Message, ToolSpec
 from tracemill.records.pair import DPOPair, StepVotes, Vote
 from tracemill.records.reply import Decision, TeacherReply, TeacherUsage
 from tracemill.records.storage.table_schemas import DECISIONS, PAIR_TEXT_FIELDS, PAIRS, REPLIES, VOTES
-from tracemill.records.storage.trace_rows import (
-    calls_from_rows,
-    calls_to_rows,
-    message_from_row,
-    message_to_row,
-)
+from tracemill.records.storage.trace_rows import calls_from_rows, message_from_row
 
 _USAGE = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens")
 Resolve = Callable[[str], tuple[Sequence[Message], tuple[ToolSpec, ...]]]
 
 
 def decisions_to_table(decisions: Iterable[Decision]) -> pa.Table:
-    """Decisions as a table of schema `DECISIONS`."""
+    """Return decisions as a table of schema `DECISIONS`."""
     return pa.Table.from_pylist([asdict(d) for d in decisions], schema=DECISIONS)
 
 
 def decisions_from_table(table: pa.Table) -> list[Decision]:
-    """The inverse of `decisions_to_table`."""
-    return [
-        Decision(**{**row, "features": tuple(row["features"]), "heard": tuple(row["heard"])})
-        for row in table.to_pylist()
-    ]
+    """Return the decisions of a table (inverse of `decisions_to_table`)."""
+    return [Decision(**{**row, "features": tuple(row["features"])}) for row in table.to_pylist()]
 
 
 def reply_to_row(reply: TeacherReply) -> dict[str, Any]:
-    """A reply as a row of `REPLIES`; a failed call has no text and no calls."""
+    """Return a reply as a row of `REPLIES`; a failed call has no text and no calls."""
     row: dict[str, Any] = {
         name: getattr(reply, name)
         for name in REPLIES.names
@@ -43,12 +35,12 @@ def reply_to_row(reply: TeacherReply) -> dict[str, Any]:
     }
     row |= {name: getattr(reply.usage, name) for name in _USAGE}
     row["text"] = reply.action.text if reply.action else None
-    row["tool_calls"] = calls_to_rows(reply.action.tool_calls) if reply.action else None
+    row["tool_calls"] = [asdict(call) for call in reply.action.tool_calls] if reply.action else None
     return row
 
 
 def reply_from_row(row: dict[str, Any]) -> TeacherReply:
-    """The inverse of `reply_to_row`."""
+    """Return the reply of a row (inverse of `reply_to_row`)."""
     rest = {k: v for k, v in row.items() if k not in _USAGE and k not in ("text", "tool_calls")}
     action = None
     if row["text"] is not None:
@@ -57,22 +49,22 @@ def reply_from_row(row: dict[str, Any]) -> TeacherReply:
 
 
 def replies_to_table(replies: Iterable[TeacherReply]) -> pa.Table:
-    """Replies as a table of schema `REPLIES`."""
+    """Return replies as a table of schema `REPLIES`."""
     return pa.Table.from_pylist([reply_to_row(r) for r in replies], schema=REPLIES)
 
 
 def replies_from_table(table: pa.Table) -> list[TeacherReply]:
-    """The inverse of `replies_to_table`."""
+    """Return the replies of a table (inverse of `replies_to_table`)."""
     return [reply_from_row(row) for row in table.to_pylist()]
 
 
 def votes_to_table(steps: Iterable[StepVotes]) -> pa.Table:
-    """Votes by step as a table of schema `VOTES`."""
+    """Return votes by step as a table of schema `VOTES`."""
     return pa.Table.from_pylist([asdict(step) for step in steps], schema=VOTES)
 
 
 def votes_from_table(table: pa.Table) -> list[StepVotes]:
-    """The inverse of `votes_to_table`."""
+    """Return the votes of a table (inverse of `votes_to_table`)."""
     return [
         StepVotes(
             row["step_id"],
@@ -85,13 +77,13 @@ def votes_from_table(table: pa.Table) -> list[StepVotes]:
 
 
 def pairs_to_table(pairs: Iterable[DPOPair]) -> pa.Table:
-    """Pairs as a table of schema `PAIRS`: without the state, which the traces hold."""
+    """Return pairs as a table of schema `PAIRS`, without the states, which the traces hold."""
     rows = []
     for pair in pairs:
         row: dict[str, Any] = {name: getattr(pair, name) for name in PAIR_TEXT_FIELDS}
         row |= {
-            "chosen": [message_to_row(m) for m in pair.chosen],
-            "rejected": [message_to_row(m) for m in pair.rejected],
+            "chosen": [asdict(m) for m in pair.chosen],
+            "rejected": [asdict(m) for m in pair.rejected],
             "n_teachers_agreeing": pair.n_teachers_agreeing,
             "votes": [asdict(vote) for vote in pair.votes],
             "families": list(pair.families),
@@ -103,7 +95,7 @@ def pairs_to_table(pairs: Iterable[DPOPair]) -> pa.Table:
 
 
 def pairs_from_table(table: pa.Table, resolve: Resolve) -> list[DPOPair]:
-    """The inverse of `pairs_to_table`; `resolve` gives what was shown at a step, and the tools."""
+    """Return the pairs of a table; `resolve` gives messages and tools shown at a step."""
     pairs = []
     for row in table.to_pylist():
         state_messages, tools = resolve(row["step_id"])

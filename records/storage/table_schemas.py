@@ -1,7 +1,7 @@
 """Arrow schemas of the tables, each with a version, and the upgrade of older shards.
 
-A shard carries `tracemill.table`, `tracemill.schema` and `tracemill.covers` (the trace ids it speaks
-for) in its Parquet metadata.
+A shard carries `tracemill.table`, `tracemill.schema` and `tracemill.covers` (the ids of the traces it covers)
+in its Parquet metadata.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,201 +11,130 @@ import pyarrow as pa
 
 from tracemill.records.errors import WorkspaceError
 
-TOOL_CALL = pa.struct([("id", pa.string()), ("name", pa.string()), ("arguments", pa.string())])
+_TEXT, _TEXTS, _FLAG = pa.string(), pa.list_(pa.string()), pa.bool_()
+_INT, _LONG, _FLOAT = pa.int32(), pa.int64(), pa.float64()
+
+
+def _fields(kind: pa.DataType, names: str) -> list[pa.Field]:
+    """Return fields of one type; `names` are separated by blanks."""
+    return [pa.field(name, kind) for name in names.split()]
+
+
+TOOL_CALL = pa.struct(_fields(_TEXT, "id name arguments"))
 MESSAGE = pa.struct(
     [
-        ("role", pa.string()),
-        ("content", pa.string()),
-        ("tool_calls", pa.list_(TOOL_CALL)),
-        ("tool_call_id", pa.string()),
-        ("name", pa.string()),
-        ("is_error", pa.bool_()),
-        ("error_kind", pa.string()),
-        ("reasoning", pa.string()),
+        *_fields(_TEXT, "role content"),
+        pa.field("tool_calls", pa.list_(TOOL_CALL)),
+        *_fields(_TEXT, "tool_call_id name"),
+        pa.field("is_error", _FLAG),
+        *_fields(_TEXT, "error_kind reasoning"),
     ]
 )
 STEP = pa.struct(
     [
-        ("index", pa.int32()),
-        ("cut", pa.int32()),
-        ("model", pa.string()),
-        ("family", pa.string()),
-        ("native_id", pa.string()),
-        ("prompt_tokens", pa.int64()),
-        ("completion_tokens", pa.int64()),
-        ("cached_tokens", pa.int64()),
-        ("cost_usd", pa.float64()),
-        ("cwd", pa.string()),
-        ("timestamp", pa.string()),
+        *_fields(_INT, "index cut"),
+        *_fields(_TEXT, "model family native_id"),
+        *_fields(_LONG, "prompt_tokens completion_tokens cached_tokens"),
+        pa.field("cost_usd", _FLOAT),
+        *_fields(_TEXT, "cwd timestamp"),
     ]
 )
 CONTEXT = pa.struct(
     [
-        ("index", pa.int32()),
-        ("start", pa.string()),
-        ("system", pa.string()),
-        ("tools_known", pa.string()),
-        ("completeness", pa.string()),
-        ("lost_from", pa.int32()),
-        ("approximate_from", pa.int32()),
-        ("tools", pa.string()),
-        ("messages", pa.list_(MESSAGE)),
-        ("steps", pa.list_(STEP)),
+        pa.field("index", _INT),
+        *_fields(_TEXT, "start system tools_known completeness"),
+        *_fields(_INT, "lost_from approximate_from"),
+        pa.field("tools", _TEXT),
+        pa.field("messages", pa.list_(MESSAGE)),
+        pa.field("steps", pa.list_(STEP)),
     ]
 )
-PROJECT = pa.struct([("digest", pa.string()), ("name", pa.string()), ("place", pa.string())])
-TRACE_TEXT_FIELDS = (
-    "trace_id",
-    "source",
-    "dialect",
-    "harness",
-    "harness_version",
-    "kind",
-    "parent_trace_id",
-    "parent_call_id",
-    "project",
-    "repository",
-    "instance_id",
-    "licence",
-    "outcome",
-    "started_at",
-    "origin",
-    "redaction",
-)
+PROJECT = pa.struct(_fields(_TEXT, "digest name place"))
+_TRACE_TEXT_FIELDS = """trace_id source dialect harness harness_version kind parent_trace_id
+    parent_call_id project repository instance_id licence outcome started_at origin redaction"""
+TRACE_TEXT_FIELDS = tuple(_TRACE_TEXT_FIELDS.split())
 TRACES = pa.schema(
     [
-        *((name, pa.string()) for name in TRACE_TEXT_FIELDS),
-        ("seen_tools", pa.list_(pa.string())),
-        ("notes", pa.string()),
-        ("worked_in", pa.list_(PROJECT)),
-        ("contexts", pa.list_(CONTEXT)),
+        *_fields(_TEXT, _TRACE_TEXT_FIELDS),
+        pa.field("seen_tools", _TEXTS),
+        pa.field("notes", _TEXT),
+        pa.field("worked_in", pa.list_(PROJECT)),
+        pa.field("contexts", pa.list_(CONTEXT)),
     ]
 )
 DECISIONS = pa.schema(
     [
-        ("step_id", pa.string()),
-        ("teacher", pa.string()),
-        ("verdict", pa.string()),
-        ("reason", pa.string()),
-        ("gate", pa.string()),
-        ("probability", pa.float64()),
-        ("coin", pa.float64()),
-        ("outcome", pa.string()),
-        ("features", pa.list_(pa.string())),
-        ("belief", pa.float64()),
-        ("utility", pa.float64()),
-        ("expected_usd", pa.float64()),
-        ("explore", pa.float64()),
-        ("place", pa.int32()),
-        ("price", pa.float64()),
-        ("to_go_usd", pa.float64()),
-        ("heard", pa.list_(pa.string())),
-        ("heard_belief", pa.float64()),
-        ("heard_verdict", pa.string()),
+        *_fields(_TEXT, "step_id teacher verdict reason gate"),
+        *_fields(_FLOAT, "probability coin"),
+        pa.field("outcome", _TEXT),
+        pa.field("features", _TEXTS),
+        *_fields(_FLOAT, "belief utility expected_usd explore"),
     ]
 )
 REPLIES = pa.schema(
     [
-        ("step_id", pa.string()),
-        ("request_key", pa.string()),
-        ("teacher", pa.string()),
-        ("family", pa.string()),
-        ("sample", pa.int32()),
-        ("order", pa.int32()),
-        ("model", pa.string()),
-        ("provider", pa.string()),
-        ("generation_id", pa.string()),
-        ("text", pa.string()),
-        ("tool_calls", pa.list_(TOOL_CALL)),
-        ("failure", pa.string()),
-        ("finish_reason", pa.string()),
-        ("prompt_tokens", pa.int64()),
-        ("completion_tokens", pa.int64()),
-        ("cached_tokens", pa.int64()),
-        ("cache_write_tokens", pa.int64()),
-        ("reasoning_tokens", pa.int64()),
-        ("cost_usd", pa.float64()),
-        ("latency_s", pa.float64()),
-        ("presentation", pa.string()),
-        ("prompt_id", pa.string()),
-        ("simulated", pa.bool_()),
-        ("raw", pa.string()),
+        *_fields(_TEXT, "step_id request_key teacher family"),
+        *_fields(_INT, "sample order"),
+        *_fields(_TEXT, "model provider generation_id text"),
+        pa.field("tool_calls", pa.list_(TOOL_CALL)),
+        *_fields(_TEXT, "failure finish_reason"),
+        *_fields(_LONG, "prompt_tokens completion_tokens cached_tokens cache_write_tokens reasoning_tokens"),
+        *_fields(_FLOAT, "cost_usd latency_s"),
+        *_fields(_TEXT, "presentation prompt_id"),
+        pa.field("simulated", _FLAG),
+        pa.field("raw", _TEXT),
     ]
 )
 VOTE = pa.struct(
     [
-        ("teacher", pa.string()),
-        ("family", pa.string()),
-        ("sample", pa.int32()),
-        ("counted", pa.bool_()),
-        ("reason", pa.string()),
-        ("key", pa.string()),
-        ("operation", pa.string()),
-        ("agrees", pa.bool_()),
-        ("cost_usd", pa.float64()),
-        ("request_key", pa.string()),
+        *_fields(_TEXT, "teacher family"),
+        pa.field("sample", _INT),
+        pa.field("counted", _FLAG),
+        *_fields(_TEXT, "reason key operation"),
+        pa.field("agrees", _FLAG),
+        pa.field("cost_usd", _FLOAT),
+        pa.field("request_key", _TEXT),
     ]
 )
 VOTES = pa.schema(
-    [
-        ("step_id", pa.string()),
-        ("verdict", pa.string()),
-        ("votes", pa.list_(VOTE)),
-        ("simulated", pa.bool_()),
-    ]
+    [*_fields(_TEXT, "step_id verdict"), pa.field("votes", pa.list_(VOTE)), pa.field("simulated", _FLAG)]
 )
-PAIR_TEXT_FIELDS = (
-    "step_id",
-    "label_source",
-    "chosen_operation",
-    "rejected_operation",
-    "source",
-    "harness",
-    "presentation",
-    "student_model",
-    "student_family",
-    "policy",
-    "verified",
-    "evidence",
-    "project",
-    "repository",
-    "instance_id",
-    "licence",
-    "outcome",
-)
+_PAIR_TEXT_FIELDS = """step_id label_source chosen_operation rejected_operation source harness
+    presentation student_model student_family policy verified evidence project repository
+    instance_id licence outcome"""
+PAIR_TEXT_FIELDS = tuple(_PAIR_TEXT_FIELDS.split())
 PAIRS = pa.schema(
     [
-        *((name, pa.string()) for name in PAIR_TEXT_FIELDS),
-        ("chosen", pa.list_(MESSAGE)),
-        ("rejected", pa.list_(MESSAGE)),
-        ("n_teachers_agreeing", pa.int32()),
-        ("votes", pa.list_(VOTE)),
-        ("families", pa.list_(pa.string())),
-        ("cost_usd", pa.float64()),
-        ("simulated", pa.bool_()),
+        *_fields(_TEXT, _PAIR_TEXT_FIELDS),
+        *[pa.field(side, pa.list_(MESSAGE)) for side in ("chosen", "rejected")],
+        pa.field("n_teachers_agreeing", _INT),
+        pa.field("votes", pa.list_(VOTE)),
+        pa.field("families", _TEXTS),
+        pa.field("cost_usd", _FLOAT),
+        pa.field("simulated", _FLAG),
     ]
 )
 
 SCHEMAS: Mapping[str, tuple[int, pa.Schema]] = {
     "traces": (4, TRACES),
-    "decisions": (5, DECISIONS),
+    "decisions": (6, DECISIONS),
     "replies": (1, REPLIES),
     "votes": (2, VOTES),
     "pairs": (1, PAIRS),
 }
-_ANEW = {
+_RESTORED_BY = {
     "traces": "the next ingest reads the sessions again",
     "decisions": "the next replay decides anew and pays for nothing twice",
     "replies": "the next replay takes the answers from the ledger",
-    "votes": "`tracemill pairs` makes them anew at no cost",
-    "pairs": "`tracemill pairs` makes them anew at no cost",
+    "votes": "`tracemill label` makes them anew at no cost",
+    "pairs": "`tracemill label` makes them anew at no cost",
 }
-"""By table what brings it back."""
+"""How each table is restored after it was removed."""
 Upgrade = Callable[[pa.Table], pa.Table]
 
 
 def _add_approximate_from(table: pa.Table) -> pa.Table:
-    """Traces 3 to 4: no context names the step from which on a wording of ours stands in."""
+    """Upgrade traces from version 3 to 4: add `approximate_from`, null everywhere."""
     at = table.schema.get_field_index("contexts")
     chunks = [_with_null_field(chunk) for chunk in table.column(at).chunks]
     return table.set_column(at, TRACES.field("contexts"), pa.chunked_array(chunks, pa.list_(CONTEXT)))
@@ -221,22 +150,31 @@ def _with_null_field(contexts: pa.ListArray) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values)
 
 
+def _drop_stop_columns(table: pa.Table) -> pa.Table:
+    """Upgrade decisions from version 5 to 6: drop the columns of a way to stop that is no more."""
+    return table.select(DECISIONS.names)
+
+
 UPGRADES: Mapping[str, Mapping[int, Upgrade]] = {
     **{name: {} for name in SCHEMAS},
     "traces": {3: _add_approximate_from},
+    "decisions": {5: _drop_stop_columns},
 }
 
 
 def upgrade(name: str, table: pa.Table, version: int, where: str) -> pa.Table:
-    """The table in today's schema. Raises WorkspaceError for a schema from the future, for a version
-    that has no upgrade, and for columns that are not those of its version."""
+    """Return the table in the current schema.
+
+    Raises WorkspaceError for a newer schema, for a version without an upgrade, and for columns that do not
+    fit the version.
+    """
     current, schema = SCHEMAS[name]
     while version < current:
         if version not in UPGRADES[name]:
             raise WorkspaceError(
                 f"{where} has schema {version} of {name}",
                 f"{current}",
-                f"remove the folder `{name}` of the workspace: {_ANEW[name]}",
+                f"remove the folder `{name}` of the workspace: {_RESTORED_BY[name]}",
             )
         table = UPGRADES[name][version](table)
         version += 1

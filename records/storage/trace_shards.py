@@ -1,4 +1,4 @@
-"""Traces into shards as they come, so that memory follows the largest of them and not their number."""
+"""Write traces into shards as they come, so that memory follows the largest trace and not their number."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,11 +15,11 @@ _GROUP_TRACES = 64
 
 
 class TraceShards:
-    """Shards of the `traces` table, not live yet. Made by `trace_shards`.
+    """Shards of the `traces` table that are not live yet, made by `trace_shards`.
 
     A shard ends by size, and where a trace comes again: of two shards that cover a trace the later one
-    counts. `written` lists what is finished, `misfits` the ids of traces that no columns can be made of.
-    Equal traces in equal order give equal bytes.
+    counts. `written` lists the finished shards, `misfits` the ids of traces that cannot be stored. Equal
+    traces in equal order give equal bytes.
     """
 
     def __init__(self, work: Workspace, day: str, limit_bytes: float, stack: ExitStack) -> None:
@@ -34,10 +34,10 @@ class TraceShards:
         self._waiting: list[Trace] = []
         self._waiting_bytes = 0
         self._ids: set[str] = set()
-        self._taken_bytes = 0
+        self._shard_bytes = 0
 
     def add(self, trace: Trace, text_bytes: int) -> None:
-        """One more trace; `text_bytes` is about the size of its text. It is written by `flush` and `end`."""
+        """Add a trace with about `text_bytes` bytes of text; `flush` and `end` write it."""
         if trace.trace_id in self._ids or trace.source != self._source:
             self.end()
         self._source = trace.source
@@ -46,19 +46,21 @@ class TraceShards:
         self._waiting_bytes += text_bytes
 
     def flush(self) -> None:
-        """Write what waits, where it is enough for a row group. Raises WorkspaceError where it cannot be
-        written. Hold no trace meanwhile: once in columns, none is needed any more."""
+        """Write the waiting traces where they are enough for a row group.
+
+        Hold no trace meanwhile: none is needed any more. Raises WorkspaceError where they cannot be written.
+        """
         if self._waiting_bytes >= _GROUP_BYTES or len(self._waiting) >= _GROUP_TRACES:
             self._write_group()
-            if self._taken_bytes >= self._limit:
+            if self._shard_bytes >= self._limit:
                 self.end()
 
     def end(self) -> None:
-        """The shard at hand is finished; the next trace begins another."""
+        """Finish the current shard; the next trace begins another."""
         self._write_group()
         file, self._file = self._file, None
         self._stack.close()
-        self._ids, self._taken_bytes = set(), 0
+        self._ids, self._shard_bytes = set(), 0
         if file is not None and file.written is not None:
             self.written.append(file.written)
 
@@ -71,14 +73,14 @@ class TraceShards:
         self._waiting_bytes = 0
         if not covers:
             return
-        self._taken_bytes += table.nbytes
+        self._shard_bytes += table.nbytes
         if self._file is None:
             folder = workspace_shard_folder("traces", self._source, self._day)
-            self._file = self._stack.enter_context(self._work.writing("traces", folder))
+            self._file = self._stack.enter_context(self._work.open_shard("traces", folder))
         self._file.add(table, covers)
 
     def _table(self) -> pa.Table:
-        """What waits, in columns; a trace with a value that fits none is taken out."""
+        """Return the waiting traces as a table, after removing those that cannot be stored."""
         try:
             return traces_to_table(self._waiting)
         except (TypeError, ValueError, AttributeError):
@@ -89,8 +91,10 @@ class TraceShards:
 
 @contextmanager
 def trace_shards(work: Workspace, day: str, limit_bytes: float) -> Iterator[TraceShards]:
-    """Shards of about `limit_bytes` of columns each; the last one ends with the block, and where that
-    fails the one at hand is dropped. Raises WorkspaceError where they cannot be written."""
+    """Give shards of about `limit_bytes` of columns each; the last one ends with the block.
+
+    Where the block fails, the current shard is dropped. Raises WorkspaceError where shards cannot be written.
+    """
     with ExitStack() as stack:
         shards = TraceShards(work, day, limit_bytes, stack)
         yield shards

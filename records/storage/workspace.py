@@ -1,16 +1,18 @@
 """The workspace: a folder of tables as immutable Parquet shards, runs and releases.
 
-    traces/ decisions/ replies/ pairs/    tables: source=<source>/day=<day>/<digest>.parquet
-        live.json                         the pointer: which shards are live, oldest first
-    runs/<run_id>/                        manifests of each stage
-    releases/<name>/<version>/            finished releases
-    ledger.sqlite                         money and bought answers (a database URL may replace it)
-    consents.json, forgotten.json         what may leave this machine, and what must not come back
-    workspace.json                        the marker: layout, and whether the text is redacted
+    traces/ decisions/ replies/ votes/ pairs/    tables: source=<source>/day=<day>/<digest>.parquet
+        live.json                                the live shards, oldest first
+    runs/<run_id>/                               manifests of each stage
+    releases/<name>/<version>/                   finished releases
+    ledger.sqlite                                money and bought answers (or a database URL)
+    consents.json, forgotten.json                what may leave this machine, what must not come back
+    workspace.json                               the marker: layout, and whether the text is redacted
 
-A shard is named by its content and never changes. It says in its metadata which traces it covers; a
-later shard that covers a trace replaces what earlier ones say of it. The pointer is replaced
-atomically under a lock, so there is one writer at a time.
+The folder may be the working copy of a workspace behind a URL (`records/storage/working_copy.py`).
+
+A shard is named by the hash of its content and never changes. Its metadata lists the traces it covers; a
+later shard that covers a trace replaces the rows of earlier ones. `live.json` is replaced atomically under
+a lock, so there is one writer at a time.
 """
 
 import fcntl
@@ -18,7 +20,7 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,9 @@ import pyarrow.parquet as pq
 
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
-from tracemill.records.storage.shard_file import Shard, ShardFile, writing_shard
+from tracemill.records.storage.shard_file import Shard, ShardFile, open_shard_file
 from tracemill.records.storage.table_schemas import SCHEMAS, upgrade
+from tracemill.records.storage.working_copy import RUN_LOCK, working_copy_at
 from tracemill.records.storage.workspace_marker import (
     MARKER,
     Text,
@@ -38,39 +41,41 @@ from tracemill.records.storage.workspace_marker import (
 )
 
 MadeOf = Mapping[str, tuple[int, str]]
-"""By trace how many rows of another table went into a shard, and a digest of which."""
+"""Trace id → number of rows of another table that went into a shard, and a digest of them."""
 
 
 class Workspace:
-    """A folder as described above. Create it with `open`.
+    """A folder as described above; use `open` to make or open one.
 
-    `text` says what its tables hold: `redacted` text, or text as `recorded`, from which nothing may be
-    sent, labelled or released.
+    `text` says whether its tables hold `redacted` text, or text as `recorded`. Recorded text is never sent,
+    labelled or released.
     """
 
     def __init__(self, root: Path, text: Text = "redacted") -> None:
         self.root = root
         self.text: Text = text
+        self.copy = working_copy_at(root)
+        """Where the workspace lies; None for a folder alone."""
         self._covered: dict[str, frozenset[str]] = {}
 
     @classmethod
     def open(
         cls, root: Path | str, create: bool = True, text: Text = "redacted", writes: bool = True
     ) -> "Workspace":
-        """The workspace at `root`, made where it is missing and `create` is set. Without `writes` it may be
-        one that can only be read; with it, files that an older version left open to others are closed.
+        """Open the workspace at `root`, and make it where it is missing and `create` is set.
 
-        Raises WorkspaceError for a folder that is missing, not writable, not empty and no workspace, of
-        a newer layout, or that holds the other kind of text.
+        Without `writes` it may be read-only; with it, files that an older version left open to others become
+        private. Raises WorkspaceError for a folder that is missing, not writable, not empty and no workspace,
+        of a newer layout, or that holds the other kind of text.
         """
         root = Path(root).expanduser()
         marker = root / MARKER
         if marker.exists():
             check_marker(marker, text)
         elif not create:
-            raise WorkspaceError(f"{root} is no workspace", "a folder made by tracemill run or ingest")
+            raise WorkspaceError(f"{root} is not a workspace", "a folder made by tracemill run or ingest")
         else:
-            if root.is_dir() and any(root.iterdir()):
+            if root.is_dir() and any(path.name != RUN_LOCK for path in root.iterdir()):
                 raise WorkspaceError(
                     f"{root} holds other files", "an empty or new folder", "choose another with --workspace"
                 )
@@ -83,31 +88,33 @@ class Workspace:
         return work
 
     def is_writable(self) -> bool:
-        """Whether files may be made in the folder."""
+        """Return whether files may be made in the folder."""
         return os.access(self.root, os.W_OK) and bool(self.root.stat().st_mode & stat.S_IWUSR)
 
     @property
     def releases_dir(self) -> Path:
-        """Where releases lie: `<name>/<version>/`."""
+        """Return the folder of releases: `<name>/<version>/`."""
         return self.root / "releases"
 
     @property
     def dry_run_path(self) -> Path:
-        """The requests a dry run wrote."""
+        """Return the file of the requests a dry run wrote."""
         return self.root / "dry-run.jsonl"
 
     @property
     def ledger_path(self) -> Path:
-        """The default ledger: a SQLite file in the workspace."""
+        """Return the path of the default ledger, a SQLite file in the workspace."""
         return self.root.resolve() / "ledger.sqlite"
 
     def run_dir(self, run_id: str) -> Path:
-        """Where the manifests of a run lie."""
+        """Return the folder of a run's manifests."""
         return self.root / "runs" / run_id
 
     def live(self, name: str) -> list[Shard]:
-        """The live shards of a table, oldest first."""
+        """Return the live shards of a table, oldest first."""
         pointer = self.root / name / "live.json"
+        if self.copy is not None:
+            self.copy.refresh(f"{name}/live.json")
         if not pointer.exists():
             return []
         value: Any = read_json_file(pointer)
@@ -116,7 +123,7 @@ class Workspace:
         except (TypeError, KeyError):
             raise WorkspaceError(
                 f"{pointer} lists no shards",
-                "the pointer of a table",
+                "the list of a table's live shards",
                 "restore it, or remove it and run again: what was bought is in the ledger",
             ) from None
 
@@ -130,32 +137,52 @@ class Workspace:
         made_by: str = "",
         made_of: MadeOf | None = None,
     ) -> Shard:
-        """Add a table as a shard that speaks for the traces in `covers`, and make it live.
+        """Write a table as a shard that covers the traces in `covers`, and make it live.
 
-        Writing the content of the newest live shard of these traces again adds nothing. `day` is
-        `YYYY-MM-DD`; `made_by` names the rule that the rows follow, `made_of` what they were made of.
+        Content that a live shard of the source holds, of whatever day, adds no file: that shard becomes the
+        newest. `day` is `YYYY-MM-DD`, `made_by` names the rule that made the rows, `made_of` what they were
+        made of.
         """
         shard = self.write_file(
             name, table, covers, workspace_shard_folder(name, source, day), made_by, made_of
         )
+        if (held := self._same_content(name, shard)) is not None:
+            self._remove_file(shard)
+            shard = held
         self.add(name, [shard])
         return shard
 
+    def _same_content(self, name: str, shard: Shard) -> Shard | None:
+        """Return the live shard of the same source and content but another day, None if there is none."""
+        path = Path(shard.path)
+        for held in self.live(name):
+            other = Path(held.path)
+            if (other.name, other.parent.parent) == (path.name, path.parent.parent) and other != path:
+                return held
+        return None
+
+    def _remove_file(self, shard: Shard) -> None:
+        (self.root / shard.path).unlink()
+        if self.copy is not None:
+            self.copy.remove([shard.path])
+
     def add(self, name: str, shards: Sequence[Shard]) -> None:
-        """Make these live as the newest of a table, in their order."""
+        """Make shards live as the newest of a table, in their order."""
         if shards:
             with self.lock():
                 fresh = {shard.path for shard in shards}
-                self._point(name, [*(s for s in self.live(name) if s.path not in fresh), *shards])
+                self._set_live(name, [*(s for s in self.live(name) if s.path not in fresh), *shards])
 
-    def point(self, name: str, shards: Sequence[Shard]) -> None:
-        """Make these the live shards of a table, oldest first; the files of others stay."""
+    def set_live(self, name: str, shards: Sequence[Shard]) -> None:
+        """Make these the only live shards of a table, oldest first; the files of others stay."""
         with self.lock():
-            self._point(name, shards)
+            self._set_live(name, shards)
 
-    def _point(self, name: str, shards: Sequence[Shard]) -> None:
-        pointed = [{"path": s.path, "rows": s.rows, "bytes": s.bytes} for s in shards]
-        write_json(self.root / name / "live.json", {"schema": SCHEMAS[name][0], "shards": pointed})
+    def _set_live(self, name: str, shards: Sequence[Shard]) -> None:
+        listed = [{"path": s.path, "rows": s.rows, "bytes": s.bytes} for s in shards]
+        write_json(self.root / name / "live.json", {"schema": SCHEMAS[name][0], "shards": listed})
+        if self.copy is not None:
+            self.copy.put(f"{name}/live.json")
 
     def write_file(
         self,
@@ -167,15 +194,16 @@ class Workspace:
         made_of: MadeOf | None = None,
     ) -> Shard:
         """Write a table as a shard that is not live yet; `folder` is relative to the workspace."""
-        with self.writing(name, folder, made_by, made_of) as shard:
+        with self.open_shard(name, folder, made_by, made_of) as shard:
             shard.add(table, covers)
         assert shard.written is not None
         return shard.written
 
-    def writing(
+    @contextmanager
+    def open_shard(
         self, name: str, folder: Path, made_by: str = "", made_of: MadeOf | None = None
-    ) -> AbstractContextManager[ShardFile]:
-        """A shard to be written portion by portion, not live yet; `folder` is relative to the workspace."""
+    ) -> Iterator[ShardFile]:
+        """Open a shard to write table by table, not live yet; `folder` is relative to the workspace."""
         metadata = {
             "tracemill.table": name,
             "tracemill.schema": str(SCHEMAS[name][0]),
@@ -185,29 +213,51 @@ class Workspace:
             metadata["tracemill.made_by"] = made_by
         if made_of:
             metadata["tracemill.made_of"] = json.dumps(made_of, sort_keys=True)
-        return writing_shard(self.root, folder, name, metadata)
+        with open_shard_file(self.root, folder, name, metadata) as shard:
+            yield shard
+        if self.copy is not None and shard.written is not None:
+            self.copy.put(shard.written.path)
+
+    def shard_path(self, shard: Shard) -> Path:
+        """Return the file of a shard on this machine."""
+        return self.root / shard.path if self.copy is None else self.copy.fetch(shard.path)
+
+    def require_here(self) -> None:
+        """Take up the workspace in a worker. Raises WorkspaceError where it is not on this machine."""
+        if self.copy is not None:
+            self.copy.arrive()
+        Workspace.open(self.root, create=False, text=self.text)
+
+    def push(self) -> None:
+        """Put what changed in a working copy behind its URL; nothing happens for a folder alone."""
+        if self.copy is not None:
+            self.copy.push()
 
     def covers(self, name: str, shard: Shard) -> frozenset[str]:
-        """The traces a shard speaks for; looked up once, since a shard never changes."""
-        known = self._covered.get(shard.path)
-        if known is None:
+        """Return the ids of the traces a shard covers."""
+        covered = self._covered.get(shard.path)
+        if covered is None:
             metadata = self._metadata(name, shard)
-            known = self._covered[shard.path] = frozenset(json.loads(metadata[b"tracemill.covers"]))
-        return known
+            covered = self._covered[shard.path] = frozenset(json.loads(metadata[b"tracemill.covers"]))
+        return covered
 
     def made_by(self, name: str, shard: Shard) -> str:
-        """The rule that the rows of a shard follow, "" where it names none."""
+        """Return the rule that made the rows of a shard, "" where it names none."""
         return self._metadata(name, shard).get(b"tracemill.made_by", b"").decode()
 
     def made_of(self, name: str, shard: Shard) -> MadeOf:
-        """What the rows of a shard were made of, by trace; without those that nothing is said of."""
-        said = json.loads(self._metadata(name, shard).get(b"tracemill.made_of", b"{}"))
-        return {trace_id: (count, state) for trace_id, (count, state) in said.items()}
+        """Return what the rows of a shard were made of, for each trace that it is recorded of."""
+        made_of = json.loads(self._metadata(name, shard).get(b"tracemill.made_of", b"{}"))
+        return {trace_id: (count, state) for trace_id, (count, state) in made_of.items()}
 
     def _metadata(self, name: str, shard: Shard) -> dict[bytes, bytes]:
         path = self.root / shard.path
         try:
-            metadata = pq.read_metadata(path).metadata or {}
+            if self.copy is None:
+                metadata = pq.read_metadata(path).metadata or {}
+            else:
+                with self.copy.open(shard.path) as file:
+                    metadata = pq.read_metadata(file).metadata or {}
         except (OSError, pa.ArrowInvalid) as error:
             raise WorkspaceError(
                 f"{path} cannot be read",
@@ -215,7 +265,7 @@ class Workspace:
                 "run `tracemill run` again: it makes the shard anew and pays for nothing twice",
             ) from error
         if metadata.get(b"tracemill.table", b"").decode() != name:
-            raise WorkspaceError(f"{path} is no shard of {name}")
+            raise WorkspaceError(f"{path} is not a shard of {name}")
         if metadata.get(b"tracemill.text", b"redacted").decode() != self.text:
             raise WorkspaceError(
                 f"{path} does not hold {self.text} text", f"shards of {self.text} text alone", "take it out"
@@ -223,27 +273,36 @@ class Workspace:
         return metadata
 
     def current(
-        self, name: str, traces: frozenset[str] | None = None, columns: Sequence[str] | None = None
+        self,
+        name: str,
+        traces: frozenset[str] | None = None,
+        columns: Sequence[str] | None = None,
+        by_trace: bool = False,
     ) -> Iterator[pa.Table]:
-        """What the table says today, shard by shard, newest first: of each trace only the rows of the
-        newest shard that covers it. `traces` limits it to those, `columns` to some columns, the one that
-        names the trace among them."""
-        for shard, traces_of_it in self.speaking(name):
-            wanted = traces_of_it if traces is None else traces_of_it & traces
+        """Yield the current rows of a table, shard by shard, newest first; `by_trace` by their first trace.
+
+        Of each trace only the rows of the newest shard that covers it count. `traces` and `columns` limit the
+        rows and columns; `columns` must include the one that names the trace.
+        """
+        shards = self.current_traces(name)
+        if by_trace:
+            shards = iter(sorted(shards, key=lambda each: min(each[1], default="")))
+        for shard, current in shards:
+            wanted = current if traces is None else current & traces
             if wanted:
                 yield _of_traces(name, self.read(name, shard, columns), wanted)
 
-    def speaking(self, name: str) -> Iterator[tuple[Shard, frozenset[str]]]:
-        """The live shards of a table, newest first, each with the traces that no newer one covers."""
-        done: set[str] = set()
+    def current_traces(self, name: str) -> Iterator[tuple[Shard, frozenset[str]]]:
+        """Yield the live shards of a table, newest first, each with the traces no newer one covers."""
+        seen: set[str] = set()
         for shard in reversed(self.live(name)):
-            wanted = self.covers(name, shard) - done
-            done |= wanted
-            yield shard, wanted
+            current = self.covers(name, shard) - seen
+            seen |= current
+            yield shard, current
 
     def read(self, name: str, shard: Shard, columns: Sequence[str] | None = None) -> pa.Table:
-        """One shard as a table of today's schema, or some of its columns."""
-        path = self.root / shard.path
+        """Return one shard, or some of its columns, as a table of the current schema."""
+        path = self.shard_path(shard)
         version = int(self._metadata(name, shard)[b"tracemill.schema"])
         file = pq.ParquetFile(path)
         if columns is not None and version == SCHEMAS[name][0]:
@@ -253,27 +312,28 @@ class Workspace:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Held while the pointer is replaced; other processes wait."""
-        with (self.root / ".lock").open("w") as handle:
+        """Hold the lock for replacing `live.json`; other processes wait, on every machine."""
+        everywhere = nullcontext() if self.copy is None else self.copy.hold("tables", wait=True)
+        with everywhere, (self.root / ".lock").open("w") as handle:
             fcntl.flock(handle, fcntl.LOCK_EX)
             yield
 
 
 def workspace_shard_folder(name: str, source: str, day: str) -> Path:
-    """Where the shards of a table lie, relative to the workspace; `day` is `YYYY-MM-DD`."""
+    """Return the folder of a table's shards, relative to the workspace; `day` is `YYYY-MM-DD`."""
     return Path(name) / f"source={source}" / f"day={day}"
 
 
 def workspace_trace_ids(name: str, table: pa.Table) -> list[str]:
-    """The trace of each row of a table."""
+    """Return the trace id of each row of a table."""
     if name == "traces":
         return table.column("trace_id").to_pylist()
     return [step_id.rsplit(":", 2)[0] for step_id in table.column("step_id").to_pylist()]
 
 
-def workspace_rows_without_traces(name: str, table: pa.Table, gone: frozenset[str]) -> pa.Table:
-    """The rows of a table that are of other traces."""
-    return table.filter(pa.array([i not in gone for i in workspace_trace_ids(name, table)], pa.bool_()))
+def workspace_rows_without_traces(name: str, table: pa.Table, traces: frozenset[str]) -> pa.Table:
+    """Return the rows of a table that are of other traces."""
+    return table.filter(pa.array([i not in traces for i in workspace_trace_ids(name, table)], pa.bool_()))
 
 
 def _of_traces(name: str, table: pa.Table, wanted: frozenset[str]) -> pa.Table:

@@ -1,4 +1,4 @@
-"""The marker of a workspace: which layout it has, and whether its text is redacted."""
+"""The marker file of a workspace: its layout, and whether its text is redacted."""
 
 from pathlib import Path
 from typing import Literal
@@ -14,18 +14,18 @@ from tracemill.records.storage.atomic_files import (
 LAYOUT_VERSION = 1
 MARKER = "workspace.json"
 OWNER_ONLY = "owner"
-"""What the marker says of a workspace whose files others may not read."""
+"""Value of `modes` in the marker where only the owner may read the files."""
 Text = Literal["redacted", "recorded"]
 
 
 def create_marker(marker: Path, text: Text) -> None:
-    """Make the folder, for its owner alone, and its marker; a folder that is there keeps its mode."""
+    """Make the folder, for its owner alone, and its marker; an existing folder keeps its mode."""
     make_private_folder(marker.parent)
     write_json(marker, {"layout": LAYOUT_VERSION, "text": text, "modes": OWNER_ONLY}, private=True)
 
 
 def close_to_others(marker: Path) -> None:
-    """Make the files of a workspace its owner's alone, once, where an older version left them open."""
+    """Make the files of a workspace private once, where an older version left them open."""
     value = read_json_file(marker)
     if isinstance(value, dict) and value.get("modes") != OWNER_ONLY:
         make_tree_private(marker.parent)
@@ -33,7 +33,7 @@ def close_to_others(marker: Path) -> None:
 
 
 def check_marker(marker: Path, text: Text) -> None:
-    """Raises WorkspaceError where the marker names another layout or the other kind of text."""
+    """Check layout and kind of text. Raises WorkspaceError where the marker names another one."""
     value = read_json_file(marker)
     version = value.get("layout") if isinstance(value, dict) else None
     if version != LAYOUT_VERSION:
@@ -52,12 +52,14 @@ def check_marker(marker: Path, text: Text) -> None:
             "ingest the sessions into another folder without --unredacted",
         )
     raise WorkspaceError(
-        f"{marker.parent} is a workspace of redacted text", "a folder of its own", "choose another with --out"
+        f"{marker.parent} is a workspace of redacted text",
+        "a folder of its own",
+        "choose another with --workspace",
     )
 
 
 def is_workspace(folder: Path) -> bool:
-    """Whether a folder bears the marker of a workspace, of any layout."""
+    """Return whether a folder has the marker of a workspace, of any layout."""
     marker = folder / MARKER
     try:
         value = read_json_file(marker) if marker.is_file() else None
@@ -67,6 +69,6 @@ def is_workspace(folder: Path) -> bool:
 
 
 def is_redacted(marker: Path) -> bool:
-    """Whether the workspace holds redacted text alone, as far as its marker says so."""
+    """Return whether the marker says that the workspace holds redacted text only."""
     value = read_json_file(marker)
     return isinstance(value, dict) and value.get("text", "redacted") == "redacted"

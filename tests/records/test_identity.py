@@ -4,13 +4,33 @@ import pytest
 
 from tracemill.records.errors import TracemillError
 from tracemill.records.families import family_of
-from tracemill.records.identity import StepId, digest, extend_prompt, make_trace_id, prompt_root
+from tracemill.records.identity import (
+    StepId,
+    canonical_json,
+    digest,
+    extend_prompt,
+    make_trace_id,
+    prompt_root,
+)
 from tracemill.records.message import Message, ToolCall, ToolSpec, render_turn
 
 
 def test_a_joint_between_parts_cannot_move() -> None:
     assert digest("ab", "c") != digest("a", "bc")
     assert digest("ab") != digest("ab", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": [1, 2.0, None], "a": {"y": True, "x": "é\n"}}, '{"a":{"x":"é\\n","y":true},"b":[1,2.0,null]}'),
+        ({2: "b", 1: "a"}, '{"1":"a","2":"b"}'),
+        (("t", 2**70, 1e-7), '["t",1180591620717411303424,1e-07]'),
+        ("\ud83d", '"\ud83d"'),
+    ],
+)
+def test_canonical_json_has_one_text_for_one_value(value: object, text: str) -> None:
+    assert canonical_json(value) == text
 
 
 def test_a_prompt_chain_depends_on_every_message_and_on_the_tools() -> None:
@@ -37,7 +57,7 @@ def test_step_ids_read_back_and_sort_by_number() -> None:
     step = StepId(make_trace_id("swe_gym", "django__django-1:2"), 1, 12)
     assert StepId.parse(str(step)) == step
     assert StepId("t", 0, 9) < StepId("t", 0, 10)
-    with pytest.raises(TracemillError, match="no step id"):
+    with pytest.raises(TracemillError, match="is not a step id"):
         StepId.parse("t:1")
 
 

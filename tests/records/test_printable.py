@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from tracemill.cli.doctor import run_doctor_checks
-from tracemill.cli.show import show_workspace
+from tracemill.cli.workspace_status import show_workspace
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent_prompt import consent_row_labels, say_request
-from tracemill.flows.consent.consent_records import Amount, Request
+from tracemill.flows.consent.consent_records import ConsentAmount, ConsentRequest
 from tracemill.flows.consent.destinations import Destination
 from tracemill.flows.run_state.closing_table import closing_table_rows, print_closing
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
@@ -63,9 +63,9 @@ def _clean(said: str) -> str:
 
 
 def test_the_statement_of_a_consent_keeps_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    amount = Amount(1, 2, 0.5)
+    amount = ConsentAmount(1, 2, 0.5)
     project = Project("d" * 32, HOSTILE, f"/work/{HOSTILE}")
-    request = Request(
+    request = ConsentRequest(
         {project: amount}, amount, (Destination("https://x.example", HOSTILE, HOSTILE),), {HOSTILE: 1}, "",
         {}, False, (f"nothing matches projects = {HOSTILE}",),
     )  # fmt: skip
@@ -90,7 +90,7 @@ def test_projects_that_read_alike_are_told_apart_by_their_digest() -> None:
 
 
 def test_the_closing_table_keeps_its_rows_and_reads_no_markup() -> None:
-    summary = Summary(unmatched=[f"nothing matches {HOSTILE}"], stopped=HOSTILE)
+    summary = Summary(unmatched=(f"nothing matches {HOSTILE}",), stopped=HOSTILE)
     for counter in (summary.skipped, summary.flags, summary.unread, summary.left_out, summary.pairs):
         counter[HOSTILE] = 3
     rows = closing_table_rows(summary, 1.0, [HOSTILE], ReleaseOutcome(None, None, 0, False, {HOSTILE: 1}, {}))
@@ -100,7 +100,7 @@ def test_the_closing_table_keeps_its_rows_and_reads_no_markup() -> None:
     said = _clean(out.getvalue())
     assert said.count(f"3  {SHOWN}") == 4
     assert f"nothing matches {SHOWN}" in said
-    assert len(rows) == len(plain) + 3  # sessions left out, selection, stopped
+    assert len(rows) == len(plain) + 3  # skipped sessions, selection, stopped
 
 
 def test_a_shown_pair_keeps_to_its_panel(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_a_shown_pair_keeps_to_its_panel(tmp_path: Path, capsys: pytest.CaptureF
     )  # fmt: skip
     work = Workspace.open(tmp_path / "w")
     work.write("pairs", pairs_to_table([pair]), ["claude_code-1"], "claude_code", "2026-11-21")
-    show_workspace(work.root, 1, None, False)
+    show_workspace(work.root, 1, None, 0, False)
     said = _clean(capsys.readouterr().out)
     assert "hindsight: alpha\\x1b[2K\\r\\n\\u202eevil" in said
     assert "first" in said
@@ -121,7 +121,7 @@ def test_a_shown_pair_keeps_to_its_panel(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_an_error_is_one_line_whatever_a_file_is_called() -> None:
     error = SourceError(f"/sessions/{HOSTILE} is empty", f"a {HOSTILE} session", "see\nthe docs")
-    assert str(error) == f"/sessions/{SHOWN} is empty; wanted a {SHOWN} session; see\nthe docs"
+    assert str(error) == f"/sessions/{SHOWN} is empty; expected a {SHOWN} session; see\nthe docs"
     assert len(str(SourceError("x" * 10_000))) == 2_000
 
 
@@ -130,5 +130,5 @@ def test_the_doctor_says_a_line_a_check(tmp_path: Path, capsys: pytest.CaptureFi
     settings = RunSettings.model_validate({"workspace": tmp_path / "w", "sources": sources})
     assert run_doctor_checks(settings) == 2
     said = _clean(capsys.readouterr().out)
-    assert len(said.splitlines()) == 9
+    assert len(said.splitlines()) == 12
     assert r"gone\x1b[2J\nok    sources: fine" in said

@@ -8,18 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.message import Message
-from tracemill.records.storage import arrow_arrays
 from tracemill.records.storage.arrow_arrays import (
-    make_boolean_array,
     make_list_array,
     make_number_array,
     make_string_array,
-    make_struct_array,
 )
 from tracemill.records.storage.table_schemas import SCHEMAS
 from tracemill.records.storage.trace_rows import traces_from_table, traces_to_table
@@ -36,35 +32,8 @@ def make_trace(name: str, text: str = "hello", source: str = "swe_gym") -> Trace
     return Trace(name, source, "d", "h", (Context(0, said, (Step(0, 1),)),))  # type: ignore[arg-type]
 
 
-@pytest.fixture(params=[True, False], ids=["direct", "by_buffers"])
-def _either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With numpy loaded, and without."""
-    monkeypatch.setattr(arrow_arrays, "DIRECT", request.param)
-
-
-@pytest.mark.usefixtures("_either_way")
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(TEXT, max_size=20))
-def test_strings_are_what_arrow_makes_of_them(values: list[str | None]) -> None:
-    made = make_string_array(values)
-    made.validate(full=True)
-    assert made.equals(pa.array(values, pa.string()))
-
-
-@pytest.mark.usefixtures("_either_way")
-def test_long_and_broken_strings() -> None:
-    long = ["a" * 3_000_000, "é" * 2_000_000, None, ""]
-    assert make_string_array(long).equals(pa.array(long, pa.string()))
+def test_a_broken_string_has_a_question_mark() -> None:
     assert make_string_array(["ok", "cut \ud83d", None]).to_pylist() == ["ok", "cut ?", None]
-
-
-@settings(deadline=None)
-@given(st.lists(st.none() | st.booleans(), max_size=20), st.lists(st.none() | st.integers(-5, 2**31 - 1)))
-def test_numbers_and_flags_are_what_arrow_makes_of_them(
-    flags: list[bool | None], counts: list[int | None]
-) -> None:
-    assert make_boolean_array(flags).equals(pa.array(flags, pa.bool_()))
-    assert make_number_array(counts, pa.int32()).equals(pa.array(counts, pa.int32()))
 
 
 def test_a_number_that_does_not_fit_is_none() -> None:
@@ -80,8 +49,8 @@ def test_a_number_that_does_not_fit_is_none() -> None:
 
 
 def test_lists_and_structs() -> None:
-    kind = pa.struct([("a", pa.string())])
-    made = make_list_array([2, 0, 1], make_struct_array(kind, [make_string_array(["x", None, "z"])]))
+    structs = pa.StructArray.from_arrays([make_string_array(["x", None, "z"])], names=["a"])
+    made = make_list_array([2, 0, 1], structs)
     assert made.to_pylist() == [[{"a": "x"}, {"a": None}], [], [{"a": "z"}]]
     assert make_list_array([], make_string_array([])).to_pylist() == []
 
@@ -147,7 +116,7 @@ def test_a_shard_says_what_it_is_in_its_metadata(tmp_path: Path) -> None:
     group = footer.row_group(0)
     columns = {group.column(i).path_in_schema: group.column(i) for i in range(group.num_columns)}
     text = columns["contexts.list.element.messages.list.element.content"]
-    assert (text.compression, text.has_dictionary_page, text.is_stats_set) == ("ZSTD", False, False)
+    assert (text.compression, text.is_stats_set) == ("ZSTD", False)
 
 
 def test_text_of_the_other_kind_is_refused_by_marker_and_by_shard(tmp_path: Path) -> None:

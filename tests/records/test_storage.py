@@ -175,15 +175,23 @@ def test_the_same_content_is_one_shard(tmp_path: Path) -> None:
     again = work.write("traces", traces_to_table([trace]), [trace.trace_id], "claude_code", DAY)
     assert first == again
     assert work.live("traces") == [first]
+    other = make_trace(3)
+    work.write("traces", traces_to_table([other]), [other.trace_id], "claude_code", DAY)
+    night = "2026-12-01"
+    later = work.write("traces", traces_to_table([trace]), [trace.trace_id], "claude_code", night)
+    assert later == first
+    assert work.live("traces")[-1] == first
     files = list((tmp_path / "w" / "traces").rglob("*.parquet"))
-    assert [f.name for f in files] == [Path(first.path).name]
+    assert sorted(f.name for f in files) == sorted(Path(s.path).name for s in work.live("traces"))
+    elsewhere = work.write("traces", traces_to_table([trace]), [trace.trace_id], "swe_gym", night)
+    assert elsewhere.path.startswith(f"traces/source=swe_gym/day={night}/")
 
 
 def test_a_folder_that_is_no_workspace_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(WorkspaceError, match="holds other files"):
         Workspace.open(tmp_path)
-    with pytest.raises(WorkspaceError, match="is no workspace"):
+    with pytest.raises(WorkspaceError, match="is not a workspace"):
         Workspace.open(tmp_path / "missing", create=False)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.txt"]
 
@@ -198,5 +206,13 @@ def test_a_shard_from_the_future_or_of_another_table_is_refused(tmp_path: Path) 
     with pytest.raises(WorkspaceError, match="update tracemill"):
         work.read("decisions", shard)
     pq.write_table(pa.table({"x": [1]}), path)
-    with pytest.raises(WorkspaceError, match="no shard of decisions"):
+    with pytest.raises(WorkspaceError, match="not a shard of decisions"):
         work.read("decisions", shard)
+
+
+def test_decisions_of_schema_5_are_read_without_the_columns_of_a_stop_by_value() -> None:
+    decision = Decision("s:0:0", "a", "ask", "worth its cost", "gate-6", 1.0, 0.5, features=("op=run",))
+    former = decisions_to_table([decision])
+    for name, kind in (("place", pa.int32()), ("price", pa.float64()), ("heard", pa.list_(pa.string()))):
+        former = former.append_column(name, pa.nulls(1, kind))
+    assert decisions_from_table(upgrade("decisions", former, 5, "shard")) == [decision]
