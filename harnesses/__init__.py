@@ -1,1 +1,1 @@
-"""Per harness: tool schemas, stand-in system prompt, tool → operation, and what a model is shown."""
+"""Agent harnesses: tool schemas, stand-in prompts, tool → operation, and what a model is shown."""

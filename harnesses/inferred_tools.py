@@ -1,35 +1,36 @@
-"""The tools of a session: recorded ones, stand-ins, and schemas inferred from the calls seen."""
+"""The tools of a session: recorded ones, stand-ins, and schemas inferred from calls."""
 
 from collections.abc import Iterable
 from typing import Any
 
 from tracemill.harnesses.agents.registry import Harness
-from tracemill.harnesses.core.schema_builders import build_object_schema, clean_schema_name, clean_tool_schema
+from tracemill.harnesses.core.schema_builders import clean_schema_name, clean_tool_schema
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Trace
 
 _JSON_TYPES = ((bool, "boolean"), (int, "integer"), (float, "number"), (str, "string"), (list, "array"))
-_UNDESCRIBED = "Seen in this session; its description was not recorded."
+_DESCRIPTION = "Seen in this session; its description was not recorded."
 
 
 def infer_context_tools(trace: Trace, context: Context, harness: Harness) -> tuple[ToolSpec, ...]:
-    """What a model is offered at every step of a context, sorted by name unless recorded: recorded tools
-    as they are, else those of the session."""
+    """Return the tools offered at every step of a context: the recorded ones, else those of the session.
+
+    Tools that were not recorded are sorted by name.
+    """
     if context.tools:
         return tuple(clean_tool_schema(tool) for tool in context.tools)
     return infer_session_tools(trace, harness)
 
 
 def infer_session_tools(trace: Trace, harness: Harness) -> tuple[ToolSpec, ...]:
-    """The tools of a session that records none, in time linear in its messages, one that several contexts
-    share taken once.
+    """Return the tools of a session that records none, in time linear in its messages.
 
-    A stand-in for each known tool that was called, seen or, in a main session, always is there; and a
-    schema inferred from all calls of the trace for each other one. A session that acts in the text of its
-    messages has none.
+    Each known tool that was called, seen or, in a main session, is always offered gets a stand-in; any other
+    tool gets a schema inferred from all calls of the trace. A session that acts in the text of its messages
+    has none.
     """
-    messages = _distinct(trace)
+    messages = list({id(m): m for context in trace.contexts for m in context.messages}.values())
     calls = [call for message in messages for call in message.tool_calls]
     if not calls and harness.text_actions and _acts_in_text(messages, trace.harness):
         return ()
@@ -40,14 +41,11 @@ def infer_session_tools(trace: Trace, harness: Harness) -> tuple[ToolSpec, ...]:
     return tuple(sorted((clean_tool_schema(tool) for tool in tools), key=lambda tool: tool.name))
 
 
-def _distinct(trace: Trace) -> list[Message]:
-    shared = {id(message): message for context in trace.contexts for message in context.messages}
-    return list(shared.values())
-
-
 def _stand_in(harness: Harness, name: str, calls: Iterable[ToolCall]) -> ToolSpec | None:
-    """The stand-in of that name; None where there is none, or where no call seen gives what it requires:
-    then another variant of the tool was offered."""
+    """Return the stand-in of a tool, None where there is none or no call has its required arguments.
+
+    Calls without the required arguments show that another variant of the tool was offered.
+    """
     tool = harness.tools.get(name)
     required = set(tool.parameters.get("required") or ()) if tool is not None else set()
     seen = [call.parsed() or {} for call in calls if call.name == name] if required else []
@@ -61,14 +59,15 @@ def _acts_in_text(messages: Iterable[Message], harness: str) -> bool:
 
 
 def infer_tool(name: str, calls: Iterable[ToolCall]) -> ToolSpec:
-    """A tool's schema as far as its calls show it: all properties seen with their types, none required."""
+    """Return a tool's schema inferred from its calls: all properties with their types, none required."""
     types: dict[str, set[str]] = {}
     for call in calls:
         if call.name == name:
             for key, value in (call.parsed() or {}).items():
                 types.setdefault(key, set()).update(_json_type(value))
     properties = {key: _property(types[key]) for key in sorted(types)}
-    return ToolSpec(clean_schema_name(name), _UNDESCRIBED, build_object_schema(properties), "inferred")
+    parameters = {"type": "object", "properties": properties}
+    return ToolSpec(clean_schema_name(name), _DESCRIPTION, parameters, "inferred")
 
 
 def _json_type(value: Any) -> list[str]:

@@ -1,30 +1,30 @@
-"""What a model is shown of a session: one list of messages a context, of which every step is a prefix."""
+"""Present a session to a model: one list of messages a context, with every step as a prefix."""
 
 from dataclasses import dataclass
 
 from tracemill.harnesses.agents.registry import Harness, harness_for
 from tracemill.harnesses.inferred_tools import infer_context_tools
-from tracemill.harnesses.valid_messages import Builder
+from tracemill.harnesses.valid_messages import MessageBuilder
 from tracemill.records.identity import extend_prompt, prompt_root
 from tracemill.records.message import Message, ToolSpec
-from tracemill.records.trace import Context, MessageView, Trace
+from tracemill.records.trace import Context, Trace
 
-PRESENTATION_VERSION = 1
-"""Raise it when a model is shown another text for the same context: what is stored is presented anew then.
-Answers to prompts whose text stays as it was are kept."""
-_ASKED_AS = "p1"
-"""What stands for the presentation in identities of prompts and answers. Those hold all of the text, so
-that it is never raised."""
+PRESENTATION_VERSION = 2
+"""Raise it when a model is shown another text for the same context: stored contexts are presented again.
+Answers to prompts with unchanged text are kept."""
+_PROMPT_ID_VERSION = "p1"
+"""The presentation in ids of prompts and answers; it never changes, since those ids hash all of the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Presentation:
-    """A context as it is shown, and where in it every step stands.
+    """A context as models are shown it, with the cut of every step.
 
-    At `context.steps[i]` a model sees `messages[: cuts[i]]` and is offered `tools`; `prompt_ids[i]` is
-    the identity of that. `kind` says what is recorded and what is a stand-in, such as
-    `system=stand_in,tools=stand_in+inferred`; `context=approximate` or `context=lost` stands behind where
-    the prefixes are not known to be complete.
+    At `context.steps[i]` a model sees `messages[: cuts[i]]` and is offered `tools`; `prompt_ids[i]` is the id
+    of that prompt. `kind` names recorded parts and stand-ins, such as
+    `system=stand_in,tools=stand_in+inferred`. It ends with `later_system=user` where later system messages
+    are shown as the user's, and with `context=approximate` or `context=lost` where the prefixes are not known
+    to be complete.
     """
 
     messages: tuple[Message, ...]
@@ -36,28 +36,25 @@ class Presentation:
 
     @property
     def label(self) -> str:
-        """Version and kind in one word, as rows carry it."""
+        """Return version and kind in one word, as rows carry it."""
         return f"p{PRESENTATION_VERSION}/{self.kind}"
-
-    def prompt(self, ordinal: int) -> MessageView:
-        """What is shown at `context.steps[ordinal]`, without copying it."""
-        return MessageView(self.messages, self.cuts[ordinal])
 
 
 def present_context(trace: Trace, context: Context) -> Presentation:
-    """What models are shown of a context: the recorded system prompt and tools, else stand-ins.
+    """Return what models are shown of a context: the recorded system prompt and tools, else stand-ins.
 
-    The messages are such as chat completions APIs accept (see `valid_messages`). Reasoning is never
-    shown. Equal input gives equal bytes. The time is linear in the messages of the trace. Redaction is
-    the caller's to see to.
+    The messages are valid for chat completions APIs (see `valid_messages`), without reasoning. Equal input
+    gives equal bytes, in time linear in the messages of the trace. The caller is responsible for redaction.
     """
     harness = harness_for(trace.harness, trace.harness_version)
     return _present(context, harness, infer_context_tools(trace, context, harness))
 
 
 def present_all(trace: Trace) -> dict[int, Presentation]:
-    """What models are shown of each context that has a step, by the context's index; the same as one by
-    one, the session's tools found once."""
+    """Return what models are shown of each context with a step, by the context's index.
+
+    The result equals that of `present_context`; the session's tools are inferred once.
+    """
     harness = harness_for(trace.harness, trace.harness_version)
     acting = [context for context in trace.contexts if context.steps]
     bare = next((context for context in acting if not context.tools), None)
@@ -72,9 +69,10 @@ def present_all(trace: Trace) -> dict[int, Presentation]:
 
 def _present(context: Context, harness: Harness, tools: tuple[ToolSpec, ...]) -> Presentation:
     recorded = bool(context.messages) and context.messages[0].role == "system"
-    builder = Builder()
+    builder = MessageBuilder()
     if not recorded:
-        builder.add(Message("system", _stand_in(harness, tools)))
+        acts_in_text = bool(harness.text_system) and not tools
+        builder.add(Message("system", harness.text_system if acts_in_text else harness.system))
     cut_at = {step.cut: ordinal for ordinal, step in enumerate(context.steps)}
     cuts = [0] * len(context.steps)
     for position, message in enumerate(context.messages):
@@ -86,7 +84,7 @@ def _present(context: Context, harness: Harness, tools: tuple[ToolSpec, ...]) ->
         messages,
         tuple(cuts),
         tools,
-        _ASKED_AS,
+        _PROMPT_ID_VERSION,
         _kind(context, recorded, tools),
         _prompt_ids(messages, tuple(cuts), tools),
     )
@@ -94,12 +92,10 @@ def _present(context: Context, harness: Harness, tools: tuple[ToolSpec, ...]) ->
 
 def _kind(context: Context, recorded: bool, tools: tuple[ToolSpec, ...]) -> str:
     kind = f"system={'recorded' if recorded else 'stand_in'},tools={_origins(tools)}"
-    known = context.fidelity.context
-    return kind if known == "complete" else f"{kind},context={known}"
-
-
-def _stand_in(harness: Harness, tools: tuple[ToolSpec, ...]) -> str:
-    return harness.text_system if harness.text_system and not tools else harness.system
+    if any(message.role == "system" and message.content.strip() for message in context.messages[recorded:]):
+        kind += ",later_system=user"
+    completeness = context.fidelity.context
+    return kind if completeness == "complete" else f"{kind},context={completeness}"
 
 
 def _origins(tools: tuple[ToolSpec, ...]) -> str:
@@ -112,7 +108,7 @@ def _prompt_ids(
     messages: tuple[Message, ...], cuts: tuple[int, ...], tools: tuple[ToolSpec, ...]
 ) -> tuple[str, ...]:
     last = max(cuts, default=0)
-    chain = [prompt_root(tools, _ASKED_AS)]
+    chain = [prompt_root(tools, _PROMPT_ID_VERSION)]
     for message in messages[:last]:
         chain.append(extend_prompt(chain[-1], message))
     return tuple(chain[cut] for cut in cuts)

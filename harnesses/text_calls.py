@@ -1,8 +1,8 @@
-"""Actions written in the text of a message, in harnesses that act that way.
+"""Find actions written in the text of a message, in harnesses that act that way.
 
 | harness | an action is |
 |---|---|
-| SWE-agent | the last fenced block that stands in no other, or what the last `<command>` tags hold |
+| SWE-agent | the last fenced block outside of any other, or the content of the last `<command>` tags |
 | mini-swe-agent | the one block fenced as `bash` or `mswea_bash_command`, or in `<mswea_bash_command>` tags |
 | any | `<function=NAME><parameter=KEY>VALUE</parameter></function>`; in SWE-agent the first counts |
 """
@@ -17,38 +17,53 @@ from tracemill.records.message import Action, ToolCall
 _TAGS = "(?:command|mswea_bash_command|bash_code)"
 _OPENING = re.compile(rf"(?:```\S*[ \t]*\n|<{_TAGS}>\s*)\Z")
 _CLOSING = re.compile(rf"\s*(?:```|</{_TAGS}>)")
-_MARK = 64
+_MAX_OPENING_CHARS = 64
 _FUNCTION = re.compile(r"<function=([\w.-]+)>(.*?)</function>", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>", re.DOTALL)
 
 
 @lru_cache(maxsize=64)
 def calls_in_text(text: str, harness: str) -> tuple[ToolCall, ...]:
-    """The calls written in a text, as tool calls with empty ids; none where there are none, or where the
-    harness would refuse the text."""
-    functions = _functions(text) if "<function=" in text else ()
-    written = harness_for(harness).written
-    if written is None:
+    """Return the calls written in a text, as tool calls with empty ids.
+
+    There are none where the harness would refuse the text.
+    """
+    return tuple(call for _, call in _placed_calls(text, harness))
+
+
+def _placed_calls(text: str, harness: str) -> list[tuple[slice, ToolCall]]:
+    """Return the calls that a harness takes from a text, each with its place."""
+    functions = [(slice(*match.span()), _function_call(match)) for match in _FUNCTION.finditer(text)]
+    commands = harness_for(harness).text_commands
+    if commands is None:
         return functions
-    if functions and written.functions_first:
+    if functions and commands.functions_first:
         return functions[:1]
-    places = written.places(text)
-    return (written.call(text[places[0]]),) if len(places) == 1 else functions
+    places = commands.find(text)
+    return [(places[0], commands.parse(text[places[0]]))] if len(places) == 1 else functions
+
+
+def _function_call(match: re.Match[str]) -> ToolCall:
+    arguments = dict(_PARAMETER.findall(match[2]))
+    return ToolCall("", match[1], json.dumps(arguments, ensure_ascii=False))
 
 
 def find_text_call(text: str, harness: str) -> str | None:
-    """The part of a text that its one call is, with the marks around it; None where it holds no such call."""
+    """Return the part of a text that is its only call, with its fences or tags; None where there is none."""
     place = _place_of_call(text, harness)
     if place is None:
         return None
-    opening, closing = _OPENING.search(text[: place.start][-_MARK:]), _CLOSING.match(text, place.stop)
+    opening = _OPENING.search(text[: place.start][-_MAX_OPENING_CHARS:])
+    closing = _CLOSING.match(text, place.stop)
     start = place.start - (len(opening[0]) if opening else 0)
     return text[start : closing.end() if closing else place.stop]
 
 
 def replace_text_call(text: str, other: str, harness: str) -> str | None:
-    """The text with the call of another text in the place of its own; None unless both hold one call that
-    the harness takes, written in the same form."""
+    """Replace the call in a text by that of another text.
+
+    Returns None unless both hold exactly one call that the harness takes, written in the same form.
+    """
     one, two = _place_of_call(text, harness), _place_of_call(other, harness)
     if one is None or two is None:
         return None
@@ -59,27 +74,13 @@ def replace_text_call(text: str, other: str, harness: str) -> str | None:
 
 
 def _place_of_call(text: str, harness: str) -> slice | None:
-    """Where the only call that a harness takes from a text stands."""
-    functions = [slice(*found.span()) for found in _FUNCTION.finditer(text)]
-    written = harness_for(harness).written
-    if written is None:
-        return functions[0] if len(functions) == 1 else None
-    if functions and written.functions_first:
-        return functions[0]
-    places = written.places(text)
-    places = places if len(places) == 1 else functions
-    return places[0] if len(places) == 1 else None
+    """Return the place of the only call that a harness takes from a text."""
+    placed = _placed_calls(text, harness)
+    return placed[0][0] if len(placed) == 1 else None
 
 
 def tool_or_text_calls(action: Action, harness: str) -> tuple[ToolCall, ...]:
-    """The calls of an action: its tool calls, else those written in its text."""
+    """Return the calls of an action: its tool calls, else those written in its text."""
     if action.tool_calls or not action.text:
         return action.tool_calls
     return calls_in_text(action.text, harness)
-
-
-def _functions(text: str) -> tuple[ToolCall, ...]:
-    return tuple(
-        ToolCall("", name, json.dumps(dict(_PARAMETER.findall(body)), ensure_ascii=False))
-        for name, body in _FUNCTION.findall(text)
-    )

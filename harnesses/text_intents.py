@@ -1,9 +1,8 @@
-r"""What a text without a call says: an answer, a question, that the agent will not do it, that it is about to
-act, a command, or an error of whoever carries the model.
+r"""Classify a text without a call: answer, question, refusal, announcement, command, or provider error.
 
-Where such a text ends the work, only an answer finishes it. Told are forms that nothing else has, so that an
-answer stays one: an announcement is short, its last sentence names a next act of the agent's own, and no
-sentence before it tells of work done. Texts that are not in English are answers or questions.
+Where such a text ends the work, only an answer finishes it. The patterns match forms that answers do not
+have: an announcement is short, its last sentence names a next act of the agent, and no sentence before it
+reports finished work. Texts that are not in English are answers or questions.
 """
 
 import re
@@ -15,8 +14,8 @@ TextKind = Literal["answer", "question", "refusal", "announcement", "command", "
 _LONGEST_ANNOUNCEMENT = 600
 _LONGEST_REFUSAL = 400
 _LONGEST_ERROR = 1000
-_BEHIND = "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace()) + "\"'*_)]"
-"""Blanks, quotes and marks that may stand behind a question mark at the end."""
+_TRAILING = "".join(char for char in map(chr, range(0x3001)) if char.isspace()) + "\"'*_)]"
+"""Blanks, quotes and brackets that may follow a question mark at the end."""
 
 _THOUGHT = re.compile(r"<(think|thinking|thought)>.*?</\1>", re.DOTALL)
 _BLOCK = re.compile(
@@ -30,7 +29,7 @@ _CLAUSE = re.compile(r"\s+(?:\u2014|\u2013|--?)\s+")
 
 
 def _any(words: str) -> str:
-    """A pattern of any of some words, `_` for blanks."""
+    """Return a pattern that matches any of some words; `_` stands for blanks."""
     return f"(?:{'|'.join(word.replace('_', chr(92) + 's+') for word in words.split())})"
 
 
@@ -55,7 +54,7 @@ _ACTS = _any(
     understand undo uninstall unpack unzip update upgrade upload use utili[sz]e validate verify view visit
     work write"""
 )
-"""What an agent does with tools; neither saying something nor waiting is among it."""
+"""What an agent does with tools, without talking and waiting."""
 _LEADS = _any(
     """now next first firstly then so ok okay alright sure certainly great good perfect also and but instead
     finally lastly meanwhile before_that to_start to_begin for_now from_here here"""
@@ -117,7 +116,7 @@ _STATUS = _any(
     try_again_later prompt_is_too_long no_response"""
 )
 _SPEAKS = re.compile(rf"\b(?:I|we|We)\b|{_TOLD.pattern}")
-"""Words that no error of a provider has."""
+"""Words that no provider error has."""
 _OWNERS = "internal|inference|parsing|connection|network|provider|gateway|api|server|upstream|request|model"
 _ERROR = re.compile(
     rf"\W*(?:error\W*|(?:type\W+|(?:[a-z]+\s+){{0,3}}?[\w.]*)error\b\s*(?:code\b)?[\s:\"',\u2013\u2014(-]+.{{0,60}}?{_STATUS}.*|"
@@ -131,17 +130,19 @@ _ERROR = re.compile(
 
 @lru_cache(maxsize=256)
 def find_text_intent(text: str) -> TextKind:
-    """What a text without a call is.
+    """Classify a text without a call.
 
-    `error`: an error of whoever carries the model, and nothing else. `question`: it ends with one.
-    `command`: a block of a shell alone, or behind an announcement. `announcement`: it names a next act of
-    the agent's and nothing that was done; what waits for the user is none. `refusal`: it begins by saying
-    that the agent gives up, cannot or will not help. `answer`: anything else, nothing at all too.
+    - `error`: an error of the model's provider, and nothing else.
+    - `question`: the text ends with one.
+    - `command`: a shell block alone, or behind an announcement.
+    - `announcement`: it names a next act of the agent and no finished work, and does not wait for the user.
+    - `refusal`: it begins by saying that the agent gives up, cannot or will not help.
+    - `answer`: anything else, an empty text too.
     """
     plain = (_THOUGHT.sub("", text) if "<th" in text else text).strip()
     if len(plain) <= _LONGEST_ERROR and _ERROR.fullmatch(plain) and not _SPEAKS.search(plain):
         return "error"
-    if plain.rstrip(_BEHIND).endswith("?"):
+    if plain.rstrip(_TRAILING).endswith("?"):
         return "question"
     if plain.endswith("```") and (block := _BLOCK.fullmatch(plain)):
         before = block["before"].strip()
@@ -154,13 +155,13 @@ def find_text_intent(text: str) -> TextKind:
 
 
 def _names_act(text: str) -> bool:
-    """Whether the last sentence names a next act of the agent's own."""
+    """Return whether the last sentence names a next act of the agent."""
     last = _sentences(text)[-1]
     return not _UP_TO_USER.search(last) and any(_NEXT.match(clause) for clause in _CLAUSE.split(last))
 
 
 def _is_bare(text: str) -> bool:
-    """Whether a short text shows nothing, and tells of no work done before its last sentence."""
+    """Return whether a short text shows nothing, and reports no work done before its last sentence."""
     if "```" in text or _LISTED.search(text):
         return False
     return not any(_TOLD.search(each) and not _UNDONE.search(each) for each in _sentences(text)[:-1])

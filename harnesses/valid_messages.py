@@ -1,9 +1,9 @@
-"""Recorded messages → messages a chat completions API accepts, and stays accepting as they grow.
+"""Convert recorded messages, one by one, to messages that chat completions APIs accept.
 
-What every provider behind the API asks for: one system message at the start, a user message first and
-between two messages of the assistant, every tool call answered right behind it and once, no answer
-without its call, call ids unique, arguments a JSON object, no empty turns, no lone surrogates. What is
-put in stands in square brackets and says so.
+All providers behind the API require: one system message at the start, a user message first and between two
+messages of the assistant, every tool call answered right behind it and once, no answer without its call,
+unique call ids, arguments that are a JSON object, no empty turns, no lone surrogates. Inserted text is in
+square brackets.
 """
 
 import json
@@ -20,11 +20,11 @@ UNPARSED = "_unparsed_arguments"
 
 
 @dataclass(slots=True)
-class Builder:
-    """Takes recorded messages in order; `out` is valid whenever `ready` was called last.
+class MessageBuilder:
+    """Builder of valid messages from recorded ones; `out` is valid after a call of `ready`.
 
-    Text that comes between the answers to calls is put behind them. Only ever appends to `out`: the
-    messages shown at an earlier step are a prefix of those shown later.
+    Text that comes between the answers to calls is put behind them. Messages are only appended to `out`, so
+    the messages shown at an earlier step are a prefix of those shown later.
     """
 
     out: list[Message] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Builder:
     _deferred: list[Message] = field(default_factory=list)
 
     def ready(self) -> int:
-        """Answers open calls and lets the assistant speak next; gives the number of messages so far."""
+        """Answer open calls, let the assistant speak next, and return the number of messages so far."""
         self._answer_open_calls()
         if not self.out or self.out[-1].role == "system":
             self.out.append(Message("user", NO_BEGINNING))
@@ -42,16 +42,16 @@ class Builder:
         return len(self.out)
 
     def add(self, message: Message) -> None:
-        """Takes the next recorded message."""
+        """Add the next recorded message."""
         if message.role == "tool":
             self._add_result(message)
         elif message.role == "assistant":
             self._add_assistant(message)
         elif message.content.strip():
-            self._add_said(_shown(message))
+            self._add_text(_valid_message(message))
 
-    def _add_said(self, message: Message) -> None:
-        """Takes a text that is no answer to a call; it comes after the answers still expected."""
+    def _add_text(self, message: Message) -> None:
+        """Add a text that answers no call; it comes after the answers still expected."""
         if any(self._waiting.values()):
             self._deferred.append(replace(message, role="user"))
         elif message.role == "user" or not self.out:
@@ -64,7 +64,7 @@ class Builder:
             return
         self.ready()
         calls = tuple(self._register(call) for call in message.tool_calls)
-        self.out.append(_shown(message, calls))
+        self.out.append(_valid_message(message, calls))
 
     def _register(self, call: ToolCall) -> ToolCall:
         fresh, copy = call.id, 1
@@ -85,25 +85,24 @@ class Builder:
         waiting = self._waiting.get(message.tool_call_id or "")
         if not waiting:
             if message.content.strip():
-                self._add_said(Message("user", f"{LATE_RESULT}\n{valid_message_text(message.content)}"))
+                self._add_text(Message("user", f"{LATE_RESULT}\n{valid_message_text(message.content)}"))
             return
-        identity = waiting.pop(0)
-        shown = _shown(message)
-        self.out.append(shown if identity == shown.tool_call_id else replace(shown, tool_call_id=identity))
+        valid, call_id = _valid_message(message), waiting.pop(0)
+        self.out.append(valid if call_id == valid.tool_call_id else replace(valid, tool_call_id=call_id))
         if not any(self._waiting.values()):
             self._answer_open_calls()
 
     def _answer_open_calls(self) -> None:
         for waiting in self._waiting.values():
-            for identity in waiting:
-                self.out.append(Message("tool", NO_RESULT, tool_call_id=identity))
+            for call_id in waiting:
+                self.out.append(Message("tool", NO_RESULT, tool_call_id=call_id))
         self._waiting.clear()
         self.out.extend(self._deferred)
         self._deferred.clear()
 
 
 def valid_message_text(text: str) -> str:
-    """The text with lone surrogates replaced, so that it can be encoded."""
+    """Return the text with lone surrogates replaced, so that it can be encoded."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
@@ -115,13 +114,10 @@ def _as_object(arguments: str) -> str:
     return json.dumps({UNPARSED: arguments}, ensure_ascii=False)
 
 
-def _shown(message: Message, calls: tuple[ToolCall, ...] | None = None) -> Message:
-    """The message without what is never shown; the same object where nothing changes."""
+def _valid_message(message: Message, calls: tuple[ToolCall, ...] | None = None) -> Message:
+    """Return the message without reasoning and lone surrogates; the same object where nothing changes."""
     content = valid_message_text(message.content)
-    kept = message.tool_calls if calls is None else calls
-    same_calls = len(kept) == len(message.tool_calls) and all(
-        new is old for new, old in zip(kept, message.tool_calls, strict=True)
-    )
-    if message.reasoning is None and same_calls and content == message.content:
+    calls = message.tool_calls if calls is None else calls
+    if message.reasoning is None and calls == message.tool_calls and content == message.content:
         return message
-    return replace(message, content=content, tool_calls=kept, reasoning=None)
+    return replace(message, content=content, tool_calls=calls, reasoning=None)

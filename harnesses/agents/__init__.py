@@ -1,1 +1,1 @@
-"""One harness a file: its tools, prompts and versions."""
+"""One module a harness: its tools, prompts and versions."""

@@ -1,11 +1,11 @@
 """Claude Code: a stand-in system prompt, tool schemas, and what each tool does.
 
-A session file of Claude Code before 2.1.267 holds neither its system prompt nor its tool schemas, so both are
-written here in our own words, from the calls that sessions of versions 1.0 to 2.1 hold and from the
-public documentation (https://docs.claude.com/en/docs/claude-code/settings, tools available).
+Session files before 2.1.267 hold neither system prompt nor tool schemas. The stand-ins here are original
+wording, based on calls in sessions of versions 1.0 to 2.1 and on the public documentation
+(https://docs.claude.com/en/docs/claude-code/settings, tools available).
 """
 
-from tracemill.harnesses.agents.claude_code_tools import TOOLS
+from tracemill.harnesses.core.schema_builders import load_stand_in_tools
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
 
 _SYSTEM = """\
@@ -73,14 +73,14 @@ def _rules() -> dict[str, ToolRule]:
     }
 
 
-_RULES = _rules()
+_RULES, _TOOLS = _rules(), load_stand_in_tools("claude_code")
 _CORE = ("Bash", "Edit", "Read", "Write")
 
 OLD = Harness(
     "claude_code",
     "1.x to 2.1.90",
     _SYSTEM.format(versions="1.x to 2.1.90", search=_FILE_SEARCH),
-    TOOLS,
+    _TOOLS,
     (*_CORE, "Glob", "Grep"),
     _RULES,
 )
@@ -90,7 +90,7 @@ NEW = Harness(
     "claude_code",
     "2.1.91 and later",
     _SYSTEM.format(versions="2.1.91 or later", search=_SHELL_SEARCH),
-    TOOLS,
+    _TOOLS,
     _CORE,
     _RULES,
     since=(2, 1, 91),

@@ -1,7 +1,7 @@
-"""Tools by the names that many harnesses give them: what they do, in a harness that the table does not know.
+"""Rules for tool names that many harnesses share, for harnesses that the table does not know.
 
-Names and arguments as in the public documentation of Cline, Roo Code, Cursor, GitHub Copilot, opencode,
-goose, inspect_ai, the reference servers of MCP, and of the harnesses in the table.
+Names and arguments are those in the public documentation of Cline, Roo Code, Cursor, GitHub Copilot,
+opencode, goose, inspect_ai, the reference servers of MCP, and of the harnesses in the table.
 """
 
 import re
@@ -13,30 +13,36 @@ from typing import TypeVar
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
 
 T = TypeVar("T")
-__all__ = [
-    "COMMANDS",
-    "PATHS",
-    "WORKING_FOLDERS",
-    "common_tool_kind",
-    "common_tool_rule",
-    "widen_common_rule",
-]
-
 PATHS = (
     *("path", "file_path", "absolute_path", "filePath", "filepath", "file", "filename", "file_name"),
     *("target_file", "relative_workspace_path", "AbsolutePath", "TargetFile"),
 )
-"""Arguments that name the one file or folder that a tool is about."""
+"""Arguments that name the file or folder of a call."""
 COMMANDS = ("command", "cmd", "command_line", "commandLine", "CommandLine", "script")
 """Arguments that hold the command line of a shell."""
-_RUN_IN = ("directory", "dir_path", "workdir", "cwd", "working_directory", "working_dir", "Cwd")
-WORKING_FOLDERS = dict.fromkeys(_RUN_IN).keys()
+_SHELL_FOLDERS = ("directory", "dir_path", "workdir", "cwd", "working_directory", "working_dir", "Cwd")
+WORKING_FOLDERS = dict.fromkeys(_SHELL_FOLDERS).keys()
 """Arguments that name the folder a shell runs in, in the order they are looked for."""
 _FOLDERS = ("path", "dir_path", "dirPath", "directory", "dir", "folder", "target_directory", *PATHS[1:])
 _FOLDERS += ("directory_path", "DirectoryPath", "SearchPath")
 _PATTERNS = ("pattern", "regex", "query", "Query", "search_term", "glob_pattern", "file_pattern", "file_name")
-_SAID = ("description", "explanation", "reason", "justification", "purpose", "security_risk", "summary")
-_WAITS = ("timeout", "timeout_ms", "timeout_s", "timeout_sec", "timeout_seconds", "requires_approval")
+_COMMENTS = (
+    "description",
+    "explanation",
+    "reason",
+    "justification",
+    "purpose",
+    "security_risk",
+    "summary",
+)
+_TIMEOUTS = (
+    "timeout",
+    "timeout_ms",
+    "timeout_s",
+    "timeout_sec",
+    "timeout_seconds",
+    "requires_approval",
+)
 _PARTS = re.compile(r"__|[./:]")
 
 _SHELLS = """bash shell sh zsh terminal run_command execute_command exec_command run_terminal_command
@@ -64,7 +70,7 @@ _PLANS = """think todo_write todo_read write_todos update_todo update_todos get_
 _ENDS = (
     "finish submit done task_done task_complete complete_task finish_task attempt_completion mark_complete"
 )
-_ASKS = "ask_user ask_user_question ask_followup_question ask_question ask_human request_user_input"
+_QUESTIONS = "ask_user ask_user_question ask_followup_question ask_question ask_human request_user_input"
 _CODE = """python ipython execute_python run_python python_exec python_interpreter execute_ipython_cell
     code_interpreter run_code execute_code"""
 
@@ -75,28 +81,28 @@ def _bare(name: str) -> str:
 
 def _rules() -> dict[str, ToolRule]:
     op = Operation
-    idle = (*_SAID, *_WAITS)
+    no_effect = (*_COMMENTS, *_TIMEOUTS)
     pattern = tuple(dict.fromkeys(_FOLDERS))
-    told = {
-        _SHELLS: ToolRule(op.RUN, COMMANDS, "shell", ignored=idle),
-        _READS: ToolRule(op.READ, PATHS, paths=PATHS, ignored=_SAID),
-        _WRITES: ToolRule(op.CREATE, PATHS, paths=PATHS, ignored=_SAID),
-        _EDITS: ToolRule(op.EDIT, PATHS, paths=PATHS, ignored=_SAID),
-        _LISTS: ToolRule(op.LIST, pattern, paths=pattern, ignored=_SAID),
-        _EDITORS: ToolRule(op.EDIT, PATHS, "editor", paths=PATHS, ignored=_SAID),
-        _REMOVES: ToolRule(op.EDIT, PATHS, paths=PATHS, ignored=_SAID),
-        _BY_MEANING: ToolRule(op.SEARCH, _PATTERNS, paths=pattern, ignored=_SAID),
-        _GREPS: ToolRule(op.SEARCH, _PATTERNS, paths=pattern, ignored=_SAID),
-        _NAMES: ToolRule(op.SEARCH, _PATTERNS, paths=pattern, ignored=_SAID),
-        _WEB: ToolRule(op.WEB, ("url", "query", "prompt"), ignored=_SAID),
+    rules_by_names = {
+        _SHELLS: ToolRule(op.RUN, COMMANDS, "shell", ignored=no_effect),
+        _READS: ToolRule(op.READ, PATHS, paths=PATHS, ignored=_COMMENTS),
+        _WRITES: ToolRule(op.CREATE, PATHS, paths=PATHS, ignored=_COMMENTS),
+        _EDITS: ToolRule(op.EDIT, PATHS, paths=PATHS, ignored=_COMMENTS),
+        _LISTS: ToolRule(op.LIST, pattern, paths=pattern, ignored=_COMMENTS),
+        _EDITORS: ToolRule(op.EDIT, PATHS, "editor", paths=PATHS, ignored=_COMMENTS),
+        _REMOVES: ToolRule(op.EDIT, PATHS, paths=PATHS, ignored=_COMMENTS),
+        _BY_MEANING: ToolRule(op.SEARCH, _PATTERNS, paths=pattern, ignored=_COMMENTS),
+        _GREPS: ToolRule(op.SEARCH, _PATTERNS, paths=pattern, ignored=_COMMENTS),
+        _NAMES: ToolRule(op.SEARCH, _PATTERNS, paths=pattern, ignored=_COMMENTS),
+        _WEB: ToolRule(op.WEB, ("url", "query", "prompt"), ignored=_COMMENTS),
         _PLANS: ToolRule(op.PLAN),
         _ENDS: ToolRule(op.FINISH),
-        _ASKS: ToolRule(op.ASK),
-        _CODE: ToolRule(op.RUN, ignored=idle),
+        _QUESTIONS: ToolRule(op.ASK),
+        _CODE: ToolRule(op.RUN, ignored=no_effect),
         "apply_patch": ToolRule(op.EDIT, ("input", "patch", "patchText", "patch_text"), "patch"),
-        "give_up exit_forfeit": ToolRule(op.FINISH, standing="forfeit"),
+        "give_up exit_forfeit": ToolRule(op.FINISH, default_target="forfeit"),
     }
-    return {_bare(name): rule for names, rule in told.items() for name in names.split()}
+    return {_bare(name): rule for names, rule in rules_by_names.items() for name in names.split()}
 
 
 _RULES = _rules()
@@ -109,14 +115,19 @@ _KINDS = {
 
 @lru_cache(maxsize=2048)
 def common_tool_rule(tool: str) -> ToolRule | None:
-    """What a tool of such a name does, its spelling (`runCommand`, `run-command`) and what stands before it
-    (`mcp__files__read_file`, `container.exec`) apart; None for a name that many tools do not share."""
+    """Return the rule for a tool's name, None for a name that is not common.
+
+    Spelling (`runCommand`, `run-command`) and prefixes (`mcp__files__read_file`, `container.exec`) do not
+    matter.
+    """
     return _named(_RULES, tool)
 
 
 def common_tool_kind(tool: str) -> str:
-    """What a tool of its operation does in particular: `names` where it finds files by their names, `meaning`
-    where it searches by what a text means, `removes` where it removes a file, else nothing."""
+    """Return the special kind of a tool: `names`, `meaning`, `removes`, or "".
+
+    `names` finds files by name, `meaning` searches by meaning, `removes` removes a file.
+    """
     return _named(_KINDS, tool) or ""
 
 
@@ -125,7 +136,7 @@ def _named(table: Mapping[str, T], tool: str) -> T | None:
 
 
 def widen_common_rule(rule: ToolRule) -> ToolRule:
-    """The rule, where a call names the file or command by another of the usual arguments too."""
+    """Return the rule, extended by the other usual arguments for the file or command."""
     usual = COMMANDS if rule.reading == "shell" else PATHS
     by_path = bool(rule.paths) and set(rule.target) <= set(rule.paths)
     if rule.reading != "shell" and not (by_path and rule.reading in ("plain", "editor")):

@@ -1,16 +1,10 @@
 """Gemini CLI: a stand-in system prompt, tool schemas, and what each tool does.
 
-In our own words, after recorded sessions and the public documentation
+Original wording, based on recorded sessions and the public documentation
 (https://google-gemini.github.io/gemini-cli/docs/tools/).
 """
 
-from tracemill.harnesses.core.schema_builders import (
-    build_flag_schema,
-    build_integer_schema,
-    build_text_schema,
-    build_tool_schema,
-    tool_schemas_by_name,
-)
+from tracemill.harnesses.core.schema_builders import load_stand_in_tools
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
 
 _SYSTEM = """\
@@ -22,64 +16,6 @@ How you work:
 - When the task is done, or you need an answer, reply with text and no tool call.
 
 (This prompt is a stand-in: what the session was really given was not recorded.)"""
-
-_FILE = {"file_path": build_text_schema("Path of the file.")}
-_TOOLS = tool_schemas_by_name(
-    build_tool_schema(
-        "read_file",
-        "Gives the text of a file.",
-        {
-            **_FILE,
-            "offset": build_integer_schema("First line, from 0."),
-            "limit": build_integer_schema("Number of lines."),
-        },
-        ("file_path",),
-    ),
-    build_tool_schema(
-        "write_file",
-        "Writes a whole file.",
-        {**_FILE, "content": build_text_schema("Its text.")},
-        ("file_path", "content"),
-    ),
-    build_tool_schema(
-        "replace",
-        "Replaces a text in a file.",
-        {
-            **_FILE,
-            "old_string": build_text_schema("The text to replace."),
-            "new_string": build_text_schema("The new text."),
-            "instruction": build_text_schema("What the change is for."),
-            "expected_replacements": {
-                **build_integer_schema("How often the text stands; all are replaced."),
-                "default": 1,
-            },
-            "allow_multiple": build_flag_schema("Replace every occurrence."),
-        },
-        ("file_path", "old_string", "new_string"),
-    ),
-    build_tool_schema(
-        "run_shell_command",
-        "Runs a command and gives its output.",
-        {"command": build_text_schema("The command."), "description": build_text_schema("What it is for.")},
-        ("command",),
-    ),
-    build_tool_schema(
-        "list_directory", "Lists a folder.", {"dir_path": build_text_schema("The folder.")}, ("dir_path",)
-    ),
-    build_tool_schema(
-        "glob", "Finds files by name.", {"pattern": build_text_schema("Pattern of names.")}, ("pattern",)
-    ),
-    build_tool_schema(
-        "search_file_content",
-        "Finds text in files.",
-        {
-            "pattern": build_text_schema("Regular expression."),
-            "dir_path": build_text_schema("Where."),
-            "include": build_text_schema("Which files."),
-        },
-        ("pattern",),
-    ),
-)
 
 
 def _rules() -> dict[str, ToolRule]:
@@ -110,7 +46,7 @@ GEMINI_CLI = Harness(
     "gemini_cli",
     "0.x",
     _SYSTEM,
-    _TOOLS,
+    load_stand_in_tools("gemini_cli"),
     (
         "glob",
         "list_directory",
@@ -121,7 +57,7 @@ GEMINI_CLI = Harness(
         "write_file",
     ),
     _rules(),
-    shell_stays=False,
+    persistent_shell=False,
     prefixes=("gemini",),
 )
 """Gemini CLI and its forks."""

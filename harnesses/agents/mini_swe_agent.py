@@ -1,19 +1,15 @@
 """mini-swe-agent: a stand-in system prompt, its one tool, and what it does.
 
-Versions 1.x take one command in a fenced block of the answer, 2.x take calls of `bash`, several at a time,
-or such a block. In our own words, after recorded runs and the public documentation
+Versions 1.x take one command in a fenced block of the answer; 2.x take calls of `bash`, several at a time, or
+such a block. Original wording, based on recorded runs and the public documentation
 (https://mini-swe-agent.com/latest/advanced/control_flow/).
 """
 
 import json
 import re
 
-from tracemill.harnesses.core.schema_builders import (
-    build_text_schema,
-    build_tool_schema,
-    tool_schemas_by_name,
-)
-from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule, WrittenCommand
+from tracemill.harnesses.core.schema_builders import load_stand_in_tools
+from tracemill.harnesses.core.vocabulary import Harness, Operation, TextCommands, ToolRule
 from tracemill.records.message import ToolCall
 
 _SYSTEM = """\
@@ -38,7 +34,7 @@ _COMMAND = re.compile(
 
 
 def _blocks(text: str) -> list[slice]:
-    return [slice(*found.span(1 if found.group(2) is None else 3)) for found in _COMMAND.finditer(text)]
+    return [slice(*match.span(1 if match.group(2) is None else 3)) for match in _COMMAND.finditer(text)]
 
 
 def _bash(command: str) -> ToolCall:
@@ -49,21 +45,14 @@ MINI_SWE_AGENT = Harness(
     "mini_swe_agent",
     "1.x and 2.x",
     _SYSTEM.format(acting="Every answer calls bash at least once."),
-    tool_schemas_by_name(
-        build_tool_schema(
-            "bash",
-            "Runs a command in a shell of its own and gives its exit code and output.",
-            {"command": build_text_schema("The command.")},
-            ("command",),
-        )
-    ),
+    load_stand_in_tools("mini_swe_agent"),
     ("bash",),
     {"bash": ToolRule(Operation.RUN, ("command",), "shell")},
     text_actions=True,
     text_system=_SYSTEM.format(acting=_BLOCK),
-    text_ends=False,
-    shell_stays=False,
-    written=WrittenCommand(_blocks, _bash),
-    user_answers=True,
+    text_ends_run=False,
+    persistent_shell=False,
+    text_commands=TextCommands(_blocks, _bash),
+    results_as_user=True,
 )
 """Both ways of acting; `text_system` is shown where a run holds no tool call."""

@@ -1,4 +1,4 @@
-"""Which harness a session ran in: name and version → its row."""
+"""Find the harness of a session by name and version, and the rule of a tool."""
 
 import re
 from collections.abc import Iterable
@@ -15,8 +15,6 @@ from tracemill.harnesses.agents.openhands import V0 as OPENHANDS_V0
 from tracemill.harnesses.agents.openhands import V1 as OPENHANDS_V1
 from tracemill.harnesses.agents.swe_agent import SWE_AGENT
 from tracemill.harnesses.core.vocabulary import Harness, Operation, ToolRule
-
-__all__ = ["GENERIC", "HARNESSES", "Harness", "harness_for", "rule_for", "rule_of", "unknown_harness"]
 
 _GENERIC_SYSTEM = """\
 You are a coding agent. You get a task about a code base and carry it out step by step with the tools you \
@@ -35,9 +33,9 @@ HARNESSES = (
     GEMINI_CLI,
 )
 GENERIC = Harness("generic", "any", _GENERIC_SYSTEM, {}, (), {})
-"""Stands in for a harness the table does not know; its tools are inferred."""
-GENERIC_ENDED = replace(GENERIC, name="generic_ended", text_ends=False)
-"""The same where a tool ends the work (`unknown_harness`), so that a text alone ends nothing."""
+"""Replaces a harness that the table does not know; its tools are inferred."""
+GENERIC_ENDED = replace(GENERIC, name="generic_ended", text_ends_run=False)
+"""The same with a tool that ends the work (`unknown_harness`), so that a text alone does not."""
 
 _SQL = ToolRule(Operation.READ, ("command", "query", "sql", "statement"), "sql")
 _SQL_TOOLS = ("execute_sql", "run_sql", "sql", "query", "execute_query", "read_query")
@@ -48,16 +46,16 @@ _OWN_RULES = {
 _ALL_RULES: dict[str, ToolRule] = dict.fromkeys(_SQL_TOOLS, _SQL)
 for _harness in HARNESSES:
     for _name, _rule in _harness.rules.items():
-        _wider = _rule.standing or _rule.reading == "shell" or _rule.operation == Operation.SEARCH
+        _wider = _rule.default_target or _rule.reading == "shell" or _rule.operation == Operation.SEARCH
         _common = common_tool_rule(_name) if _wider else None
         _ALL_RULES.setdefault(_name, _common or widen_common_rule(_rule))
 
 
 @lru_cache(maxsize=1024)
 def harness_for(name: str, version: str | None = None) -> Harness:
-    """The harness of that name in that version; `GENERIC` for a name the table does not know.
+    """Return the harness of a name and version, `GENERIC` for an unknown name.
 
-    Names are compared without case, `-` and `_` alike. Without a version: the oldest range.
+    Names are compared without case, `-` and `_` alike. Without a version, the oldest range counts.
     """
     key = re.sub(r"[-_\s]+", "_", name.strip().lower())
     number = _version_tuple(version)
@@ -73,22 +71,24 @@ def harness_for(name: str, version: str | None = None) -> Harness:
 
 
 def unknown_harness(tools: Iterable[str]) -> Harness:
-    """What stands in for a harness that the table does not know, by the names of its tools."""
+    """Return the replacement for an unknown harness, by the names of its tools."""
     rules = (rule_for(GENERIC, tool) for tool in tools)
     ends = any(rule is not None and rule.operation == Operation.FINISH for rule in rules)
     return GENERIC_ENDED if ends else GENERIC
 
 
 def rule_for(harness: Harness, tool: str) -> ToolRule | None:
-    """What a tool does: the harness's own rule, else that of any harness with a tool of that name, else what
-    tools of such a name do. Files and commands may be named by any of the usual arguments."""
+    """Return the rule of a tool: the harness's own, else any harness's, else that of a common name.
+
+    Files and commands may be in any of the usual arguments.
+    """
     own = _OWN_RULES.get((harness.name, harness.versions))
     return (own.get(tool) if own else None) or _ALL_RULES.get(tool) or common_tool_rule(tool)
 
 
 @lru_cache(maxsize=2048)
 def rule_of(harness: str, tool: str) -> ToolRule | None:
-    """What a tool does in the harness of that name, of any version (`rule_for`)."""
+    """Return the rule of a tool in the harness of a name, of any version (`rule_for`)."""
     return rule_for(harness_for(harness), tool)
 
 

@@ -1,7 +1,7 @@
-"""The commands of SWE-agent, written as lines, made the calls they are where tools are called.
+"""Convert commands of SWE-agent, written as lines, to the tool calls they correspond to.
 
-`open src/a.py 12`, `edit 3:4` with its lines, `str_replace_editor view a.py --view_range 1 9`. After the
-signatures of the tools in SWE-agent 0.7, 1.0 and 1.1 (https://swe-agent.com/latest/reference/bundle_config).
+`open src/a.py 12`, `edit 3:4` with its lines, `str_replace_editor view a.py --view_range 1 9`. The signatures
+are those of the tools in SWE-agent 0.7, 1.0 and 1.1 (https://swe-agent.com/latest/reference/bundle_config).
 """
 
 import json
@@ -40,12 +40,11 @@ _NUMBERS = frozenset({"insert_line"})
 
 
 def parse_swe_agent_command(command: str) -> ToolCall:
-    """The call a command is, with an empty id: of one of SWE-agent's own tools where it is nothing else
-    than that, else of `bash`. Never raises."""
-    found = _own_call(command.strip())
-    if found is None:
+    """Return a command as a call with an empty id, of SWE-agent's own tool or of `bash`. Never raises."""
+    own_call = _own_call(command.strip())
+    if own_call is None:
         return ToolCall("", "bash", _json({"command": command.strip("\n")}))
-    name, arguments = found
+    name, arguments = own_call
     return ToolCall("", name, _json(arguments))
 
 
@@ -64,18 +63,18 @@ def _own_call(command: str) -> tuple[str, dict[str, Any]] | None:
     return name, {key.rstrip("#"): _value(key, word) for key, word in zip(signature, words[1:], strict=False)}
 
 
-def _range_edit(name: str, found: re.Match[str]) -> dict[str, Any]:
-    """The arguments of an edit of several lines: of the lines named, else of those selected before."""
-    if found["first"] is None:
-        return {"text": found["text"]}
-    first = int(found["first"])
+def _range_edit(name: str, match: re.Match[str]) -> dict[str, Any]:
+    """Return the arguments of an edit of several lines: those named, else those selected before."""
+    if match["first"] is None:
+        return {"text": match["text"]}
+    first = int(match["first"])
     if name == "insert":
-        return {"text": found["text"], "line": first}
-    return {"start_line": first, "end_line": int(found["last"] or first), "replacement_text": found["text"]}
+        return {"text": match["text"], "line": first}
+    return {"start_line": first, "end_line": int(match["last"] or first), "replacement_text": match["text"]}
 
 
 def _words(command: str) -> list[str] | None:
-    """The words of a command that is one command and no more; None where the shell would do more."""
+    """Return the words of a single command, None where the shell would do more."""
     if _PLAIN_WORDS.fullmatch(command):
         return command.split(" ")
     try:
@@ -89,7 +88,7 @@ def _words(command: str) -> list[str] | None:
 
 
 def _editor(command: str) -> tuple[str, dict[str, Any]] | None:
-    """`str_replace_editor view <path> --view_range 1 9`: the command and path, then named arguments."""
+    """Parse `str_replace_editor view <path> --view_range 1 9`: command and path, then named arguments."""
     try:
         words = shlex.split(command)
     except ValueError:
@@ -111,7 +110,7 @@ def _editor(command: str) -> tuple[str, dict[str, Any]] | None:
 
 
 def _value(key: str, word: str) -> Any:
-    """A word as the argument it is: numbers where the signature says so, truth values by their names."""
+    """Convert a word to its argument: numbers by the signature, booleans by the name."""
     if key.endswith("#"):
         return int(word) if re.fullmatch(r"-?\d{1,9}", word) else word
     if key == "replace-all":
@@ -123,29 +122,18 @@ def _json(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def find_swe_agent_command(text: str) -> str | None:
-    """The command that SWE-agent takes from an answer; None where it would ask again."""
-    place = _place_of_command(text)
-    return None if place is None else text[place]
-
-
 def locate_swe_agent_command(text: str) -> list[slice]:
-    """Return where the command that SWE-agent takes from an answer stands, as a list of one or none."""
-    place = _place_of_command(text)
-    return [] if place is None else [place]
-
-
-def _place_of_command(text: str) -> slice | None:
+    """Return the place of the command that SWE-agent takes from an answer, in a list of one or none."""
     start, end = text.rfind("<command>"), text.rfind("</command>")
     if 0 <= start < end:
-        return slice(start + len("<command>"), end)
+        return [slice(start + len("<command>"), end)]
     opened: list[re.Match[str]] = []
-    command = None
-    for mark in _FENCE.finditer(text):
-        if opened and not mark.group(1):
-            start = opened.pop()
+    commands: list[slice] = []
+    for fence in _FENCE.finditer(text):
+        if opened and not fence.group(1):
+            opening = opened.pop()
             if not opened:
-                command = slice(start.end(), mark.start())
-        elif mark.group(1) is not None:
-            opened.append(mark)
-    return command
+                commands.append(slice(opening.end(), fence.start()))
+        elif fence.group(1) is not None:
+            opened.append(fence)
+    return commands[-1:]

@@ -1,1 +1,1 @@
-"""The vocabulary of harnesses and tools."""
+"""Types and schema builders that describe harnesses and tools."""

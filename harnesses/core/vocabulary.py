@@ -1,4 +1,4 @@
-"""The words every harness is described with: operations, rules for tools, the harness itself."""
+"""Types that describe harnesses: operations, rules for tools, the harness itself."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from tracemill.records.message import ToolCall, ToolSpec
 
 
 class Operation(StrEnum):
-    """What an action does, whatever the tool is called that does it."""
+    """The kind of an action, whatever its tool is called."""
 
     READ = "read"
     SEARCH = "search"
@@ -27,22 +27,22 @@ class Operation(StrEnum):
 
 
 READ_ONLY = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operation.WEB, Operation.PLAN})
-"""Operations that leave files and processes as they are; the order of such calls does not matter."""
+"""Operations that change no files or processes; the order of such calls does not matter."""
 WRITES = frozenset({Operation.EDIT, Operation.CREATE})
 """Operations that write files."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRule:
-    """How a tool is read.
+    """A rule for reading the arguments of a tool.
 
-    `target`: the arguments that may hold what the call is about, the first present one counts.
-    `reading`: `shell` where an argument is a command line (the target), `editor` where the argument
-    `command` chooses between viewing and editing, `sql` where one is a statement of SQL, `patch` where one
-    is a patch that names its files, `plain` otherwise. `paths`: arguments that are file paths. `folder`:
-    the argument that names the folder a command line runs in. `ignored`: arguments that change nothing
-    but what a person is shown, or how long is waited.
-    `standing`: what the call is about where no argument says so, such as the file that is open.
+    - `target`: arguments that may hold what the call is about; the first present one counts.
+    - `reading`: `shell` where the target is a command line, `editor` where the argument `command` selects
+      viewing or editing, `sql` for an SQL statement, `patch` for a patch that names its files, else `plain`.
+    - `paths`: arguments that are file paths.
+    - `ignored`: arguments that change only what a person is shown, or how long is waited.
+    - `default_target`: the target where no argument names one, such as the open file.
+    - `folder`: the argument that names the folder a command line runs in.
     """
 
     operation: Operation
@@ -50,21 +50,21 @@ class ToolRule:
     reading: Literal["plain", "shell", "editor", "sql", "patch"] = "plain"
     paths: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    standing: str | None = None
+    default_target: str | None = None
     folder: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenCommand:
-    """How a harness takes a command from the text of an answer.
+class TextCommands:
+    """A rule for taking commands from the text of an answer.
 
-    `places` gives where commands stand in a text, `call` makes a tool call of one. Only a text with exactly
-    one is an action. With `functions_first` a text with `<function=...>` blocks is not looked through, and
-    the first of these counts.
+    `find` returns the places of commands in a text, `parse` makes a tool call of one. Only a text with
+    exactly one command is an action. With `functions_first`, `<function=...>` blocks take precedence, and the
+    first of them counts.
     """
 
-    places: Callable[[str], list[slice]]
-    call: Callable[[str], ToolCall]
+    find: Callable[[str], list[slice]]
+    parse: Callable[[str], ToolCall]
     functions_first: bool = False
 
 
@@ -72,14 +72,16 @@ class WrittenCommand:
 class Harness:
     """One coding-agent harness in one version range.
 
-    `system` is the stand-in system prompt, in our own words, shown where the recorded one is lost.
-    `tools` are stand-in schemas by name; `core` those offered in every main session of these versions.
-    `rules` say what each tool does. `text_actions` is True where an action may be a command written in
-    the text of a message, in place of a tool call. `text_ends` is False where a text without a command
-    neither ends the run nor reaches a person: the harness refuses it and asks again. `shell_stays` is False
-    where each command line runs in a shell of its own, so that a `cd` reaches no later call. `written` says
-    how commands are taken from texts, None where none are. `user_answers` is True where what a written
-    command gave comes back as a message of the user.
+    `system` is the stand-in system prompt, shown where the recorded one is lost, and `text_system` the one
+    for runs without tool calls. `tools` are stand-in schemas by name, `core` the tools offered in every main
+    session, and `rules` say what each tool does.
+
+    - `text_actions`: an action may be a command in the text of a message.
+    - `text_ends_run`: a text without a command ends the run or reaches a person; False where the harness
+      refuses it and asks again.
+    - `persistent_shell`: a `cd` affects later calls; False where each command line runs in a new shell.
+    - `text_commands`: how commands are taken from texts, None where none are.
+    - `results_as_user`: results of commands in text come back as messages of the user.
 
     A session is of this harness where the name it gives begins with one of `prefixes` (with `name` where
     there are none), and its version is `since` or later, or its name ends with one of `suffixes`.
@@ -93,10 +95,10 @@ class Harness:
     rules: Mapping[str, ToolRule]
     text_actions: bool = False
     text_system: str = ""
-    text_ends: bool = True
-    shell_stays: bool = True
-    written: WrittenCommand | None = None
-    user_answers: bool = False
+    text_ends_run: bool = True
+    persistent_shell: bool = True
+    text_commands: TextCommands | None = None
+    results_as_user: bool = False
     since: tuple[int, int, int] = (0, 0, 0)
     prefixes: tuple[str, ...] = ()
     suffixes: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""Command lines, patches and SQL: parsed, and what they do."""
+"""Parse command lines, patches and SQL, and find out what they do."""

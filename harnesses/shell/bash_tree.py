@@ -1,4 +1,4 @@
-"""Command lines through the grammar of bash: the words of lines too deep for `harnesses.shell.parse_line`."""
+"""Split command lines by the grammar of bash, for lines too deep for `harnesses.shell.parse_line`."""
 
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
@@ -21,8 +21,11 @@ def _parser() -> "Parser":
 
 @lru_cache(maxsize=4096)
 def bash_tree_words(line: str) -> tuple[str, ...] | None:
-    """The words and signs of a line in their order, comments and blanks left out, plain quotes removed;
-    None where the grammar (tree-sitter-bash, MIT) does not read all of it, or it is longer than 20 kB."""
+    """Return the words and signs of a line in order, without comments, blanks and plain quotes.
+
+    Returns None where the grammar (tree-sitter-bash, MIT) does not parse all of it, or it is longer than 20
+    kB.
+    """
     source = line.encode("utf-8", "surrogatepass")
     if len(source) > _MAX_BYTES or not source.strip():
         return None

@@ -1,4 +1,4 @@
-"""What a command line does: shell commands → operation and target, by a table."""
+"""Map command lines to operations and targets, by a table of programs."""
 
 import posixpath
 import re
@@ -6,30 +6,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.shell.parse_line import Simple, parse_command
+from tracemill.harnesses.core.vocabulary import READ_ONLY, Operation
+from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 from tracemill.harnesses.shell.program_tables import (
     FORFEIT,
     GIT_READS,
-    HAND_IN,
     INTERPRETERS,
     PROGRAMS,
-    QUIET,
     RUNNERS,
-    SET_UP,
+    SETUP_PROGRAMS,
+    SUBMIT_COMMANDS,
     TEST_DRIVERS,
     TEST_FILE,
     TEST_WORD,
     WRAPPERS,
 )
-from tracemill.records.fast_dataclass import quick_init
 from tracemill.records.placeholders import strip_placeholder_angles
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """What a command does: operation, what it is about, and whether it changes anything."""
+class CommandEffect:
+    """The effect of a command: operation, target, and whether it changes anything."""
 
     operation: Operation
     target: str | None
@@ -44,24 +41,24 @@ _LINES = re.compile(r"[\d,:$]+p?")
 _PYTHON = re.compile(r"python[\d.]*")
 _XARGS_WITH_VALUE = frozenset({"-I", "-n", "-P", "-L", "-d", "-s", "-a", "-E"})
 _SHOWS = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST})
-_ONLY_TOLD = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
-"""What makes `git apply` and `git commit` only say what they would do."""
-UNREADABLE = Effect(Operation.RUN, None, True)
+_DRY_RUN_OPTIONS = frozenset({"--check", "--stat", "--numstat", "--summary", "--dry-run"})
+"""Options with which `git apply` and `git commit` change nothing."""
+UNREADABLE = CommandEffect(Operation.RUN, None, True)
 
 
 @lru_cache(maxsize=4096)
-def find_command_operation(line: str) -> Effect:
-    """What a command line does.
+def find_command_operation(line: str) -> CommandEffect:
+    """Return what a command line does.
 
-    A line that begins by handing in is FINISH. Else the first part that writes files decides, else the first
-    that is not set-up (`cd`, `echo`, `export`, ...). `cd X &&` is folded into relative paths. A line that
-    cannot be read is judged by its first word.
+    A line that begins with a submission is FINISH. Else the first command that writes files decides, else the
+    first that is not set-up (`cd`, `echo`, `export`, ...). `cd X &&` is folded into relative paths. A line
+    that cannot be parsed is judged by its first word.
     """
     commands = parse_command(line)
     if commands is None:
         return _by_first_word(line)
-    if commands and commands[0].argv[:2] in HAND_IN:
-        return Effect(Operation.FINISH, None, True)
+    if commands and commands[0].argv[:2] in SUBMIT_COMMANDS:
+        return CommandEffect(Operation.FINISH, None, True)
     if len(commands) == 1 and (inner := unwrap_operation_line(commands[0])) is not None:
         return find_command_operation(inner)
     folder, effects = "", []
@@ -75,30 +72,32 @@ def find_command_operation(line: str) -> Effect:
     return choose_effect(effects)
 
 
-def unwrap_operation_line(command: Simple) -> str | None:
-    """The line that `bash -c LINE` runs; None for anything else, for one word, and where the outer shell
-    changes the line."""
+def unwrap_operation_line(command: SimpleCommand) -> str | None:
+    """Return the line that `bash -c LINE` runs, None for any other command.
+
+    None is returned too for a single word, and where the outer shell changes the line.
+    """
     argv = command.argv
     if len(argv) != 3 or argv[0] not in _SHELLS or argv[1] not in ("-c", "-lc"):
         return None
-    told_more = command.assignments or command.redirects or command.keywords or command.heredoc is not None
-    return None if told_more or _EXPANDED.search(argv[2]) else argv[2]
+    has_more = command.assignments or command.redirects or command.keywords or command.heredoc is not None
+    return None if has_more or _EXPANDED.search(argv[2]) else argv[2]
 
 
 @lru_cache(maxsize=4096)
 def unwrap_operation_command(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The command inside its wrappers: `sudo`, `timeout 60`, `poetry run`, `python -m pytest` → `pytest`."""
+    """Return the command inside its wrappers: `sudo`, `timeout 60`, `poetry run`, `python -m`."""
     words = argv
     while words:
         program = words[0].rpartition("/")[2]
-        told = RUNNERS.get(words[0])
-        past = 0 if told is None or words[1 : len(told) + 1] != told else len(told) + 1
+        runner = RUNNERS.get(words[0])
+        skipped = 0 if runner is None or words[1 : len(runner) + 1] != runner else len(runner) + 1
         if program == "xargs" and len(words) > 1:
-            words = _past_options_of_xargs(words[1:])
+            words = _without_xargs_options(words[1:])
         elif program in WRAPPERS and len(words) > 1:
-            words = _past_options(words[1:], WRAPPERS[program])
-        elif past and len(words) > past:
-            words = _past_options(words[past:], 0)
+            words = _without_options(words[1:], WRAPPERS[program])
+        elif skipped and len(words) > skipped:
+            words = _without_options(words[skipped:], 0)
         elif words[1:2] == ("-m",) and len(words) > 2 and _PYTHON.fullmatch(program):
             words = words[2:]
         else:
@@ -108,22 +107,22 @@ def unwrap_operation_command(argv: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def join_path(folder: str, path: str) -> str:
-    """`path` as seen from `folder`, normalised; absolute and home paths stay so."""
+    """Return `path` as seen from `folder`, normalised; absolute and home paths stay as they are."""
     path, folder = strip_placeholder_angles(path), strip_placeholder_angles(folder)
     if path.startswith(("/", "~", "$")) or not folder:
         return posixpath.normpath(path) if path else folder
     return posixpath.normpath(posixpath.join(folder, path))
 
 
-def _past_options(words: tuple[str, ...], values: int) -> tuple[str, ...]:
+def _without_options(words: tuple[str, ...], values: int) -> tuple[str, ...]:
     start = 0
     while start < len(words) and (words[start].startswith("-") or _ASSIGNED.match(words[start])):
         start += 1
     return words[start + values :]
 
 
-def _past_options_of_xargs(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that `xargs` runs; the mark in `-i {}` belongs to the option, as is meant by it."""
+def _without_xargs_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that `xargs` runs; the `{}` in `-i {}` belongs to the option."""
     start = 0
     while start < len(words) and words[start].startswith("-"):
         valued = words[start] in _XARGS_WITH_VALUE or (
@@ -133,11 +132,14 @@ def _past_options_of_xargs(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[start:]
 
 
-def choose_effect(effects: list[tuple[Effect, Simple]]) -> Effect:
-    """What commands come to together: the first that writes files, but for a `tee` that keeps what a test run
-    says, else the first that is no set-up."""
+def choose_effect(effects: list[tuple[CommandEffect, SimpleCommand]]) -> CommandEffect:
+    """Return the effect of several commands together.
+
+    The first that writes files decides, except a `tee` that stores the output of a test run; else the first
+    that is not set-up.
+    """
     if len(effects) < 2:
-        return effects[0][0] if effects else Effect(Operation.RUN, None, False)
+        return effects[0][0] if effects else CommandEffect(Operation.RUN, None, False)
     work = [each for each in effects if not is_setup(each[1])] or effects
     for effect, command in work:
         kept = work[0][0].operation == Operation.RUN_TEST and command.argv[:1] == ("tee",)
@@ -145,67 +147,69 @@ def choose_effect(effects: list[tuple[Effect, Simple]]) -> Effect:
             return effect
     mutating = any(effect.mutating for effect, _ in effects)
     first = work[0][0]
-    return Effect(first.operation, first.target, mutating)
+    return CommandEffect(first.operation, first.target, mutating)
 
 
-def is_setup(command: Simple) -> bool:
-    """True where a command only prepares for another one, or tidies up."""
+def is_setup(command: SimpleCommand) -> bool:
+    """Return whether a command only prepares for another one, or tidies up."""
     words = unwrap_operation_command(command.argv)
     if command.writes_to is not None and not command.writes_to.startswith("/tmp"):
         return False
     tidies = words[:2] == ("rm", "-rf") and command.argv[:1] != ("xargs",)
-    return not words or words[0] in SET_UP or tidies
+    return not words or words[0] in SETUP_PROGRAMS or tidies
 
 
 @lru_cache(maxsize=4096)
-def simple_command_operation(command: Simple, folder: str) -> Effect | None:
-    """What one simple command does in `folder`; None where it only passes on what a pipe gives it."""
+def simple_command_operation(command: SimpleCommand, folder: str) -> CommandEffect | None:
+    """Return what one simple command does in `folder`, None where it only filters the input of a pipe."""
     words = unwrap_operation_command(command.argv)
     target = command.writes_to
     program = words[0].rpartition("/")[2] if words else ""
     if target is not None and (command.heredoc is not None or program in ("cat", "echo", "printf", "")):
         operation = Operation.EDIT if command.appends else Operation.CREATE
-        return Effect(operation, join_path(folder, target), True)
+        return CommandEffect(operation, join_path(folder, target), True)
     if not words:
         return None
     piped = command.joiner in ("|", "|&")
     if piped and program not in ("tee", "sed", "perl") and PROGRAMS.get(program) != Operation.EDIT:
-        return Effect(Operation.RUN, program, True) if _runs_its_input(command, program, words) else None
+        return (
+            CommandEffect(Operation.RUN, program, True) if _runs_its_input(command, program, words) else None
+        )
     effect = _program_effect(program, words, folder)
-    if target is not None and not piped and _is_kept(target) and effect.operation in _SHOWS:
-        return Effect(
+    if target is not None and not piped and _is_permanent(target) and effect.operation in _SHOWS:
+        return CommandEffect(
             Operation.EDIT if command.appends else Operation.CREATE, join_path(folder, target), True
         )
     return effect
 
 
-def _is_kept(path: str) -> bool:
+def _is_permanent(path: str) -> bool:
     return not path.startswith(("/tmp", "/dev/", "&"))
 
 
-def _runs_its_input(command: Simple, program: str, words: tuple[str, ...]) -> bool:
-    """Whether what a pipe gives is run: by a shell, or by an interpreter that is given no program."""
+def _runs_its_input(command: SimpleCommand, program: str, words: tuple[str, ...]) -> bool:
+    """Return whether the piped input is run: by a shell, or by an interpreter without a program."""
     return command.argv[:1] != ("xargs",) and INTERPRETERS.match(program) is not None and not _operands(words)
 
 
-def _program_effect(program: str, words: tuple[str, ...], folder: str) -> Effect:
+def _program_effect(program: str, words: tuple[str, ...], folder: str) -> CommandEffect:
     if program in ("sed", "perl") and _edits_in_place(words):
-        return Effect(Operation.EDIT, _last_path(words, folder), True)
+        return CommandEffect(Operation.EDIT, _last_path(words, folder), True)
     if program == "sed":
-        return Effect(Operation.READ, _last_path(words, folder), False)
+        return CommandEffect(Operation.READ, _last_path(words, folder), False)
     if program == "git":
         return _git_effect(words, folder)
-    if program == "find" and (done := _done_to_found(words)) is not None:
+    if program == "find" and (operation := _find_action(words)) is not None:
         place = join_path(folder, words[1]) if not words[1].startswith("-") else folder or "."
-        return Effect(done, place, done not in QUIET)
+        return CommandEffect(operation, place, operation not in READ_ONLY)
     if _runs_tests(program, words):
-        return Effect(Operation.RUN_TEST, " ".join((program, *_operands(words))), True)
+        return CommandEffect(Operation.RUN_TEST, " ".join((program, *_operands(words))), True)
     operation = PROGRAMS.get(program)
     if operation is None or (program == "gofmt" and "-w" not in words):
-        return Effect(Operation.RUN, _run_target(words, folder), program not in SET_UP)
+        return CommandEffect(Operation.RUN, _run_target(words, folder), program not in SETUP_PROGRAMS)
     if operation == Operation.FINISH:
-        return Effect(operation, FORFEIT if program == "exit_forfeit" else None, True)
-    return Effect(operation, _target(operation, program, words, folder), operation not in QUIET)
+        return CommandEffect(operation, FORFEIT if program == "exit_forfeit" else None, True)
+    return CommandEffect(operation, _target(operation, program, words, folder), operation not in READ_ONLY)
 
 
 def _target(operation: Operation, program: str, words: tuple[str, ...], folder: str) -> str | None:
@@ -231,20 +235,20 @@ def _search_target(program: str, words: tuple[str, ...], operands: list[str], fo
     return operands[0] if operands else None
 
 
-def _git_effect(words: tuple[str, ...], folder: str) -> Effect:
+def _git_effect(words: tuple[str, ...], folder: str) -> CommandEffect:
     rest = list(words[1:])
     while rest and rest[0].startswith("-"):
         rest = rest[2:] if rest[0] in ("-C", "-c", "--git-dir", "--work-tree") else rest[1:]
     verb = rest[0] if rest else ""
     if verb == "grep":
-        return Effect(Operation.SEARCH, next(iter(_operands(tuple(rest))), None), False)
-    if verb == "apply" and _ONLY_TOLD.isdisjoint(rest):
-        return Effect(Operation.EDIT, _last_path(words, folder), True)
+        return CommandEffect(Operation.SEARCH, next(iter(_operands(tuple(rest))), None), False)
+    if verb == "apply" and _DRY_RUN_OPTIONS.isdisjoint(rest):
+        return CommandEffect(Operation.EDIT, _last_path(words, folder), True)
     if verb in ("apply", "commit"):
-        way = next((word for word in rest if word in _ONLY_TOLD or word == "--amend"), "")
-        return Effect(Operation.VCS, f"git {verb} {way}".strip(), way not in _ONLY_TOLD)
-    quiet = verb in GIT_READS or (verb in ("branch", "tag", "remote", "stash", "config") and _lists(rest))
-    return Effect(Operation.VCS, f"git {verb}".strip(), not quiet)
+        option = next((word for word in rest if word in _DRY_RUN_OPTIONS or word == "--amend"), "")
+        return CommandEffect(Operation.VCS, f"git {verb} {option}".strip(), option not in _DRY_RUN_OPTIONS)
+    read_only = verb in GIT_READS or (verb in ("branch", "tag", "remote", "stash", "config") and _lists(rest))
+    return CommandEffect(Operation.VCS, f"git {verb}".strip(), not read_only)
 
 
 def _lists(rest: list[str]) -> bool:
@@ -254,9 +258,9 @@ def _lists(rest: list[str]) -> bool:
 
 
 def _runs_tests(program: str, words: tuple[str, ...]) -> bool:
-    known = PROGRAMS.get(program)
-    if known is not None and program not in TEST_DRIVERS:
-        return known == Operation.RUN_TEST
+    operation = PROGRAMS.get(program)
+    if operation is not None and program not in TEST_DRIVERS:
+        return operation == Operation.RUN_TEST
     operands = [word for word in words[1:4] if not word.startswith("-")]
     if program in TEST_DRIVERS:
         return any(TEST_WORD.search(word) for word in operands[:2])
@@ -268,8 +272,8 @@ def _operands(words: tuple[str, ...]) -> list[str]:
     return [word for word in words[1:] if not word.startswith("-")]
 
 
-def _done_to_found(words: tuple[str, ...]) -> Operation | None:
-    """What `find` does to what it finds; None where it only names it."""
+def _find_action(words: tuple[str, ...]) -> Operation | None:
+    """Return what `find` does to the files it finds, None where it only lists them."""
     if "-delete" in words:
         return Operation.EDIT
     for action in ("-exec", "-execdir", "-ok"):
@@ -292,7 +296,7 @@ def _last_path(words: tuple[str, ...], folder: str) -> str | None:
 
 
 def _run_target(words: tuple[str, ...], folder: str) -> str:
-    """Program and subcommand, or the interpreter's script."""
+    """Return program and subcommand, or the interpreter's script."""
     operands = _operands(words)
     program = posixpath.basename(words[0])
     if INTERPRETERS.match(program) and operands and not words[1].startswith("-"):
@@ -302,9 +306,9 @@ def _run_target(words: tuple[str, ...], folder: str) -> str:
     return " ".join((program, *operands[: 2 if operands[:1] in (["run"], ["exec"]) else 1]))
 
 
-def _by_first_word(line: str) -> Effect:
+def _by_first_word(line: str) -> CommandEffect:
     word = next(iter(re.sub(r"^\s*cd \S+\s*(?:&&|;)", "", line).split()), "")
     operation = PROGRAMS.get(posixpath.basename(word))
     if operation is None or operation == Operation.FINISH:
         return UNREADABLE
-    return Effect(operation, None, operation not in QUIET)
+    return CommandEffect(operation, None, operation not in READ_ONLY)

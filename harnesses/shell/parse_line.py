@@ -1,15 +1,14 @@
-"""Command lines, read as far as comparing and sorting them needs.
+"""Parse command lines, as far as comparing and classifying them needs.
 
-A line is cut into simple commands with the operators between them. Quotes are removed, here-documents
-taken out, `$(...)` kept as it is written. Nothing is expanded or run. What cannot be read gives None,
-and its reader falls back to the text.
+A line is split into simple commands with the operators between them. Quotes are removed, here-documents taken
+out, `$(...)` kept as written. Nothing is expanded or run. A line that cannot be parsed gives None.
 """
 
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import takewhile
 
-from tracemill.records.fast_dataclass import quick_init
 from tracemill.records.placeholders import strip_placeholder_angles
 
 _HEREDOC = re.compile(
@@ -18,8 +17,7 @@ _HEREDOC = re.compile(
 )
 _TOKEN = re.compile(
     r"""
-    (?P<plain>[^\s'"\\|&;<>()`$\d\#][^\s'"\\|&;<>()`$]*+)(?=[\s|&;<>()]|\Z)[ \t\r]*+
-  | (?P<blank>[ \t\r]++|\\\n)
+    (?P<blank>[ \t\r]++|\\\n)
   | (?P<comment>(?<![^\s;|&()])\#[^\n]*)
   | (?P<redirect>\d*(?:<<<|<<-?|>>|>&|<&|>\||<>|>|<)|&>>?)
   | (?P<operator>&&|\|\||;;|\|&|[|;&\n()])
@@ -36,14 +34,12 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_SPECIAL = re.compile(r"""['"\\|&;<>()`$\#]|[^\S \t\r]""")
-"""A line without any of these is one command: its words between blanks."""
 _QUOTED = re.compile(r"""\$?'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)|([^'"\\]+)""", re.DOTALL)
 _ESCAPED = re.compile(r'\\(["\\$`\n])')
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
 _VARIABLE = re.compile(r"\$[A-Za-z0-9_{@#?!*]")
 _KEYWORDS = frozenset("do then else elif if while until ! { } time fi done".split())  # noqa: SIM905
-_MARK = re.compile(r"\x00(\d+)\x00")
+_HEREDOC_MARK = re.compile(r"\x00(\d+)\x00")
 _TABS = re.compile(r"(?m)^\t+")
 _EXPANDED = re.compile(r"[$`\\]")
 _LITERAL = re.compile(
@@ -59,18 +55,17 @@ _GIT_OF_FILES = frozenset("add rm mv checkout restore reset diff log show commit
 _PRINTED = frozenset({"echo", "printf"})
 _ONE_QUOTED = re.compile(r"""'[^']*'|"[^"\\$`']*\"""")
 _Body = tuple[str, bool]
-"""A here-document, and whether the shell expands something in it."""
+"""The text of a here-document, and whether the shell expands it."""
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
-class Simple:
+class SimpleCommand:
     """One simple command.
 
-    `joiner` is the operator before it: empty for the first, `;` for a newline too, `(` and `)` where a
-    subshell begins or has ended. `keywords` are the words of loops and conditions before it (`do`, `then`,
-    `done`, ...), and `&` where it is the last and runs in the background. `redirects` are (operator, target)
-    in order, `("<<", "expanded")` where the shell expands `heredoc`, the text of a here-document.
+    `joiner` is the operator before it: "" for the first, `;` for a newline too, `(` and `)` where a subshell
+    begins or has ended. `keywords` are the words of loops and conditions before it (`do`, `then`, `done`,
+    ...), and `&` where it is the last and runs in the background. `redirects` are (operator, target) in
+    order, `("<<", "expanded")` where the shell expands `heredoc`, the text of a here-document.
     """
 
     argv: tuple[str, ...]
@@ -82,7 +77,7 @@ class Simple:
 
     @property
     def writes_to(self) -> str | None:
-        """The file its standard output goes to, if any."""
+        """Return the file its standard output goes to, None where there is none."""
         if not self.redirects:
             return None
         for operator, target in self.redirects:
@@ -92,12 +87,12 @@ class Simple:
 
     @property
     def appends(self) -> bool:
-        """True where the output is added to the end of a file."""
+        """Return whether the output is appended to a file."""
         return any(operator.endswith(">>") for operator, _ in self.redirects)
 
 
-class _Building:
-    """A simple command while its tokens arrive; `pending` is a redirect that waits for its target."""
+class _CommandBuilder:
+    """A simple command under construction; `pending` is a redirect that waits for its target."""
 
     __slots__ = ("heredoc", "joiner", "pending", "redirects", "words")
 
@@ -109,24 +104,25 @@ class _Building:
         self.pending = ""
 
     def add_word(self, token: str, bodies: list[_Body]) -> None:
-        """Takes a word: a here-document, the target of a redirect, or an argument."""
-        whole = _MARK.fullmatch(token) if bodies else None
-        if whole:
-            self.heredoc, expanded = bodies[int(whole[1])]
+        """Add a word: a here-document, the target of a redirect, or an argument."""
+        document = _HEREDOC_MARK.fullmatch(token)
+        if document:
+            self.heredoc, expanded = bodies[int(document[1])]
             self.redirects += [("<<", "expanded")] if expanded else []
             return
-        word = _in_quotes(token) if self._is_no_pattern(token) else unquote_line_word(token)
-        if bodies:
-            word = _MARK.sub(lambda mark: "<<" + bodies[int(mark[1])][0], word)
+        word = _single_quoted(token) if self._is_literal(token) else unquote_line_word(token)
+        word = _HEREDOC_MARK.sub(lambda mark: "<<" + bodies[int(mark[1])][0], word)
         if self.pending:
             self.redirects.append((self.pending, word))
             self.pending = ""
         else:
             self.words.append(word)
 
-    def _is_no_pattern(self, token: str) -> bool:
-        """True for a file name or a text with a quoted `*`: without its quotes it would read as a pattern of
-        names. What a program reads as a pattern itself is none."""
+    def _is_literal(self, token: str) -> bool:
+        """Return whether a token is a file name or text with a quoted `*`.
+
+        Without its quotes it would read as a pattern. What a program reads as a pattern itself is not one.
+        """
         if not _LITERAL.search(token):
             return False
         words = self.words
@@ -139,51 +135,43 @@ class _Building:
         program = next((at for at, word in enumerate(words) if word in _PATTERN_FIRST), len(words))
         return any(word[:1] != "-" and not word.isdigit() for word in words[program + 1 :])
 
-    def finish(self) -> Simple | None:
-        """The command; None where nothing of it came."""
+    def finish(self) -> SimpleCommand | None:
+        """Return the command, None where it is empty."""
         words = self.words
         if not words and not self.redirects and self.heredoc is None:
             return None
-        start = 0
-        for word in words:
-            if word not in _KEYWORDS and not ("=" in word and _ASSIGNMENT.match(word)):
-                break
-            start += 1
-        keywords: tuple[str, ...] = ()
-        assignments: tuple[str, ...] = ()
-        if start:
-            keywords = tuple([word for word in words[:start] if word in _KEYWORDS])
-            assignments = tuple([word for word in words[:start] if word not in _KEYWORDS])
-            words = words[start:]
-        return Simple(tuple(words), self.joiner, keywords, assignments, tuple(self.redirects), self.heredoc)
+        prefix = list(takewhile(lambda word: word in _KEYWORDS or _ASSIGNMENT.match(word), words))
+        return SimpleCommand(
+            tuple(words[len(prefix) :]),
+            self.joiner,
+            tuple(word for word in prefix if word in _KEYWORDS),
+            tuple(word for word in prefix if word not in _KEYWORDS),
+            tuple(self.redirects),
+            self.heredoc,
+        )
 
 
 @lru_cache(maxsize=512)
-def parse_command(line: str) -> tuple[Simple, ...] | None:
-    """The simple commands of a command line, in order; None where it cannot be read. What redaction left in
-    place of a value is a word."""
+def parse_command(line: str) -> tuple[SimpleCommand, ...] | None:
+    """Return the simple commands of a command line in order, None where it cannot be parsed.
+
+    A placeholder of redaction is a word.
+    """
     if "\x00" in line:
         return None
-    line = strip_placeholder_angles(line)
-    if not _SPECIAL.search(line):
-        only = _Building()
-        only.words = line.split()
-        command = only.finish()
-        return () if command is None else (command,)
     bodies: list[_Body] = []
-    built = _built(_take_heredocs(line, bodies), bodies)
+    built = _build_commands(_take_heredocs(strip_placeholder_angles(line), bodies), bodies)
     if built is None:
         return None
-    found = [command for each in built if (command := each.finish()) is not None]
-    if found and built[-1].joiner == "&" and built[-1].finish() is None:
-        found[-1] = replace(found[-1], keywords=(*found[-1].keywords, "&"))
-    return tuple(found)
+    commands = [command for each in built if (command := each.finish()) is not None]
+    if commands and built[-1].joiner == "&" and built[-1].finish() is None:
+        commands[-1] = replace(commands[-1], keywords=(*commands[-1].keywords, "&"))
+    return tuple(commands)
 
 
-def _built(text: str, bodies: list[_Body]) -> list[_Building] | None:
-    """The commands between the operators of a text, empty ones too; None where some of it is no token. Most
-    words are `plain` ones without quotes, taken with the blanks behind them."""
-    built = [_Building()]
+def _build_commands(text: str, bodies: list[_Body]) -> list[_CommandBuilder] | None:
+    """Return the commands between the operators of a text, also empty ones; None for an invalid token."""
+    built = [_CommandBuilder()]
     position = 0
     for match in _TOKEN.finditer(text):
         start, end = match.span()
@@ -192,10 +180,8 @@ def _built(text: str, bodies: list[_Body]) -> list[_Building] | None:
         position = end
         kind = match.lastgroup
         current = built[-1]
-        if kind == "plain" and not (bodies or current.pending):
-            current.words.append(match[1])
-        elif kind == "plain" or kind == "word":
-            current.add_word(match[kind], bodies)
+        if kind == "word":
+            current.add_word(match[0], bodies)
         elif kind == "blank" or kind == "comment":
             continue
         elif current.pending:
@@ -203,15 +189,15 @@ def _built(text: str, bodies: list[_Body]) -> list[_Building] | None:
         elif kind == "redirect":
             current.pending = match[0]
         else:
-            built.append(_Building(joiner=";" if match[0] == "\n" else match[0]))
+            built.append(_CommandBuilder(joiner=";" if match[0] == "\n" else match[0]))
     return built if position == len(text) and not built[-1].pending else None
 
 
 def unquote_line_word(word: str) -> str:
-    """A word without its quotes.
+    """Return a word without its quotes.
 
-    As written stays a word with `$(...)` or backticks, one that quotes a `$name`, and one with escapes in
-    `$'...'`: without its quotes it would read as another.
+    Words with `$(...)` or backticks, with a quoted `$name`, or with escapes in `$'...'` stay as written:
+    without their quotes they would mean something else.
     """
     if "'" not in word and '"' not in word and "\\" not in word:
         return word
@@ -221,20 +207,15 @@ def unquote_line_word(word: str) -> str:
         return word
     parts = _QUOTED.findall(word)
     return "".join(
-        single or (_ESCAPED.sub(_first, double) if "\\" in double else double) or escaped or plain
-        for single, double, escaped, plain in parts
+        single or _ESCAPED.sub(r"\1", double) or escaped or plain for single, double, escaped, plain in parts
     )
 
 
-def _in_quotes(token: str) -> str:
-    """A word with the quotes that it needs, whichever it was given."""
+def _single_quoted(token: str) -> str:
+    """Return a quoted word in single quotes, where the kind of quotes does not matter."""
     if not _ONE_QUOTED.fullmatch(token) or "$" in token or "`" in token:
         return token
     return f"'{token[1:-1]}'"
-
-
-def _first(found: re.Match[str]) -> str:
-    return found[1]
 
 
 def _take_heredocs(line: str, bodies: list[_Body]) -> str:

@@ -1,8 +1,8 @@
-"""Patches between `*** Begin Patch` and `*** End Patch`, as a tool or on a command line.
+"""Parse patches between `*** Begin Patch` and `*** End Patch`, given to a tool or on a command line.
 
-Read as Codex reads them (https://github.com/openai/codex, apply-patch): a hunk begins with `@@`, maybe with a
-line behind it that stands before the hunk in the file; several such lines in a row narrow the place down one
-after the other. `*** End of File` ties a hunk to the end of its file.
+The syntax is that of Codex (https://github.com/openai/codex, apply-patch). A hunk begins with `@@`,
+optionally followed by a line that stands before the hunk in the file; several such lines narrow the place
+down one after the other. `*** End of File` ties a hunk to the end of its file.
 """
 
 import re
@@ -11,13 +11,13 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from tracemill.harnesses.shell.operations import join_path
-from tracemill.harnesses.shell.parse_line import Simple, parse_command
+from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 
 Kind = Literal["Add", "Update", "Delete"]
 PATCH_TOOL = "apply_patch"
 SHELLS = frozenset({"bash", "sh", "zsh", "/bin/bash", "/bin/sh", "/usr/bin/bash", "/bin/zsh"})
 RUN_LINE = frozenset({"-c", "-lc"})
-"""Options of a shell that run the next word as a command line."""
+"""Shell options that run the next word as a command line."""
 PROGRAMS = frozenset({PATCH_TOOL, "applypatch"})
 _HEADER = re.compile(r"^\s*\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
 _HEADERS = re.compile(r"^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): )(.+?)[ \t]*$", re.MULTILINE)
@@ -28,8 +28,10 @@ _HEREDOC = re.compile(r"<<\s*(['\"]?)(\w+)\1\n(.*)\n\2", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One change of a file: the lines `old` made `new`, behind the lines `anchors`, each found behind the one
-    before. With `at_end` the old lines are the last of the file."""
+    """One change of a file: it replaces the lines `old` by `new`, behind the lines `anchors`.
+
+    Each anchor is found behind the one before. With `at_end` the old lines are the last of the file.
+    """
 
     anchors: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
@@ -39,8 +41,11 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class FilePatch:
-    """What a patch does to one file. An added file has one hunk, with its lines; `moved_to` is the file's new
-    path. `readable` is False where a line is none of a patch: such a patch is refused."""
+    """The changes of a patch to one file.
+
+    An added file has one hunk with its lines; `moved_to` is the file's new path. `readable` is False where a
+    line is not valid: such a patch is refused.
+    """
 
     kind: Kind
     path: str
@@ -51,30 +56,30 @@ class FilePatch:
 
 @dataclass(slots=True)
 class _Lines:
-    """The lines of a patch, and how far they are read."""
+    """The lines of a patch with a read position."""
 
     lines: list[str]
     at: int = 0
     readable: bool = field(default=True)
 
     def next(self) -> str | None:
-        """The line to be read; None behind the last one of the patch."""
+        """Return the line at the position, None at the end of the patch."""
         line = self.lines[self.at] if self.at < len(self.lines) else None
         return None if line is None or line.strip() == "*** End Patch" else line
 
 
 @lru_cache(maxsize=512)
 def read_patch(patch: str) -> tuple[FilePatch, ...]:
-    """The files of a patch in its order; none where it names no file."""
+    """Return the files of a patch in order, none where it names no file."""
     inner = _HEREDOC.fullmatch(patch.strip())
     text = _Lines((inner[3] if inner else patch).strip().split("\n"))
-    found: list[FilePatch] = []
+    files: list[FilePatch] = []
     while (line := text.next()) is not None:
         header = _HEADER.match(line)
         text.at += 1
         if header:
-            found.append(_file(header[1], header[2], text))
-    return tuple(found)
+            files.append(_file(header[1], header[2], text))
+    return tuple(files)
 
 
 def _file(kind: str, path: str, text: _Lines) -> FilePatch:
@@ -107,7 +112,7 @@ def _added(text: _Lines) -> tuple[str, ...]:
 
 
 def _hunk(text: _Lines, marked: bool) -> Hunk:
-    """The hunk that begins at a line. But for the first of a file it must begin with its mark."""
+    """Parse the hunk at the position; except for the first of a file it must begin with `@@`."""
     anchors: list[str] = []
     begun = text.at
     while (line := text.next()) is not None and (line == "@@" or line.startswith("@@ ")):
@@ -126,63 +131,71 @@ def _hunk(text: _Lines, marked: bool) -> Hunk:
         text.at += 1
     ends = line is not None and line.strip() == _END_OF_FILE
     text.at += ends
-    if text.at == begun:  # nothing in it: a line that is none of a patch
+    if text.at == begun:  # an empty hunk: the line is not valid
         text.readable = False
         text.at += 1
     return Hunk(tuple(anchors), tuple(old), tuple(new), ends)
 
 
 def find_applied_patch(command: Any, line: str | None, folder: str) -> str | None:
-    """The patch that a call of a shell applies, where it does nothing else: `command` is the argument that
-    holds the command, words or a text, `line` its command line. Paths are seen from where the call is made,
-    which goes to `folder` (empty for none) and maybe on: `cd sub && apply_patch <<'EOF'`."""
+    """Return the patch that a shell call applies, None where it does anything else.
+
+    `command` is the argument that holds the command (words or text), `line` its command line. Paths are
+    relative to `folder` ("" for none), and to the folder of a preceding `cd`: `cd sub && apply_patch
+    <<'EOF'`.
+    """
     if isinstance(command, list) and len(command) == 2 and command[0] in PROGRAMS:
-        found = ("", command[1]) if isinstance(command[1], str) else None
+        applied = ("", command[1]) if isinstance(command[1], str) else None
     else:
-        found = _on_line(line) if line else None
-    if found is None or not read_patch(found[1]):
+        applied = _on_line(line) if line else None
+    if applied is None or not read_patch(applied[1]):
         return None
-    return _seen_from(join_path(folder, found[0]) if found[0] else folder, found[1].strip())
+    return _relative_to(join_path(folder, applied[0]) if applied[0] else folder, applied[1].strip())
 
 
 def _on_line(line: str) -> tuple[str, str] | None:
-    """(folder, patch) of a command line that applies one and does nothing else."""
+    """Return (folder, patch) of a command line that applies a patch and does nothing else."""
     commands = list(parse_command(line) or ())
     if not commands or len(commands) > 2:
         return None
     last = commands[-1]
     words = list(last.argv)
     if len(commands) == 1 and len(words) == 3 and words[0] in SHELLS and words[1] in RUN_LINE:
-        return None if last.redirects or last.heredoc is not None else _on_line(_bare(words[2]))
+        return None if last.redirects or last.heredoc is not None else _on_line(_unquote(words[2]))
     folder = ""
     if len(commands) == 2:
-        goes = commands[0]
-        if goes.argv[:1] != ("cd",) or len(goes.argv) != 2 or goes.redirects or last.joiner != "&&":
+        change_folder = commands[0]
+        if (
+            change_folder.argv[:1] != ("cd",)
+            or len(change_folder.argv) != 2
+            or change_folder.redirects
+            or last.joiner != "&&"
+        ):
             return None
-        folder = goes.argv[1]
-    text = _given_to(last)
+        folder = change_folder.argv[1]
+    text = _patch_argument(last)
     return None if text is None else (folder, text)
 
 
-def _given_to(command: Simple) -> str | None:
-    """The patch that a command is given as a word or a here-document; None where it is another command."""
+def _patch_argument(command: SimpleCommand) -> str | None:
+    """Return the patch that `apply_patch` gets as argument or here-document, None for another command."""
     words = list(command.argv)
     if not words or words[0] not in PROGRAMS or command.keywords or command.assignments:
         return None
-    told = [each for each in command.redirects if each[0] != "<<"]
-    if len(words) == 1 and command.heredoc is not None and not told:
+    redirects = [each for each in command.redirects if each[0] != "<<"]
+    if len(words) == 1 and command.heredoc is not None and not redirects:
         return command.heredoc
     alone = len(words) == 2 and command.heredoc is None and not command.redirects
-    return _bare(words[1]) if alone else None
+    return _unquote(words[1]) if alone else None
 
 
-def _bare(word: str) -> str:
-    """A word without the quotes that it was left with because a `$` stands in it."""
+def _unquote(word: str) -> str:
+    """Return a word without the quotes that parsing keeps around a `$`."""
     quoted = len(word) > 1 and word[0] == word[-1] == "'" and "'" not in word[1:-1]
     return word[1:-1] if quoted else word
 
 
-def _seen_from(folder: str, patch: str) -> str:
+def _relative_to(folder: str, patch: str) -> str:
     if not folder:
         return patch
-    return _HEADERS.sub(lambda found: found[1] + join_path(folder, found[2]), patch)
+    return _HEADERS.sub(lambda match: match[1] + join_path(folder, match[2]), patch)

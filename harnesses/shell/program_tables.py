@@ -1,4 +1,4 @@
-"""Which programs do what, on a command line."""
+"""Tables of programs and what they do on a command line."""
 
 import re
 
@@ -20,30 +20,27 @@ _NAMES = {
     Operation.FINISH: "submit exit_forfeit",
 }
 PROGRAMS = {name: operation for operation, names in _NAMES.items() for name in names.split()}
-"""Program → operation, for programs whose name says it. The commands of SWE-agent are among them."""
+"""Program → operation, where the name decides; includes the commands of SWE-agent."""
 
-HAND_IN = (("echo", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"), ("echo", "MINI_SWE_AGENT_FINAL_OUTPUT"))
+SUBMIT_COMMANDS = (("echo", "COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"), ("echo", "MINI_SWE_AGENT_FINAL_OUTPUT"))
 """First words of a command line that ends a run of mini-swe-agent."""
 
 FORFEIT = "forfeit"
-"""What an end that gives the task up is about."""
+"""Target of a FINISH that gives the task up."""
 
 ANNOUNCED = "announced"
-"""What an end in a text that names a next act, and does it not, is about."""
+"""Target of a FINISH whose text announces a next act."""
 
 REFUSED = "refused"
-"""What an end in a text that will not do the task is about."""
+"""Target of a FINISH whose text refuses the task."""
 
-TEXT_ALONE = frozenset({ANNOUNCED, REFUSED})
-"""Ends that only a text has."""
+TEXT_TARGETS = frozenset({ANNOUNCED, REFUSED})
+"""Targets of a FINISH that is a text."""
 
-QUIET = frozenset({Operation.READ, Operation.SEARCH, Operation.LIST, Operation.WEB})
-"""Operations of shell commands that change nothing."""
-
-_SET_UP = """cd pushd popd echo printf export set source . true : sleep test [ [[ for case unset wait alias
-    ulimit mkdir false local"""
-SET_UP = frozenset(_SET_UP.split())
-"""Programs that only prepare for what the line is about."""
+_SETUP_NAMES = """cd pushd popd echo printf export set source . true : sleep test [ [[ for case unset wait
+    alias ulimit mkdir false local"""
+SETUP_PROGRAMS = frozenset(_SETUP_NAMES.split())
+"""Programs that only prepare for other commands of a line."""
 
 WRAPPERS = {"sudo": 0, "time": 0, "nohup": 0, "env": 0, "nice": 0, "command": 0, "timeout": 1, "xargs": 0}
 """Programs that run another one, and how many operands of their own they take."""
@@ -62,12 +59,12 @@ RUNNERS = {
     "yarn": ("exec",),
     "conda": ("run",),
 }
-"""Programs that run another one in an environment, and the words that tell them to."""
+"""Programs that run another one in an environment, and the subcommand that does so."""
 
 _TEST_DRIVERS = """go cargo npm pnpm yarn mix dotnet make gradle gradlew mvn mvnw mise just bazel deno bun
     swift sbt rake zig lerna nx task"""
 TEST_DRIVERS = frozenset(_TEST_DRIVERS.split())
-"""Programs that run tests where a word after them says so."""
+"""Programs that run tests where one of their operands names tests."""
 
 TEST_WORD = re.compile(r"^(?:test|tests|check|verify|nextest|t|spec)(?:$|[:_.-])|[:_-]tests?$", re.IGNORECASE)
 TEST_FILE = re.compile(

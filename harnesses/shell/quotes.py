@@ -1,4 +1,4 @@
-"""Whether a command line ends inside a quote: the shell waits for more then, or refuses the line."""
+"""Find out whether a command line ends inside a quote, so that the shell waits for more or refuses it."""
 
 import re
 from functools import lru_cache
@@ -12,14 +12,18 @@ _BEFORE_COMMENT = frozenset(" \t\n;&|(")
 
 @lru_cache(maxsize=512)
 def ends_in_quote(line: str) -> bool:
-    """True where a quote is not closed at the end of a line, by the quoting rules of the POSIX shell
-    (XCU 2.2) and Bash; False also where that is not sure. Here-documents and comments are left out."""
-    return ("'" in line or '"' in line) and parse_command(line) is None and _Scan(line).open
+    """Return whether a quote is not closed at the end of a line, False where unsure.
+
+    Follows the quoting rules of the POSIX shell (XCU 2.2) and Bash; here-documents and comments are skipped.
+    """
+    return ("'" in line or '"' in line) and parse_command(line) is None and _QuoteScanner(line).open
 
 
-class _Scan:
-    """A walk over a line; `within` is what encloses the place, innermost last: a double quote, a backtick,
-    the brackets of `$(`, `(` and `${`."""
+class _QuoteScanner:
+    """A scanner of a line; `within` lists the enclosing openers, innermost last.
+
+    Openers are a double quote, a backtick, and the brackets of `$(`, `(` and `${`.
+    """
 
     def __init__(self, line: str) -> None:
         self.line, self.at = line, 0
@@ -46,7 +50,7 @@ class _Scan:
         self.at += 1
 
     def _opened(self) -> bool:
-        """Takes `$(`, `${` and a backtick."""
+        """Skip `$(`, `${` or a backtick, and return whether there was one."""
         here = self.line[self.at]
         if here == "`":
             if "`" in self.within:
@@ -61,11 +65,11 @@ class _Scan:
         return False
 
     def _single_left_open(self) -> bool:
-        """Takes what stands outside of double quotes; True where a single quote is not closed."""
+        """Skip a token outside of double quotes; return True where a single quote is not closed."""
         line, here = self.line, self.line[self.at]
         if here == "'" or line.startswith("$'", self.at):
-            found = _ANSI.match(line, self.at) if here == "$" else None
-            end = line.find("'", self.at + 1) + 1 if here == "'" else found.end() if found else 0
+            match = _ANSI.match(line, self.at) if here == "$" else None
+            end = line.find("'", self.at + 1) + 1 if here == "'" else match.end() if match else 0
             self.at = end
             return end == 0
         if here == "#" and (self.at == 0 or line[self.at - 1] in _BEFORE_COMMENT):

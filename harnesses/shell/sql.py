@@ -1,6 +1,6 @@
-"""Statements of SQL, read as far as comparing and sorting them needs.
+"""Parse SQL statements, as far as comparing and classifying them needs.
 
-Parsed by sqlglot (MIT) in the dialect of MySQL, which reads what SQLite and PostgreSQL share with it.
+sqlglot (MIT) parses the dialect of MySQL, which covers the syntax shared with SQLite and PostgreSQL.
 """
 
 import logging
@@ -24,11 +24,13 @@ _CATALOGUE = re.compile(r"\b(?:information_schema|sqlite_master|sqlite_schema|pg
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
-    """A statement in normal form: its `text`, the `tables` it names, and all `names` of tables and columns,
-    both in lower case. `asks` is what it asks of them: statements that ask the same give the same rows, with
-    columns more or less. `effect` is equal where the columns are the same too, in whatever order.
-    `double_quoted` is what stands in double quotes and may be a text (MySQL) or a name (PostgreSQL)."""
+class SqlStatement:
+    """A statement in normal form, with the `tables` it names and all `names` of tables and columns.
+
+    Names are in lower case. Statements with equal `asks` give the same rows, with more or fewer columns;
+    `effect` is equal where the columns are the same too, in any order. `double_quoted` is the content of
+    double quotes, which may be text (MySQL) or a name (PostgreSQL).
+    """
 
     text: str
     tables: frozenset[str]
@@ -39,18 +41,18 @@ class Statement:
 
 
 def sql_operation(text: str) -> Operation:
-    """LIST for a look at the catalogue, READ for a query, EDIT for anything that writes."""
+    """Return LIST for a query of the catalogue, READ for other queries, EDIT for statements that write."""
     if _LOOKS.match(text) or (_QUERIES.match(text) and _CATALOGUE.search(text)):
         return Operation.LIST
     return Operation.READ if _QUERIES.match(text) else Operation.EDIT
 
 
 @lru_cache(maxsize=4096)
-def sql_form(text: str) -> Statement | None:
-    """One statement in normal form; None where it cannot be read or is not one.
+def sql_form(text: str) -> SqlStatement | None:
+    """Return one statement in normal form, None where it cannot be parsed or is not a single statement.
 
-    From its text spelling goes: case of keywords and names, quotes, aliases of tables and of columns nobody
-    refers to, `ASC`, comments; the order of columns, conditions and tables stays.
+    Removed are case of keywords and names, quotes, unused aliases, `ASC` and comments; the order of columns,
+    conditions and tables stays.
     """
     tree = _parsed(text)
     if tree is None:
@@ -63,23 +65,25 @@ def sql_form(text: str) -> Statement | None:
     written = _text(tree)
     names = frozenset(tables | columns) - {"*"}
     asks, effect = _asked(tree) if isinstance(tree, exp.Query) else ((written,), (written,))
-    return Statement(written, frozenset(tables), names, asks, effect, _names_in_double_quotes(text))
+    return SqlStatement(written, frozenset(tables), names, asks, effect, _names_in_double_quotes(text))
 
 
 def fold_sql(text: str) -> str:
-    """A statement with runs of blanks as one, but for those in quotes; as it is where it holds comments."""
+    """Collapse blanks outside of quotes; a statement with comments is only stripped."""
     if _COMMENT.search(text):
         return text.strip()
-    return _QUOTED.sub(lambda found: " " if found[0].isspace() else found[0], text.strip())
+    return _QUOTED.sub(lambda match: " " if match[0].isspace() else match[0], text.strip())
 
 
 def _names_in_double_quotes(text: str) -> tuple[str, ...]:
-    """What stands in double quotes, unless all of it is compared with something: that is a text, since who
-    puts names in quotes does so with columns and tables too."""
-    found = [each for each in _QUOTED.finditer(text) if each[0][0] == '"'] if '"' in text else []
-    if all(_COMPARED.search(text, 0, each.start()) and text[each.end() :][:1] != "." for each in found):
+    """Return the content of double quotes, none where all of it is compared with something and so is text.
+
+    Whoever puts names in quotes does so with columns and tables too.
+    """
+    quoted = [each for each in _QUOTED.finditer(text) if each[0][0] == '"'] if '"' in text else []
+    if all(_COMPARED.search(text, 0, each.start()) and text[each.end() :][:1] != "." for each in quoted):
         return ()
-    return tuple(sorted({each[0] for each in found}))
+    return tuple(sorted({each[0] for each in quoted}))
 
 
 def _parsed(text: str) -> "exp.Expr | None":
@@ -91,14 +95,14 @@ def _parsed(text: str) -> "exp.Expr | None":
     level = noisy.level
     noisy.setLevel(logging.CRITICAL)
     try:
-        found = [tree for tree in sqlglot.parse(text.strip().rstrip(";"), dialect=_DIALECT) if tree]
+        trees = [tree for tree in sqlglot.parse(text.strip().rstrip(";"), dialect=_DIALECT) if tree]
     except (SqlglotError, RecursionError, ValueError):
         return None
     finally:
         noisy.setLevel(level)
-    if len(found) != 1 or isinstance(found[0], exp.Command | exp.Alias | exp.Column):
+    if len(trees) != 1 or isinstance(trees[0], exp.Command | exp.Alias | exp.Column):
         return None
-    return found[0]
+    return trees[0]
 
 
 def _unalias(tree: "exp.Expr") -> None:
@@ -133,16 +137,23 @@ def _bare(selected: "exp.Expr", referred: set[str]) -> "exp.Expr":
 
 
 def _asked(tree: "exp.Expr") -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What a query asks, and its effect: of each of its selects where it reads, its functions, conditions,
-    groups, order and limit, and for the effect its columns. Schemas of tables count for nothing, nor for what
-    is asked the case of literals; `IN (a, b)` is `= a OR = b`, and the row with the largest value is one
-    whatever finds it."""
+    """Return what a query asks, and its effect.
+
+    For each select that is its tables, functions, conditions, groups, order and limit; for the effect also
+    its columns. Schemas of tables do not count, nor, for what is asked, the case of literals; `IN (a, b)` is
+    `= a OR = b`, and the row with the largest value is one however it is found.
+    """
     from sqlglot import exp
 
     tree = _one_spelling(tree.copy())
-    combined = tuple(_combination(each) for each in tree.find_all(exp.SetOperation))
-    selects = [(_parts_of(select), _columns_of(select)) for select in tree.find_all(exp.Select)]
-    effect = combined + tuple("; ".join(sorted(parts | columns)) for parts, columns in selects)
+    combined = tuple(
+        type(each).__name__ + ("" if each.args.get("distinct") else " all")
+        for each in tree.find_all(exp.SetOperation)
+    )
+    effect = combined
+    for select in tree.find_all(exp.Select):
+        columns = {f"column {_text(each)}" for each in select.expressions if _is_plain(each)}
+        effect += ("; ".join(sorted(_parts_of(select) | columns)),)
     for literal in tree.find_all(exp.Literal):
         literal.set("this", str(literal.this).lower())
     asks = tuple("; ".join(sorted(_parts_of(select))) for select in tree.find_all(exp.Select))
@@ -159,17 +170,9 @@ def _one_spelling(tree: "exp.Expr") -> "exp.Expr":
             equal = (exp.EQ(this=listed.this.copy(), expression=each) for each in listed.expressions)
             listed.replace(exp.or_(*equal))
     for equal in list(tree.find_all(exp.EQ)):
-        if (found := _extreme(equal)) is not None:
-            equal.replace(exp.var(found))
+        if (extreme := _extreme(equal)) is not None:
+            equal.replace(exp.var(extreme))
     return tree
-
-
-def _combination(combined: "exp.SetOperation") -> str:
-    return type(combined).__name__ + ("" if combined.args.get("distinct") else " all")
-
-
-def _columns_of(select: "exp.Select") -> set[str]:
-    return {f"column {_text(each)}" for each in select.expressions if _is_plain(each)}
 
 
 def _is_plain(selected: "exp.Expr") -> bool:
@@ -179,24 +182,24 @@ def _is_plain(selected: "exp.Expr") -> bool:
 
 
 def _parts_of(select: "exp.Select") -> set[str]:
-    """The parts of one select that change which rows it gives, each as text."""
+    """Return the parts of one select that decide which rows it gives, each as text."""
     from sqlglot import exp
 
-    told = {"distinct"} if select.args.get("distinct") else set()
-    told |= {_text(each.unalias()) for each in select.expressions if not _is_plain(each)}
+    parts = {"distinct"} if select.args.get("distinct") else set()
+    parts |= {_text(each.unalias()) for each in select.expressions if not _is_plain(each)}
     where = select.args.get("where")
     conditions: list[exp.Expr] = []
     if where is not None:
         conditions = list(where.this.flatten()) if isinstance(where.this, exp.And) else [where.this]
-    told |= {f"where {_alternatives(condition)}" for condition in conditions}
+    parts |= {f"where {_alternatives(condition)}" for condition in conditions}
     order, limit = select.args.get("order"), select.args.get("limit")
     if order and limit and _text(limit).lower() == "limit 1" and len(order.expressions) == 1:
         first = order.expressions[0]
-        told.add(f"where {'max' if first.args.get('desc') else 'min'} {_text(first.this)}")
+        parts.add(f"where {'max' if first.args.get('desc') else 'min'} {_text(first.this)}")
     else:
-        told |= {_text(each) for each in (order, limit) if each}
-    named = ("from_", "from", "group", "having", "joins", "offset", "qualify", "windows")
-    return told | {_text(each) for name in named for each in _listed(select.args.get(name))}
+        parts |= {_text(each) for each in (order, limit) if each}
+    clauses = ("from_", "from", "group", "having", "joins", "offset", "qualify", "windows")
+    return parts | {_text(each) for name in clauses for each in _listed(select.args.get(name))}
 
 
 def _alternatives(condition: "exp.Expr") -> str:
@@ -207,7 +210,7 @@ def _alternatives(condition: "exp.Expr") -> str:
 
 
 def _extreme(condition: "exp.Expr") -> str | None:
-    """`x = (SELECT MAX(x) FROM ...)` as the largest x."""
+    """Return `x = (SELECT MAX(x) FROM ...)` as `max x`, likewise for MIN, None for other conditions."""
     from sqlglot import exp
 
     right = condition.args.get("expression") if isinstance(condition, exp.EQ) else None
@@ -227,5 +230,5 @@ def _listed(value: Any) -> list["exp.Expr"]:
 def _text(tree: "exp.Expr") -> str:
     from sqlglot.errors import ErrorLevel
 
-    quiet = ErrorLevel.IGNORE  # what the dialect lacks is written all the same, and not warned of
+    quiet = ErrorLevel.IGNORE  # write what the dialect lacks without a warning
     return tree.sql(dialect=_DIALECT, normalize=True, comments=False, unsupported_level=quiet)

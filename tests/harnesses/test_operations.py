@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 
 from tracemill.harnesses.agents.registry import GENERIC, HARNESSES, harness_for
-from tracemill.harnesses.operations import Operation, find_action_operation, find_action_target, is_mutating
+from tracemill.harnesses.operations import (
+    Operation,
+    find_action_operation,
+    find_action_target,
+    find_call_operation,
+)
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Action, ToolCall
 
@@ -92,10 +97,12 @@ def test_arguments_that_cannot_be_read_never_raise() -> None:
 
 
 def test_reading_is_not_mutating() -> None:
-    assert not is_mutating(ToolCall("c", "Read", '{"file_path": "/a"}'), "claude_code")
-    assert not is_mutating(ToolCall("c", "Bash", '{"command": "git diff | head"}'), "claude_code")
-    assert is_mutating(ToolCall("c", "Bash", '{"command": "git checkout x"}'), "claude_code")
-    assert is_mutating(ToolCall("c", "mcp__x", "{}"), "claude_code")
+    assert not find_call_operation(ToolCall("c", "Read", '{"file_path": "/a"}'), "claude_code").mutating
+    assert not find_call_operation(
+        ToolCall("c", "Bash", '{"command": "git diff | head"}'), "claude_code"
+    ).mutating
+    assert find_call_operation(ToolCall("c", "Bash", '{"command": "git checkout x"}'), "claude_code").mutating
+    assert find_call_operation(ToolCall("c", "mcp__x", "{}"), "claude_code").mutating
 
 
 def test_a_harness_is_found_by_name_and_version() -> None:

@@ -153,6 +153,19 @@ def test_prefixes_that_are_not_known_to_be_complete_are_said() -> None:
     assert shown.prompt_ids == present_context(trace, trace.contexts[0]).prompt_ids
 
 
+def test_a_system_message_behind_the_first_is_shown_as_the_users_and_said() -> None:
+    said = (Message("user", "x"), says("y"), Message("system", "Plan only."), Message("user", "z"), says("w"))
+    trace = trace_of(Message("system", "You are."), *said)
+    shown = present_context(trace, trace.contexts[0])
+    assert [message.role for message in shown.messages] == [
+        *("system", "user", "assistant", "user", "user", "assistant")
+    ]
+    assert shown.messages[3].content == "Plan only."
+    assert shown.kind == "system=recorded,tools=stand_in,later_system=user"
+    blank = trace_of(Message("system", "You are."), Message("user", "x"), Message("system", " "), says("y"))
+    assert present_context(blank, blank.contexts[0]).kind == "system=recorded,tools=stand_in"
+
+
 def test_a_stand_in_that_no_recorded_call_fits_is_not_offered() -> None:
     by_lines = call("a", "edit", '{"start_line": 1, "end_line": 2, "replacement_text": "x"}')
     by_text = call("a", "edit", '{"search": "x", "replace": "y"}')

@@ -5,23 +5,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracemill.harnesses.shell.operations import find_command_operation, unwrap_operation_command
-from tracemill.harnesses.shell.parse_line import Simple, parse_command
+from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 
 
 def test_a_line_is_cut_at_its_operators_and_loses_its_quotes() -> None:
     commands = parse_command("cd /repo && grep -rn \"a|b\" 'my dir' 2>&1 | head -5")
     assert commands == (
-        Simple(("cd", "/repo")),
-        Simple(("grep", "-rn", "a|b", "my dir"), "&&", redirects=(("2>&", "1"),)),
-        Simple(("head", "-5"), "|"),
+        SimpleCommand(("cd", "/repo")),
+        SimpleCommand(("grep", "-rn", "a|b", "my dir"), "&&", redirects=(("2>&", "1"),)),
+        SimpleCommand(("head", "-5"), "|"),
     )
 
 
 def test_a_here_document_is_taken_out_whatever_it_holds() -> None:
     commands = parse_command("cat > a.py <<'EOF'\nprint(\"it's\") && (\nEOF\npython a.py")
     assert commands == (
-        Simple(("cat",), redirects=((">", "a.py"),), heredoc='print("it\'s") && (\n'),
-        Simple(("python", "a.py"), ";"),
+        SimpleCommand(("cat",), redirects=((">", "a.py"),), heredoc='print("it\'s") && (\n'),
+        SimpleCommand(("python", "a.py"), ";"),
     )
 
 

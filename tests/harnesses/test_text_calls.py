@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tracemill.agreement.calls.canonical import canonical_key
 from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.harnesses.agents.registry import harness_for
-from tracemill.harnesses.agents.swe_agent_commands import find_swe_agent_command, parse_swe_agent_command
+from tracemill.harnesses.agents.swe_agent_commands import locate_swe_agent_command, parse_swe_agent_command
 from tracemill.harnesses.operations import find_action_operation, find_action_target
 from tracemill.harnesses.text_calls import calls_in_text
 from tracemill.records.message import Action, ToolCall
@@ -99,7 +99,8 @@ def test_text_and_call_for_the_same_thing_have_one_key() -> None:
     ],
 )
 def test_swe_agent_takes_the_last_block_that_stands_alone(text: str, command: str | None) -> None:
-    assert find_swe_agent_command(text) == command
+    found = [text[place] for place in locate_swe_agent_command(text)]
+    assert found == ([] if command is None else [command])
 
 
 @pytest.mark.parametrize(
