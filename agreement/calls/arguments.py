@@ -1,11 +1,10 @@
-"""Arguments of a call in a normal form: defaults dropped, values coerced, paths made alike."""
+"""Normalise call arguments: drop defaults, coerce values, resolve paths."""
 
 import posixpath
 import re
 import shlex
 import unicodedata
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, TypeGuard
 
 from tracemill.agreement.shell.normal_form import shell_normal_form
@@ -17,27 +16,25 @@ from tracemill.harnesses.shell.patches import read_patch
 from tracemill.harnesses.shell.sql import fold_sql, sql_form
 from tracemill.records.message import ToolCall, ToolSpec, read_arguments
 
-_NO_FLOATS = frozenset((str, int, bool, type(None)))
 _ANY: Mapping[str, Any] = {}
 _BODY_NAMES = """content contents text body source code code_edit code_edits patch diff file_text new_source
     file_content old_string new_string oldString newString old_str new_str oldStr newStr old_text new_text
     oldText newText search replace replacement replacement_text insert_text text_to_insert"""
 _BODIES = frozenset(_BODY_NAMES.split())
-"""Arguments that hold text as it stands in a file, by the names that tools give them."""
+"""Names of arguments that hold file text verbatim."""
 _WITH_BODIES = frozenset({Operation.EDIT, Operation.CREATE, Operation.RUN, Operation.SEARCH})
-"""What tools do whose texts are taken to the letter, all but paths and the command of an editor."""
+"""Operations whose text arguments are compared verbatim, except paths and an editor's command."""
 
 
 def canonical_arguments(
     call: ToolCall, tool: ToolSpec | None, cwd: str | None, harness: str
 ) -> dict[str, Any] | None:
-    """The arguments that matter, in normal form; None where they are no JSON object.
+    """Return the arguments that matter, in normal form; None where they are no JSON object.
 
-    By the tool's schema: an argument that is null, empty and not required, or equal to its default goes;
-    numbers and truth values written as text become such. By the harness's rule for the tool: arguments
-    that only comment go, paths are joined with `cwd` and normalised, command lines are folded. Texts of
-    files, code, keys pressed and patterns stay to the letter; around others blanks go, and Unicode is
-    composed.
+    By the tool's schema, arguments that are null, optional and empty, or equal to their default are dropped,
+    and numbers and booleans written as text are converted. By the harness's rule for the tool, comments are
+    dropped, paths are joined with `cwd` and command lines are normalised. File texts, code, keys pressed and
+    patterns stay verbatim; other texts are stripped and Unicode is composed (NFC).
     """
     given = read_arguments(call.arguments)
     rule = rule_of(harness, call.name)
@@ -49,7 +46,7 @@ def canonical_arguments(
     properties = parameters.get("properties") or {}
     required = parameters.get("required") or ()
     if rule is not None and rule.reading == "shell":
-        given = _moved(given, rule)
+        given = _with_folder(given, rule)
     kept: dict[str, Any] = {}
     ignored = rule.ignored if rule is not None else ()
     for name, value in given.items():
@@ -58,18 +55,18 @@ def canonical_arguments(
         schema = properties.get(name)
         schema = schema if _is_schema(schema) else _ANY
         value = _value(name, value, schema, rule, cwd)
-        if not _is_idle(name, value, schema, name in required, rule, cwd):
+        if not _is_redundant(name, value, schema, name in required, rule, cwd):
             kept[name] = value
     return kept
 
 
 def fold_text(text: str) -> str:
-    """Text with Unicode composed and every run of blanks folded to one space."""
+    """Return the text with Unicode composed and every run of whitespace as one space."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
 def coerce_argument(value: Any, schema: Mapping[str, Any]) -> Any:
-    """The value as its schema wants it, where nothing is lost; else unchanged."""
+    """Return the value converted to its schema's type where nothing is lost, else unchanged."""
     kind = schema.get("type")
     if isinstance(value, str) and kind in ("integer", "number"):
         text = value.strip()
@@ -83,28 +80,30 @@ def coerce_argument(value: Any, schema: Mapping[str, Any]) -> Any:
 
 
 def _is_schema(schema: Any) -> TypeGuard[Mapping[str, Any]]:
-    return type(schema) is dict or isinstance(schema, Mapping)  # a dict is told much faster
+    return isinstance(schema, Mapping)
 
 
 def line_from_arguments(given: Mapping[str, Any], rule: ToolRule) -> str | None:
-    """The command line of a call of a shell, beginning by going to the folder it names; None where it
-    gives no line."""
+    """Return the command line of a shell call, prefixed by `cd` to its folder argument.
+
+    Return None where the call has no line.
+    """
     line, folder = action_command_line(given, rule), given.get(action_folder_argument(given, rule))
     if line is None:
         return None
-    moves = isinstance(folder, str) and folder.strip()
-    return f"cd {shlex.quote(str(folder).strip())} && {line}" if moves else line.strip()
+    has_folder = isinstance(folder, str) and folder.strip()
+    return f"cd {shlex.quote(str(folder).strip())} && {line}" if has_folder else line.strip()
 
 
-def _moved(given: dict[str, Any], rule: ToolRule) -> dict[str, Any]:
+def _with_folder(given: dict[str, Any], rule: ToolRule) -> dict[str, Any]:
     folder = action_folder_argument(given, rule)
     if not folder and isinstance(given.get(rule.target[0]), str):
         return given
     line = line_from_arguments(given, rule)
     if line is None:
         return given
-    left_out = (folder, *rule.target)
-    rest = {name: value for name, value in given.items() if name not in left_out}
+    dropped = (folder, *rule.target)
+    rest = {name: value for name, value in given.items() if name not in dropped}
     return {**rest, rule.target[0]: line}
 
 
@@ -113,8 +112,8 @@ def _whole(value: float) -> float | int:
 
 
 def _value(name: str, value: Any, schema: Mapping[str, Any], rule: ToolRule | None, cwd: str | None) -> Any:
-    told = isinstance(value, str) and schema.get("type", "string") == "string"
-    if not told or not (value.isascii() or is_body(name, rule)):
+    is_text = isinstance(value, str) and schema.get("type", "string") == "string"
+    if not is_text or not (value.isascii() or is_body(name, rule)):
         value = coerce_argument(value, schema)
         value = whole_number_arguments(value) if is_body(name, rule) else compose_argument_value(value)
     if not isinstance(value, str):
@@ -144,7 +143,7 @@ def _statement_form(text: str) -> list[Any]:
 
 
 def patch_from_arguments(call: ToolCall, rule: ToolRule) -> str:
-    """The patch of a call of a tool for patches, which may be its arguments as they stand."""
+    """Return the patch of a call of a patch tool, which may be its bare arguments."""
     given = read_arguments(call.arguments)
     if given is None:
         return call.arguments
@@ -152,11 +151,11 @@ def patch_from_arguments(call: ToolCall, rule: ToolRule) -> str:
 
 
 def _patch_form(patch: str, cwd: str | None) -> Any:
-    """A patch file by file, its paths as seen from `cwd`; as it stands where it cannot be read."""
+    """Return a patch file by file with paths joined to `cwd`; verbatim where unreadable."""
     files = read_patch(patch)
     if not files or not all(each.readable for each in files):
         return patch
-    told = [
+    changes = [
         [
             each.kind,
             join_path(cwd or "", each.path),
@@ -165,12 +164,15 @@ def _patch_form(patch: str, cwd: str | None) -> Any:
         ]
         for each in files
     ]
-    return ["patch", told]
+    return ["patch", changes]
 
 
 def is_body(name: str, rule: ToolRule | None) -> bool:
-    """True for an argument in which each blank counts: by its name where nothing is known of the tool, else
-    where the tool changes files, runs code or searches, and the argument is neither path nor command."""
+    """Return whether every character of an argument counts.
+
+    Without a rule this is decided by the argument's name. With one it holds where the tool changes files,
+    runs code or searches, and the argument is neither a path nor a command.
+    """
     if rule is None:
         return name in _BODIES
     if rule.reading == "shell" and name == rule.target[0]:
@@ -180,47 +182,35 @@ def is_body(name: str, rule: ToolRule | None) -> bool:
 
 
 def compose_argument_value(value: Any) -> Any:
-    """The JSON value with Unicode composed in its texts and whole numbers written as such."""
+    """Return the JSON value with Unicode composed and whole floats as integers."""
     if isinstance(value, str):
         return value if value.isascii() else unicodedata.normalize("NFC", value)
     if isinstance(value, list):
         return [compose_argument_value(item) for item in value]
     if isinstance(value, dict):
-        return {
-            key: item if type(item) is str and item.isascii() else compose_argument_value(item)
-            for key, item in value.items()
-        }
+        return {key: compose_argument_value(item) for key, item in value.items()}
     return _whole(value) if isinstance(value, float) else value
 
 
 def whole_number_arguments(value: Any) -> Any:
-    """The JSON value with whole numbers written as such; itself where it is a flat object without floats."""
-    if type(value) is dict and _NO_FLOATS.issuperset(map(type, value.values())):
-        return value
+    """Return the JSON value with whole floats as integers."""
     if isinstance(value, list):
         return [whole_number_arguments(item) for item in value]
     if isinstance(value, dict):
-        return {
-            key: item if type(item) is str else whole_number_arguments(item) for key, item in value.items()
-        }
+        return {key: whole_number_arguments(item) for key, item in value.items()}
     return _whole(value) if isinstance(value, float) else value
 
 
-@lru_cache(maxsize=256)
-def _normal(folder: str) -> str:
-    return posixpath.normpath(folder)
-
-
-def _is_idle(
+def _is_redundant(
     name: str, value: Any, schema: Mapping[str, Any], required: bool, rule: ToolRule | None, cwd: str | None
 ) -> bool:
-    """True where leaving the argument out would do the same."""
+    """Return whether leaving the argument out would do the same."""
     if value is None or (not value and not name.strip()):
         return True
     if required:
         return False
     if schema.get("default", ...) == value:
         return type(schema["default"]) is type(value)
-    if rule is not None and name in rule.paths and cwd and value == _normal(cwd):
+    if rule is not None and name in rule.paths and cwd and value == posixpath.normpath(cwd):
         return name != next(iter(rule.target), None)
     return value == "" and name not in _BODIES

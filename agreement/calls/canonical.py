@@ -1,8 +1,7 @@
-"""When two actions are the same: keys that are equal exactly then.
+"""Build exact and canonical keys of actions: two actions are the same where keys are equal.
 
-Two levels of the ladder, exact and canonical; equal exact keys imply equal canonical ones. A key is a
-short text, operation and digest, so that a vote is a count of keys and can be counted again later. With
-calls an action is its calls alone; its text does not count.
+Equal exact keys imply equal canonical keys. A key is a short text (operation and digest), so that votes can
+be counted again from stored rows. An action with calls is its calls alone; its text does not count.
 """
 
 import unicodedata
@@ -20,33 +19,37 @@ from tracemill.harnesses.operations import (
     find_tool_operation,
     resolve_operation_tool,
 )
-from tracemill.harnesses.shell.operations import Effect
-from tracemill.harnesses.shell.program_tables import TEXT_ALONE
+from tracemill.harnesses.shell.operations import CommandEffect
+from tracemill.harnesses.shell.program_tables import TEXT_TARGETS
 from tracemill.harnesses.text_calls import tool_or_text_calls
-from tracemill.records.fast_dataclass import quick_init
 from tracemill.records.identity import canonical_json, digest
 from tracemill.records.message import Action, ToolCall, ToolSpec, read_arguments
 
 EMPTY_KEY = "empty"
 _ANSWERS = ("answer", "final_answer", "flag", "solution", "value")
-"""Arguments of an end that hold what was asked for, and not what is said of the work."""
+"""Arguments of a finishing call that hold the requested answer, not a summary of the work."""
 _WITH = "="
 _ENDS = frozenset({Operation.FINISH, Operation.ASK})
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
-class Canonical:
-    """An action in normal form: its key, and what it does. `counting`: the calls it is compared by in order,
-    each with its arguments in normal form (None where they are no object) and its effect."""
+class CanonicalAction:
+    """An action in normal form: its key and operation.
+
+    `counting` has the calls it is compared by, in order, each with its normalised arguments (None where they
+    are no object) and its effect.
+    """
 
     key: str
     operation: Operation
-    counting: tuple[tuple[ToolCall, dict[str, Any] | None, Effect], ...] = ()
+    counting: tuple[tuple[ToolCall, dict[str, Any] | None, CommandEffect], ...] = ()
 
 
 def exact_key(action: Action) -> str:
-    """The key of the action as it stands: same tools, same JSON values, same text where no tool is called."""
+    """Return the key of the action as written.
+
+    Equal keys mean the same tools and JSON values, or the same text where no tool is called.
+    """
     if action.tool_calls:
         parts = [_exact_text(call) for call in action.tool_calls]
         return f"exact:{digest('calls', *parts)}"
@@ -58,26 +61,25 @@ def exact_key(action: Action) -> str:
 def canonical_key(
     action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
 ) -> str:
-    """The key of what the action does, spelling apart (see `canonicalize_action`)."""
+    """Return the key of what the action does, whatever its spelling (see `canonicalize_action`)."""
     return canonicalize_action(action, tools, cwd, harness).key
 
 
 def canonicalize_action(
     action: Action, tools: Sequence[ToolSpec] = (), cwd: str | None = None, harness: str = ""
-) -> Canonical:
-    """The action in normal form.
+) -> CanonicalAction:
+    """Return the action in normal form. Never raise on what a model may emit.
 
-    Finishing is one class, giving up is another, asking the user a third, refusing in a text a fourth, and a
-    text that only announces an act is none of them: how it is worded does not count, but an answer that is
-    handed in does.
-    Calls are compared by tool and normal arguments; notes on a plan beside other calls are left out;
-    neighbouring read-only calls are a set, mutating ones a sequence. What cannot be read is
-    compared as folded text, and equals nothing that can. Never raises.
+    Finishing, giving up, asking the user and refusing in a text are one class each whatever their wording; an
+    answer that is handed in counts. A text that only announces an action is none of them. Calls are compared
+    by tool and normalised arguments: plan notes beside other calls are dropped; the order of neighbouring
+    calls that only read, or of tools that no harness knows, does not count. Unreadable arguments are compared
+    as folded text.
     """
     calls = [resolve_operation_tool(call, harness) for call in tool_or_text_calls(action, harness)]
     effects = [find_tool_operation(call, harness) for call in calls]
     operation, target = choose_action_operation(effects, action, harness)
-    counting: list[tuple[ToolCall, dict[str, Any] | None, Effect]] = []
+    counting: list[tuple[ToolCall, dict[str, Any] | None, CommandEffect]] = []
     for call, effect in _counting(calls, effects):
         counting.append((call, canonical_arguments(call, _tool(call, tools), cwd, harness), effect))
     if operation in _ENDS and len(counting) <= 1:
@@ -88,52 +90,51 @@ def canonicalize_action(
         key = EMPTY_KEY
     else:
         keys = [_call_text(call, arguments) for call, arguments, _ in counting]
-        ordered = order_canonical_keys(keys, [effect.mutating for _, _, effect in counting])
-        key = f"{operation}:{digest(*ordered)}"
-    return Canonical(key, operation, tuple(counting))
+        ordered = [effect.mutating and effect.operation != Operation.OTHER for *_, effect in counting]
+        key = f"{operation}:{digest(*order_canonical_keys(keys, ordered))}"
+    return CanonicalAction(key, operation, tuple(counting))
 
 
 def end_key(operation: Operation, target: str | None) -> str:
-    """The key of an end: finishing the task is one whatever is said, giving it up is another. Refusing it, or
-    announcing an act and not doing it, is neither, though of the intent of finishing."""
+    """Return the key of an end: finished, given up, refused or only announced."""
     if operation != Operation.FINISH or target is None:
         return str(operation)
-    return f"{operation}{_WITH if target in TEXT_ALONE else ':'}{target}"
+    return f"{operation}{_WITH if target in TEXT_TARGETS else ':'}{target}"
 
 
 def end_of(key: str) -> str:
-    """The key of an end without the answer that is handed in with it, or what its text alone says."""
+    """Return the key of an end without the answer handed in with it."""
     return key.partition(_WITH)[0]
 
 
 def _answer_of(arguments: dict[str, Any] | None) -> str | None:
-    told = (arguments.get(name) for name in _ANSWERS) if arguments else ()
-    answer = next((each for each in told if each not in (None, "", [], {})), None)
+    values = (arguments.get(name) for name in _ANSWERS) if arguments else ()
+    answer = next((each for each in values if each not in (None, "", [], {})), None)
     return (
         None if answer is None else fold_text(answer if isinstance(answer, str) else canonical_json(answer))
     )
 
 
-def _counting(calls: Sequence[ToolCall], effects: Sequence[Effect]) -> list[tuple[ToolCall, Effect]]:
+def _counting(
+    calls: Sequence[ToolCall], effects: Sequence[CommandEffect]
+) -> list[tuple[ToolCall, CommandEffect]]:
     every = list(zip(calls, effects, strict=True))
     if len(every) == 1:
         return every
     return [each for each in every if each[1].operation != Operation.PLAN] or every
 
 
-def order_canonical_keys(keys: Sequence[str], mutating: Sequence[bool]) -> Sequence[str]:
-    """The keys in order, each run of read-only ones sorted and without repeats."""
-    if len(keys) == 1:
-        return keys
-    ordered: list[str] = []
-    run: set[str] = set()
-    for key, changes in zip(keys, mutating, strict=True):
-        if changes:
-            ordered.extend((*sorted(run), key))
+def order_canonical_keys(keys: Sequence[str], ordered: Sequence[bool]) -> Sequence[str]:
+    """Return the keys in order, each run of those whose order does not matter sorted."""
+    found: list[str] = []
+    run: list[str] = []
+    for key, in_order in zip(keys, ordered, strict=True):
+        if in_order:
+            found.extend((*sorted(run), key))
             run.clear()
         else:
-            run.add(key)
-    return [*ordered, *sorted(run)]
+            run.append(key)
+    return [*found, *sorted(run)]
 
 
 def _tool(call: ToolCall, tools: Sequence[ToolSpec]) -> ToolSpec | None:
@@ -158,7 +159,7 @@ def _exact_text(call: ToolCall) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON with sorted keys; `canonical_json` where the quick way does not take a value."""
+    """Return JSON with sorted keys; `canonical_json` for values that orjson refuses."""
     try:
         return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
     except (TypeError, RecursionError):

@@ -1,4 +1,4 @@
-"""What a call does, in the terms the ladder compares: one deed, or several for a command line."""
+"""Describe the effects of a call, in the terms that actions are compared by."""
 
 import posixpath
 import re
@@ -7,7 +7,6 @@ from typing import Any
 
 from tracemill.agreement.files.file_text import FileText
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.records.fast_dataclass import quick_init
 
 _WORD = re.compile(r"[^\W_]+")
 _SCRATCH = re.compile(
@@ -15,37 +14,25 @@ _SCRATCH = re.compile(
 )
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
-class Span:
-    """Lines `first` to `last` of a file, counted from 1, both included; `last` is None for its end."""
+class LineRange:
+    """Lines `first` to `last` of a file, from 1 and inclusive; `last` is None where the end is unknown."""
 
     path: str
     first: int = 1
     last: int | None = None
 
 
-@quick_init
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """A file as it would be after an edit, or as much of it as is known."""
+class ActionEffect:
+    """One effect of a call; a command line may have several.
 
-    path: str
-    text: str
-
-
-@quick_init
-@dataclass(frozen=True, slots=True)
-class Deed:
-    """One thing done.
-
-    `effect` is equal where the same comes of it, `intent` where it is about the same; equal effects have
-    equal intents. `paths` are files that must be there, `names` what a statement of SQL refers to, `asks`
-    what it asks of it.
-    `decisive` is False where the intent says little: which program runs, which tables are asked. `setup`
-    only prepares. `span` and `outcome` allow a closer look than equality of `effect` (`same_effect`).
-    `proven`: the text a file has afterwards is known. `wrote` is the file whose text it makes or changes,
-    `after` that text, as far as it is known.
+    `effect` is equal where the result is the same, `intent` where the target is the same; equal effects have
+    equal intents. `paths` are files that must exist, `names` what an SQL statement refers to, `asks` what it
+    asks of them. `decisive` is False where the intent says little, such as which program runs. `setup` marks
+    mere preparation. `span` allows a closer comparison than equality (`same_effect`). `proven`:
+    the text of the file afterwards is known. `wrote` is the file that is written, `after` its text as far as
+    it is known.
     """
 
     operation: Operation
@@ -57,20 +44,19 @@ class Deed:
     asks: tuple[str, ...] = ()
     decisive: bool = True
     setup: bool = False
-    span: Span | None = None
-    outcome: Outcome | None = None
+    span: LineRange | None = None
     proven: bool = False
     wrote: str = ""
     after: FileText | None = None
 
 
-def read_deed(path: str, first: int, last: int | None, total: int | None) -> Deed:
-    """Reading lines of a file, clipped to its `total` lines where that is known."""
+def read_effect(path: str, first: int, last: int | None, total: int | None) -> ActionEffect:
+    """Return the effect of reading lines of a file, clipped to its `total` lines where known."""
     first = max(1, first)
-    if total is not None and last is not None and last >= total:
-        last = None
-    span = Span(path, first, last)
-    return Deed(
+    if total is not None:
+        last = total if last is None else min(last, total)
+    span = LineRange(path, first, last)
+    return ActionEffect(
         Operation.READ,
         ("read", path, first, last),
         ("read", path),
@@ -80,31 +66,31 @@ def read_deed(path: str, first: int, last: int | None, total: int | None) -> Dee
     )
 
 
-def list_deed(path: str, flags: str = "") -> Deed:
-    """Listing a folder; `flags` are letters that say what of it and in which order."""
-    return Deed(Operation.LIST, ("list", path, flags), ("list", path))
+def list_effect(path: str, flags: str = "") -> ActionEffect:
+    """Return the effect of listing a folder; `flags` are letters for what is listed and how."""
+    return ActionEffect(Operation.LIST, ("list", path, flags), ("list", path))
 
 
 def build_search_effect(
     what: str, pattern: str, scope: tuple[str, ...], options: frozenset[str], *then: Any
-) -> Deed:
-    """Searching names (`what` = name) or texts (`text`) under `scope`; `then` is what its hits go through.
+) -> ActionEffect:
+    """Return the effect of searching names (`what` is `name`) or texts (`text`) under `scope`.
 
-    The intent is the words of the pattern, and what changes the answer itself: tests on names found, and
-    the programs the hits go through.
+    `then` are the commands that the hits are piped through. The intent is the words of the pattern with what
+    changes the answer itself: tests on names, and those programs.
     """
-    told = tuple(sorted(options))
+    sorted_options = tuple(sorted(options))
     words = _WORD.findall(pattern.lower())
-    tests = told if what == "name" else ()
+    tests = sorted_options if what == "name" else ()
     intent = ("search", " ".join(words) or pattern, tests, tuple(argv[:1] for argv in then))
-    return Deed(Operation.SEARCH, ("search", what, pattern, scope, told, *then), intent)
+    return ActionEffect(Operation.SEARCH, ("search", what, pattern, scope, sorted_options, *then), intent)
 
 
 def is_scratch(path: str) -> bool:
-    """True for a file that is made to try something."""
+    """Return whether a file is made only to try something, judged by its name."""
     return _SCRATCH.match(path) is not None
 
 
 def create_intent(path: str) -> tuple[str, str]:
-    """What making a file is about: its name, whatever the folder; scratch files are all one."""
+    """Return the intent of creating a file: its name in any folder; scratch files are one."""
     return ("create", "(scratch)" if is_scratch(path) else posixpath.basename(path))

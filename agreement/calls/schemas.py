@@ -1,8 +1,8 @@
-"""Whether the arguments of a call fit the schema of its tool.
+"""Check the arguments of a call against its tool's schema.
 
-Held to JSON Schema (draft 2020-12) by jsonschema (MIT), more leniently where harnesses are: null is left out,
-numbers and truth values written as text are such, types that are none of JSON's fit anything, one of several
-forms is enough, and patterns, which are written for other engines, are not tried.
+JSON Schema (draft 2020-12) by jsonschema, with leniency that harnesses show too: null counts as absent,
+numbers and booleans may be written as text, unknown types accept anything, `oneOf` is `anyOf`, and patterns,
+which are written for other regex engines, are not checked.
 """
 
 import re
@@ -25,14 +25,16 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 _PLAIN = frozenset({"type", "description", "default", "title", "enum", "examples", "optional", "required"})
-"""What a property may say that `_fits` looks at by itself, or that says nothing of its values."""
+"""Keywords of a property that `_fits` checks itself, or that do not constrain its value."""
 _REASONS = {"additionalProperties": "argument not allowed", "required": "required argument missing"}
 _REASONS |= dict.fromkeys(("type", "enum", "const", "anyOf", "oneOf", "allOf"), "argument of a wrong type")
 
 
 def why_schema_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any]) -> str | None:
-    """Why arguments do not fit a schema, as a short fixed phrase; None where they do, or where the schema is
-    none that can be read."""
+    """Return why arguments do not fit a schema, as a short fixed phrase; None where they do.
+
+    Return None for a schema that cannot be read.
+    """
     required = parameters.get("required")
     if isinstance(required, list | tuple) and any(name not in arguments for name in required):
         return "required argument missing"
@@ -47,19 +49,19 @@ def why_schema_misfit(arguments: Mapping[str, Any], parameters: Mapping[str, Any
 def _first_fault(
     validator: "Validator", arguments: Mapping[str, Any], properties: Mapping[str, Any]
 ) -> str | None:
-    told = {
+    coerced = {
         name: coerce_argument(value, properties[name]) if isinstance(properties.get(name), Mapping) else value
         for name, value in arguments.items()
     }
     try:
-        fault = next(validator.iter_errors(_without_nulls(told)), None)
-    except Exception:  # a schema that is broken in any way says nothing of the call
+        fault = next(validator.iter_errors(_without_nulls(coerced)), None)
+    except Exception:  # a broken schema is no fault of the call
         return None
     return None if fault is None else _REASONS.get(str(fault.validator), "argument out of bounds")
 
 
 class _Schema:
-    """A schema by its identity: comparing its content for each call would cost more than the check."""
+    """A schema hashed by identity: comparing contents per call would cost more than the check."""
 
     __slots__ = ("content",)
 
@@ -75,7 +77,7 @@ class _Schema:
 
 @lru_cache(maxsize=512)
 def _validator_of(schema: _Schema) -> "Validator | None":
-    """What checks more than `_fits` does; None where the schema asks no more."""
+    """Return the validator for what `_fits` does not check; None where nothing is left."""
     content = schema.content
     properties = content.get("properties")
     parts = list(properties.values()) if isinstance(properties, Mapping) else []
@@ -98,17 +100,22 @@ def _lenient() -> Any:
         if not _is_any(value, kinds):
             yield ValidationError("of another type")
 
-    def beyond(keyword: str) -> Any:
+    def unless_boolean(keyword: str) -> Any:
         def check(validator: Any, bound: Any, value: Any, schema: Any) -> Any:
             return () if isinstance(bound, bool) else known[keyword](validator, bound, value, schema)
 
         return check
 
-    def untold(*_: Any) -> tuple[()]:
+    def skip(*_: Any) -> tuple[()]:
         return ()
 
-    changed = {name: beyond(name) for name in ("exclusiveMinimum", "exclusiveMaximum")}
-    changed |= {"type": of_type, "oneOf": known["anyOf"], "pattern": untold, "patternProperties": untold}
+    changed = {name: unless_boolean(name) for name in ("exclusiveMinimum", "exclusiveMaximum")}
+    changed |= {
+        "type": of_type,
+        "oneOf": known["anyOf"],
+        "pattern": skip,
+        "patternProperties": skip,
+    }
     return extend(Draft202012Validator, changed)
 
 

@@ -1,7 +1,7 @@
-"""Calls of an offered tool that a text writes out instead of making them.
+"""Detect calls of an offered tool that a text spells out instead of making them.
 
-Models that miss the way to call a tool write it down: `[get_weather(city="Oslo")]`, a JSON object with `name`
-and `arguments`. Nothing is done then, and nothing is finished either.
+Models that fail to use the tool-call format write `[get_weather(city="Oslo")]`, or a JSON object with `name`
+and `arguments`. Nothing is executed then, and nothing is finished.
 """
 
 import re
@@ -15,9 +15,12 @@ _ARGUMENTS = re.compile(r"""['"](?:arguments|parameters|params|input)['"]\s*:"""
 
 
 def has_text_written_call(text: str, tools: Sequence[ToolSpec]) -> bool:
-    """True where a text holds a call of one of these tools: its name and a bracket with one of its arguments
-    by name, or an object with that name and arguments. Names count however a provider spells them (`a.b` is
-    `a_b`), also with escaped underscores. A mention such as `get_weather()` is none."""
+    r"""Return whether a text spells out a call of one of these tools.
+
+    That is its name and a bracket with one of its arguments by name, or an object with that name and
+    arguments. Names match in any provider's spelling (`a.b`, `a_b`, `a\_b`). A mention such as
+    `get_weather()` is no call.
+    """
     if "(" not in text and "{" not in text:
         return False
     known = {clean_schema_name(tool.name): _properties(tool) for tool in tools}
@@ -37,7 +40,7 @@ def _properties(tool: ToolSpec) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _patterns(names: tuple[str, ...]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """A call with its first argument by name, and an object that names a tool."""
+    """Return regexes of a call with its first argument by name, and of an object naming a tool."""
     spelled = "|".join(re.escape(name).replace("_", "[^a-zA-Z0-9\\s-]") for name in names) or r"(?!)"
     return (
         re.compile(

@@ -1,4 +1,4 @@
-"""Who may vote: replies that could have been carried out where they were given."""
+"""Check which replies could have been carried out where they were given, and so may vote."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,11 +6,11 @@ from typing import Any
 
 from tracemill.agreement.calls.schemas import why_schema_misfit
 from tracemill.agreement.calls.text_written_calls import has_text_written_call
-from tracemill.agreement.equivalence.ladder import Keys, paths_needed_by_ladder
-from tracemill.agreement.files.edits import Change, parse_edit_changes, parse_patch_edits
+from tracemill.agreement.equivalence.ladder import ActionKeys, paths_needed_by_ladder
+from tracemill.agreement.files.edits import TextChange, parse_edit_changes, parse_patch_edits
 from tracemill.agreement.files.file_text import FileText
 from tracemill.agreement.world.edit_checks import is_noop_edit, why_edit_check_fails
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for, rule_for
 from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.operations import action_command_line, resolve_operation_tool
@@ -38,12 +38,11 @@ _CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 
 
 def why_reply_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: str = "") -> str | None:
-    """Why a reply has no vote, as a short fixed phrase; None where it has one.
+    """Return why a reply has no vote, as a short fixed phrase; None where it has one.
 
-    It has none where the call failed or was cut off, where it says and does nothing, where it calls a
-    tool that was not offered or breaks its schema, where its text fakes the result of a tool, writes a call
-    out or announces it instead of making it, or is an error of whoever carries the model, and where it gives
-    no command in a harness that refuses a text alone.
+    It has none where the call failed, was truncated or empty, where it calls a tool that was not offered or
+    breaks its schema, where its text fakes a tool result, spells out or announces a call, or is a provider's
+    error, and where it has no command in a harness that needs one.
     """
     if reply.action is None:
         return f"failed: {reply.failure or 'unknown'}"
@@ -53,22 +52,21 @@ def why_reply_invalid(reply: TeacherReply, tools: Sequence[ToolSpec], harness: s
     if not action.tool_calls and not action.text.strip():
         return "empty"
     reason = why_calls_invalid(action, tools) or why_text_invalid(action, tools, harness)
-    if reason is None and not harness_for(harness).text_ends and not _acts(action, tools, harness):
+    if reason is None and not harness_for(harness).text_ends_run and not _acts(action, tools, harness):
         return "no command"
     return reason
 
 
-def why_action_impossible(action: Action, known: Keys, world: World) -> str | None:
-    """Why an action could not be carried out in this world, as a short fixed phrase; None where it could.
+def why_action_impossible(action: Action, known: ActionKeys, world: EnvironmentState) -> str | None:
+    """Return why an action could not be carried out here, as a short fixed phrase; None where it could.
 
-    A command line that ends inside a quote, an edit that changes nothing. An edit of a text that the file
-    does not hold as far as it is known, nor anything shown, nor an edit before it in the same call, or holds
-    more often than its tool takes; of lines behind the end; a file that no message names. These cannot be
-    told where messages were lost. Of a patch each line counts by itself, blanks around it apart: who carries
-    patches out is as lenient.
+    Impossible are a command line that ends inside a quote and an edit that changes nothing; an edit of text
+    that neither the file, as far as it is known, nor anything shown holds, that it holds more often than the
+    tool accepts, or of lines beyond the end; and a file that no message names. The last three are not judged
+    where messages were lost. Patches are matched line by line, whitespace apart.
     """
     given = tool_or_text_calls(action, world.harness)
-    if any(_is_cut(call, world.harness) for call in given):
+    if any(_has_open_quote(call, world.harness) for call in given):
         return "shell line with an open quote"
     calls = [resolve_operation_tool(call, world.harness) for call in given]
     if any(is_noop_edit(call, world.harness) for call in calls):
@@ -82,8 +80,8 @@ def why_action_impossible(action: Action, known: Keys, world: World) -> str | No
         for change in _patch_changes(asked) if changes is None else changes:
             by_lines = changes is None or bool(made)
             if not (
-                _stands(change.old, known, world)
-                or (by_lines and _lines_stand(change.old, made, known, world))
+                _text_known(change.old, known, world)
+                or (by_lines and _lines_known(change.old, made, known, world))
             ):
                 return "edit text absent"
             made += "\n" + change.new
@@ -95,8 +93,11 @@ def why_action_impossible(action: Action, known: Keys, world: World) -> str | No
     return "path never seen" if next(unseen, None) is not None else None
 
 
-def _is_cut(call: ToolCall, harness: str) -> bool:
-    """Whether a call gives a shell a line that ends inside a quote; input for what runs in it is no line."""
+def _has_open_quote(call: ToolCall, harness: str) -> bool:
+    """Return whether a call gives a shell a line that ends inside a quote.
+
+    Input for a running program is no line.
+    """
     rule = rule_for(harness_for(harness), call.name)
     if rule is None or rule.reading != "shell":
         return False
@@ -105,17 +106,17 @@ def _is_cut(call: ToolCall, harness: str) -> bool:
     return line is not None and str(asked.get("is_input")).lower() != "true" and ends_in_quote(line)
 
 
-def _patch_changes(arguments: Mapping[str, Any]) -> list[Change]:
+def _patch_changes(arguments: Mapping[str, Any]) -> list[TextChange]:
     patch = next((arguments[name] for name in ("input", "patch") if isinstance(arguments.get(name), str)), "")
     return [change for kind, _, changes in parse_patch_edits(patch) if kind == "Update" for change in changes]
 
 
-def _lines_stand(old: str, made: str, known: Keys, world: World) -> bool:
+def _lines_known(old: str, made: str, known: ActionKeys, world: EnvironmentState) -> bool:
     lines = (line.strip() for line in old.split("\n"))
-    return all(line in made or _stands(line, known, world) for line in lines)
+    return all(line in made or _text_known(line, known, world) for line in lines)
 
 
-def _stands(old: str, known: Keys, world: World) -> bool:
+def _text_known(old: str, known: ActionKeys, world: EnvironmentState) -> bool:
     if not old.strip():
         return True
     texts = (world.text_of(path) for path in paths_needed_by_ladder(known))
@@ -123,26 +124,30 @@ def _stands(old: str, known: Keys, world: World) -> bool:
 
 
 def _is_usual(path: str) -> bool:
-    """Files that most projects have and nobody needs to be told of; patterns and variables name none."""
+    """Return whether a file is one that most projects have; patterns and variables name none."""
     name = path.rsplit("/", 1)[-1]
     return name.lower() in _USUAL or name.upper().startswith("README") or any(sign in path for sign in "*$~{")
 
 
 def _acts(action: Action, tools: Sequence[ToolSpec], harness: str) -> bool:
-    """Whether the harness would carry something out: a call, or a command in the text where no tool is
-    offered."""
+    """Return whether the harness would carry something out.
+
+    That is a call, or a command in the text where no tool is offered.
+    """
     return bool(action.tool_calls) or (not tools and bool(calls_in_text(action.text, harness)))
 
 
 def why_calls_invalid(action: Action, tools: Sequence[ToolSpec]) -> str | None:
-    """Why the first of an action's calls that could not be carried out with these tools could not; None where
-    all could. Arguments are held to the schema only where it is not inferred from the calls seen."""
+    """Return why the first invalid call of an action could not be carried out; None where all could.
+
+    Arguments are checked against the schema only where it is not inferred from the calls seen.
+    """
     reasons = (_why_call_invalid(call, tools) for call in action.tool_calls)
     return next((reason for reason in reasons if reason), None)
 
 
 def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
-    """Why a call could not be carried out with these tools; None where it could."""
+    """Return why a call could not be carried out with these tools; None where it could."""
     tool = next((tool for tool in tools if tool.name == clean_schema_name(call.name)), None)
     if tool is None:
         return "tool not offered"
@@ -153,8 +158,10 @@ def _why_call_invalid(call: ToolCall, tools: Sequence[ToolSpec]) -> str | None:
 
 
 def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) -> str | None:
-    """Why the text of an action is no honest one: it fakes the result of a tool, writes a call out or only
-    announces it, or is an error of whoever carries the model; None where it is none of these."""
+    """Return why the text of an action is invalid, None where it is not.
+
+    It is where it fakes a tool result, spells out or only announces a call, or is a provider's error.
+    """
     prose = _CODE_BLOCK.sub("", action.text)
     if _FAKED_RESULT.search(prose):
         return "fakes a tool result"
@@ -166,12 +173,12 @@ def why_text_invalid(action: Action, tools: Sequence[ToolSpec], harness: str) ->
 
 
 def _why_no_end(text: str, tools: Sequence[ToolSpec], harness: str) -> str | None:
-    """Why a text without a call ends nothing; None where it may, or where nothing could be called."""
+    """Return why a text without a call ends nothing; None where it may end the work."""
     kind = find_text_intent(text)
     if kind == "error":
         return "error as text"
     known = harness_for(harness)
-    if kind == "announcement" and known.text_ends and (tools or known.text_actions):
+    if kind == "announcement" and known.text_ends_run and (tools or known.text_actions):
         return "only announces an act"
     rules = (rule_for(known, tool.name) for tool in tools if kind == "command")
     shell = any(rule is not None and rule.reading == "shell" for rule in rules)

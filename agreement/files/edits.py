@@ -1,4 +1,4 @@
-"""Edits as changes of a text, and texts as they are after them."""
+"""Parse edit calls into changes of a text."""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ _CODE_FILES = frozenset(
     ("makefile", "dockerfile", "rakefile", "gemfile", "jenkinsfile", "build", "workspace")
 )
 TEXTS = ("content", "file_text", "contents", "text", "file_content", "body")
-"""Arguments that hold the text of a file that is written."""
+"""Names of arguments that hold the text of a written file."""
 _EVERY = ("replace_all", "replace-all", "replaceAll", "allow_multiple")
 _REPLACED = (
     ("old_string", "new_string"),
@@ -28,11 +28,13 @@ _REPLACED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """One change of a text: `old` made `new` (everywhere with `every`); where `first` is set, lines `first`
-    to `last` made `new`, and with `last` before `first` an insertion before line `first`; where `hunk` is
-    set, what that says. `times`: how often `old` must stand, else the tool refuses; 0 where it does not
-    count."""
+class TextChange:
+    """One change of a text.
+
+    `old` becomes `new`, everywhere with `every`. Where `first` is set, lines `first` to `last` become `new`;
+    with `last` before `first` it is an insertion before line `first`. Where `hunk` is set, the hunk is
+    applied. `times` is how often `old` must occur, else the tool refuses; 0 for any number.
+    """
 
     old: str
     new: str
@@ -43,13 +45,13 @@ class Change:
     hunk: Hunk | None = None
 
 
-def parse_edit_changes(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
-    """The changes an editing call asks for, by the names of its arguments; None where they are not told.
+def parse_edit_changes(arguments: Mapping[str, Any]) -> tuple[TextChange, ...] | None:
+    """Return the changes an editing call asks for, None where its arguments do not say.
 
-    Tools of these names refuse a text that stands more than once (Claude Code's Edit and MultiEdit, the
-    editors of Anthropic, SWE-agent and OpenHands, opencode, Copilot), or not as often as expected (Gemini
-    CLI's replace: https://google-gemini.github.io/gemini-cli/docs/tools/file-system.html). SWE-agent's
-    `search` looks at its window alone, and the edits of the MCP server for files take the first place.
+    Tools with these argument names refuse a text that occurs more than once (Claude Code's Edit and
+    MultiEdit, the editors of Anthropic, SWE-agent and OpenHands, opencode, Copilot), or not as often as
+    expected (Gemini CLI's replace: https://google-gemini.github.io/gemini-cli/docs/tools/file-system.html).
+    SWE-agent's `search` looks at its window alone, and the MCP filesystem server edits the first place.
     """
     edits = arguments.get("edits")
     if isinstance(edits, list):
@@ -59,7 +61,9 @@ def parse_edit_changes(arguments: Mapping[str, Any]) -> tuple[Change, ...] | Non
         if isinstance(arguments.get(old), str):
             every = any(str(arguments.get(name)).lower() == "true" for name in _EVERY)
             times = 0 if every or old == "search" else _expected(arguments.get("expected_replacements"))
-            return (Change(arguments[old], str(arguments.get(new) or ""), every or times > 1, times=times),)
+            return (
+                TextChange(arguments[old], str(arguments.get(new) or ""), every or times > 1, times=times),
+            )
     return _by_lines(arguments)
 
 
@@ -70,55 +74,60 @@ def _expected(given: Any) -> int:
         return 1
 
 
-def _edit_of(edit: Mapping[str, Any]) -> tuple[Change, ...] | None:
+def _edit_of(edit: Mapping[str, Any]) -> tuple[TextChange, ...] | None:
     changes = parse_edit_changes(edit)
     if changes is None or "oldText" not in edit:
         return changes
     return tuple(replace(change, times=0) for change in changes)
 
 
-def _by_lines(arguments: Mapping[str, Any]) -> tuple[Change, ...] | None:
+def _by_lines(arguments: Mapping[str, Any]) -> tuple[TextChange, ...] | None:
     for behind, new in (("insert_line", "new_str"), ("insert_line", "insert_text"), ("line", "text")):
         if isinstance(line := arguments.get(behind), int) and isinstance(arguments.get(new), str):
-            return (Change("", arguments[new], first=line + 1, last=line),)
+            return (TextChange("", arguments[new], first=line + 1, last=line),)
     for first, last, new in (("start_line", "end_line", "replacement_text"), ("start", "end", "content")):
         if isinstance(arguments.get(first), int) and isinstance(arguments.get(new), str):
             end = arguments.get(last)
             return (
-                Change(
+                TextChange(
                     "", arguments[new], first=arguments[first], last=end if isinstance(end, int) else None
                 ),
             )
     return None
 
 
-def parse_patch_edits(patch: str) -> tuple[tuple[str, str, tuple[Change, ...]], ...]:
-    """(Add, Update or Delete; path; changes) for each file of a patch between `*** Begin Patch` and `*** End
-    Patch`. An added file has one change from nothing to its text; one with a line that is none of a patch has
-    no changes."""
+def parse_patch_edits(patch: str) -> tuple[tuple[str, str, tuple[TextChange, ...]], ...]:
+    """Return (Add, Update or Delete; path; changes) for each file of a `*** Begin Patch` patch.
+
+    An added file has one change from nothing to its text; a file with an unreadable line has no changes.
+    """
     return tuple(
         (each.kind, each.path, edits_from_hunks(each.hunks) if each.readable else ())
         for each in read_patch(patch)
     )
 
 
-def edits_from_hunks(hunks: Iterable[Hunk]) -> tuple[Change, ...]:
-    """Hunks as changes."""
-    return tuple(Change("\n".join(hunk.old), "\n".join(hunk.new), hunk=hunk) for hunk in hunks)
+def edits_from_hunks(hunks: Iterable[Hunk]) -> tuple[TextChange, ...]:
+    """Return hunks as changes."""
+    return tuple(TextChange("\n".join(hunk.old), "\n".join(hunk.new), hunk=hunk) for hunk in hunks)
 
 
 def is_code(path: str) -> bool:
-    """True for a file in which, by its name, an empty line says nothing. In others, Markdown and YAML among
-    them, it may end a paragraph or belong to a text."""
+    """Return whether empty lines of a file have no meaning, by its name.
+
+    In others, Markdown and YAML among them, an empty line may end a paragraph or belong to a text.
+    """
     name = posixpath.basename(path).lower()
     return name in _CODE_FILES or posixpath.splitext(name)[1][1:] in _CODE
 
 
 def fold_edited_lines(lines: Iterable[str], code: bool = True) -> str:
-    """Lines without blanks at their ends, in code without empty ones; elsewhere several empty lines are one,
-    and there is none at the beginning or the end."""
+    """Return lines without trailing blanks; in code without empty lines.
+
+    Elsewhere several empty lines become one, with none at the beginning or the end.
+    """
     if code:
         return "\n".join([kept for line in lines if (kept := line.rstrip(" \t"))])
-    told = [line.rstrip(" \t") for line in lines]
-    kept = [line for place, line in enumerate(told) if line or (place and told[place - 1])]
+    stripped = [line.rstrip(" \t") for line in lines]
+    kept = [line for place, line in enumerate(stripped) if line or (place and stripped[place - 1])]
     return "\n".join(kept).strip("\n")

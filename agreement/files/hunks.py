@@ -1,7 +1,7 @@
-"""Hunks of a patch put into lines of a file, at the place where Codex would put them.
+"""Apply hunks of a patch to lines of a file, at the place where Codex applies them.
 
-Anchors are found one after the other, then the old lines behind the last: to the letter, else with blanks at
-ends of lines apart, else with blanks around them apart, else with typographic signs as plain ones
+Anchors are found one after the other, then the old lines after the last: verbatim, else without trailing
+blanks, else without surrounding blanks, else with typographic characters as plain ones
 (https://github.com/openai/codex, apply-patch, `seek_sequence`).
 """
 
@@ -30,8 +30,11 @@ Place = tuple[int, int, tuple[str, ...]]
 
 
 def apply_hunks(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] | None:
-    """The lines of a whole file after the hunks; None where one has no place, or adds lines behind an anchor
-    and no old line (Codex puts them at the end of the file, others behind the anchor)."""
+    """Return the lines of a whole file after the hunks; None where one has no place.
+
+    A hunk with an anchor and no old line has none either: Codex appends it to the file, others insert it
+    after the anchor.
+    """
     kept = lines[:-1] if lines and not lines[-1] else lines
     places: list[Place] = []
     at = 0
@@ -45,10 +48,10 @@ def apply_hunks(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] 
 
 
 def apply_hunks_in_part(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[str, ...] | None:
-    """The same for a part of a file, where old lines must stand once: another place may be out of sight."""
+    """Return a part of a file after the hunks; None where old lines do not occur exactly once."""
     places: list[Place] = []
     for hunk in hunks:
-        start = _behind(lines, hunk.anchors, 0)
+        start = _after_anchors(lines, hunk.anchors, 0)
         found = find_hunk_places(lines, hunk.old, start) if hunk.old and start is not None else []
         if len(found) != 1 or hunk.at_end or (places and found[0] < sum(places[-1][:2])):
             return None
@@ -57,21 +60,21 @@ def apply_hunks_in_part(lines: Sequence[str], hunks: Sequence[Hunk]) -> tuple[st
 
 
 def has_place(lines: Sequence[str], hunk: Hunk) -> bool:
-    """True where the hunk may be put into these lines."""
-    start = _behind(lines, hunk.anchors, 0)
+    """Return whether the hunk may be applied to these lines."""
+    start = _after_anchors(lines, hunk.anchors, 0)
     return start is not None and bool(find_hunk_places(lines, hunk.old, start))
 
 
 def find_hunk_places(lines: Sequence[str], wanted: Sequence[str], start: int) -> list[int]:
-    """Where the wanted lines begin, from `start` on, in the strictest form in which they stand there."""
+    """Return where the wanted lines begin, from `start` on, in the strictest form that matches."""
     count = len(wanted)
     for form in _FORMS:
-        told = lines if form is str else [form(line) for line in lines]
+        formed = lines if form is str else [form(line) for line in lines]
         first, rest = form(wanted[0]), [form(line) for line in wanted]
         found = [
             at
-            for at in range(start, len(told) - count + 1)
-            if told[at] == first and list(told[at : at + count]) == rest
+            for at in range(start, len(formed) - count + 1)
+            if formed[at] == first and list(formed[at : at + count]) == rest
         ]
         if found:
             return found
@@ -79,7 +82,7 @@ def find_hunk_places(lines: Sequence[str], wanted: Sequence[str], start: int) ->
 
 
 def _place(lines: Sequence[str], hunk: Hunk, start: int) -> Place | None:
-    begin = _behind(lines, hunk.anchors, start)
+    begin = _after_anchors(lines, hunk.anchors, start)
     if begin is None or (hunk.anchors and not hunk.old):
         return None
     if not hunk.old:
@@ -93,14 +96,17 @@ def _place(lines: Sequence[str], hunk: Hunk, start: int) -> Place | None:
 
 
 def _with_and_without_last(hunk: Hunk) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """A last empty line may stand for the end of the file's last line."""
+    """Return old and new lines, also without a last empty line.
+
+    It may stand for the end of the file's last line.
+    """
     forms = [(hunk.old, hunk.new)]
     if not hunk.old[-1]:
         forms.append((hunk.old[:-1], hunk.new[:-1] if hunk.new and not hunk.new[-1] else hunk.new))
     return forms
 
 
-def _behind(lines: Sequence[str], anchors: Sequence[str], start: int) -> int | None:
+def _after_anchors(lines: Sequence[str], anchors: Sequence[str], start: int) -> int | None:
     for anchor in anchors:
         found = find_hunk_places(lines, (anchor,), start)
         if not found:
@@ -112,6 +118,6 @@ def _behind(lines: Sequence[str], anchors: Sequence[str], start: int) -> int | N
 def _replaced(lines: Sequence[str], places: Sequence[Place]) -> tuple[str, ...]:
     changed = list(lines)
     in_order = sorted(places, key=lambda place: place[0])
-    for start, count, new in in_order[::-1]:  # of two at one place the first ends up before the second
+    for start, count, new in in_order[::-1]:  # backwards, so that earlier indices stay valid
         changed[start : start + count] = new
     return tuple(changed)

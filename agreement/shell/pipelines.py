@@ -1,14 +1,12 @@
-"""Pipelines in one spelling where several do the same."""
+"""Normalise pipelines: one spelling where several do the same."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tracemill.agreement.shell.program_options import order_program_options
 from tracemill.harnesses.core.vocabulary import Operation
-from tracemill.harnesses.shell.operations import unwrap_operation_command
-from tracemill.harnesses.shell.parse_line import Simple
+from tracemill.harnesses.shell.parse_line import SimpleCommand
 from tracemill.harnesses.shell.program_tables import PROGRAMS
 
 Part = tuple[Any, ...]
@@ -24,15 +22,15 @@ _IS_FILE = ("-type", "f")
 _SLASH_COUNTS = (("echo",), ("printf",), ("rsync",))
 _XARGS = re.compile(r"-0|-r|-I\S*|-i\S*|-n1?|1|\{\}|@|%|--null|--no-run-if-empty")
 _HITS = ("{}", "@", "%")
-_REVERSE = {"-R": "--reverse"}
-_PATCH_WAYS = frozenset({"-R", "--reverse", "--cached", "--index", "--dry-run"})
 _ENDS = (["+"], [";"], ["\\;"])
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a `find` is told: where, by which tests in alphabetical order, and what to do with each hit,
-    the words of a command without its `{}`."""
+class FindQuery:
+    """The parts of a `find`: places, tests in alphabetical order, and the command for each hit.
+
+    `then` is that command without its `{}`.
+    """
 
     places: tuple[str, ...]
     tests: tuple[tuple[str, ...], ...]
@@ -40,18 +38,18 @@ class Found:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The command in one spelling."""
+        """Return the command in one spelling."""
         return ("find", *self.places, *(word for test in self.tests for word in test), "then", *self.then)
 
 
-def drop_cat_from_pipeline(commands: Sequence[Simple]) -> tuple[Simple, ...]:
-    """The commands of a pipeline, `FILTER FILE` for `cat FILE | FILTER` and for `FILTER < FILE`."""
+def drop_cat_from_pipeline(commands: Sequence[SimpleCommand]) -> tuple[SimpleCommand, ...]:
+    """Return the pipeline with `FILTER FILE` for `cat FILE | FILTER` and for `FILTER < FILE`."""
     if len(commands) == 1 and not commands[0].redirects:
         return tuple(commands)
     first, rest = commands[0], list(commands[1:])
     if first.redirects and first.redirects[0][0] == "<" and len(first.redirects) == 1:
         given, bare = first.redirects[0][1], replace(first, redirects=())
-        if _takes(first):
+        if _reads_file_operand(first):
             first = replace(bare, argv=(*first.argv, given))
         elif first.argv[:1] == ("tr",):
             first, rest = replace(bare, argv=("cat", given)), [replace(bare, joiner="|"), *rest]
@@ -59,7 +57,7 @@ def drop_cat_from_pipeline(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     if (
         rest
         and not name.startswith("-")
-        and _takes(rest[0])
+        and _reads_file_operand(rest[0])
         and not first.redirects
         and not first.assignments
     ):
@@ -67,21 +65,21 @@ def drop_cat_from_pipeline(commands: Sequence[Simple]) -> tuple[Simple, ...]:
     return (first, *rest)
 
 
-def drop_xargs_from_pipeline(commands: Sequence[Simple]) -> tuple[Simple, ...]:
-    """The commands of a pipeline, `find ... -exec C {} ;` for `find ... | xargs C`."""
+def drop_xargs_from_pipeline(commands: Sequence[SimpleCommand]) -> tuple[SimpleCommand, ...]:
+    """Return the pipeline with `find ... -exec C {} ;` for `find ... | xargs C`."""
     if len(commands) < 2 or commands[0].argv[:1] != ("find",) or commands[1].argv[:1] != ("xargs",):
         return tuple(commands)
-    done = _given(commands[1].argv[1:])
-    found = parse_pipeline_find(commands[0].argv) if done[1:] and not commands[0].redirects else None
+    run = _xargs_command(commands[1].argv[1:])
+    found = parse_pipeline_find(commands[0].argv) if run[1:] and not commands[0].redirects else None
     if found is None or found.then:
         return tuple(commands)
     return (
-        replace(commands[1], argv=(*commands[0].argv, "-exec", *done, ";"), joiner=commands[0].joiner),
+        replace(commands[1], argv=(*commands[0].argv, "-exec", *run, ";"), joiner=commands[0].joiner),
         *commands[2:],
     )
 
 
-def _takes(command: Simple) -> bool:
+def _reads_file_operand(command: SimpleCommand) -> bool:
     if not command.argv or command.heredoc is not None:
         return False
     return command.argv[0] in _TAKE_FILES or _is_sed_of_lines(command.argv)
@@ -92,8 +90,11 @@ def _is_sed_of_lines(argv: tuple[str, ...]) -> bool:
 
 
 def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The pipeline with one command for `sort | uniq`, with `find` doing what the next command does to what
-    it finds, its tests in alphabetical order, and paths without a slash at their end."""
+    """Return the pipeline in one spelling.
+
+    `sort | uniq` becomes one command, `find` runs the next command itself and has its tests sorted, and paths
+    lose trailing slashes.
+    """
     found = [(part[0], _without_slashes(part[1]), *part[2:]) for part in parts]
     known = parse_pipeline_find(found[0][1]) if found else None
     if known is not None:
@@ -101,8 +102,7 @@ def normal_pipeline(parts: Sequence[Part]) -> tuple[Part, ...]:
     for place in range(len(found) - 1, 0, -1):
         before = found[place - 1]
         if found[place][1] == ("uniq",) and before[1][:1] == ("sort",) and _plain(found[place]):
-            told = order_program_options("sort", ("-u", *before[1][1:]))
-            found[place - 1 : place + 1] = [(before[0], ("sort", *told), *before[2:])]
+            found[place - 1 : place + 1] = [(before[0], ("sort", "-u", *before[1][1:]), *before[2:])]
     return tuple(found)
 
 
@@ -116,11 +116,11 @@ def _without_slashes(words: tuple[str, ...]) -> tuple[str, ...]:
     return tuple([word.rstrip("/") if word[:1] == "/" and len(word) > 1 else word for word in words])
 
 
-def parse_pipeline_find(argv: tuple[str, ...]) -> Found | None:
-    """What a `find` is told; None for another command and where it says more than is understood here.
+def parse_pipeline_find(argv: tuple[str, ...]) -> FindQuery | None:
+    r"""Return the parts of a `find`; None for other commands and options not known here.
 
-    `-exec C {} +` and `-exec C {} \\;` are one; of files, `-delete` and `-exec rm`; and that a hit is a file
-    is left out where only a file can be read.
+    `-exec C {} +` and `-exec C {} \;` are equal, and for files so are `-delete` and `-exec rm`. `-type f` is
+    dropped where only a file can be read.
     """
     if argv[:1] != ("find",):
         return None
@@ -133,7 +133,7 @@ def parse_pipeline_find(argv: tuple[str, ...]) -> Found | None:
     while words:
         test = words.pop(0)
         if test == "-exec" and words[-1:] in _ENDS and "-exec" not in words:
-            then, words = _done(words[:-1]), []
+            then, words = _exec_command(words[:-1]), []
         elif test == "-delete" and not words:
             then = ("rm",) if _IS_FILE in tests else ("-delete",)
         elif test in _TESTS_WITH_VALUE and words:
@@ -144,26 +144,18 @@ def parse_pipeline_find(argv: tuple[str, ...]) -> Found | None:
             return None
     if then and (PROGRAMS.get(then[0]) in (Operation.READ, Operation.SEARCH) or then[0] in _READ_FILES):
         tests.discard(_IS_FILE)
-    return Found(tuple(places), tuple(sorted(tests)), then)
-
-
-def pipeline_patch_mode(commands: Sequence[Simple]) -> tuple[str, ...]:
-    """How a patch is put on: backwards, only into the index, or only tried."""
-    argv = unwrap_operation_command(commands[-1].argv)
-    if argv[:1] != ("patch",) and not (argv[:1] == ("git",) and "apply" in argv):
-        return ()
-    return tuple(sorted({_REVERSE.get(word, word) for word in argv if word in _PATCH_WAYS}))
+    return FindQuery(tuple(places), tuple(sorted(tests)), then)
 
 
 def cuts_pipeline_output(argv: tuple[str, ...]) -> bool:
-    """Whether a program only sorts what a pipe gives it, or cuts it off after some lines."""
+    """Return whether a program only sorts its input or cuts it off after some lines."""
     return argv[:1] == ("sort",) or (
         len(argv) <= 3 and argv[:1] in (("head",), ("less",), ("more",), ("cat",))
     )
 
 
-def _given(words: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that `xargs` runs, with the place of the hit where one is named."""
+def _xargs_command(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the command that `xargs` runs, with a placeholder for the hit."""
     start, named = 0, False
     while start < len(words) and _XARGS.fullmatch(words[start]):
         named = named or words[start][:2] in ("-I", "-i")
@@ -171,11 +163,10 @@ def _given(words: tuple[str, ...]) -> tuple[str, ...]:
     return words[start:] if named else (*words[start:], "{}")
 
 
-def _done(words: Sequence[str]) -> tuple[str, ...]:
-    """The words of the command, without the place of the hit where that is behind all others."""
+def _exec_command(words: Sequence[str]) -> tuple[str, ...]:
+    """Return the words of the command, without a placeholder that comes last."""
     kept = tuple(words[:-1] if words and words[-1] in _HITS else words)
     if not kept:
         return ()
     kept = tuple("{}" if word in _HITS else word for word in kept)
-    told = order_program_options(kept[0], kept[1:])
-    return (kept[0], *(word for word in told if (kept[0], word) != ("rm", "-f")))
+    return (kept[0], *(word for word in kept[1:] if (kept[0], word) != ("rm", "-f")))

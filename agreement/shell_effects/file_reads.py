@@ -1,11 +1,11 @@
-"""Pipelines that show lines of a file: cat, head, tail and sed meet the native readers here."""
+"""Recognise pipelines that show lines of a file: cat, head, tail, sed and awk."""
 
 import re
 from collections.abc import Callable, Sequence
 
-from tracemill.agreement.calls.effect import Deed, read_deed
+from tracemill.agreement.calls.effect import ActionEffect, read_effect
 from tracemill.harnesses.shell.operations import join_path
-from tracemill.harnesses.shell.parse_line import Simple
+from tracemill.harnesses.shell.parse_line import SimpleCommand
 
 _RANGE = re.compile(r"'?(\d+)(?:,(\d+|\$))? ?p'?")
 _FROM = re.compile(r"\+\d+")
@@ -15,9 +15,13 @@ _NUMBERS = re.compile(r"NR ?>= ?(\d+) ?&& ?NR ?<= ?(\d+)(?: ?\{ ?print(?: \$0)?;
 _COUNT = re.compile(r"-n?(\d+)|--lines=(\d+)")
 
 
-def read_of(commands: Sequence[Simple], folder: str, total_of: Callable[[str], int | None]) -> Deed | None:
-    """The lines of a file that a pipeline shows; None where it does more, or anything else. `total_of` gives
-    the number of lines of a file, None where unknown."""
+def parse_file_read(
+    commands: Sequence[SimpleCommand], folder: str, total_of: Callable[[str], int | None]
+) -> ActionEffect | None:
+    """Return the lines of a file that a pipeline shows; None where it does anything else.
+
+    `total_of` gives the number of lines of a file, None where unknown.
+    """
     found = _lines_of(commands[0].argv)
     if found is None or found[0] is None:
         return None
@@ -28,30 +32,25 @@ def read_of(commands: Sequence[Simple], folder: str, total_of: Callable[[str], i
             return None
         _, first, last = further
     path = join_path(folder, name or "")
-    return read_deed(path, first, last, total_of(path))
+    return read_effect(path, first, last, total_of(path))
 
 
 def parse_cat_file_reads(
-    command: Simple, folder: str, total_of: Callable[[str], int | None]
-) -> tuple[Deed, ...]:
-    """Reading each of several files that one `cat` shows; none where it does anything else."""
+    command: SimpleCommand, folder: str, total_of: Callable[[str], int | None]
+) -> tuple[ActionEffect, ...]:
+    """Return a read of each file that one `cat` shows; none where it does anything else."""
     names = [word for word in command.argv[1:] if not _SHOWING.fullmatch(word)]
     if command.argv[:1] != ("cat",) or len(names) < 2 or not all(map(_FILE.fullmatch, names)):
         return ()
     paths = [join_path(folder, name) for name in names]
-    return tuple(read_deed(path, 1, None, total_of(path)) for path in paths)
-
-
-def shows_file_lines(argv: tuple[str, ...]) -> bool:
-    """Whether a program only shows some of the lines that a pipe gives it."""
-    if argv[:1] == ("tail",):
-        return all(word[:1] in "-+" or word.isdigit() for word in argv[1:])
-    found = _lines_of(argv)
-    return found is not None and found[0] is None
+    return tuple(read_effect(path, 1, None, total_of(path)) for path in paths)
 
 
 def _lines_of(argv: tuple[str, ...]) -> tuple[str | None, int, int | None] | None:
-    """(file or None for what a pipe gives, first line, last line) of a command that shows lines."""
+    """Return (file, first line, last line) of a command that shows lines.
+
+    The file is None for the input of a pipe.
+    """
     program = argv[0] if argv else ""
     words = list(argv[1:])
     first, last = 1, None

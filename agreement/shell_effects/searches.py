@@ -1,11 +1,11 @@
-"""Searches in one normal form: grep, rg, find, and the native tools for text and names."""
+"""Normalise searches: grep, rg, find, and native tools for text and names."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tracemill.agreement.calls.effect import Deed, build_search_effect
+from tracemill.agreement.calls.effect import ActionEffect, build_search_effect
 from tracemill.agreement.shell.pipelines import parse_pipeline_find
 from tracemill.harnesses.shell.operations import join_path
 
@@ -37,7 +37,7 @@ _FILES = {
 _FILES["--type"] = "type "
 _COUNTED = {letter: letter for letter in "ilcvwoLxqzUuS"}
 _VALUED = {"rg": "dEfjMrT"}
-"""Letters whose values change what is found, or come where the pattern is looked for; of grep "dDf"."""
+"""Letters with a value that changes what is found; of grep "dDf"."""
 _LONG = {"--ignore-case": "i", "--files-with-matches": "l", "--count": "c", "--invert-match": "v"}
 _LONG |= {"--word-regexp": "w", "--only-matching": "o"}
 _ACTIONS = frozenset(
@@ -57,7 +57,7 @@ _ACTIONS = frozenset(
     }
 )
 _NATIVE = ("case_sensitive", "exclude_pattern", "fixed_strings", "names_only", "no_ignore")
-"""Options of native searches that change what is found."""
+"""Options of native searches that change the hits."""
 _PATTERNS = ("pattern", "query", "regex", "Query")
 _NAME_PATTERNS = ("pattern", "glob_pattern", "file_pattern", "query", "file_name")
 _PLACES = ("path", "dir_path", "directory", "dir", "folder", "target_directory", "SearchPath")
@@ -65,7 +65,7 @@ _IN_FILES = ("glob", "include", "file_pattern", "include_pattern", "includePatte
 _SHOWN = """output_mode multiline -i -n -A -B -C context before after head_limit offset limit max_results
     context_lines total_max_matches max_matches_per_file"""
 _UNDERSTOOD = frozenset((*_NATIVE, *_PATTERNS, *_PLACES, *_IN_FILES, "type", *_SHOWN.split()))
-"""Arguments of native searches that are read, or change only how much around the hits is shown."""
+"""Arguments of native searches that are read here, or only change what is shown around hits."""
 _LAYOUT = re.compile(r"--(?:color|line-number|no-h)")
 _LETTERS = re.compile(r"-[A-Za-z]+")
 _AROUND = re.compile(r"-[ABCm]?\d+")
@@ -73,11 +73,9 @@ _TEST = re.compile(r"-[a-z]")
 _SWAPPED = re.compile(r"\\?[|(){}+?]")
 
 
-def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
-    """The search a command is; None where it is none, or says more than is understood here."""
+def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
+    """Return the search that a command is; None where it is none, or has unknown options."""
     program = words[0].rsplit("/", 1)[-1] if words else ""
-    if program == "rg" and "--files" in words:
-        return _listed_by_rg(list(words[1:]), folder) if not then else None
     if program in GREPS:
         return _grep(list(words[1:]), GREPS[program], folder, then, _VALUED.get(program, "dDf"))
     if program == "git" and words[1:2] == ("grep",):
@@ -85,45 +83,30 @@ def parse_search_command(words: Sequence[str], folder: str, then: tuple[Any, ...
     return _find(list(words[1:]), folder, then) if program == "find" else None
 
 
-def parse_find_search(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> Deed | None:
-    """The search that a `find` is whose hits are searched: `find . -name '*.py' | xargs grep X` is
-    `grep -r --include='*.py' X .`."""
+def parse_find_search(argv: tuple[str, ...], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
+    """Return the search that a `find` with `grep` on its hits is.
+
+    `find . -name '*.py' | xargs grep X` is `grep -r --include='*.py' X .`.
+    """
     found = parse_pipeline_find(argv)
     if found is None or not found.then or found.then[0] not in GREPS:
         return None
     names = [test[1] for test in found.tests if test[0] == "-name"]
     if len(names) != len(found.tests):
         return None
-    told = (f"--include={name}" for name in names)
-    words = (*(word for word in found.then if word != "/dev/null"), *told, *(found.places or (".",)))
+    includes = (f"--include={name}" for name in names)
+    words = (*(word for word in found.then if word != "/dev/null"), *includes, *(found.places or (".",)))
     return parse_search_command(words, folder, then)
-
-
-def _listed_by_rg(words: list[str], folder: str) -> Deed | None:
-    """`rg --files -g '*.py'` is about what `find -name '*.py'` is, but leaves out what git ignores."""
-    names: list[str] = []
-    places: list[str] = []
-    while words:
-        word = words.pop(0)
-        name, equals, value = word.partition("=") if word.startswith("--") else (word, "", "")
-        if name in ("-g", "--glob") and (equals or words):
-            names.append(_name(value if equals else words.pop(0)))
-        elif not word.startswith("-"):
-            places.append(word)
-        elif word != "--files":
-            return None
-    if any(name.startswith("!") for name in names):
-        return None
-    scope = tuple(sorted(join_path(folder or ".", each) for each in places or ["."]))
-    deed = build_search_effect("name", " and ".join(sorted(names)), scope, frozenset())
-    return replace(deed, effect=(*deed.effect, "rg"))
 
 
 def parse_term_search(
     name: str, arguments: Mapping[str, Any], cwd: str | None, opened: str | None
-) -> Deed | None:
-    """The search that a `search_term` is of: `search_file` looks in one file, which may be the `opened` one,
-    `search_dir` in a folder and names files with their counts. None for other arguments."""
+) -> ActionEffect | None:
+    """Return the search for a `search_term`; None for other arguments.
+
+    `search_file` searches one file, by default the open one (`opened`); `search_dir` searches a folder and
+    lists files with counts.
+    """
     term, place = arguments.get("search_term"), arguments.get("file") or arguments.get("dir")
     if not isinstance(term, str) or not arguments.keys() <= {"search_term", "file", "dir"}:
         return None
@@ -133,12 +116,12 @@ def parse_term_search(
     return build_search_effect("text", _extended(term, "basic"), (scope,), counts) if scope else None
 
 
-def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
-    """The search a tool call with a `pattern` is: of texts where it has options of a text search."""
-    pattern = _told(arguments, _PATTERNS)
+def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEffect | None:
+    """Return the text search that a tool call with a `pattern` is; None without a pattern."""
+    pattern = _first_text(arguments, _PATTERNS)
     if pattern is None:
         return None
-    scope = _told(arguments, _PLACES) or cwd or "."
+    scope = _first_text(arguments, _PLACES) or cwd or "."
     options = {"i"} if arguments.get("-i") else set()
     for name, prefix in (*((each, "") for each in _IN_FILES), ("type", "type ")):
         if isinstance(arguments.get(name), str):
@@ -149,29 +132,30 @@ def parse_native_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed |
         options.add("l" if mode == "files_with_matches" else "c")
     if arguments.get("multiline"):
         options.add("multiline")
-    return _with_rest(
-        build_search_effect("text", pattern, (scope,), frozenset(options)), arguments, _UNDERSTOOD
-    )
+    effect = build_search_effect("text", pattern, (scope,), frozenset(options))
+    return _with_rest(effect, arguments, _UNDERSTOOD)
 
 
-def parse_name_search(arguments: Mapping[str, Any], cwd: str | None) -> Deed | None:
-    """The search for names a tool call with a `pattern` is."""
-    pattern = _told(arguments, _NAME_PATTERNS)
-    scope = _told(arguments, _PLACES) or cwd or "."
+def parse_name_search(arguments: Mapping[str, Any], cwd: str | None) -> ActionEffect | None:
+    """Return the name search that a tool call with a `pattern` is; None without a pattern."""
+    pattern = _first_text(arguments, _NAME_PATTERNS)
+    scope = _first_text(arguments, _PLACES) or cwd or "."
     if pattern is None:
         return None
     options = frozenset(f"{name} {arguments[name]}" for name in _NATIVE if arguments.get(name))
-    deed = build_search_effect("name", _name(pattern), (scope,), options)
-    return _with_rest(deed, arguments, _UNDERSTOOD.union(_NAME_PATTERNS))
+    effect = build_search_effect("name", _name(pattern), (scope,), options)
+    return _with_rest(effect, arguments, _UNDERSTOOD.union(_NAME_PATTERNS))
 
 
-def _with_rest(deed: Deed, arguments: Mapping[str, Any], understood: frozenset[str]) -> Deed:
-    """The search, told apart by what else it is told; what it is about stays the same."""
+def _with_rest(
+    effect: ActionEffect, arguments: Mapping[str, Any], understood: frozenset[str]
+) -> ActionEffect:
+    """Return the search with its remaining options in the effect; the intent stays the same."""
     rest = sorted((name, str(value)) for name, value in arguments.items() if name not in understood)
-    return replace(deed, effect=(*deed.effect, tuple(rest))) if rest else deed
+    return replace(effect, effect=(*effect.effect, tuple(rest))) if rest else effect
 
 
-def _told(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
+def _first_text(arguments: Mapping[str, Any], names: Sequence[str]) -> str | None:
     return next((arguments[name] for name in names if isinstance(arguments.get(name), str)), None)
 
 
@@ -179,7 +163,9 @@ def _name(pattern: str) -> str:
     return pattern.removeprefix("./").removeprefix("**/")
 
 
-def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...], valued: str) -> Deed | None:
+def _grep(
+    words: list[str], dialect: str, folder: str, then: tuple[Any, ...], valued: str
+) -> ActionEffect | None:
     patterns: list[str] = []
     operands: list[str] = []
     options: set[str] = set()
@@ -201,7 +187,7 @@ def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...], va
         elif _LETTERS.fullmatch(word):
             if not set(valued).isdisjoint(word):
                 return None
-            if word[-1] in "ABCm" and len(word) > 2 and words:
+            if word[-1] in "ABCm" and words and words[0].isdigit():
                 words.pop(0)
             dialect = "extended" if "E" in word or "P" in word else "fixed" if "F" in word else dialect
             options |= {_COUNTED[letter] for letter in word[1:] if letter in _COUNTED}
@@ -220,7 +206,7 @@ def _grep(words: list[str], dialect: str, folder: str, then: tuple[Any, ...], va
 
 
 def _extended(pattern: str, dialect: str) -> str:
-    """The pattern as an extended regular expression."""
+    """Return the pattern as an extended regular expression."""
     if dialect == "fixed":
         return re.escape(pattern)
     if dialect == "extended":
@@ -228,7 +214,7 @@ def _extended(pattern: str, dialect: str) -> str:
     return _SWAPPED.sub(lambda found: found[0][1:] if found[0].startswith("\\") else "\\" + found[0], pattern)
 
 
-def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> Deed | None:
+def _find(words: list[str], folder: str, then: tuple[Any, ...]) -> ActionEffect | None:
     places: list[str] = []
     while words and not words[0].startswith(("-", "(", "!")):
         places.append(words.pop(0))

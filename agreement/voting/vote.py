@@ -1,44 +1,53 @@
-"""Votes of teachers at one step, and what they decide."""
+"""Count the votes of teachers at one step."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from tracemill.agreement.equivalence.agreement_rung import Agreed, find_agreement_level
-from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.agreement_level import AgreementLevel, find_agreement_level
+from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
-from tracemill.agreement.voting.labels import AGREED_VERDICTS, Verdict, Voice, label_of, name_labelled_actions
+from tracemill.agreement.voting.labels import (
+    AGREED_VERDICTS,
+    ValidVote,
+    Verdict,
+    label_of,
+    name_labelled_actions,
+)
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.world.fold_context import world_of
-from tracemill.agreement.world.world_state import Record, World
+from tracemill.agreement.world.replay_context import environment_at
+from tracemill.agreement.world.world_state import ContextHistory, EnvironmentState
 from tracemill.records.families import UNKNOWN
 from tracemill.records.message import Action, ToolSpec
 from tracemill.records.pair import Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-VOTE_VERSION = 2
-"""Raise it when the same replies at a step come to another verdict."""
+VOTE_VERSION = 3
+"""Raise it when the same replies at a step give another verdict."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What a vote came to. `chosen` is set where the verdict is `pair`; `n_agreeing` and `families` are
-    those behind the leading action whatever the verdict, `rung` is where on the ladder they agree, None
-    where no action leads. `votes` holds a row for every reply."""
+class VoteResult:
+    """The result of a vote.
+
+    `chosen` is set where the verdict is `pair`. `n_agreeing` and `families` describe the votes for the
+    leading action whatever the verdict; `level` is where they agree, None where no action leads. `votes` has
+    a row for every reply.
+    """
 
     verdict: Verdict
     chosen: TeacherReply | None
     votes: tuple[Vote, ...]
     n_agreeing: int
     families: tuple[str, ...]
-    rung: Agreed | None = None
+    level: AgreementLevel | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Ballot:
     reply: TeacherReply
-    keys: Keys
+    keys: ActionKeys
     reason: str
     counted: bool
 
@@ -48,14 +57,14 @@ def tally_votes(
     tools: tuple[ToolSpec, ...],
     replies: Sequence[TeacherReply],
     policy: Policy,
-    record: Record | None = None,
-) -> Tally:
-    """Counts the replies at a step under a policy; independent of their order.
+    record: ContextHistory | None = None,
+) -> VoteResult:
+    """Count the replies at a step under a policy, whatever their order.
 
-    A teacher has one vote: its first valid sample. What the votes decide is `label_of`'s. `record` is that
-    of the step's context, made here where none is given.
+    A teacher has one vote: its first valid sample. `record` is the replayed history of the step's context; it
+    is built where None.
     """
-    world = world_of(state, tools, record)
+    world = environment_at(state, tools, record)
     student = student_action_keys(state, world)
     ballots = _ballots(state, world, replies, policy)
     counted = [ballot for ballot in ballots if ballot.counted]
@@ -63,24 +72,25 @@ def tally_votes(
     backers = [counted[place] for place in label.backers]
     families = tuple(sorted({ballot.reply.family for ballot in backers}))
     chosen = counted[label.chosen].reply if label.chosen is not None else None
-    behind = {id(ballot) for ballot in backers} if label.verdict in AGREED_VERDICTS else set()
-    named = _counted_as(ballots, student, policy)
+    agreeing = {id(ballot) for ballot in backers} if label.verdict in AGREED_VERDICTS else set()
+    named = _action_names(ballots, student, policy)
     votes = tuple(
-        _vote(ballot, name, id(ballot) in behind, state) for ballot, name in zip(ballots, named, strict=True)
+        _vote(ballot, name, id(ballot) in agreeing, state)
+        for ballot, name in zip(ballots, named, strict=True)
     )
-    rung = find_agreement_level([ballot.keys for ballot in backers]) if backers else None
-    return Tally(label.verdict, chosen, votes, len(backers), families, rung)
+    level = find_agreement_level([ballot.keys for ballot in backers]) if backers else None
+    return VoteResult(label.verdict, chosen, votes, len(backers), families, level)
 
 
-def vote_of_reply(reply: TeacherReply, known: Keys) -> Voice:
-    """A reply as the vote it is."""
+def vote_of_reply(reply: TeacherReply, known: ActionKeys) -> ValidVote:
+    """Return the vote of a valid reply."""
     action = reply.action or Action()
     length = len(action.text) + sum(len(call.arguments) for call in action.tool_calls)
-    return Voice(reply.teacher, reply.family, known, length)
+    return ValidVote(reply.teacher, reply.family, known, length)
 
 
 def _ballots(
-    state: TraceState, world: World, replies: Iterable[TeacherReply], policy: Policy
+    state: TraceState, world: EnvironmentState, replies: Iterable[TeacherReply], policy: Policy
 ) -> list[_Ballot]:
     ballots: list[_Ballot] = []
     voted: set[str] = set()
@@ -96,8 +106,13 @@ def _ballots(
     return ballots
 
 
-def why_no_vote(reply: TeacherReply, known: Keys, world: World, state: TraceState, policy: Policy) -> str:
-    """Why a reply does not vote, "" where it does. `known` is its action on the ladder."""
+def why_no_vote(
+    reply: TeacherReply, known: ActionKeys, world: EnvironmentState, state: TraceState, policy: Policy
+) -> str:
+    """Return why a reply is not a valid vote, "" where it is.
+
+    `known` holds the equivalence keys of its action.
+    """
     reason = why_reply_invalid(reply, world.tools, state.trace.harness)
     reason = reason or why_action_impossible(reply.action or Action(), known, world)
     if not reason and policy.exclude_student_family and _is_kin(reply, state):
@@ -109,14 +124,14 @@ def _is_kin(reply: TeacherReply, state: TraceState) -> bool:
     return reply.family != UNKNOWN and reply.family == state.step.family
 
 
-def _counted_as(ballots: Sequence[_Ballot], student: Keys, policy: Policy) -> list[str]:
-    """For each ballot what its action counts as beside the others that vote."""
+def _action_names(ballots: Sequence[_Ballot], student: ActionKeys, policy: Policy) -> list[str]:
+    """Return the name of each ballot's action among the counted ones."""
     counted = [ballot.keys for ballot in ballots if ballot.counted]
     *names, own = name_labelled_actions([*counted, student], policy)
     found = dict(zip((keys.at(policy.level) for keys in counted), names, strict=True))
     found[student.at(policy.level)] = own
-    plain = [found.get(key, key) for key in (ballot.keys.at(policy.level) for ballot in ballots)]
-    return ["student" if name == own else name for name in plain]
+    action_names = [found.get(key, key) for key in (ballot.keys.at(policy.level) for ballot in ballots)]
+    return ["student" if name == own else name for name in action_names]
 
 
 def _vote(ballot: _Ballot, name: str, agrees: bool, state: TraceState) -> Vote:
@@ -131,7 +146,7 @@ def _vote(ballot: _Ballot, name: str, agrees: bool, state: TraceState) -> Vote:
         counted=ballot.counted,
         reason=reason,
         key="" if reply.action is None else name,
-        operation="" if reply.action is None else ballot.keys.cls,
+        operation="" if reply.action is None else ballot.keys.action_class,
         agrees=agrees,
         cost_usd=reply.cost_usd,
         request_key=reply.request_key,

@@ -1,4 +1,4 @@
-"""What text a context has shown up to a point: whether an edit or a path could have been known."""
+"""Search the text that a context has shown up to a step."""
 
 import json
 import posixpath
@@ -16,7 +16,7 @@ _SHORTEST_NAME = 3
 class ShownText:
     """The texts of a context's messages: contents, and the values of call arguments.
 
-    Line numbers that tools put before lines are taken off once per message, on first use.
+    Line numbers that tools print are removed once per message, on first use.
     """
 
     def __init__(self, messages: Sequence[Message]) -> None:
@@ -24,14 +24,14 @@ class ShownText:
         self._plain: dict[int, tuple[str, ...]] = {}
 
     def holds(self, text: str, cut: int) -> bool:
-        """True where the text stands, as lines of a file would, in one of the first `cut` messages."""
+        """Return whether one of the first `cut` messages holds the text, as lines of a file would."""
         wanted = _TRAILING.sub("", text).strip("\n")
         if not wanted.strip():
             return False
         return any(wanted in shown for index in range(cut) for shown in self._texts(index))
 
     def mentions(self, path: str, cut: int) -> bool:
-        """True where a path was named before: as it is, or by its name and that of its folder."""
+        """Return whether a path was named before, in full or by its name and its folder's."""
         path = path.rstrip("/")
         if self._names(path, cut):
             return True
@@ -61,17 +61,17 @@ def _texts_of(message: Message) -> Iterator[str]:
         yield _LINE_NUMBER.sub("", message.content)
     for call in message.tool_calls:
         try:
-            yield from _leaves(json.loads(call.arguments))
+            yield from _strings(json.loads(call.arguments))
         except ValueError:
             yield call.arguments
 
 
-def _leaves(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for item in value.values():
-            yield from _leaves(item)
+            yield from _strings(item)
     elif isinstance(value, list):
         for item in value:
-            yield from _leaves(item)
+            yield from _strings(item)

@@ -1,7 +1,7 @@
-"""What is known at a step: working folder, text of files shown so far, names mentioned, tool schemas.
+"""Hold what is known at a step: working folder, file texts, names mentioned, tool schemas.
 
-A context is folded once: every message leaves its mark under its own number, so that all worlds of a
-context share one record, and those of T steps cost O(T) together.
+A context is replayed once. Every message leaves its events under its own number, so that all environments of
+a context share one history and T steps cost O(T).
 """
 
 import re
@@ -9,8 +9,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tracemill.agreement.files.edits import Change
-from tracemill.agreement.files.file_text import FileText, Piece
+from tracemill.agreement.files.edits import TextChange
+from tracemill.agreement.files.file_text import FilePiece, FileText
 from tracemill.agreement.world.seen_text import ShownText
 from tracemill.records.message import Message, ToolSpec
 
@@ -18,13 +18,13 @@ _WORD = re.compile(r"[A-Za-z0-9_.\-]+")
 _PART = re.compile(r"[a-z0-9]+")
 _ENDING = re.compile(r"(?:ies|es|s|y|e)$")
 
-Event = tuple[int, Piece | None, tuple[Change, ...], int | None]
-"""(message, piece seen, changes made, total): a piece, changes, or neither where the text became unknown."""
+Event = tuple[int, FilePiece | None, tuple[TextChange, ...], int | None]
+"""(message, piece shown, changes, total): a piece, changes, or neither where the text became unknown."""
 
 
 @dataclass(slots=True)
-class Record:
-    """What a context shows, message by message. `files` holds the events of each path in their order."""
+class ContextHistory:
+    """What a context shows, message by message; `files` has the events of each path in order."""
 
     messages: Sequence[Message] = ()
     files: dict[str, list[Event]] = field(default_factory=dict)
@@ -36,17 +36,17 @@ class Record:
     _replayed: dict[str, tuple[int, FileText | None]] = field(default_factory=dict)
 
     def first_shown(self, word: str) -> int | None:
-        """Number of the first message with the word (a file name, say), None where none has it."""
+        """Return the number of the first message with the word, None where none has it."""
         self._count()
         return self._words.get(word)
 
     def stem_shown(self, stem: str) -> int | None:
-        """Number of the first message with a word of that stem in lower case."""
+        """Return the number of the first message with a word of that stem, in lower case."""
         self._count()
         return self._stems.get(stem)
 
     def text_of(self, path: str, cut: int) -> FileText | None:
-        """A file as the first `cut` messages leave it; None where nothing of it is known."""
+        """Return a file as the first `cut` messages leave it; None where nothing of it is known."""
         events = self.files.get(path)
         if not events:
             return None
@@ -84,47 +84,52 @@ def _after(state: FileText | None, event: Event) -> FileText | None:
 
 
 @dataclass(frozen=True, slots=True)
-class World:
-    """What is known before one step: the first `cut` messages of a record, the working folder there, the
-    harness and the tools offered. With `complete` False more may have been shown than is recorded. `after`
-    holds files that calls of the same action made or changed before."""
+class EnvironmentState:
+    """What is known before one step.
+
+    `record` is the context's history, of which the first `cut` messages count. `complete` is False where more
+    may have been shown than is recorded. `after` has files that earlier calls of the same action changed.
+    """
 
     harness: str = ""
     cwd: str | None = None
     tools: tuple[ToolSpec, ...] = ()
-    record: Record = field(default_factory=Record, compare=False)
+    record: ContextHistory = field(default_factory=ContextHistory, compare=False)
     cut: int = 0
     complete: bool = True
     after: Mapping[str, FileText | None] = field(default_factory=dict)
 
     def text_of(self, path: str) -> FileText | None:
-        """What is known of a file's text."""
+        """Return what is known of a file's text, None where nothing is."""
         if path in self.after:
             return self.after[path]
         return self.record.text_of(path, self.cut)
 
     def total_of(self, path: str) -> int | None:
-        """The number of lines of a file, None where unknown."""
+        """Return the number of lines of a file, None where unknown."""
         known = self.text_of(path)
         return known.total if known is not None else None
 
     @property
     def open_file(self) -> str | None:
-        """The file that is open, in harnesses where one is."""
+        """Return the open file, in harnesses that have one."""
         at = bisect_left(self.record.opened, self.cut, key=lambda each: each[0])
         return self.record.opened[at - 1][1] if at else None
 
     def mentions(self, path: str) -> bool:
-        """True where each word of the file name of a path was shown, or the path names no file of its own."""
+        """Return whether each word of the path's file name was shown, or it has none."""
         words = (word.strip(".") for word in _WORD.findall(path.rstrip("/").rsplit("/", 1)[-1]))
         shown = (self.record.first_shown(word) for word in words if word)
         return all(first is not None and first < self.cut for first in shown)
 
     def knows(self, names: Iterable[str]) -> bool:
-        """True where every part of every name was shown, endings apart (`dog_kennels`: dog, kennel)."""
+        """Return whether every part of every name was shown, endings apart.
+
+        `dog_kennels` has the parts dog and kennel.
+        """
         stems = (_ENDING.sub("", part) for name in names for part in _PART.findall(name.lower()))
         return all((first := self.record.stem_shown(stem)) is not None and first < self.cut for stem in stems)
 
     def holds(self, text: str) -> bool:
-        """True where a text stands in what was shown, as lines of a file would."""
+        """Return whether a text was shown, as lines of a file would be."""
         return self.record.shown.holds(text, self.cut)

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.equivalence.validity import why_action_impossible, why_calls_invalid
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally_votes
-from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.voting.vote import VoteResult, tally_votes
+from tracemill.agreement.world.replay_context import environment_at, replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.common_tools import _RULES as COMMON
 from tracemill.harnesses.agents.registry import _ALL_RULES as KNOWN
 from tracemill.harnesses.agents.registry import HARNESSES
@@ -49,7 +49,9 @@ def test_an_argument_of_a_wrong_type_is_read_whatever_the_tool(tool: str) -> Non
         for value in WRONG:
             action = Action("", (made(tool, **{"path": "a.py", "command": "str_replace", name: value}),))
             messages = (Message("user", "mend a.py"), action.to_message(), SHOWN)
-            world = World("generic", "/repo", tools, record_of(Context(0, messages, ()), "generic"), 3)
+            world = EnvironmentState(
+                "generic", "/repo", tools, replay_context(Context(0, messages, ()), "generic"), 3
+            )
             known = ladder_keys(action, world)
             assert known.exact.startswith("exact:")
             told = why_calls_invalid(action, tools), why_action_impossible(action, known, world)
@@ -74,7 +76,7 @@ def calls(draw: st.DrawFn) -> ToolCall:
     return made(tool, **draw(st.dictionaries(names, VALUES, max_size=4)))
 
 
-def voted(call: ToolCall, other: ToolCall, harness: str) -> Tally:
+def voted(call: ToolCall, other: ToolCall, harness: str) -> VoteResult:
     messages = (
         Message("user", "mend a.py"),
         Message("assistant", "", (made("Read", file_path="/repo/a.py"),)),
@@ -89,7 +91,7 @@ def voted(call: ToolCall, other: ToolCall, harness: str) -> Tally:
     state = TraceState(trace, context, steps[2])
     tools = tuple(SCHEMAS.get(each.name, ToolSpec(each.name, "", {})) for each in (call, other))
     replies = [TeacherReply("t:0:2", f"k{n}", n, n, 0, 0, action=Action("", (call,))) for n in "ab"]
-    assert ladder_keys(state.student_action, world_of(state, tools)).deeds is not None
+    assert ladder_keys(state.student_action, environment_at(state, tools)).effects is not None
     return tally_votes(state, tools, replies, Policy())
 
 
@@ -103,6 +105,6 @@ def test_any_arguments_are_voted_on(call: ToolCall, other: ToolCall, harness: st
 
 @pytest.mark.parametrize("value", [[], ["sql"], [None], {}, 5, None])
 def test_a_statement_that_is_no_text_makes_no_pair_with_one_that_is(value: Any) -> None:
-    world = World("generic", "/repo")
+    world = EnvironmentState("generic", "/repo")
     odd, real = (Action("", (made("sql", query=each),)) for each in (value, "SELECT 1"))
     assert ladder_keys(odd, world).effect != ladder_keys(real, world).effect

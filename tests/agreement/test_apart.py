@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import RUNGS, Keys, ladder_keys
+from tracemill.agreement.equivalence.ladder import LEVELS, ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.records.message import Action, ToolCall
 
 
-def call(harness: str, tool: str, **arguments: Any) -> Keys:
-    return ladder_keys(Action("", (ToolCall("c", tool, json.dumps(arguments)),)), World(harness, "/repo"))
+def call(harness: str, tool: str, **arguments: Any) -> ActionKeys:
+    return ladder_keys(
+        Action("", (ToolCall("c", tool, json.dumps(arguments)),)), EnvironmentState(harness, "/repo")
+    )
 
 
-def line(command: str) -> Keys:
+def line(command: str) -> ActionKeys:
     return call("claude_code", "Bash", command=command)
 
 
@@ -56,10 +58,7 @@ def test_lines_apart_on_every_rung_but_intent(one: str, other: str) -> None:
     [
         ("git commit -m x", "git commit --amend -m x"),
         ("git commit -m x", "git commit --dry-run -m x"),
-        ("git apply x.patch", "git apply -R x.patch"),
         ("git apply x.patch", "git apply --check x.patch"),
-        ("git apply x.patch", "git apply --cached x.patch"),
-        ("patch -p1 -i x.patch", "patch -p1 -R -i x.patch"),
     ],
 )
 def test_lines_apart_by_intent(one: str, other: str) -> None:
@@ -69,7 +68,7 @@ def test_lines_apart_by_intent(one: str, other: str) -> None:
 def test_what_reads_a_patch_from_a_file_it_does_not_name_decides_nothing() -> None:
     assert not line("patch -p1 < a.patch").decisive
     assert line("git apply a.patch").decisive
-    assert not any(deed.mutating for deed in line("git apply --check a.patch").deeds)
+    assert not any(deed.mutating for deed in line("git apply --check a.patch").effects)
     assert line("git apply -R a.patch").intent == line("git apply --reverse a.patch").intent
 
 
@@ -88,10 +87,16 @@ def test_lines_apart_by_effect(one: str, other: str) -> None:
     assert not is_same_effect(line(one), line(other))
 
 
-def test_what_cannot_fail_may_stand_before_either_sign() -> None:
-    assert line("ls && rm x").effect == line("ls ; rm x").effect
-    assert line("rm y ; ls && rm x").effect == line("rm y ; ls ; rm x").effect
+def test_only_a_change_needs_the_success_of_what_is_before_it() -> None:
+    assert line("ls && rm x").effect != line("ls ; rm x").effect
+    assert line("ls && cat x").effect == line("ls ; cat x").effect
+    assert line("cd src && rm x").effect == line("cd src ; rm x").effect
     assert line("pytest -rA tests/a.py").effect == line("pytest tests/a.py").effect
+
+
+def test_a_count_of_context_lines_is_no_pattern() -> None:
+    assert line("grep -A 3 foo /repo/a").effect == line("grep -A 3 foo a").effect
+    assert line("grep -A 3 foo a").effect != line("grep -A 3 bar a").effect
 
 
 @pytest.mark.parametrize(
@@ -146,10 +151,9 @@ def test_a_folder_named_beside_a_line_is_that_of_a_cd() -> None:
     assert beside.intent == before.intent
 
 
-def test_a_multi_edit_of_one_edit_is_that_edit() -> None:
+def test_a_multi_edit_of_other_edits_is_another_effect() -> None:
     edit = {"old_string": "a", "new_string": "b"}
     once = call("claude_code", "Edit", file_path="/repo/f", replace_all=False, **edit)
-    assert once.effect == call("claude_code", "MultiEdit", file_path="/repo/f", edits=[edit]).effect
     twice = [edit, {"old_string": "c", "new_string": "d"}]
     every = [{**edit, "replace_all": True}]
     for other in (twice, every):
@@ -167,9 +171,9 @@ def test_giving_up_is_another_end_than_being_done() -> None:
         call("swe_agent", "exit_forfeit"),
     ]
     assert call("openhands", "finish", task_completed=False).canonical == ends[1].canonical
-    for rung in RUNGS:
-        assert len({end.at(rung) for end in ends}) == len(ends)
-    assert {end.cls for end in ends} == {"finish"}
+    for level in LEVELS:
+        assert len({end.at(level) for end in ends}) == len(ends)
+    assert {end.action_class for end in ends} == {"finish"}
     submit, forfeit = call("swe_agent", "submit"), call("swe_agent", "exit_forfeit")
     assert submit.intent == "finish" == call("swe_agent", "bash", command="submit").intent
     assert forfeit.intent == "finish:forfeit" == call("swe_agent", "bash", command="exit_forfeit").intent
@@ -178,7 +182,6 @@ def test_giving_up_is_another_end_than_being_done() -> None:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("rsync -a /repo/a/ b", "rsync -a ./a/ b"),
         ("rm 'a*'", 'rm "a*"'),
         ("git diff 'HEAD~1'", "git diff HEAD~1"),
         ("grep -rn 'a.*b' src --include '*.py'", "grep -rn a.*b src --include *.py"),
@@ -187,14 +190,6 @@ def test_giving_up_is_another_end_than_being_done() -> None:
         ("git add 'a*'", 'git add "a*"'),
         ("echo 'a*' > f", 'echo "a*" > f'),
         ("git commit -m 'Mend a*'", 'git commit -m "Mend a*"'),
-        ("git log -1", "git log -n 1"),
-        ("git log --oneline -5", "git log --oneline -n5"),
-        ("git diff --staged", "git diff --cached"),
-        ("npm test", "npm run test"),
-        ("npm test -- a", "npm run test -- a"),
-        ("A=1 B=2 ./lamp", "B=2 A=1 ./lamp"),
-        ("grep -A 3 foo /repo/a", "grep -A 3 foo a"),
-        ("sed -i s/a/b/ /repo/f", "sed -i s/a/b/ f"),
     ],
 )
 def test_lines_that_name_a_path_in_other_words_are_one(one: str, other: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tracemill.agreement.calls.canonical import canonical_key, exact_key
 from tracemill.agreement.equivalence.ladder import ladder_keys
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.common_tools import common_tool_rule
 from tracemill.harnesses.agents.registry import HARNESSES, Harness
 from tracemill.harnesses.core.vocabulary import Operation
@@ -129,7 +129,7 @@ def test_what_a_tool_is_called_with_beside_texts_is_folded() -> None:
 
 
 def test_lines_put_into_the_open_file_keep_their_indentation() -> None:
-    world = World("swe_agent", "/repo")
+    world = EnvironmentState("swe_agent", "/repo")
     lines = [
         ladder_keys(Action("", (ToolCall("c", "edit", json.dumps(given)),)), world)
         for given in (

@@ -43,16 +43,7 @@ SAME = [
         act(("Edit", {"new_string": "", "old_string": "x", "file_path": "/repo/a"})),
     ),
     (act(("Bash", {"command": "pytest", "description": "Run tests", "timeout": 5})), bash("pytest")),
-    (bash("cd /repo && go test ./... 2>&1"), bash("go  test './...'")),
-    (bash("cd sub && ls -la"), bash("cd /repo/sub && ls -a -l")),
-    (bash("git --no-pager diff | cat"), bash("git diff")),
-    (bash("cat /repo/src/a.py || true"), bash("cat src/a.py")),
-    (bash("cd sub 2>&1 && make | cat 2>&1 || true 2>&1"), bash("cd sub && make")),
     (act(("TodoWrite", {"todos": []}), ("Read", {"file_path": "/a"})), act(("Read", {"file_path": "/a"}))),
-    (
-        act(("Read", {"file_path": "/a"}), ("Read", {"file_path": "/b"})),
-        act(("Read", {"file_path": "/b"}), ("Read", {"file_path": "/a"}), ("Read", {"file_path": "/a"})),
-    ),
     (Action("All done."), Action("I finished the work; tests pass.")),
     (Action("Shall I?"), act(("AskUserQuestion", {"questions": []}))),
 ]

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.equivalence.validity import why_reply_invalid
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import unknown_harness
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.harnesses.operations import find_operation_and_target
@@ -24,8 +24,8 @@ def act(*calls: Call) -> Action:
     )
 
 
-def known(*calls: Call, harness: str = "generic", cwd: str | None = "/repo") -> Keys:
-    return ladder_keys(act(*calls), World(harness, cwd))
+def known(*calls: Call, harness: str = "generic", cwd: str | None = "/repo") -> ActionKeys:
+    return ladder_keys(act(*calls), EnvironmentState(harness, cwd))
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,6 @@ SHELL_READ: Call = ("run_command", {"command": "cat lamp.py"})
         ([SHELL_READ], [("bash", {"cmd": "cat /repo/lamp.py"})]),
         ([("read_file", {"path": "lamp.py"})], [("view_file", {"filename": "/repo/lamp.py"})]),
         (
-            [("read_file", {"path": "a.py"}), ("read_file", {"path": "b.py"})],
-            [("read_many_files", {"paths": ["b.py", "a.py"]})],
-        ),
-        (
             [("read_file", {"path": "a.py", "start_line": 1, "end_line": 50})],
             [("run_command", {"command": "sed -n 1,50p a.py"})],
         ),
@@ -91,10 +87,6 @@ SHELL_READ: Call = ("run_command", {"command": "cat lamp.py"})
         ),
         ([("get_watchlist", {"": {}})], [("get_watchlist", {})]),
         ([("delete_file", {"path": "a b"})], [("run_command", {"command": "rm 'a b'"})]),
-        (
-            [("write_many", {"files": [{"path": "a", "content": "x"}, {"path": "b", "content": "y"}]})],
-            [("write_file", {"path": "a", "content": "x"}), ("write_file", {"path": "b", "content": "y"})],
-        ),
         (
             [("run_command", {"command": "make", "timeout": 30})],
             [("run_command", {"command": "make", "explanation": "Build it."})],
@@ -149,13 +141,13 @@ def test_a_text_alone_ends_nothing_where_a_tool_ends_the_work() -> None:
     told = Action("The server is a Flask application.", ())
     tools = [ToolSpec(name, "", {"properties": {}}, "inferred") for name in ("run_command", "give_up")]
     ended = unknown_harness([tool.name for tool in tools])
-    assert not ended.text_ends
+    assert not ended.text_ends_run
     assert (
         why_reply_invalid(TeacherReply("t:0:0", "key", "a", "a", 0, 0, action=told), tools, ended.name)
         == "no command"
     )
-    assert ladder_keys(told, World(ended.name)).cls != "finish"
-    assert unknown_harness(["run_command", "read_file"]).text_ends
+    assert ladder_keys(told, EnvironmentState(ended.name)).action_class != "finish"
+    assert unknown_harness(["run_command", "read_file"]).text_ends_run
     assert (
         why_reply_invalid(TeacherReply("t:0:0", "key", "a", "a", 0, 0, action=told), tools, "generic") is None
     )
@@ -191,7 +183,7 @@ def test_another_answer_handed_in_is_no_other_decision_and_not_the_same() -> Non
     assert (one.decisive, bare.decisive) == (False, True)
     said = [known(("finish", {"message": text})).effect for text in ("Mended.", "All is done.")]
     assert said[0] == said[1] == bare.effect
-    world = World("swe_agent", "/repo")
+    world = EnvironmentState("swe_agent", "/repo")
     lines = [
         ladder_keys(Action("", (parse_swe_agent_command(f"submit '{flag}'"),)), world)
         for flag in ("a{1}", "b{2}")

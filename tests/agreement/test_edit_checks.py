@@ -9,9 +9,9 @@ from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
 from tracemill.agreement.equivalence.validity import why_action_impossible
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally_votes
-from tracemill.agreement.world.fold_context import record_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.voting.vote import VoteResult, tally_votes
+from tracemill.agreement.world.replay_context import replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.harnesses.shell.quotes import ends_in_quote
 from tracemill.records.message import Action, Message, ToolCall
@@ -58,15 +58,15 @@ def patch(*lines: str, head: str = "*** Update File: a.py") -> ToolCall:
     return call("apply_patch", input="\n".join(["*** Begin Patch", head, *lines, "*** End Patch"]))
 
 
-def world_of(harness: str, complete: bool = True) -> World:
+def world_of(harness: str, complete: bool = True) -> EnvironmentState:
     name, asked, text = SHOWN[harness]
     messages = (
         Message("user", "mend a.py"),
         Message("assistant", "", (ToolCall("c0", name, json.dumps(asked)),)),
         Message("tool", text, (), "c0"),
     )
-    record = record_of(Context(0, messages, (Step(0, 1, "m", "f", cwd="/repo"),)), harness)
-    return World(harness, "/repo", (), record, 3, complete)
+    record = replay_context(Context(0, messages, (Step(0, 1, "m", "f", cwd="/repo"),)), harness)
+    return EnvironmentState(harness, "/repo", (), record, 3, complete)
 
 
 def why(harness: str, *calls: ToolCall, complete: bool = True) -> str | None:
@@ -140,10 +140,10 @@ def test_an_edit_that_is_refused_is_none_that_works() -> None:
     world = world_of("claude_code")
     refused, made = (Action("", (edit(old, "z"),)) for old in (TWICE, ONCE))
     assert ladder_keys(refused, world).effect != ladder_keys(made, world).effect
-    assert not ladder_keys(refused, world).deeds[0].proven
+    assert not ladder_keys(refused, world).effects[0].proven
 
 
-def voted(student: Action, *teachers: Action) -> tuple[Tally, bool]:
+def voted(student: Action, *teachers: Action) -> tuple[VoteResult, bool]:
     name, asked, text = SHOWN["claude_code"]
     messages = (
         Message("user", "mend a.py"),
@@ -159,7 +159,7 @@ def voted(student: Action, *teachers: Action) -> tuple[Tally, bool]:
         for n, action in enumerate(teachers)
     ]
     tools = tuple(harness_for("claude_code").tools.values())
-    world = World("claude_code", "/repo", tools, record_of(context, "claude_code"), 3)
+    world = EnvironmentState("claude_code", "/repo", tools, replay_context(context, "claude_code"), 3)
     return tally_votes(state, tools, replies, Policy()), student_action_keys(state, world).broken
 
 

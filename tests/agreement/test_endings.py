@@ -7,8 +7,8 @@ import pytest
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally_votes
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.voting.vote import VoteResult, tally_votes
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
@@ -26,7 +26,7 @@ def said(teacher: str, action: Action) -> TeacherReply:
     return TeacherReply("t:0:0", f"k-{teacher}", teacher, teacher, 0, 0, action=action)
 
 
-def count(student: Action, *teachers: Action) -> Tally:
+def count(student: Action, *teachers: Action) -> VoteResult:
     messages = (Message("user", "mend b.py"), student.to_message())
     context = Context(0, messages, (Step(0, 1, "claude-x", "anthropic", cwd="/repo"),))
     trace = Trace("t", "claude_code", "d", "claude_code", (context,))
@@ -72,11 +72,13 @@ def test_teachers_that_only_announce_do_not_agree_to_finish() -> None:
 def test_a_refusal_is_neither_an_answer_nor_an_error() -> None:
     assert count(READ, REFUSED, DONE, FAULT).verdict == "no_agreement"
     assert count(READ, REFUSED, DONE).verdict == "no_agreement"
-    assert count(READ, REFUSED, REFUSED, DONE).verdict == "pair"
+    assert count(READ, REFUSED, REFUSED, DONE).verdict == "no_agreement"
+    assert count(READ, REFUSED, REFUSED).verdict == "pair"
     assert count(REFUSED, DONE, DONE).verdict == count(DONE, REFUSED, REFUSED).verdict == "dead_zone"
     given_up = Action("", (ToolCall("c", "exit_forfeit", "{}"),))
     ends = {
-        ladder_keys(action, World("generic", "/repo")).effect for action in (REFUSED, DONE, SAID, given_up)
+        ladder_keys(action, EnvironmentState("generic", "/repo")).effect
+        for action in (REFUSED, DONE, SAID, given_up)
     }
     assert len(ends) == 4
 

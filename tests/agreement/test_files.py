@@ -4,18 +4,18 @@ import json
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
-from tracemill.agreement.voting.labels import Voice, label_of
+from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.shell.operations import find_command_operation
 from tracemill.records.message import Action, ToolCall
 
-WORLD = World("claude_code", "/repo")
+WORLD = EnvironmentState("claude_code", "/repo")
 
 
-def line(command: str) -> Keys:
+def line(command: str) -> ActionKeys:
     return ladder_keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
 
 
@@ -32,7 +32,7 @@ def line(command: str) -> Keys:
 def test_a_file_read_in_another_form_is_the_same_file(command: str) -> None:
     assert in_ladder_dead_zone(line("cat a.json"), line(command))
     assert not in_ladder_dead_zone(line("cat b.json"), line(command))
-    votes = [Voice("q", "qwen", line("cat a.json")), Voice("z", "zai", line("nl a.json"))]
+    votes = [ValidVote("q", "qwen", line("cat a.json")), ValidVote("z", "zai", line("nl a.json"))]
     assert label_of(votes, line(command), Policy()).verdict == "dead_zone"
     assert label_of(votes, line("cat b.json"), Policy()).verdict == "pair"
 
@@ -88,8 +88,8 @@ def test_the_name_of_a_file_that_keeps_a_listing_is_no_decision() -> None:
     """Far from the student two teachers agree on what they are about: a file they write, but not one into
     which each of them puts what another program shows."""
     student = line("grep -rn lamp src")
-    kept = [Voice("q", "qwen", line("ls a > f.txt")), Voice("z", "zai", line("ls b > f.txt"))]
-    written = [Voice("q", "qwen", line("echo a > f.txt")), Voice("z", "zai", line("echo b > f.txt"))]
+    kept = [ValidVote("q", "qwen", line("ls a > f.txt")), ValidVote("z", "zai", line("ls b > f.txt"))]
+    written = [ValidVote("q", "qwen", line("echo a > f.txt")), ValidVote("z", "zai", line("echo b > f.txt"))]
     assert label_of(kept, student, Policy()).verdict == "no_agreement"
     assert label_of(written, student, Policy()).verdict == "pair"
 

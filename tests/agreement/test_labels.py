@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
@@ -13,26 +12,16 @@ from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.equivalence.validity import why_action_impossible
-from tracemill.agreement.voting.calibration import (
-    calibrate_policy,
-    calibrated_chance,
-    calibrated_reliability,
-    calibrated_trust,
-    fit_calibration_steps,
-)
-from tracemill.agreement.voting.labels import Label, Voice, label_of
+from tracemill.agreement.voting.labels import ValidVote, VoteLabel, label_of
 from tracemill.agreement.voting.policy import (
     DEFAULT,
-    LENIENT,
     POLICIES,
     STRICT,
-    WEIGHTED,
     Policy,
     policy_named,
 )
-from tracemill.agreement.voting.teacher_standing import Heard
-from tracemill.agreement.world.fold_context import record_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.replay_context import replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for, rule_for
 from tracemill.harnesses.operations import action_command_line
 from tracemill.records.errors import ConfigError
@@ -40,7 +29,7 @@ from tracemill.records.families import family_of
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context
 
-WORLD = World("claude_code", "/repo")
+WORLD = EnvironmentState("claude_code", "/repo")
 
 
 def act(name: str, **arguments: Any) -> Action:
@@ -60,9 +49,11 @@ TEST = bash("pytest tests/a.py")
 DONE = Action("All done.")
 
 
-def vote(*actions: Action, student: Action, policy: Policy = DEFAULT, world: World = WORLD) -> Label:
+def vote(
+    *actions: Action, student: Action, policy: Policy = DEFAULT, world: EnvironmentState = WORLD
+) -> VoteLabel:
     voices = [
-        Voice(f"t{place}", f"family {place}", ladder_keys(action, world), len(str(action)))
+        ValidVote(f"t{place}", f"family {place}", ladder_keys(action, world), len(str(action)))
         for place, action in enumerate(actions)
     ]
     return label_of(voices, ladder_keys(student, world), policy)
@@ -71,11 +62,13 @@ def vote(*actions: Action, student: Action, policy: Policy = DEFAULT, world: Wor
 @pytest.mark.parametrize(
     ("teachers", "student", "verdict"),
     [
-        ((READ, READ, TEST), DONE, "pair"),
+        ((READ, READ, READ), DONE, "pair"),
+        ((READ, READ, TEST), DONE, "no_agreement"),  # a text against a call: all must agree
+        ((READ, READ), DONE, "pair"),
         ((READ, bash("cat a.py"), TEST), OTHER, "pair"),  # near: the same effect by other means
         ((READ, PART, TEST), OTHER, "no_agreement"),  # near: the intent is not enough
-        ((READ, PART, TEST), DONE, "pair"),  # far: it is
-        ((READ, PART, TEST, TEST), DONE, "pair"),  # the same effect goes first
+        ((READ, PART, EDIT), TEST, "pair"),  # far: it is
+        ((READ, PART, TEST, TEST), EDIT, "pair"),  # the same effect goes first
         ((READ, READ, DONE, DONE), DONE, "no_agreement"),  # as many do what the student did
         ((EDIT, EDIT_2, DONE), READ, "pair"),
         ((EDIT, EDIT, DONE), EDIT_2, "no_agreement"),  # two ways of writing, neither of known outcome
@@ -84,7 +77,8 @@ def vote(*actions: Action, student: Action, policy: Policy = DEFAULT, world: Wor
         ((READ, READ, TEST), READ, "agrees_with_student"),
         ((READ, TEST, DONE), OTHER, "no_agreement"),
         ((READ,), OTHER, "too_few_votes"),
-        ((Action("Finished!"), DONE, READ), TEST, "pair"),  # finishing agrees by class
+        ((Action("Finished!"), DONE, DONE), TEST, "pair"),  # finishing agrees by class
+        ((Action("Finished!"), DONE, READ), TEST, "no_agreement"),
         ((bash("make a"), bash("make b"), DONE), READ, "no_agreement"),  # a program is no intent
         ((READ, READ), Action(""), "student_did_nothing"),
     ],
@@ -97,73 +91,16 @@ def test_the_policies_differ_in_what_they_ask_for() -> None:
     two_of_three = (READ, bash("cat a.py"), TEST)
     assert vote(*two_of_three, student=OTHER, policy=STRICT).verdict == "no_agreement"
     assert vote(READ, READ, READ, student=OTHER, policy=STRICT).verdict == "pair"
-    assert vote(READ, PART, TEST, student=OTHER, policy=LENIENT).verdict == "pair"
-
-
-def test_weighed_votes_want_a_chance_that_one_more_would_do_the_same() -> None:
-    two_of_three = (READ, bash("cat a.py"), TEST)
-    counts = {"t0": (9, 10), "t1": (5, 10), "t2": (1, 10)}
-    trusted, doubted = calibrated_trust(("t0", "t1"), counts), calibrated_trust(("t1", "t2"), counts)
-    told = replace(WEIGHTED, reliability=counts, chances=((doubted, 0.3), (trusted, 0.61)))
-    sure = vote(*two_of_three, student=OTHER, policy=told)
-    assert (sure.verdict, sure.chance) == ("pair", 0.61)
-    unsure = vote(TEST, READ, READ, student=OTHER, policy=told)
-    assert (unsure.verdict, unsure.chance) == ("no_agreement", 0.3)
-    assert vote(READ, READ, READ, student=OTHER, policy=told).chance == 1.0
-    assert vote(*two_of_three, student=OTHER, policy=WEIGHTED).chance == 0.5
-    assert (
-        vote(*two_of_three, student=OTHER, policy=replace(WEIGHTED, min_chance=0.6)).verdict == "no_agreement"
-    )
-    assert calibrated_reliability("t0", counts) == pytest.approx(11 / 12.5)
-    assert calibrated_reliability("new", counts) == pytest.approx(0.8)
-
-
-def test_chances_never_fall_and_are_counts() -> None:
-    assert fit_calibration_steps([(2.0, True), (1.0, True), (2.0, False), (3.0, True)]) == (
-        (1.0, 3 / 5),
-        (3.0, 2 / 3),
-    )
-    assert fit_calibration_steps([]) == ()
-    steps = [Heard({"a": "x", "b": "x", "c": key}) for key in ("x", "x", "x", "y")]
-    told = calibrate_policy(WEIGHTED, steps)
-    assert told.reliability == {"a": (3, 3), "b": (3, 3), "c": (3, 4)}
-    assert told.chances == ((calibrated_trust("ac", told.reliability), 10 / 12),)
-    assert calibrated_chance(("a", "b"), told) == pytest.approx(10 / 12)
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), st.booleans()), max_size=12))
-def test_pooled_counts_are_the_nearest_that_never_fall(trials: list[tuple[float, bool]]) -> None:
-    """The isotonic fit is the greatest of the least means over ranges (min-max formula)."""
-    places = sorted({trust for trust, _ in trials})
-
-    def mean(low: float, high: float) -> Fraction:
-        inside = [came for trust, came in trials if low <= trust <= high]
-        return Fraction(sum(inside), len(inside))
-
-    exact = {
-        at: max(min(mean(low, high) for high in places if high >= at) for low in places if low <= at)
-        for at in places
-    }
-    starts = [at for n, at in enumerate(places) if n == 0 or exact[at] != exact[places[n - 1]]]
-    sizes = [sum(exact[trust] == exact[at] for trust, _ in trials) for at in starts]
-    wanted = tuple(
-        (at, float((exact[at] * size + 1) / (size + 2))) for at, size in zip(starts, sizes, strict=True)
-    )
-    assert [at for at, _ in fit_calibration_steps(trials)] == [at for at, _ in wanted]
-    assert [chance for _, chance in fit_calibration_steps(trials)] == pytest.approx(
-        [chance for _, chance in wanted]
-    )
 
 
 def test_one_family_is_not_enough() -> None:
-    voices = [Voice(name, "openai", ladder_keys(READ, WORLD)) for name in ("a", "b")]
+    voices = [ValidVote(name, "openai", ladder_keys(READ, WORLD)) for name in ("a", "b")]
     assert label_of(voices, ladder_keys(OTHER, WORLD), DEFAULT).verdict == "one_family"
     assert label_of(voices, ladder_keys(OTHER, WORLD), replace(DEFAULT, min_families=1)).verdict == "pair"
 
 
 def test_chosen_is_the_medoid_and_of_equals_the_shortest() -> None:
-    label = vote(bash("cat a.py"), READ, READ, TEST, student=DONE)
+    label = vote(bash("cat a.py"), READ, READ, TEST, student=OTHER)
     assert (label.backers, label.chosen) == ((0, 1, 2), 1)
     wordy = Action("I would now look at the file.", READ.tool_calls)
     assert vote(wordy, READ, student=DONE).chosen == 1
@@ -171,8 +108,8 @@ def test_chosen_is_the_medoid_and_of_equals_the_shortest() -> None:
 
 def test_a_guess_wants_one_vote_more() -> None:
     messages = (Message("user", "How many singers are there?"),)
-    record = record_of(Context(0, messages, ()), "intercode")
-    world = World("intercode", None, (ToolSpec("execute_sql", "", {}, "inferred"),), record, 1)
+    record = replay_context(Context(0, messages, ()), "intercode")
+    world = EnvironmentState("intercode", None, (ToolSpec("execute_sql", "", {}, "inferred"),), record, 1)
     known, guess = (
         act("execute_sql", command=f"SELECT COUNT(*) FROM {name}") for name in ("singer", "artist")
     )
@@ -190,10 +127,10 @@ def test_what_could_not_be_done_has_no_vote() -> None:
         Message("assistant", "", (call,)),
         Message("tool", "1\tx = 1", (), "c1"),
     )
-    record = record_of(Context(0, seen, ()), "claude_code")
-    world = World("claude_code", "/repo", (), record, 3)
+    record = replay_context(Context(0, seen, ()), "claude_code")
+    world = EnvironmentState("claude_code", "/repo", (), record, 3)
 
-    def why(action: Action, at: World = world) -> str | None:
+    def why(action: Action, at: EnvironmentState = world) -> str | None:
         return why_action_impossible(action, ladder_keys(action, at), at)
 
     edit = act("Edit", file_path="/repo/a.py", old_string="x = 1", new_string="x = 2")
@@ -226,7 +163,7 @@ def test_a_patch_of_what_is_not_there_has_no_vote(name: str, old: str, expected:
         Message("assistant", "", (call,)),
         Message("tool", "x = 1", (), "c1"),
     )
-    world = World("codex", "/repo", (), record_of(Context(0, seen, ()), "codex"), 3)
+    world = EnvironmentState("codex", "/repo", (), replay_context(Context(0, seen, ()), "codex"), 3)
     patch = f"*** Begin Patch\n*** Update File: {name}\n@@\n-{old}\n+x = 2\n*** End Patch"
     action = act("apply_patch", input=patch)
     assert why_action_impossible(action, ladder_keys(action, world), world) == expected
@@ -248,14 +185,17 @@ def test_codex_and_gemini_speak_of_the_same_operations() -> None:
     assert rule is not None
     assert action_command_line({"command": ["bash", "-lc", "rg x | head"]}, rule) == "rg x | head"
     assert action_command_line({"command": ["cat", "a b.py"]}, rule) == "cat 'a b.py'"
-    codex, gemini = World("codex", "/repo"), World("gemini_cli", "/repo")
+    codex, gemini = EnvironmentState("codex", "/repo"), EnvironmentState("gemini_cli", "/repo")
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-x\n+y\n*** End Patch"
     freeform = Action("", (ToolCall("c", "apply_patch", patch),))
     told = ladder_keys(act("exec_command", cmd="cat a.py", workdir="sub"), codex)
-    assert ladder_keys(freeform, codex).cls == "edit"
+    assert ladder_keys(freeform, codex).action_class == "edit"
     assert ladder_keys(freeform, codex).intent == ladder_keys(act("apply_patch", input=patch), codex).intent
     assert told.effect == ladder_keys(act("read_file", file_path="sub/a.py"), gemini).effect
-    assert ladder_keys(act("replace", file_path="a.py", old_string="x", new_string="y"), gemini).cls == "edit"
+    assert (
+        ladder_keys(act("replace", file_path="a.py", old_string="x", new_string="y"), gemini).action_class
+        == "edit"
+    )
 
 
 def test_a_policy_of_another_name_is_an_error() -> None:
@@ -274,7 +214,9 @@ POOL = st.sampled_from(
 def test_the_order_of_votes_does_not_matter(
     teachers: Sequence[Action], student: Action, policy: Policy
 ) -> None:
-    voices = [Voice(f"t{n}", f"f{n % 3}", ladder_keys(a, WORLD), len(str(a))) for n, a in enumerate(teachers)]
+    voices = [
+        ValidVote(f"t{n}", f"f{n % 3}", ladder_keys(a, WORLD), len(str(a))) for n, a in enumerate(teachers)
+    ]
     own = ladder_keys(student, WORLD)
     wanted = label_of(voices, own, policy)
     for order in permutations(range(len(voices))):
@@ -282,3 +224,15 @@ def test_the_order_of_votes_does_not_matter(
         assert label.verdict == wanted.verdict
         assert {order[place] for place in label.backers} == set(wanted.backers)
         assert (None if label.chosen is None else order[label.chosen]) == wanted.chosen
+
+
+def test_a_part_of_a_batch_of_calls_makes_no_pair() -> None:
+    both = Action("", (*EDIT.tool_calls, *TEST.tool_calls))
+    assert vote(both, both, both, student=EDIT).verdict == "dead_zone"
+    assert vote(TEST, TEST, READ, student=both).verdict == "dead_zone"
+    unknown = [ToolCall(name, name, "{}") for name in ("mcp__x", "mcp__y", "mcp__z")]
+    part, whole, turned = (Action("", tuple(unknown[:n])[::step]) for n, step in ((1, 1), (2, 1), (2, -1)))
+    assert vote(part, part, READ, student=whole).verdict == "dead_zone"
+    assert ladder_keys(whole, WORLD).canonical == ladder_keys(turned, WORLD).canonical
+    assert vote(turned, whole, READ, student=whole).verdict == "agrees_with_student"
+    assert vote(turned, whole, READ, student=Action("", (unknown[2],))).verdict == "pair"

@@ -1,4 +1,4 @@
-"""Rungs of the ladder: what is the same on which, and that each rung implies the next."""
+"""Levels of the ladder: what is the same on which, and that each level implies the next."""
 
 import gzip
 import json
@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.calls.effect import Span
-from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.calls.effect import LineRange, read_effect
+from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect, is_same_read_effect, name_same_effects
-from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.replay_context import environment_at, replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -45,7 +45,7 @@ def both(*actions: Action) -> Action:
     return Action("", tuple(call for action in actions for call in action.tool_calls))
 
 
-WORLD = World("claude_code", "/repo")
+WORLD = EnvironmentState("claude_code", "/repo")
 
 
 def state_after(*seen: tuple[Action, str]) -> TraceState:
@@ -83,15 +83,9 @@ SAME_EFFECT = [
         bash("find . -name '*.c' -type f -exec wc -l {} ';'"),
     ),
     (bash("cut -d: -f1 x | sort | uniq"), bash("cut -d: -f1 x | sort -u")),
-    (bash("tail -1 x"), bash("tail -n1 x")),
-    (bash("cut -f1 -d: x | sort -rn -k2"), bash("cat x | cut -d ':' -f 1 | sort -nr -k 2")),
-    (bash("sort -k2 -k1 < x | grep a"), bash("sort -k 2 -k 1 x | grep a")),
-    (bash("tar -xzf a.tgz -C b"), bash("tar xvf a.tgz -C b")),
-    (bash("cp -R a b"), bash("cp -rv a b")),
     (bash("find src -name '*.py' | xargs grep -n foo"), bash("grep -rn foo src --include='*.py'")),
     (bash("find . -type f -name '*.o' -delete"), bash("find . -name '*.o' -type f -exec rm -f {} +")),
     (bash("find . -name '*.c' -exec wc -l {} +"), bash("find . -type f -name '*.c' | xargs wc -l")),
-    (bash("python3 run.py"), bash("python run.py")),
     (
         sql("select a, b from t where x in (1, 2)"),
         sql("SELECT b, a FROM t WHERE x=2 OR x=1"),
@@ -151,66 +145,81 @@ def test_another_effect(one: Action, other: Action) -> None:
     assert not is_same_effect(ladder_keys(one, WORLD), ladder_keys(other, WORLD))
 
 
+def test_the_tail_of_a_file_is_not_all_of_it() -> None:
+    whole, tail = read_effect("a", 1, None, 520).span, read_effect("a", 500, None, 520).span
+    assert whole == LineRange("a", 1, 520) == read_effect("a", 0, 2000, 520).span
+    assert tail == LineRange("a", 500, 520) == read_effect("a", 500, 900, 520).span
+    assert whole
+    assert tail
+    assert not is_same_read_effect(whole, tail)
+    assert is_same_read_effect(LineRange("a"), LineRange("a"))
+    assert not is_same_read_effect(LineRange("a"), LineRange("a", 30))
+    assert not is_same_read_effect(LineRange("a"), LineRange("a", 1, 900))
+    refused = Action("", (ToolCall("c", "view", '{"path": "/r/a.py", "view_range": [0, 40]}'),))
+    world = EnvironmentState("generic", "/r")
+    read = Action("", (ToolCall("c", "view", '{"path": "/r/a.py", "view_range": [1, 40]}'),))
+    assert not is_same_effect(ladder_keys(refused, world), ladder_keys(read, world))
+
+
 def test_reads_overlap_after_clipping_to_the_length_of_the_file() -> None:
     state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
-    world = world_of(state, ())
+    world = environment_at(state, ())
     assert world.total_of("/repo/a.py") == 3
     whole, beyond = act("Read", file_path="/repo/a.py"), act("Read", file_path="a.py", limit=900)
     assert ladder_keys(whole, world).effect == ladder_keys(beyond, world).effect
-    assert is_same_read_effect(Span("a", 1, 100), Span("a", 5, 104))
-    assert not is_same_read_effect(Span("a", 1, 100), Span("a", 60, 160))
-    assert not is_same_read_effect(Span("a", 1, 100), Span("b", 1, 100))
+    assert is_same_read_effect(LineRange("a", 1, 100), LineRange("a", 5, 104))
+    assert not is_same_read_effect(LineRange("a", 1, 100), LineRange("a", 60, 160))
+    assert not is_same_read_effect(LineRange("a", 1, 100), LineRange("b", 1, 100))
 
 
 def test_edits_are_compared_by_the_text_they_leave() -> None:
-    world = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
+    world = environment_at(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
     short, long = (
         edit("return y", "return y + 1"),
         edit("    y = x\n    return y", "    y = x\n    return y + 1"),
     )
-    other, layout = edit("return y", "return y - 1"), edit("return y", "return (y+1)  # one more")
+    other, comment = edit("return y", "return y - 1"), edit("return y", "return y + 1  # one more")
     one, same = ladder_keys(short, world), ladder_keys(long, world)
     assert one.canonical != same.canonical
     assert one.effect == same.effect
-    assert one.effect != ladder_keys(layout, world).effect
-    assert is_same_effect(one, ladder_keys(layout, world))
-    assert not is_same_effect(one, ladder_keys(other, world))
-    assert one.intent == ladder_keys(other, world).intent
-    unknown = World("claude_code", "/repo")
+    for changed in (other, comment):
+        assert not is_same_effect(one, ladder_keys(changed, world))
+        assert one.intent == ladder_keys(changed, world).intent
+    unknown = EnvironmentState("claude_code", "/repo")
     assert ladder_keys(short, unknown).effect != ladder_keys(long, unknown).effect
 
 
 def test_an_edit_moves_the_world_on_and_a_checkout_forgets_it() -> None:
     read = (act("Read", file_path="/repo/a.py"), NUMBERED)
     changed = (edit("return y", "return y + 1"), "The file has been updated.")
-    after = world_of(state_after(read, changed), ()).text_of("/repo/a.py")
+    after = environment_at(state_after(read, changed), ()).text_of("/repo/a.py")
     assert after is not None
     assert after.text == "def f(x):\n    y = x\n    return y + 1"
     gone = state_after(read, changed, (bash("git checkout ."), ""))
-    assert world_of(gone, ()).text_of("/repo/a.py") is None
+    assert environment_at(gone, ()).text_of("/repo/a.py") is None
     removed = state_after(read, changed, (bash("rm /repo/a.py"), ""))
-    assert world_of(removed, ()).text_of("/repo/a.py") is None
+    assert environment_at(removed, ()).text_of("/repo/a.py") is None
 
 
 def test_a_world_sees_no_later_message() -> None:
     state = state_after((act("Read", file_path="/repo/a.py"), NUMBERED))
-    record = record_of(state.context, "claude_code")
-    assert World("claude_code", "/repo", (), record, 2).text_of("/repo/a.py") is None
-    assert World("claude_code", "/repo", (), record, 3).total_of("/repo/a.py") == 3
+    record = replay_context(state.context, "claude_code")
+    assert EnvironmentState("claude_code", "/repo", (), record, 2).text_of("/repo/a.py") is None
+    assert EnvironmentState("claude_code", "/repo", (), record, 3).total_of("/repo/a.py") == 3
 
 
 def test_sql_is_compared_by_its_normal_form() -> None:
     tools = (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),)
-    world = World("intercode", None, tools)
+    world = EnvironmentState("intercode", None, tools)
 
-    def sql(text: str) -> Keys:
+    def sql(text: str) -> ActionKeys:
         return ladder_keys(act("execute_sql", command=text), world)
 
     assert sql("select NAME from t;").canonical == sql("SELECT t1.name AS n FROM t AS t1").canonical
     assert sql("SELECT a FROM t").effect != sql("SELECT b FROM t").effect
     assert sql("SELECT a FROM t").intent == sql("SELECT b FROM t").intent
-    assert (sql("SHOW TABLES").cls, sql("SELECT a FROM t").cls) == ("list", "read")
-    assert (sql("DELETE FROM t").cls, sql("### no statement").cls) == ("edit", "edit")
+    assert (sql("SHOW TABLES").action_class, sql("SELECT a FROM t").action_class) == ("list", "read")
+    assert (sql("DELETE FROM t").action_class, sql("### no statement").action_class) == ("edit", "edit")
 
 
 @pytest.mark.parametrize(
@@ -218,9 +227,11 @@ def test_sql_is_compared_by_its_normal_form() -> None:
     ["n = {0}", "n != {0} AND m <> {0}", "n LIKE {0}", "n IN ({0}, {0})", "n NOT IN ( {0} ) OR m >= {0}"],
 )
 def test_double_quotes_hold_a_text_where_it_is_compared_and_may_hold_a_name_elsewhere(condition: str) -> None:
-    world = World("intercode", None, (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),))
+    world = EnvironmentState(
+        "intercode", None, (ToolSpec("execute_sql", "", {"properties": {}}, "inferred"),)
+    )
 
-    def of(query: str) -> Keys:
+    def of(query: str) -> ActionKeys:
         return ladder_keys(act("execute_sql", command=query), world)
 
     double, single = (f"SELECT a FROM t WHERE {condition.format(each)}" for each in ('"Oslo"', "'Oslo'"))
@@ -248,8 +259,6 @@ def test_the_dead_zone_holds_parts_of_reads_and_other_bodies_for_one_file() -> N
     ("one", "other", "dead"),
     [
         ("find . -name '*.c' -exec cat {} + | wc -l", "find . -name '*.c' | xargs wc -l", True),
-        ("find . -name '*.c' -exec cat {} + | wc -l", "find . -name '*.c' -exec cat {} +", False),
-        ("find . -type f -exec ls -l {} +", "find . -type f -exec basename {} \\;", False),
         ("find . -type f -exec ls -l {} +", "ls -la", True),
         ("cal -3 12 2120", "cal 12 2120", False),
         ("npm install left-pad", "npm install right-pad", True),
@@ -304,7 +313,7 @@ ACTIONS = st.lists(
     ),
     max_size=3,
 ).map(lambda actions: both(*actions))
-SHOWN = world_of(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
+SHOWN = environment_at(state_after((act("Read", file_path="/repo/a.py"), NUMBERED)), ())
 
 
 @settings(max_examples=300, deadline=None)
@@ -313,11 +322,11 @@ def test_each_rung_implies_the_next_and_groups_are_symmetric(actions: list[Actio
     known = [ladder_keys(action, SHOWN) for action in actions]
     for one in known:
         for other in known:
-            rungs = [
+            levels = [
                 getattr(one, r) == getattr(other, r)
-                for r in ("exact", "canonical", "effect", "intent", "cls")
+                for r in ("exact", "canonical", "effect", "intent", "action_class")
             ]
-            assert rungs == sorted(rungs), (one, other)
+            assert levels == sorted(levels), (one, other)
             assert is_same_effect(one, other) == is_same_effect(other, one)
             assert in_ladder_dead_zone(one, other) == in_ladder_dead_zone(other, one)
             assert not (one.effect == other.effect and not is_same_effect(one, other))
@@ -332,7 +341,7 @@ def test_keys_are_the_same_again(action: Action) -> None:
     assert ladder_keys(action, SHOWN) == ladder_keys(action, SHOWN)
 
 
-def _java(folder: Path) -> Iterator[tuple[Action, World]]:
+def _java(folder: Path) -> Iterator[tuple[Action, EnvironmentState]]:
     with gzip.open(folder / "msb_swe_agent_full_trajs.jsonl.gz", "rt") as lines:
         for line in lines:
             row = json.loads(line)
@@ -343,31 +352,31 @@ def _java(folder: Path) -> Iterator[tuple[Action, World]]:
                 calls = (ToolCall(f"c{number}", made.name, made.arguments),) if made else ()
                 messages.append(Message("assistant", step["thought"] or "", calls))
                 messages.append(Message("tool", step["observation"] or "", tool_call_id=f"c{number}"))
-            record = record_of(Context(0, tuple(messages), ()), "swe_agent")
+            record = replay_context(Context(0, tuple(messages), ()), "swe_agent")
             for cut in range(1, len(messages), 2):
-                yield Action.of(messages[cut]), World("swe_agent", "/repo", (), record, cut)
+                yield Action.of(messages[cut]), EnvironmentState("swe_agent", "/repo", (), record, cut)
 
 
-def _sessions(folder: Path) -> Iterator[tuple[Action, World]]:
+def _sessions(folder: Path) -> Iterator[tuple[Action, EnvironmentState]]:
     for source in discover([folder]):
         if source.dialect is None:
             continue
         for trace in ingest_source(source)[0]:
-            records = {each.index: record_of(each, trace.harness) for each in trace.contexts}
+            records = {each.index: replay_context(each, trace.harness) for each in trace.contexts}
             for state in trace.states():
-                yield state.student_action, world_of(state, (), records[state.context.index])
+                yield state.student_action, environment_at(state, (), records[state.context.index])
 
 
-def _check_laws(found: Iterator[tuple[Action, World]]) -> int:
+def _check_laws(found: Iterator[tuple[Action, EnvironmentState]]) -> int:
     implied: dict[tuple[Any, ...], str] = {}
     count = 0
     for action, world in found:
         ladder_keys(action, world)
-        known = ladder_keys(action, World(world.harness, "/repo"))
-        rungs = [known.exact, known.canonical, known.effect, known.intent, known.cls]
-        for place, key in enumerate(rungs[:-1]):
+        known = ladder_keys(action, EnvironmentState(world.harness, "/repo"))
+        levels = [known.exact, known.canonical, known.effect, known.intent, known.action_class]
+        for place, key in enumerate(levels[:-1]):
             at = (world.harness, place, key)
-            assert implied.setdefault(at, rungs[place + 1]) == rungs[place + 1]
+            assert implied.setdefault(at, levels[place + 1]) == levels[place + 1]
         count += 1
     return count
 

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 from tracemill.agreement.equivalence.ladder import ladder_keys
 from tracemill.agreement.files.edits import fold_edited_lines
-from tracemill.agreement.files.file_text import FileText, Piece
-from tracemill.agreement.shell.normal_form import Placed, place_commands, shell_normal_form
+from tracemill.agreement.files.file_text import FilePiece, FileText
+from tracemill.agreement.shell.normal_form import PlacedCommand, place_commands, shell_normal_form
 from tracemill.agreement.shell.pipelines import normal_pipeline
-from tracemill.agreement.shell.program_options import order_program_options
-from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.replay_context import environment_at, replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.operations import find_call_operation
 from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import (
@@ -85,17 +84,10 @@ LINES = st.lists(
         f"{joiner if n else ''}{part}{tail}" for n, (joiner, part, tail) in enumerate(parts)
     )
 )
-WORDS = st.lists(
-    st.sampled_from(
-        ["-l", "-rn", "-n5", "-5", "-n", "5", "-k2", "a", "b", "--", "-", "--verbose", "xzf", "-A", "3", "-q"]
-    ),
-    max_size=6,
-).map(tuple)
 CACHED = (
     bash_tree_words,
     find_call_operation,
     find_command_operation,
-    order_program_options,
     parse_command,
     place_commands,
     read_arguments,
@@ -105,7 +97,7 @@ CACHED = (
 )
 
 
-def written(placed: tuple[Placed, ...]) -> str:
+def written(placed: tuple[PlacedCommand, ...]) -> str:
     """Commands in normal form as a line that goes to the folder of each."""
     parts: list[str] = []
     for each in placed:
@@ -126,27 +118,13 @@ def quoted(word: str) -> str:
 @given(LINES)
 def test_the_normal_form_of_a_line_is_its_own(line: str) -> None:
     placed = place_commands(line, "/repo")
-    if placed is None or len({each.folder for each in placed}) > 1 or any(each.doubt for each in placed):
+    if placed is None or len({each.folder for each in placed}) > 1:
         return
     left_in = (("cd",), ("true",), ("cat",))  # with redirects these are no idle commands
     if any(each.command.argv[:1] in left_in for each in placed):
         return
     folder = placed[0].folder
     assert place_commands(written(placed), folder) == placed
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.sampled_from(["head", "tail", "grep", "sort", "tar", "awk", "cp", "rm", "ls", "git"]), WORDS)
-def test_options_in_order_are_in_order(name: str, words: tuple[str, ...]) -> None:
-    once = order_program_options(name, words)
-    if "--" not in words and "-" not in words:
-        assert order_program_options(name, once) == once
-
-
-def test_an_operand_of_tar_never_becomes_its_flags() -> None:
-    operand = order_program_options("tar", ("--verbose", "xzf"))
-    assert operand == order_program_options("tar", operand) == ("--", "xzf")
-    assert order_program_options("tar", ("xzf", "a.tgz")) == ("-x", "-f", "a.tgz")
 
 
 @given(
@@ -156,7 +134,7 @@ def test_an_operand_of_tar_never_becomes_its_flags() -> None:
 def test_a_file_is_folded_as_its_text_is(pieces: list[list[str]], code: bool) -> None:
     first, known = 1, []
     for lines in pieces:
-        known.append(Piece(first, tuple(lines)))
+        known.append(FilePiece(first, tuple(lines)))
         first += len(lines) + 5
     text = FileText(tuple(known))
     assert "\n".join(text.lines) == text.text
@@ -164,7 +142,7 @@ def test_a_file_is_folded_as_its_text_is(pieces: list[list[str]], code: bool) ->
     assert fold_edited_lines(folded.split("\n"), code) == folded
 
 
-def world_with(lines: list[str]) -> World:
+def world_with(lines: list[str]) -> EnvironmentState:
     """A world in which each line was run before."""
     messages = [Message("user", "mend a.py")]
     for number, line in enumerate(lines):
@@ -173,7 +151,9 @@ def world_with(lines: list[str]) -> World:
     cut = len(messages)
     context = Context(0, (*messages, Message("assistant", "Done.")), (Step(0, cut, cwd="/repo"),))
     trace = Trace("t", "claude_code", "d", "claude_code", (context,))
-    return world_of(TraceState(trace, context, context.steps[0]), (), record_of(context, "claude_code"))
+    return environment_at(
+        TraceState(trace, context, context.steps[0]), (), replay_context(context, "claude_code")
+    )
 
 
 def bash(line: str) -> Action:
@@ -194,11 +174,11 @@ def test_a_rerun_gives_the_same_keys(lines: list[str]) -> None:
 _CHILD = """
 import json, sys
 from tracemill.agreement.equivalence.ladder import ladder_keys
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.records.message import Action, ToolCall
 for name, arguments in json.load(sys.stdin):
     call = ToolCall("c", name, json.dumps(arguments))
-    print(ladder_keys(Action("", (call,)), World("claude_code", "/repo")))
+    print(ladder_keys(Action("", (call,)), EnvironmentState("claude_code", "/repo")))
 """
 
 
@@ -222,9 +202,9 @@ def test_keys_do_not_depend_on_the_hashes_of_a_process() -> None:
         for seed in ("1", "2")
     ]
     lines = [each.replace("frozenset", "") for each in told]
-    rungs = [[line.partition(", deeds=")[0] for line in each.splitlines()] for each in lines]
-    assert len(rungs[0]) == len(calls)
-    assert rungs[0] == rungs[1]
+    levels = [[line.partition(", effects=")[0] for line in each.splitlines()] for each in lines]
+    assert len(levels[0]) == len(calls)
+    assert levels[0] == levels[1]
 
 
 QUERIES = st.builds(

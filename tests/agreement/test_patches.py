@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.files.edits import parse_patch_edits
-from tracemill.agreement.files.file_text import FileText, Piece
+from tracemill.agreement.files.file_text import FilePiece, FileText
 from tracemill.agreement.files.hunks import apply_hunks
-from tracemill.agreement.voting.labels import Voice, label_of
+from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.replay_context import environment_at, replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.operations import find_operation_and_target
 from tracemill.harnesses.shell.patches import FilePatch, Hunk, read_patch
 from tracemill.records.message import Action, Message, ToolCall
@@ -43,7 +43,7 @@ def tool(body: str) -> Action:
     return act("apply_patch", input=patch(body))
 
 
-def world(*seen: tuple[Action, str]) -> World:
+def world(*seen: tuple[Action, str]) -> EnvironmentState:
     """A world in which calls came back with these texts, each made in /repo."""
     messages, steps = [Message("user", "mend a.py")], []
     for number, (action, result) in enumerate(seen):
@@ -55,16 +55,16 @@ def world(*seen: tuple[Action, str]) -> World:
     messages.append(Message("assistant", "Done."))
     context = Context(0, tuple(messages), tuple(steps))
     trace = Trace("t", "claude_code", "d", "codex", (context,))
-    return world_of(TraceState(trace, context, context.steps[-1]), (), record_of(context, "codex"))
+    return environment_at(TraceState(trace, context, context.steps[-1]), (), replay_context(context, "codex"))
 
 
-BLIND = World("codex", "/repo")
+BLIND = EnvironmentState("codex", "/repo")
 SHOWN = world((act("exec_command", cmd="cat a.py"), "\n".join(TEXT)))
 
 
-def after(action: Action, there: World = SHOWN) -> list[str]:
+def after(action: Action, there: EnvironmentState = SHOWN) -> list[str]:
     """The lines of the one file that an action changes, as it leaves them."""
-    (deed,) = ladder_keys(action, there).deeds
+    (deed,) = ladder_keys(action, there).effects
     assert deed.proven
     assert deed.after is not None
     return deed.after.lines
@@ -90,7 +90,7 @@ def test_a_hunk_goes_behind_its_anchors() -> None:
 @pytest.mark.parametrize(
     "hunk", ["-        y = x\n+        y = z", "+    z = 1", "         y = x\n+        z = 1"]
 )
-def test_patches_under_other_anchors_are_other_edits_of_one_file(there: World, hunk: str) -> None:
+def test_patches_under_other_anchors_are_other_edits_of_one_file(there: EnvironmentState, hunk: str) -> None:
     one, other = (
         ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), there) for name in ("A", "B")
     )
@@ -115,7 +115,7 @@ def test_a_place_that_is_not_shown_or_not_the_only_one_proves_nothing() -> None:
     unseen = ladder_keys(tool("*** Update File: a.py\n@@ class A:\n-    def f(x):\n+    def g(x):"), part)
     once = ladder_keys(tool("*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z"), part)
     absent = ladder_keys(tool("*** Update File: a.py\n@@ class C:\n-        y = x\n+        y = z"), SHOWN)
-    assert [each.deeds[0].proven for each in (double, unseen, once, absent)] == [False, False, True, False]
+    assert [each.effects[0].proven for each in (double, unseen, once, absent)] == [False, False, True, False]
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_where_hunks_go(lines: list[str], hunks: list[Hunk], wanted: list[str] |
 
 
 def test_a_patch_changes_the_parts_of_a_file_that_are_known() -> None:
-    known = FileText((Piece(1, ("a", "b")), Piece(9, ("c", "d"))), 12)
+    known = FileText((FilePiece(1, ("a", "b")), FilePiece(9, ("c", "d"))), 12)
     changes = parse_patch_edits("*** Update File: x\n@@ a\n-b\n+B\n+B2\n@@ c\n-d\n+D")[0][2]
     changed = known.changed(changes)
-    assert changed == FileText((Piece(1, ("a", "B", "B2")), Piece(10, ("c", "D"))), 13)
+    assert changed == FileText((FilePiece(1, ("a", "B", "B2")), FilePiece(10, ("c", "D"))), 13)
     assert known.changed(parse_patch_edits("*** Update File: x\n@@\n-e\n+f")[0][2]) is None
 
 
@@ -184,21 +184,25 @@ ALONE = [
 
 @pytest.mark.parametrize("action", ALONE)
 @pytest.mark.parametrize("there", [BLIND, SHOWN])
-def test_a_patch_on_a_command_line_is_the_tool(action: Action, there: World) -> None:
-    assert _rungs(ladder_keys(action, there)) == _rungs(ladder_keys(tool(BODY), there))
+def test_a_patch_on_a_command_line_is_the_tool(action: Action, there: EnvironmentState) -> None:
+    assert _levels(ladder_keys(action, there)) == _levels(ladder_keys(tool(BODY), there))
     assert find_operation_and_target(action, "codex") in (("edit", "a.py"), ("edit", "/repo/a.py"))
 
 
-def _rungs(known: Keys) -> tuple[str, ...]:
-    return known.canonical, known.effect, known.intent, known.cls
+def _levels(known: ActionKeys) -> tuple[str, ...]:
+    return known.canonical, known.effect, known.intent, known.action_class
 
 
 def test_a_quoted_line_in_a_line_is_read_too() -> None:
     body = "*** Update File: a.py\n@@ class B:\n-        y = x\n+        y = z"
     line = f"bash -lc \"apply_patch <<'EOF'\n{patch(body)}\nEOF\""
-    assert _rungs(ladder_keys(act("exec_command", cmd=line), BLIND)) == _rungs(ladder_keys(tool(body), BLIND))
+    assert _levels(ladder_keys(act("exec_command", cmd=line), BLIND)) == _levels(
+        ladder_keys(tool(body), BLIND)
+    )
     word = f"apply_patch '{patch(body)}'"
-    assert _rungs(ladder_keys(act("exec_command", cmd=word), BLIND)) == _rungs(ladder_keys(tool(body), BLIND))
+    assert _levels(ladder_keys(act("exec_command", cmd=word), BLIND)) == _levels(
+        ladder_keys(tool(body), BLIND)
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,13 +228,13 @@ def test_paths_of_a_patch_are_spelling() -> None:
     raw = Action("", (ToolCall("c", "apply_patch", PATCH),))
     assert ladder_keys(raw, BLIND).canonical == ladder_keys(tool(BODY), BLIND).canonical
     other = act("apply_patch", patch=PATCH)
-    openhands = World("openhands", "/repo")
+    openhands = EnvironmentState("openhands", "/repo")
     assert ladder_keys(other, openhands).effect == ladder_keys(tool(BODY), BLIND).effect
 
 
 def test_a_patch_that_removes_a_file_is_rm() -> None:
     removes = ladder_keys(tool("*** Delete File: a.py"), BLIND)
-    for line in ("rm a.py", "rm /repo/a.py", "cd /repo && rm a.py"):
+    for line in ("rm a.py", "cd /repo && rm a.py"):
         assert removes.effect == ladder_keys(act("exec_command", cmd=line), BLIND).effect
     assert removes.effect != ladder_keys(act("exec_command", cmd="rm b.py"), BLIND).effect
     assert removes.intent != ladder_keys(tool(BODY), BLIND).intent
@@ -274,6 +278,6 @@ def test_votes_for_another_place_of_the_file_are_no_agreement_with_the_student()
     one, other = (
         ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), SHOWN) for name in ("A", "B")
     )
-    votes = [Voice(teacher, teacher, other) for teacher in ("qwen", "zai", "deepseek")]
+    votes = [ValidVote(teacher, teacher, other) for teacher in ("qwen", "zai", "deepseek")]
     assert label_of(votes, one, Policy()).verdict == "dead_zone"
     assert label_of(votes, other, Policy()).verdict == "agrees_with_student"

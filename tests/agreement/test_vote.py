@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.labels import AGREED_VERDICTS
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.vote import Tally, tally_votes
+from tracemill.agreement.voting.vote import VoteResult, tally_votes
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.reply import TeacherReply
@@ -48,7 +48,7 @@ def state_of(student: Action, family: str = "anthropic") -> TraceState:
 
 def count(
     student: Action, *replies: TeacherReply, policy: Policy | None = None, family: str = "anthropic"
-) -> Tally:
+) -> VoteResult:
     return tally_votes(state_of(student, family), TOOLS, replies, policy or Policy())
 
 
@@ -85,7 +85,7 @@ def test_failed_and_cut_off_answers_have_no_vote() -> None:
 
 def test_two_of_three_families_make_a_pair_and_every_reply_a_row() -> None:
     result = count(
-        DONE,
+        READ_B,
         reply("qwen", TEST, cost_usd=0.5),
         reply("deepseek", replace(TEST, text="I run the tests.")),
         reply("zai", READ_A),
@@ -125,14 +125,14 @@ def test_agreeing_with_the_student_makes_no_pair() -> None:
 
 def test_the_family_of_the_student_does_not_vote() -> None:
     replies = reply("claude", TEST, "anthropic"), reply("qwen", TEST), reply("zai", READ_A)
-    result = count(DONE, *replies)
+    result = count(READ_B, *replies)
     assert result.verdict == "no_agreement"
     assert [(v.counted, v.reason) for v in result.votes] == [
         (False, "family of the student"),
         (True, ""),
         (True, ""),
     ]
-    assert count(DONE, *replies, policy=Policy(exclude_student_family=False)).verdict == "pair"
+    assert count(READ_B, *replies, policy=Policy(exclude_student_family=False)).verdict == "pair"
 
 
 def test_an_unknown_student_excludes_nobody_and_says_so() -> None:
@@ -142,11 +142,19 @@ def test_an_unknown_student_excludes_nobody_and_says_so() -> None:
 
 
 def test_one_family_is_not_enough() -> None:
-    result = count(DONE, reply("q1", TEST, "qwen"), reply("q2", TEST, "qwen"), reply("zai", READ_A))
+    result = count(
+        READ_B,
+        reply("q1", TEST, "qwen"),
+        reply("q2", TEST, "qwen"),
+        reply("zai", READ_A),
+    )
     assert (result.verdict, result.families, result.n_agreeing) == ("one_family", ("qwen",), 2)
     assert (
         count(
-            DONE, reply("q1", TEST, "qwen"), reply("q2", TEST, "qwen"), policy=Policy(min_families=1)
+            act("Read", file_path="/b"),
+            reply("q1", TEST, "qwen"),
+            reply("q2", TEST, "qwen"),
+            policy=Policy(min_families=1),
         ).verdict
         == "pair"
     )

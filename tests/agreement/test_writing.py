@@ -5,14 +5,13 @@ from typing import Any
 
 import pytest
 
-from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.equivalence.ladder import in_ladder_dead_zone, ladder_keys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.files.edits import fold_edited_lines, is_code
-from tracemill.agreement.files.python_layout import digest_without_layout, is_acted_on
-from tracemill.agreement.voting.labels import Voice, label_of
+from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.replay_context import environment_at, replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.records.message import Action, Message, ToolCall
 from tracemill.records.trace import Context, Step, Trace, TraceState
 
@@ -45,7 +44,7 @@ def bash(line: str) -> Action:
     return act("Bash", command=line)
 
 
-def shown(**asked: Any) -> World:
+def shown(**asked: Any) -> EnvironmentState:
     """A world in which a.py and b.py were read."""
     messages = [Message("user", "mend f in a.py and b.py")]
     for number, path in enumerate(("/repo/a.py", "/repo/b.py")):
@@ -54,33 +53,35 @@ def shown(**asked: Any) -> World:
     cut = len(messages)
     context = Context(0, (*messages, Message("assistant", "Done.")), (Step(0, cut, cwd="/repo"),))
     trace = Trace("t", "claude_code", "d", "claude_code", (context,))
-    return world_of(TraceState(trace, context, context.steps[0]), (), record_of(context, "claude_code"))
+    return environment_at(
+        TraceState(trace, context, context.steps[0]), (), replay_context(context, "claude_code")
+    )
 
 
-BLIND, WHOLE, PART = World("claude_code", "/repo"), shown(), shown(limit=3)
+BLIND, WHOLE, PART = EnvironmentState("claude_code", "/repo"), shown(), shown(limit=3)
 LEFT = "def f(x):\n    y = x\n    return y + 1\n"
 
 
 def test_writing_a_file_that_was_shown_is_an_edit_of_it() -> None:
     changed, written = ladder_keys(edit("return y", "return y + 1"), WHOLE), ladder_keys(write(LEFT), WHOLE)
     assert changed.effect == written.effect
-    assert (written.cls, written.intent) == ("edit", changed.intent)
+    assert (written.action_class, written.intent) == ("edit", changed.intent)
     assert ladder_keys(write(LEFT + "z = 1\n"), WHOLE).effect != written.effect
     assert in_ladder_dead_zone(
         ladder_keys(edit("return y", "return y + 1"), PART), ladder_keys(write(LEFT), PART)
     )
-    assert ladder_keys(write(LEFT), BLIND).cls == "create"
-    assert ladder_keys(write(LEFT, "/repo/debug_it.py"), WHOLE).cls == "create"
+    assert ladder_keys(write(LEFT), BLIND).action_class == "create"
+    assert ladder_keys(write(LEFT, "/repo/debug_it.py"), WHOLE).action_class == "create"
 
 
 def test_no_pair_is_made_of_two_ways_of_leaving_the_same_text() -> None:
     one, other = ladder_keys(edit("return y", "return y + 1"), WHOLE), ladder_keys(write(LEFT), WHOLE)
-    votes = [Voice("q", "qwen", other), Voice("z", "zai", other), Voice("d", "deepseek", other)]
+    votes = [ValidVote("q", "qwen", other), ValidVote("z", "zai", other), ValidVote("d", "deepseek", other)]
     assert label_of(votes, one, Policy()).verdict == "agrees_with_student"
 
 
-@pytest.mark.parametrize("there", [WHOLE, PART, BLIND])
-def test_edits_in_one_call_or_in_several_are_the_same(there: World) -> None:
+@pytest.mark.parametrize("there", [WHOLE, PART])
+def test_edits_in_one_call_or_in_several_are_the_same(there: EnvironmentState) -> None:
     edits = (("y = x", "y = x * 2"), ("return y", "return y + 1"))
     at_once, apart = (
         ladder_keys(multi(*edits), there),
@@ -98,7 +99,7 @@ def test_a_later_edit_sees_what_an_earlier_one_left() -> None:
     made = both(write("a = 1\n", "/repo/n.py"), edit("a = 1", "a = 2", "/repo/n.py"))
     assert ladder_keys(made, WHOLE).effect == ladder_keys(write("a = 2\n", "/repo/n.py"), WHOLE).effect
     lost = both(edit("absent", "z"), edit("return y", "return y + 1"))
-    assert not all(deed.proven for deed in ladder_keys(lost, WHOLE).deeds)
+    assert not all(deed.proven for deed in ladder_keys(lost, WHOLE).effects)
 
 
 def test_edits_of_two_files_have_no_order_and_what_lies_between_has() -> None:
@@ -113,7 +114,7 @@ def test_edits_of_two_files_have_no_order_and_what_lies_between_has() -> None:
 def test_a_command_line_that_writes_a_shown_file_is_about_that_file() -> None:
     line = ladder_keys(bash("cat > a.py <<'EOF'\nz = 1\nEOF"), WHOLE)
     assert in_ladder_dead_zone(line, ladder_keys(write("z = 1\n"), WHOLE))
-    assert line.cls == "edit"
+    assert line.action_class == "edit"
     assert in_ladder_dead_zone(
         ladder_keys(bash("echo z > n.py"), WHOLE), ladder_keys(write("z\n", "/repo/n.py"), WHOLE)
     )
@@ -125,60 +126,9 @@ def test_a_file_that_a_line_has_written_is_not_known_any_more() -> None:
         call = action.tool_calls[0]
         messages.append(Message("assistant", "", (ToolCall(f"s{number}", call.name, call.arguments),)))
         messages.append(Message("tool", "ok", tool_call_id=f"s{number}"))
-    record = record_of(Context(0, tuple(messages), ()), "claude_code")
-    assert World("claude_code", "/repo", (), record, 3).text_of("/repo/src/n.py") is not None
-    assert World("claude_code", "/repo", (), record, 5).text_of("/repo/src/n.py") is None
-
-
-def python(comment: str) -> Keys:
-    return ladder_keys(write(f"{comment}\nimport os\n\ndef f():\n    return os.sep  {comment}\n"), WHOLE)
-
-
-@pytest.mark.parametrize(
-    "comment",
-    [
-        "# type: ignore",
-        "# type: ignore[arg-type]",
-        "# noqa",
-        "# NOQA: E501",
-        "# so it is  # noqa",
-        "# fmt: off",
-        "#fmt:skip",
-        "# pragma: no cover",
-        "# pylint: disable=all",
-        "# -*- coding: latin-1 -*-",
-        "#!/usr/bin/env python",
-        "#: documented",
-        "# %% cell",
-        "# pyre-strict",
-        "# /// script",
-        "# [START lamp]",
-        "# @param",
-    ],
-)
-def test_a_comment_that_tools_act_on_is_another_effect(comment: str) -> None:
-    assert is_acted_on(comment)
-    assert not is_same_effect(python("# the separator"), python(comment))
-    assert in_ladder_dead_zone(python("# the separator"), python(comment))
-
-
-@pytest.mark.parametrize(
-    "comment", ["# the system's own", "# TODO: more", "# -----", "#", "# 2 of 3", "# (see above)", "# x = 1"]
-)
-def test_a_comment_that_a_person_reads_is_none(comment: str) -> None:
-    assert not is_acted_on(comment)
-    assert is_same_effect(python("# the separator"), python(comment))
-
-
-def test_where_a_mark_stands_counts_and_text_that_looks_like_one_does_not() -> None:
-    assert digest_without_layout("a = 1  # noqa\nb = 2\n") != digest_without_layout("a = 1\nb = 2  # noqa\n")
-    assert digest_without_layout("a = 1  # noqa\nb = 2\n") != digest_without_layout("a = 1\n# noqa\nb = 2\n")
-    assert digest_without_layout("a = 1  # noqa\n\n\nb = 2\n") == digest_without_layout(
-        "a = 1  # noqa\nb = 2  # two\n"
-    )
-    assert digest_without_layout("a = '# noqa'  # so\n") == digest_without_layout("a = '# noqa'\n")
-    needs = "# /// script\n# dependencies = [{}]\n# ///\nimport x\n"
-    assert digest_without_layout(needs.format("'x'")) != digest_without_layout(needs.format("'y'"))
+    record = replay_context(Context(0, tuple(messages), ()), "claude_code")
+    assert EnvironmentState("claude_code", "/repo", (), record, 3).text_of("/repo/src/n.py") is not None
+    assert EnvironmentState("claude_code", "/repo", (), record, 5).text_of("/repo/src/n.py") is None
 
 
 def test_empty_lines_are_layout_in_code_and_end_paragraphs_in_prose() -> None:

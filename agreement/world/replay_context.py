@@ -1,14 +1,14 @@
-"""A context folded into the record its worlds share."""
+"""Replay a context once into the history that the environments of its steps share."""
 
 import re
 from collections.abc import Iterator, Sequence
 
 from tracemill.agreement.calls.arguments import line_from_arguments, patch_from_arguments
 from tracemill.agreement.files.edits import TEXTS, edits_from_hunks, parse_edit_changes
-from tracemill.agreement.files.file_text import Piece, parse_numbered_file_text
+from tracemill.agreement.files.file_text import FilePiece, parse_numbered_file_text
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.world.seen_text import ShownText
-from tracemill.agreement.world.world_state import Record, World
+from tracemill.agreement.world.world_state import ContextHistory, EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for, rule_for
 from tracemill.harnesses.core.vocabulary import Operation, ToolRule
 from tracemill.harnesses.operations import find_call_operation, resolve_operation_tool
@@ -27,43 +27,50 @@ _SHELL_HEAD = re.compile(
     r"\A(?:(?:Chunk ID|Exit code|Wall time|Process exited|Original token count|Total output lines)[^\n]*\n)+"
     r"Output:\n"
 )
-"""What Codex puts before the output of a command."""
+"""Lines that Codex puts before the output of a command."""
 _LONGEST_READ = 2000
 _PART_OF = frozenset(
     ("offset", "limit", "view_range", "line_number", "start_line", "end_line", "startLine", "endLine")
 )
 
 
-def record_of(context: Context, harness: str) -> Record:
-    """What a context shows, in one pass over its messages."""
-    record = Record(context.messages, shown=ShownText(context.messages))
+def replay_context(context: Context, harness: str) -> ContextHistory:
+    """Return the history of a context, in one pass over its messages."""
+    record = ContextHistory(context.messages, shown=ShownText(context.messages))
     cwds = {step.cut: step.cwd for step in context.steps}
     for number, message in enumerate(context.messages):
         if message.role == "assistant":
-            for call, at, result in _answered(context.messages, number, harness):
+            for call, at, result in _calls_with_results(context.messages, number, harness):
                 if not result.is_error and not result.error_kind:
-                    _note(record, call, at, result.content, cwds.get(number), harness)
+                    _record_call(record, call, at, result.content, cwds.get(number), harness)
     return record
 
 
-def world_of(state: TraceState, tools: tuple[ToolSpec, ...], record: Record | None = None) -> World:
-    """The world at a step. `record` is that of the step's context, made here where none is given."""
+def environment_at(
+    state: TraceState, tools: tuple[ToolSpec, ...], record: ContextHistory | None = None
+) -> EnvironmentState:
+    """Return the environment at a step.
+
+    `record` is the replayed history of the step's context; it is built where None.
+    """
     harness = state.trace.harness
-    return World(
+    return EnvironmentState(
         harness,
         state.step.cwd,
         tools,
-        record or record_of(state.context, harness),
+        record or replay_context(state.context, harness),
         state.step.cut,
         state.fidelity.context == "complete",
     )
 
 
-def _answered(
+def _calls_with_results(
     messages: Sequence[Message], number: int, harness: str
 ) -> Iterator[tuple[ToolCall, int, Message]]:
-    """The calls of an action with what came back, and its place. An action in text is answered by the next
-    message."""
+    """Yield the calls of an action with the index of the answer and the answer.
+
+    An action written as text is answered by the next message.
+    """
     message = messages[number]
     for made in tool_or_text_calls(Action.of(message), harness):
         call = resolve_operation_tool(made, harness)
@@ -76,7 +83,9 @@ def _answered(
                 break
 
 
-def _note(record: Record, call: ToolCall, at: int, text: str, cwd: str | None, harness: str) -> None:
+def _record_call(
+    record: ContextHistory, call: ToolCall, at: int, text: str, cwd: str | None, harness: str
+) -> None:
     rule = rule_for(harness_for(harness), call.name)
     window = _WINDOW.search(text)
     if window:
@@ -84,26 +93,28 @@ def _note(record: Record, call: ToolCall, at: int, text: str, cwd: str | None, h
     if rule is None:
         return
     if rule.reading == "shell":
-        _note_shell(record, line_from_arguments(call.parsed() or {}, rule) or "", at, text, cwd)
+        _record_shell(record, line_from_arguments(call.parsed() or {}, rule) or "", at, text, cwd)
     elif rule.reading == "patch":
-        _note_patch(record, patch_from_arguments(call, rule), at, cwd)
+        _record_patch(record, patch_from_arguments(call, rule), at, cwd)
     else:
         operation = find_call_operation(call, harness).operation
-        _note_file(record, _path(call, rule, cwd, record, at), operation, call, at, text)
-    if window and rule.standing:
-        _see(record, join_path(cwd or "", window[1]), at, parse_numbered_file_text(text), int(window[2]))
+        _record_file(record, _path(call, rule, cwd, record, at), operation, call, at, text)
+    if window and rule.default_target:
+        _record_piece(
+            record, join_path(cwd or "", window[1]), at, parse_numbered_file_text(text), int(window[2])
+        )
 
 
-def _path(call: ToolCall, rule: ToolRule, cwd: str | None, record: Record, at: int) -> str | None:
+def _path(call: ToolCall, rule: ToolRule, cwd: str | None, record: ContextHistory, at: int) -> str | None:
     given = call.parsed() or {}
     for name in rule.target:
         if name in rule.paths and isinstance(given.get(name), str):
             return join_path(cwd or "", given[name])
-    return World(record=record, cut=at).open_file if rule.standing else None
+    return EnvironmentState(record=record, cut=at).open_file if rule.default_target else None
 
 
-def _note_file(
-    record: Record, path: str | None, operation: Operation, call: ToolCall, at: int, text: str
+def _record_file(
+    record: ContextHistory, path: str | None, operation: Operation, call: ToolCall, at: int, text: str
 ) -> None:
     given = call.parsed() or {}
     if path is None:
@@ -113,19 +124,21 @@ def _note_file(
         body = next((given[n] for n in TEXTS if isinstance(given.get(n), str)), None)
         lines = tuple(body.split("\n")) if body is not None else ()
         events.append((at, None, (), None))
-        _see(record, path, at, Piece(1, lines) if lines else None, len(lines) or None)
+        _record_piece(record, path, at, FilePiece(1, lines) if lines else None, len(lines) or None)
     elif operation == Operation.EDIT:
         events.append((at, None, parse_edit_changes(given) or (), None))
-        _see(record, path, at, parse_numbered_file_text(text), None)
+        _record_piece(record, path, at, parse_numbered_file_text(text), None)
     elif operation == Operation.READ:
         asked = _PART_OF.intersection(given)
         piece = parse_numbered_file_text(text)
         whole = piece is not None and piece.first == 1 and not asked and not _CUT_OFF.search(text)
         long = piece is not None and len(piece.lines) >= _LONGEST_READ
-        _see(record, path, at, piece, piece.last if piece is not None and whole and not long else None)
+        _record_piece(
+            record, path, at, piece, piece.last if piece is not None and whole and not long else None
+        )
 
 
-def _note_patch(record: Record, patch: str, at: int, cwd: str | None) -> None:
+def _record_patch(record: ContextHistory, patch: str, at: int, cwd: str | None) -> None:
     for each in read_patch(patch):
         path = join_path(cwd or "", each.path)
         events = record.files.setdefault(path, [])
@@ -133,32 +146,36 @@ def _note_patch(record: Record, patch: str, at: int, cwd: str | None) -> None:
         events.append((at, None, edits_from_hunks(each.hunks) if stays else (), None))
         if each.kind == "Add" and each.readable:
             lines = each.hunks[0].new
-            _see(record, path, at, Piece(1, lines), len(lines))
+            _record_piece(record, path, at, FilePiece(1, lines), len(lines))
         if each.moved_to is not None:
             record.files.setdefault(join_path(cwd or "", each.moved_to), []).append((at, None, (), None))
 
 
-def _see(record: Record, path: str, at: int, piece: Piece | None, total: int | None) -> None:
+def _record_piece(
+    record: ContextHistory, path: str, at: int, piece: FilePiece | None, total: int | None
+) -> None:
     if piece is not None:
         record.files.setdefault(path, []).append((at, piece, (), total))
 
 
-def _note_shell(record: Record, line: str, at: int, text: str, cwd: str | None) -> None:
+def _record_shell(record: ContextHistory, line: str, at: int, text: str, cwd: str | None) -> None:
     if _REWRITES_ALL.search(line):
         for events in record.files.values():
             events.append((at, None, (), None))
         return
-    deeds = build_command_effects(line, cwd, lambda path: None)
-    for deed in deeds:
-        if deed.wrote:
-            record.files.setdefault(deed.wrote, []).append((at, None, (), None))
-    work = [deed for deed in deeds if not deed.setup]
+    effects = build_command_effects(line, cwd, lambda path: None)
+    for effect in effects:
+        if effect.wrote:
+            record.files.setdefault(effect.wrote, []).append((at, None, (), None))
+    work = [effect for effect in effects if not effect.setup]
     span = work[0].span if len(work) == 1 else None
     if span is None or _CUT_OFF.search(text):
         return
     text = _SHELL_HEAD.sub("", text)
     piece = parse_numbered_file_text(text)
     lines = tuple(text.rstrip("\n").split("\n"))
-    shown = piece if piece is not None and len(piece.lines) >= len(lines) - 1 else Piece(span.first, lines)
+    shown = (
+        piece if piece is not None and len(piece.lines) >= len(lines) - 1 else FilePiece(span.first, lines)
+    )
     whole = span.first == 1 and span.last is None
-    _see(record, span.path, at, shown, shown.last if whole else None)
+    _record_piece(record, span.path, at, shown, shown.last if whole else None)
