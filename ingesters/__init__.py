@@ -1,1 +1,1 @@
-"""Files → Traces; one dialect a file, nothing is judged here."""
+"""Read session files into traces, one format per subpackage."""

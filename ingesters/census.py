@@ -1,33 +1,30 @@
-"""Which kinds of records and which keys session files hold, by format and version, and which no reader knows.
+"""Count which kinds of records and which keys session files hold, and which of them no reader knows.
 
-Formats change without notice: what a census finds unknown is what a reader may be passing over. Files are
-read record by record, and nothing of their content is told: names that are no plain words are `other`.
+Formats change without notice: unknown kinds and keys may be content that a reader skips. Counts are by format
+and version. No content is shown: a name that is not a plain word becomes `other`.
 """
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.discover import discover, walk_files_below
+from tracemill.ingesters.discover import discover, walk_files_below, why_unread
 from tracemill.ingesters.format import Format
-from tracemill.ingesters.reading.json_reading import iter_json_lines, read_json
 from tracemill.ingesters.reading.row_files import iter_rows
 from tracemill.ingesters.registry import format_of
-from tracemill.ingesters.row_readers import row_reader
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport, record_type
 
 NO_VERSION = "no version"
-_LINES = (".jsonl", ".ndjson")
-_VERSION_LENGTH = 24
+_MAX_VERSION_CHARS = 24
 
 
 @dataclass(slots=True)
 class VersionCensus:
-    """What files of one format and version hold. `keys` are by kind; unknown keys are `<kind>: <key>`."""
+    """Counts of files of one format and version; `keys` are by kind, unknown keys are `<kind>: <key>`."""
 
     files: int = 0
     records: int = 0
@@ -37,7 +34,7 @@ class VersionCensus:
     unknown_keys: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain values, names by falling count."""
+        """Return plain values, names by descending count."""
         return {
             "files": self.files,
             "records": self.records,
@@ -48,87 +45,102 @@ class VersionCensus:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class NotRead:
+    """A path that is not read, or `count` lines of it, with the reason."""
+
+    path: str
+    reason: str
+    count: int = 1
+
+
 @dataclass(slots=True)
 class Census:
-    """What is found, by format and version, and files and lines that are not read, by reason."""
+    """Counts by format and version, and what is not read."""
 
     found: dict[tuple[str, str], VersionCensus] = field(default_factory=dict)
-    unread: Counter[str] = field(default_factory=Counter)
+    not_read: list[NotRead] = field(default_factory=list)
+
+    @property
+    def unread(self) -> Counter[str]:
+        """Return the number of files and lines that are not read, by reason."""
+        counts: Counter[str] = Counter()
+        for each in self.not_read:
+            counts[each.reason] += each.count
+        return counts
 
     def to_json(self) -> dict[str, Any]:
         """Return plain values."""
         formats = [
-            {"format": name, "version": version, **found.to_json()}
-            for (name, version), found in sorted(self.found.items(), key=_place)
+            {"format": name, "version": version, **census.to_json()}
+            for (name, version), census in sorted(self.found.items(), key=_sort_key)
         ]
-        return {"formats": formats, "unread": dict(self.unread.most_common())}
+        files = [asdict(each) for each in self.not_read]
+        return {"formats": formats, "unread": dict(self.unread.most_common()), "unread_files": files}
 
 
-def _place(item: tuple[tuple[str, str], VersionCensus]) -> tuple[str, list[int], str]:
-    """Where a format and version stand in the list: versions by their numbers, 2.1.9 before 2.1.10."""
+def _sort_key(item: tuple[tuple[str, str], VersionCensus]) -> tuple[str, list[int], str]:
+    """Sort by format and by the numbers of the version: 2.1.9 before 2.1.10."""
     (name, version), _ = item
     return name, [int(number) for number in re.findall(r"\d+", version)], version
 
 
 def take_census(paths: Iterable[Path | str]) -> Census:
-    """Count what all sources below the paths hold. Raises SourceError where a path does not exist."""
+    """Count records of all sources below the paths. Raises SourceError where a path does not exist."""
     census = Census()
     for source in discover(paths):
         form = format_of(source.dialect)
         if form is None:
-            census.unread[source.dialect or "of no known format"] += 1
+            census.not_read.append(NotRead(source.name, why_unread(source)))
             continue
         report = IngestReport("")
         seen: set[str] = set()
         try:
             version = NO_VERSION
-            for record in _records(source.path, form, source.dialect, report):
+            for record in _records(source.path, report):
                 version = _version(record) or version
                 _count(record, form, census.found.setdefault((form.name, version), VersionCensus()))
                 seen.add(version)
-        except (SourceError, OSError):
-            census.unread["unreadable"] += 1
+        except (SourceError, OSError, EOFError):
+            census.not_read.append(NotRead(source.name, "damaged: the rest cannot be read"))
         for version in seen:
             census.found[form.name, version].files += 1
-        census.unread.update(report.skipped)
+        census.not_read += [NotRead(source.name, why, count) for why, count in report.skipped.items()]
     return census
 
 
-def _count(record: dict[str, Any], form: Format, into: VersionCensus) -> None:
-    into.records += 1
+def _count(record: dict[str, Any], form: Format, census: VersionCensus) -> None:
+    census.records += 1
     for seen in form.kinds(record):
-        of, _, inner = seen.kind.partition(" ")
-        kind = record_type(of) + (f" {record_type(inner)}" if inner else "")
-        into.kinds[kind] += 1
+        outer, _, inner = seen.kind.partition(" ")
+        kind = record_type(outer) + (f" {record_type(inner)}" if inner else "")
+        census.kinds[kind] += 1
         if seen.known is False:
-            into.unknown_kinds[kind] += 1
+            census.unknown_kinds[kind] += 1
         for key in seen.keys:
             name = record_type(key)
-            into.keys[kind][name] += 1
+            census.keys[kind][name] += 1
             if seen.known_keys is not None and key not in seen.known_keys:
-                into.unknown_keys[f"{kind}: {name}"] += 1
+                census.unknown_keys[f"{kind}: {name}"] += 1
 
 
 def _version(record: dict[str, Any]) -> str:
-    """The version a record names; one that is no number is `other`."""
-    given = record.get("version")
-    if not isinstance(given, str) or not given:
+    """Return the version a record names, "" for none, `other` for one that is not a number."""
+    version = record.get("version")
+    if not isinstance(version, str) or not version:
         return ""
-    return given if given[0].isdigit() and len(given) <= _VERSION_LENGTH and given.isascii() else "other"
+    return (
+        version
+        if version[0].isdigit() and len(version) <= _MAX_VERSION_CHARS and version.isascii()
+        else "other"
+    )
 
 
-def _records(path: Path, form: Format, dialect: str | None, report: IngestReport) -> Iterator[dict[str, Any]]:
-    """The objects of a source, one after the other."""
+def _records(path: Path, report: IngestReport) -> Iterator[dict[str, Any]]:
+    """Yield the objects of a source, whether its files hold lines, a value or a table."""
     if path.is_dir():
         for entry in sorted(walk_files_below(str(path)), key=lambda each: each.path):
-            if entry.name.endswith((".json", *_LINES)):
-                yield from _records(Path(entry.path), form, None, report)
-    elif row_reader(dialect):
-        yield from (row for row in iter_rows(path, report) if isinstance(row, dict))
-    elif any(suffix in path.name for suffix in _LINES) or dialect in form.growing:
-        yield from (record for _, record in iter_json_lines(path, report, kind=None))
+            if entry.name.endswith((".json", ".jsonl", ".ndjson")):
+                yield from _records(Path(entry.path), report)
     else:
-        value = read_json(path, report)
-        yield from (
-            item for item in (value if isinstance(value, list) else [value]) if isinstance(item, dict)
-        )
+        yield from (record for record in iter_rows(path, report) if isinstance(record, dict))

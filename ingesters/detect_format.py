@@ -1,13 +1,12 @@
-"""Which dialect a file or folder is in, told by its content, never by its name.
+"""Detect the dialect of a file or folder by its content, never by its name.
 
-Each format of the registry is asked in its order. What no format knows may be one of two things that are no
-session: a zip archive, which is not unpacked, or the results of an evaluation, verdicts or patches by
-instance, which are read with the runs they lie beside.
+The formats of the registry are asked in order. Two kinds of files are recognised that are not sessions: zip
+archives, which are not unpacked, and evaluation results (verdicts or patches by instance), which are read
+with the runs they lie beside.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -15,27 +14,27 @@ import orjson
 
 from tracemill.ingesters.format import Format, Record
 from tracemill.ingesters.reading.decompress import Stream, open_bytes
-from tracemill.ingesters.reading.json_reading import read_json
+from tracemill.ingesters.reading.json_reading import raise_source_errors, read_json
 from tracemill.ingesters.registry import FORMATS
 from tracemill.records.errors import SourceError
 
 EVALUATION = "evaluation"
 ARCHIVE = "zip archive"
 
-_LOOKED_AT = 50
-_LONGEST_LINE = 1 << 28
+_MAX_OBJECTS = 50
+_MAX_LINE_BYTES = 1 << 28
 _ROW_KEYS = ("instance_id", "traj_id", "trajectory_id")
-_HEAD = 1024
+_HEAD_BYTES = 1024
 _BOM = b"\xef\xbb\xbf"
 _PARQUET = b"PAR1"
 _ZIP = b"PK\x03\x04"
 _INDENTED = re.compile(rb'[\xef\xbb\xbf\s]*(\{\s*"trajectory":\s*)?\[\s*\n([ \t]+)(?=\{\r?\n)')
-_FIRST_BYTES = (1 << 16, 1 << 18)
-"""Bytes in which the first object of an indented list is looked for, one after the other."""
+_FIRST_OBJECT_BYTES = (1 << 16, 1 << 18)
+"""Limits within which the first object of an indented list is searched, tried in order."""
 
 
 def detect(path: Path) -> str | None:
-    """The dialect of a file or of a session folder, None where it is none that is known.
+    """Return the dialect of a file or session folder, None where no format recognises it.
 
     Raises SourceError where the path cannot be read.
     """
@@ -43,68 +42,48 @@ def detect(path: Path) -> str | None:
 
 
 def folder_signs() -> frozenset[str]:
-    """Return the names one of which lies in every folder that is a session."""
+    """Return names of files and folders; every session folder holds at least one of them."""
     return frozenset().union(*(form.folder_signs for form in FORMATS))
 
 
 def detect_file(path: Path) -> str | None:
-    """The dialect of what is known to be no folder. Raises as `detect` does."""
-    with _reading(path):
-        return _file(path)
+    """Return the dialect of a file. Raises SourceError where it cannot be read."""
+    with raise_source_errors(path):
+        with open_bytes(path) as stream:
+            head = stream.read(_HEAD_BYTES)
+        if head.startswith(_ZIP):
+            return ARCHIVE
+        if head.startswith(_PARQUET):
+            return _detect_parquet(path)
+        with open_bytes(path) as stream:
+            if dialect := _detect_lines(stream):
+                return dialect
+        return _detect_value(path, head)
 
 
 def detect_folder(path: Path) -> str | None:
-    """The dialect of a folder. Raises as `detect` does."""
-    with _reading(path):
-        return _ask(lambda form: form.detect_folder(path))
+    """Return the dialect of a folder. Raises SourceError where it cannot be read."""
+    with raise_source_errors(path):
+        return _ask_formats(lambda form: form.detect_folder(path))
 
 
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, EOFError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise SourceError(f"{path} cannot be read: {reason}", "a readable file", "check it") from None
-
-
-def _file(path: Path) -> str | None:
-    """The dialect of a file, which is opened once where its beginning tells."""
-    with open_bytes(path, glance=True) as stream:
-        head = stream.peek(_HEAD)[:_HEAD]
-        if len(head) < _HEAD:  # all of a short file, or as much as was unpacked
-            head = _head(path)
-        if head.startswith(_ZIP):
-            return ARCHIVE
-        if not head.startswith(_PARQUET):
-            return _lines(stream) or _whole(path, stream, head)
-    return _parquet(path)
-
-
-def _head(path: Path) -> bytes:
-    with open_bytes(path, glance=True) as stream:
-        return stream.read(_HEAD)
-
-
-def _lines(stream: Stream) -> str | None:
-    """The dialect of the first lines that are JSON objects."""
-    for value in _first_objects(stream):
-        found = detect_record_format(value)
-        if found is not None:
-            return found
-    return None
+def _detect_lines(stream: Stream) -> str | None:
+    """Return the dialect of the first lines that are JSON objects."""
+    return next(
+        (dialect for value in _first_objects(stream) if (dialect := detect_record_format(value))), None
+    )
 
 
 def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
-    """Objects among the first lines; a single line may hold a list of them."""
-    left = _LOOKED_AT
-    while left and (line := stream.readline(_LONGEST_LINE)):
+    """Yield the objects among the first lines, none where the first line begins a list."""
+    remaining = _MAX_OBJECTS
+    while remaining and (line := stream.readline(_MAX_LINE_BYTES)):
         line = line.strip().removeprefix(_BOM)
         if not line:
             continue
-        left -= 1
+        remaining -= 1
         if line[:1] != b"{" or line[-1:] != b"}":
-            if left == _LOOKED_AT - 1 and line[:1] == b"[":
+            if remaining == _MAX_OBJECTS - 1 and line[:1] == b"[":
                 return
             continue
         try:
@@ -115,15 +94,15 @@ def _first_objects(stream: Stream) -> Iterator[dict[str, Any]]:
             yield value
 
 
-def _whole(path: Path, stream: Stream, head: bytes) -> str | None:
-    """The dialect of a file that is one JSON value over many lines, or a list."""
+def _detect_value(path: Path, head: bytes) -> str | None:
+    """Return the dialect of a file that is one JSON value; its first bytes may be enough."""
     head = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if head[:1] not in (b"[", b"{"):
         return None
-    if told := _ask(lambda form: form.detect_head(head)):
-        return told
-    if (indented := _INDENTED.match(head)) and (told := _by_first(path, stream, indented)):
-        return told
+    if dialect := _ask_formats(lambda form: form.detect_head(head)):
+        return dialect
+    if (indented := _INDENTED.match(head)) and (dialect := _detect_first_object(path, indented)):
+        return dialect
     try:
         value = read_json(path)
     except SourceError:
@@ -133,13 +112,15 @@ def _whole(path: Path, stream: Stream, head: bytes) -> str | None:
     return detect_list_format(value) if isinstance(value, list) else None
 
 
-def _by_first(path: Path, stream: Stream, indented: re.Match[bytes]) -> str | None:
-    """The dialect by the first object of an indented list, which ends at the first brace with its own
-    indentation, since no string holds a line break. None where that does not tell."""
+def _detect_first_object(path: Path, indented: re.Match[bytes]) -> str | None:
+    """Return the dialect of the first object of an indented list, None where it is not enough.
+
+    The object ends at the first brace with its own indentation, since no JSON string holds a line break.
+    """
     data, start, end = b"", 0, -1
-    with _from_the_start(path, stream) as again:
-        for size in _FIRST_BYTES:
-            data += again.read(size - len(data))
+    with open_bytes(path) as stream:
+        for size in _FIRST_OBJECT_BYTES:
+            data += stream.read(size - len(data))
             start = data.find(b"{", data.find(b"["))
             end = data.find(b"\n" + indented[2] + b"}", start)
             if end >= 0:
@@ -148,42 +129,36 @@ def _by_first(path: Path, stream: Stream, indented: re.Match[bytes]) -> str | No
         value = orjson.loads(data[start : end + len(indented[2]) + 2])
     except orjson.JSONDecodeError:
         return None
-    return _ask(lambda form: form.detect_item(value)) if indented[1] else detect_record_format(value)
+    return _ask_formats(lambda form: form.detect_item(value)) if indented[1] else detect_record_format(value)
 
 
-def _from_the_start(path: Path, stream: Stream) -> AbstractContextManager[Stream]:
-    if not stream.seekable():
-        return open_bytes(path, glance=True)
-    stream.seek(0)
-    return nullcontext(stream)
-
-
-def _parquet(path: Path) -> str | None:
-    """The dialect of a Parquet file."""
+def _detect_parquet(path: Path) -> str | None:
     import pyarrow.parquet as pq
     from pyarrow.lib import ArrowInvalid
 
     try:
         return detect_table_format(pq.read_schema(path))
     except ArrowInvalid as error:
-        raise SourceError(f"{path} is broken Parquet: {error}", "a whole file", "fetch it again") from None
+        raise SourceError(
+            f"{path} is broken Parquet: {error}", "a complete file", "download it again"
+        ) from None
 
 
 def detect_record_format(record: Record) -> str | None:
-    """Return the dialect of one JSON object, None where its keys say nothing."""
-    found = _ask(lambda form: form.detect(record))
-    return found or (EVALUATION if _is_evaluation(record) else None)
+    """Return the dialect of one JSON object, None where no format recognises it."""
+    dialect = _ask_formats(lambda form: form.detect(record))
+    return dialect or (EVALUATION if _is_evaluation(record) else None)
 
 
 def detect_list_format(values: Sequence[Any]) -> str | None:
-    """Return the dialect of a JSON list by its first objects, None where they say nothing."""
-    items = [item for item in values[:_LOOKED_AT] if isinstance(item, Mapping)]
-    found = next((found for item in items if (found := detect_record_format(item))), None)
-    return found or _ask(lambda form: form.detect_list(items))
+    """Return the dialect of a JSON list by its first objects, None where no format recognises them."""
+    items = [item for item in values[:_MAX_OBJECTS] if isinstance(item, Mapping)]
+    dialect = next((dialect for item in items if (dialect := detect_record_format(item))), None)
+    return dialect or _ask_formats(lambda form: form.detect_list(items))
 
 
 def detect_table_format(schema: Any) -> str | None:
-    """Return the dialect by the columns of a table, an Arrow schema."""
+    """Return the dialect of a table by its columns, given as an Arrow schema."""
     import pyarrow as pa
 
     record: dict[str, Any] = dict.fromkeys(schema.names)
@@ -191,20 +166,20 @@ def detect_table_format(schema: Any) -> str | None:
         kind = schema.field(name).type if name in record else None
         if kind is not None and pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
             record[name] = [dict.fromkeys(field.name for field in kind.value_type)]
-    found = _ask(lambda form: (form.detect_columns or form.detect)(record))
-    return found or (EVALUATION if _is_evaluation(record) else None)
+    dialect = _ask_formats(lambda form: (form.detect_columns or form.detect)(record))
+    return dialect or (EVALUATION if _is_evaluation(record) else None)
 
 
-def _ask(tell: Callable[[Format], str | None]) -> str | None:
-    """Return what the first format says that knows; a package's is not looked for where one of ours does."""
-    return next((found for form in FORMATS if (found := tell(form))), None)
+def _ask_formats(detect: Callable[[Format], str | None]) -> str | None:
+    """Return the first dialect that a format detects; packages are searched after tracemill's formats."""
+    return next((dialect for form in FORMATS if (dialect := detect(form))), None)
 
 
 def _is_evaluation(record: Record) -> bool:
-    """Whether an object lists instances by verdict, or gives each its verdict or patch."""
+    """Return whether an object lists instances by verdict, or maps each to its verdict or patch."""
     if not record.keys().isdisjoint(_ROW_KEYS):
         return False
     if any(isinstance(record.get(key), list) for key in ("resolved_ids", "resolved")):
         return True
-    values = [value for value in list(record.values())[:_LOOKED_AT] if isinstance(value, Mapping)]
+    values = [value for value in list(record.values())[:_MAX_OBJECTS] if isinstance(value, Mapping)]
     return bool(values) and all("resolved" in value or "model_patch" in value for value in values)

@@ -1,4 +1,4 @@
-"""What a session format is to tracemill: how its files are told, and what reads them."""
+"""The value that defines a session format: how its files are detected, and what reads them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +11,15 @@ from tracemill.records.trace import Trace
 
 Record = Mapping[str, Any]
 RowReader = Callable[[Any, str, IngestReport, Path | None], Iterable[Trace | None]]
-"""A row, the name of its file, the report on it and the file if it is on this machine → its traces; None,
-and counted, for what gives none."""
+"""Row, name of its file, report, and the file if it is local → its traces; None for a counted skip."""
 
 
 class KindSeen(NamedTuple):
-    """A kind of record or of part of one, with its keys. `known` says whether the reader knows the kind,
-    None where it has no list of kinds; `known_keys` are the keys that it knows of it, None without a list."""
+    """A kind of record, or of part of one, with its keys.
+
+    `known` says whether the reader knows the kind, None where it has no list of kinds. `known_keys` are the
+    keys it knows of the kind, None where it has no list.
+    """
 
     kind: str
     keys: Iterable[str]
@@ -26,7 +28,7 @@ class KindSeen(NamedTuple):
 
 
 def _kinds(record: Record) -> Iterator[KindSeen]:
-    """What a record calls itself, of a format without a list of kinds."""
+    """Yield the type a record names, for formats without a list of kinds."""
     named = (record.get(key) for key in ("type", "kind", "action", "observation", "role"))
     yield KindSeen(next((name for name in named if isinstance(name, str) and name), ""), record.keys())
 
@@ -35,20 +37,16 @@ def _nothing(_: Any) -> None:
     return None
 
 
-def _no_files(_: Path) -> Iterable[str]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One session format, as its folder gives it to the registry.
+    """One session format, as the registry holds it.
 
-    `name` is the source of its traces. `version` is raised whenever the same files give other traces: they
-    are read again then. `dialects` are the forms its files have, each told apart when a file is looked at.
+    `name` is the source of its traces. Raise `version` when the same files give other traces, so that they
+    are read again. `dialects` are the variants of its files.
 
-    `detect` tells the dialect of one JSON object, None where it is of another format; formats are asked in
-    the order of the registry. `read` gives the traces of one source and fills the report meanwhile; it may
-    raise SourceError where the whole cannot be read. Import what is large inside of it.
+    `detect` returns the dialect of one JSON object, None for another format; formats are asked in the order
+    of the registry. `read` yields the traces of one source and fills the report; it may raise SourceError
+    where the whole cannot be read. Import large modules inside of `read`.
     """
 
     name: str
@@ -57,37 +55,40 @@ class Format:
     detect: Callable[[Record], str | None]
     read: Callable[[Path, str, IngestReport], Iterator[Trace]]
     detect_list: Callable[[Sequence[Record]], str | None] = _nothing
-    """The dialect of a bare list by its first objects, where `detect` knows none of them."""
+    """Returns the dialect of a bare list by its first objects, where `detect` knows none of them."""
     detect_columns: Callable[[Record], str | None] | None = None
-    """The dialect of a table by a row of empty cells; `detect` where it is not given."""
+    """Returns the dialect of a table, given a row of empty cells; `detect` is used where this is None."""
     detect_head: Callable[[bytes], str | None] = _nothing
-    """The dialect by the first bytes of a file of one JSON object, where they are enough."""
+    """Returns the dialect of a file of one JSON object by its first bytes, where they are enough."""
     detect_item: Callable[[Record], str | None] = _nothing
-    """The dialect of a file of one JSON object by the first object in its `trajectory`."""
+    """Returns the dialect of a file of one JSON object by the first object in its `trajectory`."""
     folder_signs: frozenset[str] = frozenset()
-    """Names one of which lies in every folder that is a session."""
+    """Names of files and folders; every session folder holds at least one of them."""
     detect_folder: Callable[[Path], str | None] = _nothing
-    """The dialect of a folder that is one session."""
+    """Returns the dialect of a folder that is one session."""
     row_reader: Callable[[str], RowReader | None] = _nothing
-    """What reads a row of a dialect whose files hold a run a row; None for other dialects."""
+    """Returns the reader of a dialect's rows where its files hold one run a row, else None."""
     preview_columns: Callable[[Sequence[str]], "PreviewColumns | None"] = _nothing
-    """Which columns of a table tell the facts of its rows; all of them are read where this is not given."""
-    beside: Callable[[Path], Iterable[str]] = _no_files
-    """Paths that are read with a source though they lie beside it, and may come or change later."""
+    """Returns the columns of a table that a preview needs; None for all of them."""
+    beside: Callable[[Path], Iterable[str]] = lambda path: ()
+    """Returns paths that are read with a source though they lie beside it, and may come or change later."""
     without_claimed: Callable[[list[SourceFile]], list[SourceFile]] = list
-    """The sources without those that are read as a part of another one."""
+    """Removes the sources that are read as a part of another one."""
     growing: frozenset[str] = frozenset()
-    """Dialects whose files are added to while a session goes on."""
+    """Dialects whose files grow during a session."""
     origin_names_session: bool = False
     """Whether the name of a file is the name of its session."""
     kinds: Callable[[Record], Iterable[KindSeen]] = _kinds
-    """The kinds that a record holds, and which of them and of their keys are known: for a census."""
+    """Returns the kinds that a record holds, and which kinds and keys are known, for a census."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreviewColumns:
-    """The columns (of nested ones, the leaves) that tell the facts of a row, what stands in for a row's other
-    columns, and whether its steps are known by them."""
+    """Columns of a table for a preview.
+
+    `leaves` are the columns to read (of nested ones, the leaves), `rest` the values that replace the others,
+    and `steps_known` is True where the number of steps follows from them.
+    """
 
     leaves: tuple[str, ...]
     rest: Mapping[str, Any]

@@ -1,7 +1,7 @@
-"""The one list of session formats.
+"""The registry of session formats.
 
-A format of a package is added by an entry point of the group `tracemill.ingesters`; it is asked after ours
-whether a file is of it.
+A package adds a format by an entry point of the group `tracemill.ingesters`; its detection comes after that
+of tracemill's own formats.
 """
 
 import sys
@@ -12,8 +12,8 @@ from tracemill.records.errors import ConfigError
 from tracemill.records.registry import Registry
 
 
-def _say(error: ConfigError) -> None:
-    """Tell that the format of a package is left out; the other formats are read."""
+def _warn(error: ConfigError) -> None:
+    """Print that a package's format cannot be imported; the other formats are read."""
     sys.stderr.write(f"tracemill: {error}; its sessions are not read\n")
 
 
@@ -28,29 +28,29 @@ FORMATS: Registry[Format] = Registry(
         "swe_gym": "tracemill.ingesters.swe_gym.format:FORMAT",
     },
     fits=lambda name, form: isinstance(form, Format) and form.name == name,
-    wanted="a Format of that name",
-    passed_over=_say,
+    expected="a Format of that name",
+    on_import_error=_warn,
 )
 
 
 def format_of(dialect: str | None) -> Format | None:
-    """Return the format a dialect belongs to, None where it is none of a session."""
+    """Return the format a dialect belongs to, None where there is none."""
     if dialect is None:
         return None
     return next((form for form in FORMATS if dialect in form.dialects), None)
 
 
 def source_of(dialect: str | None) -> str | None:
-    """Return the source of the traces of a dialect, None where it is none of a session."""
+    """Return the source name of a dialect's traces, None where no format has the dialect."""
     form = format_of(dialect)
     return form.name if form else None
 
 
 def dialects() -> tuple[str, ...]:
-    """Return every dialect there is a reader for."""
+    """Return every dialect that has a reader."""
     return tuple(dialect for form in FORMATS for dialect in form.dialects)
 
 
 def reader_versions() -> Mapping[str, int]:
-    """Return the version of each reader by its source."""
+    """Return the version of each reader by its source name."""
     return {form.name: form.version for form in FORMATS}

@@ -1,7 +1,7 @@
-"""What the small columns of a table say of its rows, without reading what was said.
+"""Preview the rows of a table by its small columns, without reading the messages.
 
-A row is made of them with empty messages of the recorded roles, marked as such, and read as any row is: so
-the facts are those the whole row would give.
+A row is made of these columns with empty messages of the recorded roles and read as any row. So its facts
+equal those of the whole row.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,11 @@ from tracemill.records.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)
-class Glanced:
-    """One row of a table by its number: what tells it from others, and a trace with all its facts but
-    no text. `steps` is None where the table keeps its messages as one text."""
+class RowPreview:
+    """One row of a table by its number, with a key that identifies the run and a trace without texts.
+
+    `steps` is None where the table stores its messages as one text.
+    """
 
     number: int
     key: str
@@ -28,10 +30,10 @@ class Glanced:
     steps: int | None
 
 
-def preview_rows(part: TableSlice, dialect: str | None) -> Iterator[Glanced]:
-    """The rows of a slice that are runs. Raises SourceError where it cannot be read.
+def preview_rows(part: TableSlice, dialect: str | None) -> Iterator[RowPreview]:
+    """Yield the rows of a slice that are runs. Raises SourceError where it cannot be read.
 
-    Of a format that names no preview columns every row is read whole.
+    Rows of a format without preview columns are read whole.
     """
     read = row_reader(dialect)
     assert read is not None, dialect
@@ -41,7 +43,7 @@ def preview_rows(part: TableSlice, dialect: str | None) -> Iterator[Glanced]:
         if trace is not None:
             small = {name: value for name, value in row.items() if name in FACT_COLUMNS}
             key = digest(repr(sorted(small.items())), size=10)
-            yield Glanced(number, key, trace, trace.step_count if steps_known else None)
+            yield RowPreview(number, key, trace, trace.step_count if steps_known else None)
 
 
 def _rows(part: TableSlice, dialect: str | None) -> Iterator[tuple[int, dict[str, Any], bool]]:
@@ -52,12 +54,12 @@ def _rows(part: TableSlice, dialect: str | None) -> Iterator[tuple[int, dict[str
             yield number, row, True
         return
     for number, row in read_parquet_columns(part, list(columns.leaves)):
-        made = {key: _marked(value) for key, value in (row | dict(columns.rest)).items()}
-        yield number, made, columns.steps_known
+        preview = {key: _mark_previewed(value) for key, value in (row | dict(columns.rest)).items()}
+        yield number, preview, columns.steps_known
 
 
-def _marked(value: Any) -> Any:
-    """Messages of which only the role is known, each with a mark: what they say is not nothing."""
+def _mark_previewed(value: Any) -> Any:
+    """Mark messages of which only the role was read: they are not empty."""
     if not isinstance(value, list) or not all(
         isinstance(item, dict) and item.keys() == {"role"} for item in value
     ):

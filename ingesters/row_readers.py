@@ -1,9 +1,9 @@
-"""Which dialects have a row a run, and how a row of theirs is read."""
+"""Read the traces of files that hold one run a row."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.common.report_counts import count_traces_in_report, read_rows_counting_faults
+from tracemill.ingesters.common.report_counts import traces_of_rows
 from tracemill.ingesters.format import RowReader
 from tracemill.ingesters.reading.row_files import Part, read_row_file_part
 from tracemill.ingesters.registry import format_of
@@ -12,19 +12,20 @@ from tracemill.records.trace import Trace
 
 
 def row_reader(dialect: str | None) -> RowReader | None:
-    """The reader of a dialect's rows; None for a dialect whose files hold no rows."""
+    """Return the reader of a dialect's rows, None for a dialect whose files hold no rows."""
     form = format_of(dialect)
     return form.row_reader(dialect) if form is not None and dialect is not None else None
 
 
 def read_traces_by_row(
-    path: Path, part: Part, dialect: str | None, origin: str, report: IngestReport, here: bool
+    path: Path, part: Part, dialect: str | None, origin: str, report: IngestReport, local: bool
 ) -> Iterator[Trace]:
-    """The traces of one part of a file of rows; `here` says that the file is on this machine. Raises
-    SourceError where it cannot be read."""
+    """Yield the traces of one part of a file of rows. Raises SourceError where it cannot be read.
+
+    With `local`, files beside it, such as completion logs, are read too.
+    """
     read = row_reader(dialect)
     assert read is not None, dialect
-    beside = path if here else None
+    beside = path if local else None
     rows = read_row_file_part(path, part, report)
-    traces = read_rows_counting_faults(rows, lambda row: read(row, origin, report, beside), report)
-    yield from count_traces_in_report(traces, report)
+    yield from traces_of_rows(rows, lambda row: read(row, origin, report, beside), report)

@@ -1,1 +1,1 @@
-"""Claude Code session files."""
+"""Read session files of Claude Code."""

@@ -1,9 +1,8 @@
-"""Attachment records of Claude Code (2.1.91 and later) as the text the model was shown.
+"""Turn attachment records of Claude Code (2.1.91 and later) into the text the model was shown.
 
-Since about 2.1.230 a record holds that text beside the attachment, in `rendered`. Before, it holds the
-facts of an attachment and not its wording, so the wording here is ours. Kinds that are drawn for the user
-alone give nothing; kinds unknown to this table give nothing and are counted by the caller. A
-`queued_command` is the user's own text, and no reminder.
+Since about 2.1.230 a record holds that text in `rendered`. Earlier records hold the facts of an attachment
+without its wording, so the wording is a stand-in. Kinds shown to the user alone give no text; unknown kinds
+give no text and are counted by the caller. A `queued_command` is the user's own text, not a reminder.
 """
 
 from collections.abc import Callable
@@ -15,29 +14,17 @@ from tracemill.ingesters.claude_code.content_blocks import flatten_content_block
 from tracemill.ingesters.claude_code.record_fields import field_objects, field_text
 
 _CONTEXT_EVENTS = frozenset(("SessionStart", "UserPromptSubmit"))
-NOT_SHOWN = frozenset(
-    (
-        "hook_system_message",
-        "hook_cancelled",
-        "hook_non_blocking_error",
-        "hook_error_during_execution",
-        "command_permissions",
-        "structured_output",
-        "prompt_snapshot",
-        "deferred_tools_record",
-        "thinking_drop",
-        "credential_org",
-        "remote_session_change",
-        "bash_output_audience_note",
-        "batching_reminder_sent",
-    )
-)
+_NOT_SHOWN_TEXT = """hook_system_message hook_cancelled hook_non_blocking_error
+    hook_error_during_execution command_permissions structured_output prompt_snapshot
+    deferred_tools_record thinking_drop credential_org remote_session_change
+    bash_output_audience_note batching_reminder_sent"""
+NOT_SHOWN = frozenset(_NOT_SHOWN_TEXT.split())
 EXACT = frozenset(("queued_command",))
-"""Kinds whose text is recorded as the model was shown it, with `rendered` or without."""
+"""Kinds whose text is always recorded as the model was shown it."""
 
 
 def is_known_attachment(kind: str) -> bool:
-    """Return whether it is said here what a model was shown of attachments of a kind."""
+    """Return whether this module knows what a model was shown of attachments of a kind."""
     return (
         kind in EXACT
         or kind in NOT_SHOWN
@@ -46,25 +33,43 @@ def is_known_attachment(kind: str) -> bool:
     )
 
 
-def rendered_text(record: dict[str, Any]) -> str | None:
-    """Return the text that the model was shown of an attachment, as its record holds it; "" where it was
-    shown nothing, None where the record does not say."""
+def rendered_text(record: dict[str, Any], unread: list[str]) -> str | None:
+    """Return the recorded text that the model was shown of an attachment.
+
+    Returns "" where it was shown nothing, None where the record does not say. The names of parts that are not
+    understood are added to `unread`.
+    """
     rendered = record.get("rendered")
     if isinstance(rendered, str):
         return rendered
-    if not isinstance(rendered, list):
+    if rendered is None:
         return None
-    texts = [
-        flatten_content_blocks(item.get("content") if isinstance(item, dict) else item) for item in rendered
-    ]
+    if not isinstance(rendered, list):
+        unread.append("rendered")
+        return ""
+    texts = [_rendered_item(item, unread) for item in rendered]
     return "\n".join(filter(None, texts))
 
 
-def attachment_reminder(attachment: dict[str, Any]) -> str | None:
-    """The user text an attachment became; "" for one the model was not shown, None for an unknown kind."""
+def _rendered_item(item: Any, unread: list[str]) -> str:
+    if not isinstance(item, dict):
+        return flatten_content_blocks(item, unread)
+    if "content" not in item:
+        unread.append("rendered.content")
+    return flatten_content_blocks(item.get("content"), unread)
+
+
+def attachment_reminder(attachment: dict[str, Any], unread: list[str]) -> str | None:
+    """Return the stand-in text of an attachment.
+
+    Returns "" for a kind the model is not shown, None for an unknown kind. The names of parts of a prompt
+    that are not understood are added to `unread`.
+    """
     kind = field_text(attachment, "type")
     if kind == "queued_command":
-        return flatten_content_blocks(attachment.get("prompt"))
+        if attachment.get("prompt") is None:
+            unread.append("queued_command.prompt")
+        return flatten_content_blocks(attachment.get("prompt"), unread)
     if kind in NOT_SHOWN:
         return ""
     render = _RENDER.get(kind) or next((r for end, r in _BY_END if kind.endswith(end)), None)
@@ -75,10 +80,9 @@ def attachment_reminder(attachment: dict[str, Any]) -> str | None:
 
 
 def read_attachment_context(attachment: dict[str, Any]) -> str:
-    """The context a hook's JSON output asked to add; "" where it asked for none, or at another event
-    than those that may.
+    """Return the context that a hook's JSON output adds, "" where it adds none.
 
-    Later versions repeat it in a `hook_additional_context` attachment of its own.
+    Only some events may add context. Later versions repeat it in a `hook_additional_context` attachment.
     """
     stdout = attachment.get("stdout")
     if field_text(attachment, "hookEvent") not in _CONTEXT_EVENTS:
@@ -95,13 +99,13 @@ def read_attachment_context(attachment: dict[str, Any]) -> str:
 
 
 def attachment_hook_text(attachment: dict[str, Any], text: str) -> str:
-    """Context a hook added, as a reminder."""
+    """Return context added by a hook, as a reminder."""
     name = field_text(attachment, "hookName")
     return f"<system-reminder>\n{name} hook additional context: {text}\n</system-reminder>"
 
 
 def _hook_additional_context(a: dict[str, Any]) -> str:
-    content = flatten_content_blocks(a.get("content"))
+    content = flatten_content_blocks(a.get("content"), [])
     return f"{field_text(a, 'hookName')} hook additional context: {content}" if content else ""
 
 
@@ -148,7 +152,7 @@ def _edited_text_file(a: dict[str, Any]) -> str:
 def _file(a: dict[str, Any]) -> str:
     content = a.get("content")
     inner = content.get("file") if isinstance(content, dict) else None
-    text = field_text(inner, "content") if isinstance(inner, dict) else flatten_content_blocks(content)
+    text = field_text(inner, "content") if isinstance(inner, dict) else flatten_content_blocks(content, [])
     return f"Content of {field_text(a, 'filename') or field_text(a, 'displayPath')}:\n{text}"
 
 
@@ -178,10 +182,10 @@ def _place(item: dict[str, Any]) -> str:
 
 
 def _named(head: str, *keys: str) -> Callable[[dict[str, Any]], str]:
-    """Head, then the values of the keys that hold text or lists of text, one below another."""
+    """Return a renderer of a head line and the values of the keys, one per line."""
 
     def render(a: dict[str, Any]) -> str:
-        values = [flatten_content_blocks(a[key]) for key in keys if isinstance(a.get(key), (str, list))]
+        values = [flatten_content_blocks(a[key], []) for key in keys if isinstance(a.get(key), (str, list))]
         body = "\n".join(filter(None, values))
         return f"{head}\n{body}" if body else ""
 
@@ -189,9 +193,9 @@ def _named(head: str, *keys: str) -> Callable[[dict[str, Any]], str]:
 
 
 def _delta(head: str, added: str, removed: str = "removedNames") -> Callable[[dict[str, Any]], str]:
-    """What came under the head, and the names of what went."""
-    came, gone = _named(head, added), _named("No longer there:", removed)
-    return lambda a: "\n".join(filter(None, (came(a), gone(a))))
+    """Return a renderer of what was added, under the head, and of the names of what was removed."""
+    render_added, render_removed = _named(head, added), _named("No longer there:", removed)
+    return lambda a: "\n".join(filter(None, (render_added(a), render_removed(a))))
 
 
 def _fixed(text: str) -> Callable[[dict[str, Any]], str]:

@@ -9,11 +9,11 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
 _OF_RUNS = frozenset(("instance_id", "traj_id", "trajectory_id", "history", "trajectory", "attempts"))
-"""Keys of runs and of rows of datasets, which may hold records of any kind."""
+"""Keys of runs and dataset rows, which may hold records of any kind."""
 
 
 def _detect(record: Record) -> str | None:
-    """Records with `type` and `uuid` or `sessionId`."""
+    """Detect records with `type` and `uuid` or `sessionId`."""
     return "claude_code" if is_native(record) and _OF_RUNS.isdisjoint(record) else None
 
 
@@ -22,7 +22,7 @@ def _read(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
 
     traces = read_traces(path, report)
     traces.reverse()
-    while traces:  # none is kept longer than it is wanted
+    while traces:  # so that a trace can be freed once the caller drops it
         yield traces.pop()
 
 
@@ -33,7 +33,7 @@ def _kinds(record: Record) -> Iterator[KindSeen]:
 
 
 def _beside(path: Path) -> Iterator[str]:
-    """The session that called a subagent, and the file that says how deep it is."""
+    """Yield the session that called a subagent, and the file that holds the subagent's depth."""
     from tracemill.ingesters.claude_code.subagent_parents import subagent_session_folder
 
     if (above := subagent_session_folder(path)) is not None:
@@ -43,7 +43,7 @@ def _beside(path: Path) -> Iterator[str]:
 
 FORMAT = Format(
     name="claude_code",
-    version=2,
+    version=4,
     dialects=("claude_code",),
     detect=_detect,
     read=_read,

@@ -1,9 +1,10 @@
-"""Claude Code session JSONL → Traces.
+"""Read a session file of Claude Code into traces.
 
-One file gives one main trace, where it holds a main chain, and one side trace for each subagent in it.
-What a file does not record stays absent: before 2.1.267 the system prompt, tool schemas and memory files. The
-way of a file: records → entries (`_entries`), chains (`_chains`), steps with their results (`_steps`),
-drafts of contexts (`_contexts`), contexts (`_build`), each step held against its reported tokens (`_check`).
+One file gives a main trace, where it holds a main chain, and a side trace for each subagent in it. What a
+file does not record stays absent: before 2.1.267 the system prompt, tool schemas and memory files. The path
+of a file: records → entries (`entries`), chains (`agent_chains`), steps with their results (`steps`), drafts
+of contexts (`draft_contexts`), contexts (`build_contexts`), each step compared with its reported tokens
+(`token_check`).
 """
 
 from collections import Counter
@@ -11,16 +12,16 @@ from pathlib import Path, PureWindowsPath
 from time import perf_counter
 
 from tracemill.ingesters.claude_code.agent_chains import (
-    Chain,
-    Parent,
+    AgentChain,
+    ParentCall,
     agent_chain_trace_id,
     find_agent_chain_parents,
     split_chains,
 )
 from tracemill.ingesters.claude_code.build_contexts import build_context
-from tracemill.ingesters.claude_code.draft_contexts import Draft, draft_contexts, live_draft
+from tracemill.ingesters.claude_code.draft_contexts import ContextDraft, draft_contexts, live_draft
 from tracemill.ingesters.claude_code.entries import read_session
-from tracemill.ingesters.claude_code.session import Session
+from tracemill.ingesters.claude_code.session import SessionFile
 from tracemill.ingesters.claude_code.steps import assemble_steps
 from tracemill.ingesters.claude_code.subagent_parents import (
     SUMMARISER,
@@ -34,12 +35,14 @@ from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Context, Trace
 
 DIALECT = "claude_code"
-ONLY_TOLD = "subagent that only progress records tell of"
-"""They leave out what it said, so that none of its steps is known: it is counted and not rebuilt."""
+ONLY_PROGRESS = "subagent that only progress records tell of"
+"""These records leave out its texts, so that none of its steps is known: it is counted and not rebuilt."""
+WITHOUT_PROMPT_NOTE = "steps_behind_no_prompt"
+"""Note on a trace: the number of steps behind an answer without a prompt."""
 
 
 def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
-    """The traces of one file, the main one first, and the report on it.
+    """Return the traces of one file, the main one first, and the report on it.
 
     Raises SourceError where the file cannot be read or holds no record of Claude Code.
     """
@@ -51,19 +54,19 @@ def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
 
 
 def read_traces(path: Path, report: IngestReport) -> list[Trace]:
-    """The traces of one file, the main one first; `report` is filled meanwhile. Raises as `ingest_file`."""
+    """Return the traces of one file, the main one first, and fill the report. Raises as `ingest_file`."""
     session = read_session(path, report)
     if not session.native:
         raise SourceError(
             f"{path} holds no Claude Code record ({report.records.total()} JSON objects)",
             "a session file of Claude Code",
-            "give the format it has, or leave it out",
+            "leave it out",
         )
     traces = _traces(path, session, report)
-    if session.told_agents:
+    if session.progress_agents:
         own = {entry.agent for entry in session.entries if entry.agent}
-        told = [agent for agent in session.told_agents if agent not in own]
-        report.skipped[ONLY_TOLD] += sum(not has_subagent_file(path, agent) for agent in told)
+        without_entries = [agent for agent in session.progress_agents if agent not in own]
+        report.skipped[ONLY_PROGRESS] += sum(not has_subagent_file(path, agent) for agent in without_entries)
         report.skipped = +report.skipped
     report.traces = len(traces)
     report.contexts = sum(len(trace.contexts) for trace in traces)
@@ -71,7 +74,7 @@ def read_traces(path: Path, report: IngestReport) -> list[Trace]:
     return traces
 
 
-def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:
+def _traces(path: Path, session: SessionFile, report: IngestReport) -> list[Trace]:
     chains = split_chains(session)
     assembled = assemble_steps(session.entries, report)
     inside = find_agent_chain_parents(session, chains, assembled)
@@ -83,20 +86,22 @@ def _traces(path: Path, session: Session, report: IngestReport) -> list[Trace]:
         if not contexts:
             report.flags["chain without steps"] += 1
             continue
-        parent = inside.get(chain.key) or Parent()
+        parent = inside.get(chain.key) or ParentCall()
         if chain.key and parent.trace_id is None and session.first_uuid is None:
             parent = find_subagent_parent(path, session, chain)
         notes = _notes(contexts, live, check, chain, report)
+        if without_prompt := sum(draft.without_prompt for draft in drafts):
+            notes[WITHOUT_PROMPT_NOTE] = without_prompt
         traces.append(_trace(path, session, chain, contexts, parent, notes))
     return traces
 
 
 def _trace(
     path: Path,
-    session: Session,
-    chain: Chain,
+    session: SessionFile,
+    chain: AgentChain,
     contexts: tuple[Context, ...],
-    parent: Parent,
+    parent: ParentCall,
     notes: dict[str, int],
 ) -> Trace:
     called = {c.name for context in contexts for message in context.messages for c in message.tool_calls}
@@ -119,12 +124,16 @@ def _trace(
 
 
 def _notes(
-    contexts: tuple[Context, ...], live: int | None, check: PromptCheck, chain: Chain, report: IngestReport
+    contexts: tuple[Context, ...],
+    live: int | None,
+    check: PromptCheck,
+    chain: AgentChain,
+    report: IngestReport,
 ) -> dict[str, int]:
-    """Counts worth keeping on the trace; flags a session whose prefixes and tokens part.
+    """Return counts for the trace, and flag a session whose prefixes and tokens disagree.
 
-    `live_context` is the context the session ended in, where there are several: the steps of the others
-    that are not before it were abandoned or summarised.
+    `live_context` is the context the session ended in, where there are several: steps of other contexts that
+    do not precede it were abandoned or summarised.
     """
     notes = Counter(f"contexts_{context.start}" for context in contexts)
     r = check.correlation()
@@ -140,9 +149,9 @@ def _notes(
 
 
 def _contexts(
-    drafts: list[Draft], check: PromptCheck, session: Session, report: IngestReport
+    drafts: list[ContextDraft], check: PromptCheck, session: SessionFile, report: IngestReport
 ) -> tuple[tuple[Context, ...], int | None]:
-    """Drafts that hold steps of their own, as contexts numbered from 0, and the number of the live one."""
+    """Return the drafts with steps of their own as contexts, and the number of the live one."""
     contexts: list[Context] = []
     ended = live_draft(drafts, session)
     live: int | None = None

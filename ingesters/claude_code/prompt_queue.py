@@ -1,10 +1,12 @@
-"""Prompts typed while the agent worked, as the queue-operation records tell of them.
+"""Restore prompts typed while the agent worked from the queue-operation records.
 
 A prompt is put into a queue (`enqueue`). It leaves it at the end of a turn (`dequeue`, a user record
-follows), into the turn that runs (`remove`), or back to the user (`popAll`). What went into a running
-turn is recorded as a `queued_command` attachment by 2.1.91 and later. Before, and again since 2.1.247,
-no other record holds it: the queue alone tells what the user said. 2.1.45 to 2.1.50 also queue an event for
-every task that starts in the background, as the JSON of it: no model was shown that.
+follows), into the running turn (`remove`), or back to the user (`popAll`). Versions from 2.1.91 on record a
+prompt that went into a running turn as a `queued_command` attachment. Before, and again since 2.1.247, only
+the queue holds it. Versions 2.1.45 to 2.1.50 also queue the JSON of an event for every background task that
+starts; no model was shown that.
+
+An interrupt sends the waiting prompts without a queue record: the text of a user record has left the queue.
 """
 
 from bisect import bisect_right, insort
@@ -15,7 +17,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from tracemill.ingesters.claude_code.record_fields import field_text
-from tracemill.ingesters.claude_code.session import Entry, Session
+from tracemill.ingesters.claude_code.session import SessionEntry, SessionFile
 
 _INTO_THE_TURN = ("", "absorbed_mid_turn")
 _REMINDER = "<system-reminder>"
@@ -23,102 +25,128 @@ _TASK_EVENT = frozenset(("task_type", "tool_use_id"))
 _NOTICES = ("<task-notification>", "<agent-notification>")
 
 
-class _Waiting(NamedTuple):
-    """A prompt in the queue: the line it was put there, and its text."""
+class _QueuedPrompt(NamedTuple):
+    """A prompt in the queue: the line where it was added, and its text."""
 
     order: int
     text: str
 
 
-class Absorbed(NamedTuple):
-    """A prompt that went into a running turn: the lines where it was typed and where it left the queue,
-    and its text."""
+class AbsorbedPrompt(NamedTuple):
+    """A prompt that went into a running turn: the lines where it was typed and left the queue, and its text.
+
+    `misplaced` is True where it was sent at the end of a turn after all, so that another one left.
+    """
 
     typed: int
     order: int
     text: str
+    misplaced: bool = False
 
 
 class PromptQueue:
-    """Takes the queue's records in file order; `absorbed` is what went into running turns."""
+    """The queue, fed with its records in file order.
+
+    `absorbed` lists the prompts that went into running turns.
+    """
 
     def __init__(self) -> None:
-        self.absorbed: list[Absorbed] = []
-        self._waiting: list[_Waiting] = []
+        self.absorbed: list[AbsorbedPrompt] = []
+        self._waiting: list[_QueuedPrompt] = []
+        self._sent: _QueuedPrompt | None = None
 
     def take(self, order: int, record: dict[str, Any]) -> None:
-        """One record."""
+        """Apply one record of the queue."""
         operation = field_text(record, "operation")
         if operation == "enqueue":
-            self._waiting.append(_Waiting(order, field_text(record, "content").strip()))
+            self._waiting.append(_QueuedPrompt(order, field_text(record, "content").strip()))
         elif operation == "popAll":
             self._waiting.clear()
-        elif operation == "dequeue" and self._waiting:
-            self._waiting.remove(min(self._waiting, key=_turn_to_run))
+        elif operation == "dequeue":
+            self._sent = min(self._waiting, key=_dequeue_order, default=_QueuedPrompt(order, ""))
+            if self._sent.text:
+                self._waiting.remove(self._sent)
         elif operation == "remove":
-            found = self._removed(order, field_text(record, "content").strip())
+            removed = self._removed(order, field_text(record, "content").strip())
             if (
-                _fits_a_turn(found.text)
-                and not _starts_a_task(found.text)
+                _fits_a_turn(removed.text)
+                and not _starts_a_task(removed.text)
                 and field_text(record, "reason") in _INTO_THE_TURN
             ):
-                self.absorbed.append(Absorbed(found.order, order, found.text))
+                self.absorbed.append(AbsorbedPrompt(removed.order, order, removed.text))
 
-    def _removed(self, order: int, text: str) -> _Waiting:
-        """The prompt that left: the one named, else the first that a turn would take."""
+    def match_user_text(self, text: str) -> None:
+        """Match the text of a user record: this prompt was sent, whatever a `dequeue` seemed to take."""
+        sent, self._sent = self._sent, None
+        if sent is not None and sent.text == text:
+            return
+        for prompt in self._waiting:
+            if prompt.text == text:
+                self._waiting.remove(prompt)
+                if sent is not None and sent.text:
+                    insort(self._waiting, sent)
+                return
+        if sent is not None:
+            for at, prompt in enumerate(self.absorbed):
+                if prompt.text == text and not prompt.misplaced:
+                    self.absorbed[at] = prompt._replace(misplaced=True)
+                    return
+
+    def _removed(self, order: int, text: str) -> _QueuedPrompt:
+        """Return the prompt that left: the one named, else the first that a turn would take."""
         fitting = [prompt for prompt in self._waiting if prompt.text == text] if text else self._waiting
         if not fitting:
-            return _Waiting(order, text)
-        found = min(fitting, key=_turn_to_join)
-        self._waiting.remove(found)
-        return found
+            return _QueuedPrompt(order, text)
+        removed = min(fitting, key=_absorb_order)
+        self._waiting.remove(removed)
+        return removed
 
 
-def restore_absorbed(session: Session, absorbed: Iterable[Absorbed]) -> int:
-    """Puts the prompts that no other record holds among the entries, where they left the queue; gives
-    their number."""
+def restore_absorbed(session: SessionFile, absorbed: Iterable[AbsorbedPrompt]) -> int:
+    """Insert the prompts that only the queue holds among the entries, and return their number."""
     restored = 0
-    taken: set[int] = set()
-    holders: list[Entry] | None = None
+    matched: set[int] = set()
+    holders: list[SessionEntry] | None = None
     for prompt in absorbed:
         if holders is None:
-            holders = [entry for entry in session.entries if _may_hold(entry)]
-        found = _recorded(holders, prompt, taken)
-        if found is not None:
-            taken.add(found)
+            holders = [
+                entry
+                for entry in session.entries
+                if entry.kind == "reminder" or any(_REMINDER in result.content for result in entry.results)
+            ]
+        order = _recorded(holders, prompt, matched)
+        if order is not None:
+            matched.add(order)
         else:
-            entry = Entry(prompt.order, f"queue-{prompt.order}", None, "queued", text=prompt.text)
+            entry = SessionEntry(prompt.order, f"queue-{prompt.order}", None, "queued", text=prompt.text)
+            entry.typed, entry.misplaced = prompt.typed, prompt.misplaced
             insort(session.entries, entry, key=lambda other: other.order)
             restored += 1
     return restored
 
 
-def _recorded(holders: list[Entry], prompt: Absorbed, taken: set[int]) -> int | None:
-    """The line of the entry that holds the prompt: one after it was typed, not taken for another."""
+def _recorded(holders: list[SessionEntry], prompt: AbsorbedPrompt, matched: set[int]) -> int | None:
+    """Return the line of the entry that holds the prompt: one after it was typed, not taken by another."""
     after = bisect_right(holders, prompt.typed, key=lambda entry: entry.order)
     for entry in islice(holders, after, None):
-        if entry.order not in taken and _holds(entry, prompt.text):
+        if entry.order not in matched and _holds(entry, prompt.text):
             return entry.order
     return None
 
 
-def _may_hold(entry: Entry) -> bool:
-    return entry.kind == "reminder" or any(_REMINDER in result.content for result in entry.results)
-
-
-def _holds(entry: Entry, text: str) -> bool:
+def _holds(entry: SessionEntry, text: str) -> bool:
     if entry.kind == "reminder":
         return entry.text.strip() == text or (_REMINDER in entry.text and text in entry.text)
     return any(_REMINDER in result.content and text in result.content for result in entry.results)
 
 
 def _fits_a_turn(text: str) -> bool:
-    """Whether a running turn takes it; slash commands wait for its end."""
+    """Return whether a running turn takes the prompt; slash commands wait for its end."""
     return bool(text) and not text.startswith("/")
 
 
 def _starts_a_task(text: str) -> bool:
-    """Whether it is the event of a task that starts, and no text of anybody."""
+    """Return whether the text is the event of a background task that starts."""
     if not text.startswith("{") or '"task_id"' not in text:
         return False
     try:
@@ -128,11 +156,11 @@ def _starts_a_task(text: str) -> bool:
     return isinstance(event, dict) and "task_id" in event and not _TASK_EVENT.isdisjoint(event)
 
 
-def _turn_to_run(prompt: _Waiting) -> tuple[bool, int]:
-    """What goes first at the end of a turn: what the user typed, then notices of tasks."""
+def _dequeue_order(prompt: _QueuedPrompt) -> tuple[bool, int]:
+    """Return the sort key for the end of a turn: prompts of the user first, then notices of tasks."""
     return prompt.text.startswith(_NOTICES) or _starts_a_task(prompt.text), prompt.order
 
 
-def _turn_to_join(prompt: _Waiting) -> tuple[bool, bool, int]:
-    """What goes first into a running turn."""
-    return not _fits_a_turn(prompt.text), *_turn_to_run(prompt)
+def _absorb_order(prompt: _QueuedPrompt) -> tuple[bool, bool, int]:
+    """Return the sort key for prompts that a running turn takes; those that fit come first."""
+    return not _fits_a_turn(prompt.text), *_dequeue_order(prompt)

@@ -1,8 +1,8 @@
-"""The system prompt and the tools of a session as Claude Code records them (since about 2.1.267).
+"""Read the system prompt and the tools that Claude Code records since about 2.1.267.
 
-A `prompt_snapshot` attachment holds the blocks of the system prompt and the tools. It is written at the
-start of a session (twice, the second time with the tools), after a compaction and after `/clear`; a session
-that is resumed usually has none. Schemas of tools that are loaded by name stand in `deferred_tools_record`.
+A `prompt_snapshot` attachment holds the blocks of the system prompt and the tools. It is written at the start
+of a session (twice, the second time with the tools), after a compaction and after `/clear`; a resumed session
+usually has none. `deferred_tools_record` holds schemas of tools that are loaded by name.
 """
 
 from dataclasses import dataclass
@@ -12,33 +12,28 @@ from tracemill.ingesters.claude_code.record_fields import field_objects, field_s
 from tracemill.records.message import ToolSpec
 
 _CACHE_MARK = "__SYSTEM_PROMPT_DYNAMIC_BOUNDARY__"
-"""A block that tells the client where its cache ends; it is not sent."""
+"""A block that marks the end of the client's cache; it is not sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSnapshot:
-    """A recorded system prompt and its tools, None where they are not recorded, and the version of the
-    program that wrote them."""
+    """A recorded system prompt and its tools, None where not recorded, and the version of the program."""
 
     system: str | None
     tools: tuple[ToolSpec, ...] | None
     version: str | None = None
 
     def follows(self, before: "PromptSnapshot | None") -> "PromptSnapshot":
-        """Return this snapshot with what only the one before it holds."""
+        """Return this snapshot, completed by the one before it."""
         if before is None or before.version != self.version:
             return self
         system = before.system if self.system is None else self.system
         tools = before.tools if self.tools is None else self.tools
-        return (
-            before
-            if (system, tools) == (before.system, before.tools)
-            else PromptSnapshot(system, tools, self.version)
-        )
+        return PromptSnapshot(system, tools, self.version)
 
 
 def read_prompt_snapshot(attachment: dict[str, Any], version: str | None) -> PromptSnapshot:
-    """Return what a `prompt_snapshot` attachment records. Blocks are joined by a blank line."""
+    """Return the content of a `prompt_snapshot` attachment; blocks are joined by a blank line."""
     blocks = attachment.get("systemPrompt")
     texts = [blocks] if isinstance(blocks, str) else field_strings(blocks)
     texts = [text for text in texts if text.strip() and text.strip() != _CACHE_MARK]
@@ -54,13 +49,13 @@ def read_prompt_snapshot(attachment: dict[str, Any], version: str | None) -> Pro
 
 
 def read_tool_definitions(tools: Any) -> tuple[ToolSpec, ...]:
-    """Return the tools of a list that have a name, each name once, the last definition of it."""
-    found: dict[str, ToolSpec] = {}
+    """Return the tools of a list that have a name; of equal names the last definition counts."""
+    by_name: dict[str, ToolSpec] = {}
     for tool in field_objects(tools):
         name = field_text(tool, "name")
         schema = tool.get("schema", tool.get("input_schema"))
         if name:
-            found[name] = ToolSpec(
+            by_name[name] = ToolSpec(
                 name, field_text(tool, "description"), schema if isinstance(schema, dict) else {}, "recorded"
             )
-    return tuple(found.values())
+    return tuple(by_name.values())

@@ -1,11 +1,11 @@
-"""What one Claude Code file holds: its entries, and the links of its whole uuid tree."""
+"""The content of one Claude Code file: its entries, and the links of its uuid tree."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from tracemill.ingesters.claude_code.prompt_snapshots import PromptSnapshot
-from tracemill.records.message import Message, ToolCall, ToolSpec
+from tracemill.records.message import Message, Role, ToolCall, ToolSpec
 from tracemill.records.trace import Usage
 
 Kind = Literal["assistant", "user", "reminder", "queued", "compact", "microcompact", "snapshot"]
@@ -14,13 +14,15 @@ SYNTHETIC = "<synthetic>"
 
 
 @dataclass(slots=True)
-class Entry:
-    """One record as far as contexts need it. `order` is its line.
+class SessionEntry:
+    """One record, as far as contexts need it; `order` is its line.
 
-    `queued` is a prompt that only the queue holds: nothing hangs on it. `meta` is set on text that the
-    user did not write; `stopped` where the response says why it ended; `cut_off` where it says that it
-    was broken off; `stood_in` where the wording of the text is ours. `snapshot` is the recorded system
-    prompt and tools that such a record holds.
+    A `queued` entry is a prompt that only the queue holds: no record hangs on it, it was typed at the line
+    `typed`, and `misplaced` is True where the agent did not see it there. `meta` is set on text that the user
+    did not write, `stopped` where the response has a stop reason, `cut_off` where it was interrupted. `role`
+    is that of the text; `is_stand_in` is True where wording or role is a stand-in. `snapshot` is the recorded
+    system prompt and tools. `unread` is True where part of text or calls is not understood, `unread_results`
+    names the calls with such results.
     """
 
     order: int
@@ -32,6 +34,7 @@ class Entry:
     cwd: str | None = None
     timestamp: str | None = None
     text: str = ""
+    role: Role = "user"
     results: tuple[Message, ...] = ()
     meta: bool = False
     summary: bool = False
@@ -44,25 +47,29 @@ class Entry:
     cut_off: bool = False
     detail: Mapping[str, Any] | None = None
     version: str | None = None
-    stood_in: bool = False
+    is_stand_in: bool = False
+    typed: int = 0
+    misplaced: bool = False
     snapshot: PromptSnapshot | None = None
+    unread: bool = False
+    unread_results: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
-class Session:
-    """What one file holds: entries in file order and the links of its whole uuid tree.
+class SessionFile:
+    """The content of one file: entries in file order, and the links of the whole uuid tree.
 
-    `agent_calls` gives the call that started an agent; `told_agents` are those of which progress records
-    repeat messages; `leaf` the uuid the session ended at, where a
-    record says so; `definitions` the recorded schemas of tools that are loaded by name.
+    `agent_calls` maps agents to the calls that started them; `progress_agents` are those whose messages
+    progress records repeat; `leaf` is the uuid the session ended at, where recorded; `definitions` are the
+    recorded schemas of tools that are loaded by name.
     """
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[SessionEntry] = field(default_factory=list)
     parents: dict[str, str | None] = field(default_factory=dict)
     side_uuids: set[str] = field(default_factory=set)
     names: dict[str, str] = field(default_factory=dict)
     agent_calls: dict[str, str] = field(default_factory=dict)
-    told_agents: dict[str, None] = field(default_factory=dict)
+    progress_agents: dict[str, None] = field(default_factory=dict)
     seen_tools: dict[str, None] = field(default_factory=dict)
     definitions: dict[str, ToolSpec] = field(default_factory=dict)
     native: bool = False

@@ -1,14 +1,14 @@
-"""Entries of one chain → units: whole assistant steps with their results, and texts between them.
+"""Merge the entries of a chain into units: whole assistant steps with their results, and texts between them.
 
 An assistant step is all records of one message id, wherever they stand. Its results belong to it by
-tool_use_id, wherever their record hangs and whenever it came (streamed tools answer between the chunks
-of a step; parallel calls fork the tree).
+tool_use_id, wherever their records hang and whenever they came: streamed tools answer between the chunks of a
+step, and parallel calls fork the tree.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from tracemill.ingesters.claude_code.session import Entry
+from tracemill.ingesters.claude_code.session import SessionEntry
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Usage
@@ -18,10 +18,12 @@ _INTERRUPTED = "[Request interrupted by user"
 
 @dataclass(slots=True)
 class StepUnit:
-    """One response of the model: its chunks merged, the results of its calls behind it.
+    """One response of the model: its merged chunks and the results of its calls.
 
-    `stopped` where its last chunk says why it ended, `cut_off` where the user broke it off before that:
-    then it is a fragment, and no action. `home` is the draft it was first placed in.
+    `stopped` is True where its last chunk has a stop reason. `cut_off` is True where the user interrupted it:
+    it is then a fragment and not an action. The same holds where part of it is not understood (`unread`);
+    `unread_results` are the calls whose results are not understood. `home` is the draft it was first placed
+    in.
     """
 
     message_id: str
@@ -43,9 +45,11 @@ class StepUnit:
     cut_off: bool = False
     built: Message | None = None
     version: str | None = None
+    unread: bool = False
+    unread_results: set[str] = field(default_factory=set)
 
     def message(self) -> Message:
-        """The response as one message, the same object in every context."""
+        """Return the response as one message, the same object in every context."""
         if self.built is None:
             text, reasoning = "\n\n".join(self.texts), "\n\n".join(self.thoughts)
             self.built = Message("assistant", text, tuple(self.calls.values()), reasoning=reasoning or None)
@@ -53,14 +57,18 @@ class StepUnit:
 
     @property
     def acts(self) -> bool:
-        """Whether it says or does anything; a response of thinking alone does not."""
+        """Return whether it has text or calls; a response of thinking alone has not."""
         return bool(self.texts or self.calls)
 
 
 @dataclass(slots=True)
 class TextUnit:
-    """A message between steps; `spoken` where the user wrote it, not the harness, and the next message
-    hangs on it. Nothing hangs on a `queued` one. `stood_in` where its wording is ours."""
+    """A message between steps; `spoken` is True where the user wrote it and the next message hangs on it.
+
+    No message hangs on a `queued` one, which was typed at the line `typed`; `misplaced` is True where the
+    agent did not see it there. `is_stand_in` is True where wording or role is a stand-in, `unread` where part
+    of it is not understood.
+    """
 
     uuid: str
     order: int
@@ -69,27 +77,36 @@ class TextUnit:
     spoken: bool
     summary: bool = False
     queued: bool = False
-    stood_in: bool = False
+    is_stand_in: bool = False
+    typed: int = 0
+    misplaced: bool = False
+    unread: bool = False
 
     @property
     def interrupts(self) -> bool:
-        """Whether it says that the user broke the response off."""
+        """Return whether it says that the user interrupted the response."""
         return self.spoken and self.content.content.startswith(_INTERRUPTED)
 
 
 Unit = StepUnit | TextUnit
 
 
+def uuids_of(unit: Unit) -> list[str]:
+    """Return the uuids of the records that a unit is made of."""
+    return unit.uuids if isinstance(unit, StepUnit) else [unit.uuid]
+
+
 @dataclass(slots=True)
-class Assembled:
-    """The units of the chains of a file, by the entry that begins each, and the step of every call."""
+class AssembledUnits:
+    """The units of a file by the line that begins each, the step of every call, and the uuids of units."""
 
     starts: dict[int, list[Unit]]
     by_call: dict[str, StepUnit]
+    uuids: frozenset[str]
 
 
-def assemble_steps(entries: Iterable[Entry], report: IngestReport) -> Assembled:
-    """Merges chunks and attaches results over the whole file, then says what begins at which line."""
+def assemble_steps(entries: Iterable[SessionEntry], report: IngestReport) -> AssembledUnits:
+    """Merge chunks and attach results over the whole file, and return the units by line."""
     entries = list(entries)
     firsts, by_call = _merge(entries, report)
     starts: dict[int, list[Unit]] = {}
@@ -99,15 +116,18 @@ def assemble_steps(entries: Iterable[Entry], report: IngestReport) -> Assembled:
             units.append(firsts[entry.order])
         if entry.results:
             units.extend(_attach(entry, by_call, report))
-        if entry.text and entry.kind in ("user", "reminder", "queued"):
-            units.append(_text_unit(entry, Message("user", entry.text)))
+        if (entry.text or entry.unread) and entry.kind in ("user", "reminder", "queued"):
+            units.append(_text_unit(entry, Message(entry.role, entry.text)))
         if units:
             starts[entry.order] = units
-    return Assembled(starts, by_call)
+    uuids = frozenset(uuid for begun in starts.values() for unit in begun for uuid in uuids_of(unit))
+    return AssembledUnits(starts, by_call, uuids)
 
 
-def _merge(entries: list[Entry], report: IngestReport) -> tuple[dict[int, StepUnit], dict[str, StepUnit]]:
-    """Steps by the line they begin at, and by the ids of their calls."""
+def _merge(
+    entries: list[SessionEntry], report: IngestReport
+) -> tuple[dict[int, StepUnit], dict[str, StepUnit]]:
+    """Return the steps by the line they begin at, and by the ids of their calls."""
     steps: dict[tuple[str, str | None, bool], StepUnit] = {}
     firsts: dict[int, StepUnit] = {}
     by_call: dict[str, StepUnit] = {}
@@ -129,16 +149,18 @@ def _merge(entries: list[Entry], report: IngestReport) -> tuple[dict[int, StepUn
             )
         _add_chunk(step, entry)
         for call in entry.calls:
-            known = by_call.setdefault(call.id, step) is not step or call.id in step.calls
-            if known:
+            is_repeated = by_call.setdefault(call.id, step) is not step or call.id in step.calls
+            if is_repeated:
                 report.flags["repeated call id"] += 1
             step.calls.setdefault(call.id, call)
     return firsts, by_call
 
 
-def _add_chunk(step: StepUnit, entry: Entry) -> None:
-    """A chunk more. A session that was resumed may hold its last turns twice, under other uuids: what a
-    response said already is not said again."""
+def _add_chunk(step: StepUnit, entry: SessionEntry) -> None:
+    """Add a chunk to its step, without text that the step already has.
+
+    A resumed session may hold its last turns twice, under other uuids.
+    """
     step.uuids.append(entry.uuid)
     if entry.text and entry.text not in step.texts:
         step.texts.append(entry.text)
@@ -147,10 +169,11 @@ def _add_chunk(step: StepUnit, entry: Entry) -> None:
     step.usage = _later(step.usage, entry.usage)
     step.stopped = entry.stopped
     step.cut_off = step.cut_off or entry.cut_off
+    step.unread = step.unread or entry.unread
 
 
 def _later(before: Usage | None, now: Usage | None) -> Usage | None:
-    """What a later chunk reports, and of what it does not, what an earlier one did."""
+    """Return the later usage, completed by the earlier one."""
     if before is None or now is None:
         return now or before
     return Usage(
@@ -161,26 +184,41 @@ def _later(before: Usage | None, now: Usage | None) -> Usage | None:
     )
 
 
-def _attach(entry: Entry, by_call: dict[str, StepUnit], report: IngestReport) -> Iterable[TextUnit]:
-    """Gives the entry's results to their steps; those of no step are units of their own."""
+def _attach(entry: SessionEntry, by_call: dict[str, StepUnit], report: IngestReport) -> Iterable[TextUnit]:
+    """Attach the entry's results to their steps; return those without a step as units."""
     orphans: list[TextUnit] = []
     for result in entry.results:
         step = by_call.get(result.tool_call_id or "")
+        unread = (result.tool_call_id or "") in entry.unread_results
         if step is None:
             report.flags["tool result without its call"] += 1
-            orphans.append(TextUnit(entry.uuid, entry.order, entry.parent, result, spoken=False))
+            orphans.append(
+                TextUnit(entry.uuid, entry.order, entry.parent, result, spoken=False, unread=unread)
+            )
         elif result.tool_call_id in step.results:
             report.flags["repeated tool result"] += 1
         else:
             step.results[result.tool_call_id or ""] = result
+            if unread:
+                step.unread_results.add(result.tool_call_id or "")
             step.last_result = entry.order
             step.uuids.append(entry.uuid)
     return orphans
 
 
-def _text_unit(entry: Entry, message: Message) -> TextUnit:
+def _text_unit(entry: SessionEntry, message: Message) -> TextUnit:
     queued = entry.kind == "queued"
     spoken = not (entry.meta or entry.summary or queued)
     return TextUnit(
-        entry.uuid, entry.order, entry.parent, message, spoken, entry.summary, queued, entry.stood_in
+        entry.uuid,
+        entry.order,
+        entry.parent,
+        message,
+        spoken,
+        entry.summary,
+        queued,
+        entry.is_stand_in,
+        entry.typed,
+        entry.misplaced,
+        entry.unread,
     )

@@ -1,18 +1,18 @@
-"""The ingester's check on itself: characters of the rebuilt prefixes against the tokens reported.
+"""Check rebuilt prefixes against the reported tokens.
 
-Over the steps of a session the two rise and fall together (median correlation 0.998 on real sessions).
-A session where they do not was rebuilt wrongly, or the agent saw something else than the file holds. Two
-steps apart tell where: tokens that fall while the prefix grew, or rise by more than what came to it.
-Thinking is no part of a prefix, and how much of it the harness sent again is not recorded: what it may
-explain is no fault.
+Characters and tokens rise and fall together over the steps of a session (median correlation 0.998 on real
+sessions). Where they do not, the session was rebuilt wrongly, or the agent saw something that the file does
+not hold. Two consecutive steps show where: tokens fall while the prefix grew, or rise by more than was added.
+Thinking is not part of a prefix, and how much of it was sent again is not recorded, so a difference that
+thinking may explain is no fault.
 """
 
-from math import sqrt
+from statistics import StatisticsError, correlation
 from typing import Literal, NamedTuple
 
 MIN_STEPS = 8
 MIN_CORRELATION = 0.9
-"""Below it a session is flagged."""
+"""A session with a lower correlation is flagged."""
 
 SHORTENED = "context cut without a record"
 ADDED = "context added without a record"
@@ -25,9 +25,12 @@ _BASE_TOKENS = 5000
 _CHARS_A_TOKEN = 3
 
 
-class Seen(NamedTuple):
-    """A step as the check sees it: characters of its prefix, tokens it reports, and how many tokens of
-    thinking came before it: at most in the step before, about altogether."""
+class CheckedStep(NamedTuple):
+    """A step for the check: characters of its prefix, reported tokens, and thinking tokens before it.
+
+    `thought_tokens` is the maximum for the step before, `all_thought_tokens` an estimate for all steps
+    before.
+    """
 
     chars: int
     tokens: int
@@ -36,58 +39,65 @@ class Seen(NamedTuple):
 
 
 class PromptCheck:
-    """Takes the steps of a trace, context by context."""
+    """The check of one trace, fed with its steps context by context."""
 
     def __init__(self) -> None:
-        self._whole: list[tuple[int, int]] = []
-        self._parts = [self._whole]
-        self._part = self._whole
+        self._first: list[tuple[int, int]] = []
+        self._segments = [self._first]
+        self._segment = self._first
         self._base: int | None = None
-        self._before: Seen | None = None
+        self._before: CheckedStep | None = None
         self._contexts = 0
 
-    def open(self, before: Seen | None) -> None:
-        """A context begins; `before` is the last step it shares with an older one."""
-        self._part, self._before = self._whole, before
+    def start_context(self, before: CheckedStep | None) -> None:
+        """Begin a context; `before` is the last step it shares with an older one."""
+        self._segment, self._before = self._first, before
         self._contexts += 1
 
-    def lose(self) -> None:
-        """From here on something is missing, so that characters and tokens part: a part of its own."""
-        self._part = []
-        self._parts.append(self._part)
+    def start_segment(self) -> None:
+        """Begin a new segment: context is missing, so characters and tokens do not compare with before."""
+        self._segment = []
+        self._segments.append(self._segment)
 
-    def step(self, seen: Seen, first: bool, fresh: bool) -> Fault:
-        """One step; `first` of its context, whose start is `fresh` where it shares nothing and all of
-        it is recorded. Gives what is wrong with it."""
-        self._part.append((seen.chars, seen.tokens))
-        before, self._before = self._before, seen
+    def check_step(self, step: CheckedStep, first: bool, fresh: bool) -> Fault:
+        """Check one step and return its fault, "" for none.
+
+        `first` is True for the first step of a context, `fresh` where that context shares nothing with an
+        older one and all of it is recorded.
+        """
+        self._segment.append((step.chars, step.tokens))
+        before, self._before = self._before, step
         if before is not None:
-            return _between(before, seen)
+            return _compare(before, step)
         if not (first and fresh):
             return ""
         if self._contexts == 1:
-            self._base = seen.tokens - seen.chars // 4
+            self._base = step.tokens - step.chars // 4
             return ""
-        # What a prompt holds beside its messages changes little inside a session.
-        expected = self._base + seen.chars // 2 + _BASE_TOKENS if self._base is not None else seen.tokens
-        return ADDED if seen.tokens > expected else ""
+        # System prompt and tools change little inside a session.
+        expected = self._base + step.chars // 2 + _BASE_TOKENS if self._base is not None else step.tokens
+        return ADDED if step.tokens > expected else ""
 
     def correlation(self) -> float | None:
-        """Pearson's r of prefix characters and prompt tokens, the worst of the parts. None where no part
-        has MIN_STEPS steps that report tokens, or the tokens hardly move."""
-        return min((_pearson(part) for part in self._parts if _tells(part)), default=None)
+        """Return Pearson's r of prefix characters and prompt tokens, the lowest of all segments.
+
+        Returns None where no segment has MIN_STEPS steps with tokens, or the tokens hardly change.
+        """
+        return min((_pearson(segment) for segment in self._segments if _has_spread(segment)), default=None)
 
 
 def thinking_tokens_for_check(reasoning: int, shown: int, completion: int | None) -> int:
-    """About how many tokens of thinking a response holds: by its recorded characters; where they are
-    not recorded, by the tokens it took beyond the characters it shows."""
+    """Estimate the thinking tokens of a response from its recorded characters.
+
+    Where they are not recorded: from the tokens beyond those of the shown characters.
+    """
     if reasoning or completion is None:
         return reasoning // _CHARS_A_TOKEN
     return max(0, completion - shown // _CHARS_A_TOKEN)
 
 
-def _between(before: Seen, now: Seen) -> Fault:
-    """Whether the tokens can have come from the one prefix to the other."""
+def _compare(before: CheckedStep, now: CheckedStep) -> Fault:
+    """Return whether the change of tokens contradicts the change of the prefix."""
     change = now.tokens - before.tokens
     if change < -(_FALL_TOKENS + now.all_thought_tokens):
         return SHORTENED
@@ -96,15 +106,13 @@ def _between(before: Seen, now: Seen) -> Fault:
     return ""
 
 
-def _tells(points: list[tuple[int, int]]) -> bool:
+def _has_spread(points: list[tuple[int, int]]) -> bool:
     tokens = [y for _, y in points]
     return len(points) >= MIN_STEPS and max(tokens) - min(tokens) >= _MIN_SPREAD_TOKENS
 
 
 def _pearson(points: list[tuple[int, int]]) -> float:
-    n = len(points)
-    mean_x, mean_y = sum(x for x, _ in points) / n, sum(y for _, y in points) / n
-    xy = sum((x - mean_x) * (y - mean_y) for x, y in points)
-    xx = sum((x - mean_x) ** 2 for x, _ in points)
-    yy = sum((y - mean_y) ** 2 for _, y in points)
-    return xy / sqrt(xx * yy) if xx and yy else 0.0
+    try:
+        return correlation(*zip(*points, strict=True))
+    except StatisticsError:  # all prefixes have the same length
+        return 0.0

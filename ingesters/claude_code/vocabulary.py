@@ -1,139 +1,81 @@
-"""The kinds of records and the keys that this reader knows: those of public sessions of 1.0 to 2.1.29x."""
+"""Known kinds of records and their keys, from public sessions of Claude Code 1.0 to 2.1.29x."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from tracemill.ingesters.claude_code.attachments import is_known_attachment
-from tracemill.ingesters.claude_code.record_fields import TREE, UNTREED, field_objects, field_text
+from tracemill.ingesters.claude_code.content_blocks import parse_assistant_blocks, parse_user_blocks
+from tracemill.ingesters.claude_code.record_fields import (
+    OTHER_TYPES,
+    QUEUE_OPERATIONS,
+    SYSTEM_SUBTYPES,
+    TREE_TYPES,
+    field_objects,
+    field_text,
+)
 from tracemill.ingesters.format import KindSeen, Record
 
-_COMMON = frozenset(
-    (
-        *(
-            "type",
-            "uuid",
-            "parentUuid",
-            "sessionId",
-            "session_id",
-            "isSidechain",
-            "agentId",
-            "timestamp",
-            "cwd",
-        ),
-        *("version", "userType", "entrypoint", "gitBranch", "slug", "isMeta", "teamName", "agentName"),
-    )
-)
-_KEYS: dict[str, frozenset[str]] = {
-    "user": _COMMON
-    | {
-        *(
-            "message",
-            "toolUseResult",
-            "isCompactSummary",
-            "isVisibleInTranscriptOnly",
-            "origin",
-            "permissionMode",
-        ),
-        *(
-            "promptId",
-            "promptSource",
-            "turnOrigin",
-            "turnPosition",
-            "turnCompanion",
-            "thinkingMetadata",
-            "todos",
-        ),
-        *(
-            "sourceToolUseID",
-            "sourceToolAssistantUUID",
-            "imagePasteIds",
-            "interruptedMessageId",
-            "planContent",
-        ),
-        *("toolDenialKind", "mcpMeta", "queueSkipAttachments", "queueTranscriptOnly"),
-    },
-    "assistant": _COMMON
-    | {
-        *(
-            "message",
-            "requestId",
-            "costUSD",
-            "durationMs",
-            "error",
-            "errorDetails",
-            "isApiErrorMessage",
-            "effort",
-        ),
-        *(
-            "apiErrorStatus",
-            "apiBlockIndex",
-            "perTurnEffort",
-            "advisorModel",
-            "wireToolInputs",
-            "wireIngestContext",
-        ),
-        *("thinkingDurationMs", "serverClassifierRequest", "quotaLimits", "isAbortedMidStream"),
-        *("attributionPlugin", "attributionSkill", "attributionAgent", "attributionMcpServer"),
-        *("attributionMcpTool", "sourceToolAssistantUUID"),
-    },
-    "system": _COMMON
-    | {
-        *("subtype", "content", "level", "toolUseID", "logicalParentUuid", "compactMetadata", "url"),
-        *(
-            "microcompactMetadata",
-            "durationMs",
-            "messageCount",
-            "error",
-            "cause",
-            "retryInMs",
-            "retryAttempt",
-        ),
-        *("maxRetries", "hookCount", "hookErrors", "hookInfos", "hasOutput", "hookAdditionalContext"),
-        *("preventedContinuation", "stopReason", "pendingBackgroundAgentCount", "pendingWorkflowCount"),
-        *("commandRun", "retractedMessageUuids", "neutralizedByFork", "originalModel", "fallbackModel"),
-        *("apiRefusalCategory", "apiRefusalExplanation", "trigger", "taskId", "cron", "prompt", "taskKind"),
-        *("cronKind", "noOpStreak", "streakStartedAt", "foldedUuids"),
-    },
-    "progress": _COMMON | {"data", "toolUseID", "parentToolUseID"},
-    "attachment": _COMMON | {"attachment", "rendered", "renderedRole", "renderedInHumanTurn"},
-    "queue-operation": _COMMON | {"operation", "content", "reason"},
-    "last-prompt": _COMMON | {"lastPrompt", "leafUuid", "explicit", "rewound"},
-    "content-replacement": _COMMON | {"replacements"},
+_COMMON_KEYS = """type uuid parentUuid sessionId session_id isSidechain agentId timestamp cwd version userType
+    entrypoint gitBranch slug isMeta teamName agentName"""
+_OWN_KEYS = {
+    "user": """message toolUseResult isCompactSummary isVisibleInTranscriptOnly origin permissionMode
+        promptId promptSource turnOrigin turnPosition turnCompanion thinkingMetadata todos
+        sourceToolUseID sourceToolAssistantUUID imagePasteIds interruptedMessageId planContent
+        toolDenialKind mcpMeta queueSkipAttachments queueTranscriptOnly""",
+    "assistant": """message requestId costUSD durationMs error errorDetails isApiErrorMessage effort
+        apiErrorStatus apiBlockIndex perTurnEffort advisorModel wireToolInputs wireIngestContext
+        thinkingDurationMs serverClassifierRequest quotaLimits isAbortedMidStream attributionPlugin
+        attributionSkill attributionAgent attributionMcpServer attributionMcpTool
+        sourceToolAssistantUUID""",
+    "system": """subtype content level toolUseID logicalParentUuid compactMetadata url microcompactMetadata
+        durationMs messageCount error cause retryInMs retryAttempt maxRetries hookCount hookErrors
+        hookInfos hasOutput hookAdditionalContext preventedContinuation stopReason
+        pendingBackgroundAgentCount pendingWorkflowCount commandRun retractedMessageUuids
+        neutralizedByFork originalModel fallbackModel apiRefusalCategory apiRefusalExplanation
+        trigger taskId cron prompt taskKind cronKind noOpStreak streakStartedAt foldedUuids""",
+    "progress": "data toolUseID parentToolUseID",
+    "attachment": "attachment rendered renderedRole renderedInHumanTurn",
+    "queue-operation": "operation content reason",
+    "last-prompt": "lastPrompt leafUuid explicit rewound",
+    "content-replacement": "replacements",
 }
-"""Keys of the kinds that are read; of the others none is."""
-_SUBTYPES = frozenset(
-    (
-        *("compact_boundary", "microcompact_boundary", "local_command", "api_error", "informational"),
-        *("stop_hook_summary", "turn_duration", "away_summary", "bridge_status", "scheduled_task_fire"),
-        *("model_refusal_fallback", "agents_killed", "init", "thinking"),
-    )
-)
-_BLOCKS = frozenset(
-    (
-        *("text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"),
-        *("server_tool_use", "mcp_tool_use", "tool_reference", "search_result", "fallback"),
-    )
-)
-_OPERATIONS = frozenset(("enqueue", "dequeue", "remove", "popAll"))
+_COMMON = frozenset(_COMMON_KEYS.split())
+_KEYS = {kind: _COMMON | set(keys.split()) for kind, keys in _OWN_KEYS.items()}
+"""Keys of the kinds that are read."""
 
 
 def kinds_of_record(record: Record) -> Iterator[KindSeen]:
-    """Give what a record is, and what it holds: its attachment, its subtype, its content blocks."""
+    """Yield the kind of a record, and of its attachment, subtype or content blocks."""
     kind = record.get("type")
     name = kind if isinstance(kind, str) else ""
-    yield KindSeen(name, record.keys(), name in TREE or name in UNTREED, _KEYS.get(name))
+    yield KindSeen(name, record.keys(), name in TREE_TYPES or name in OTHER_TYPES, _KEYS.get(name))
     if name == "attachment":
         attachment = record.get("attachment")
         if isinstance(attachment, dict):
-            given = field_text(attachment, "type")
-            yield KindSeen(f"{name} {given}", attachment.keys(), is_known_attachment(given))
+            attachment_kind = field_text(attachment, "type")
+            yield KindSeen(
+                f"{name} {attachment_kind}", attachment.keys(), is_known_attachment(attachment_kind)
+            )
     elif name == "system":
         subtype = field_text(record, "subtype")
-        yield KindSeen(f"{name} {subtype}", (), subtype in _SUBTYPES)
+        yield KindSeen(f"{name} {subtype}", (), subtype in SYSTEM_SUBTYPES)
     elif name == "queue-operation":
         operation = field_text(record, "operation")
-        yield KindSeen(f"{name} {operation}", (), operation in _OPERATIONS)
+        yield KindSeen(f"{name} {operation}", (), operation in QUEUE_OPERATIONS)
     elif name in ("user", "assistant"):
-        message = record.get("message")
-        for block in field_objects(message.get("content")) if isinstance(message, dict) else ():
-            of = field_text(block, "type")
-            yield KindSeen(f"block {of}", (), of in _BLOCKS or of.endswith("_tool_result"))
+        yield from _blocks(name, record.get("message"))
+
+
+def _blocks(name: str, message: Any) -> Iterator[KindSeen]:
+    """Yield the kinds of a message's blocks, and the names of parts that the reader does not understand."""
+    content = message.get("content") if isinstance(message, dict) else message
+    parsed = (
+        parse_assistant_blocks(content) if name == "assistant" else parse_user_blocks(content, {}, "", None)
+    )
+    unread = parsed.unread.names
+    for block in field_objects(content):
+        kind = field_text(block, "type")
+        if kind not in unread:
+            yield KindSeen(f"block {kind}", (), True)
+    for name in unread:
+        yield KindSeen(f"block {name}", (), False)

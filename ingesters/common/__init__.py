@@ -1,1 +1,1 @@
-"""What several readers share: messages, contexts, verdicts, counts."""
+"""Code shared by several readers: messages, contexts, verdicts, counts."""

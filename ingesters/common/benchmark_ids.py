@@ -1,4 +1,4 @@
-"""What instance ids and result fields of benchmarks say: repository and outcome."""
+"""Read repository and outcome from instance ids and result fields of benchmarks."""
 
 import re
 from collections.abc import Mapping
@@ -15,20 +15,22 @@ _FALSE = (False, 0, "false", "False", "0")
 
 
 def base_benchmark_id(instance_id: str | None) -> str | None:
-    """The instance without the number of the sample: `owner__repo-12_3` gives `owner__repo-12`."""
-    found = _SAMPLE.match(instance_id or "")
-    return found.group("instance") if found else instance_id
+    """Return the instance id without the sample number: `owner__repo-12_3` gives `owner__repo-12`."""
+    match = _SAMPLE.match(instance_id or "")
+    return match.group("instance") if match else instance_id
 
 
 def benchmark_repository(instance_id: str | None) -> str | None:
-    """`owner/repo` of an instance id as SWE-bench (`owner__repo-12`) or SWE-smith
-    (`owner__repo.<commit>.<fault>`) makes it; None where the id is of another style."""
-    found = _INSTANCE.match(base_benchmark_id(instance_id) or "")
-    return f"{found.group('owner')}/{found.group('repo')}" if found else None
+    """Return `owner/repo` of an instance id, None where the id has another style.
+
+    The styles are those of SWE-bench (`owner__repo-12`) and SWE-smith (`owner__repo.<commit>.<fault>`).
+    """
+    match = _INSTANCE.match(base_benchmark_id(instance_id) or "")
+    return f"{match.group('owner')}/{match.group('repo')}" if match else None
 
 
 def parse_benchmark_outcome(value: Any) -> Outcome:
-    """A verdict in any of the types in use (bool, 0 and 1, their texts)."""
+    """Return the outcome of a verdict in any type in use: bool, 0 and 1, or their texts."""
     if value is None or isinstance(value, Mapping | list):
         return "unknown"
     if value in _TRUE:
@@ -37,7 +39,7 @@ def parse_benchmark_outcome(value: Any) -> Outcome:
 
 
 def benchmark_report_outcome(test_result: Any) -> Outcome:
-    """The verdict of a `test_result`: `report.resolved`, or `resolved` on the top."""
+    """Return the outcome of a `test_result`: its `report.resolved`, else its `resolved`."""
     if not isinstance(test_result, Mapping):
         return "unknown"
     report = test_result.get("report")

@@ -1,25 +1,29 @@
-"""Chat messages as tables and trajectory files hold them, made into ours, each result tied to its call.
+"""Parse chat messages of tables and trajectory files, and pair each result with its call.
 
-Two ways of acting occur: tool calls with results of role `tool`, and commands written in the text with
-results of role `user`. Nothing says which results failed but their text.
+Agents act in two ways: by tool calls with results of role `tool`, or by commands in the text with results of
+role `user`. Only the text of a result says whether it failed.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from tracemill.ingesters.common.growing_context import DUPLICATE_RESULT, ORPHAN_RESULT
 from tracemill.ingesters.common.openai_messages import (
+    first_text,
     openai_content_text,
     openai_reasoning,
     parse_openai_calls,
+    unread_calls,
+    unread_content,
 )
 from tracemill.ingesters.reading.result_text import error_kind_of
+from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import ErrorKind, Message, ToolCall
 
-DUPLICATE_RESULT = "second result of one call"
-ORPHAN_RESULT = "result without its call"
+UNREAD_RUN = "run with content that is not understood"
 
 _ROLES: Mapping[str, str] = {"ai": "assistant", "developer": "system", "function": "tool"}
 _EXIT_ZERO = re.compile(r"\[(?:The command completed|Command finished) with exit code 0\b")
@@ -48,9 +52,10 @@ _HEAD = 4000
 
 
 def parse_chat_message(item: Mapping[str, Any], fallback: str) -> Message | None:
-    """One message; None for a role that is none. A call without an id gets `<fallback>-<place>`.
+    """Return the message of an object, None for an unknown role.
 
-    A user text that is what a tool gave back, and every tool result, carries whether it failed.
+    A call without an id gets `<fallback>-<index>`. Tool results, and user texts that are results, carry
+    whether they failed.
     """
     role = item.get("role")
     role = _ROLES.get(role, role) if isinstance(role, str) else None
@@ -59,64 +64,76 @@ def parse_chat_message(item: Mapping[str, Any], fallback: str) -> Message | None
     if not text and "text" in item:
         text = openai_content_text(item["text"])
     if role == "user":
-        return _of_user(text)
+        return _user_message(text)
     if role == "assistant":
         calls = (
             parse_openai_calls(item, fallback) if item.get("tool_calls") or item.get("function_call") else ()
         )
         return Message("assistant", text, calls, None, None, None, None, openai_reasoning(item))
     if role == "tool":
-        name = item.get("name")
-        return make_chat_observation(
-            "tool", text, _answered_id(item), name if isinstance(name, str) and name else None
-        )
+        return make_chat_observation("tool", text, _result_call_id(item), first_text(item.get("name")))
     if role == "system":
         return Message("system", text or openai_content_text(item.get("system_prompt")))
     return None
 
 
-def _of_user(text: str) -> Message:
-    """A user text, which in harnesses without tool messages may be what a tool gave back."""
-    if text.endswith(_PROMPT_END):
-        if (shell := _prompt_lines(text)) is None:
-            return Message("user", text)
-        is_error, kind = _said_error(text[: shell.start()])
-    elif text.startswith(_RESULT_STARTS):
-        is_error, kind = _said_error(text)
-    else:
-        return Message("user", text)
-    return Message("user", text, (), None, None, is_error, kind)
+def unread_chat_message(item: Any) -> list[str]:
+    """Return the names of the parts of a message that `parse_chat_message` does not read."""
+    if not isinstance(item, dict):
+        return [type(item).__name__]
+    recorded_role = item.get("role")
+    role = _ROLES.get(recorded_role, recorded_role) if isinstance(recorded_role, str) else None
+    if role not in ("system", "user", "assistant", "tool"):
+        return [f"role.{recorded_role}" if isinstance(recorded_role, str) else "role"]
+    unread = [name for key in ("content", "text", "system_prompt") for name in unread_content(item.get(key))]
+    if role == "assistant":
+        return unread + unread_calls(item)
+    return [*unread, "tool_calls"] if item.get("tool_calls") else unread
+
+
+def count_unread_run(unread: Sequence[str], report: IngestReport) -> bool:
+    """Return whether a run holds content that is not understood, and count that content by name."""
+    if unread:
+        report.skipped[UNREAD_RUN] += 1
+        report.unknown.update(f"message {record_type(name)}" for name in unread)
+    return bool(unread)
+
+
+def _user_message(text: str) -> Message:
+    """Return a user text as a message; in harnesses without tool messages it may be a tool result."""
+    ended = text.endswith(_PROMPT_END)
+    if _prompt_lines(text) if ended else text.startswith(_RESULT_STARTS):
+        return make_chat_observation("user", text)
+    return Message("user", text)
 
 
 def make_chat_observation(
     role: Literal["user", "tool"], text: str, call_id: str | None = None, name: str | None = None
 ) -> Message:
-    """What a tool gave back, with its failure read off its text."""
+    """Return a tool result as a message, with its failure read from its text."""
     is_error, kind = chat_text_error(text)
     return Message(role, text, (), call_id, name, is_error, kind)
 
 
 def chat_text_error(text: str) -> tuple[bool | None, ErrorKind | None]:
-    """Whether a result's text says that it failed: True, False (exit code 0), or None where it is silent."""
+    """Return whether a result's text says that it failed, and how.
+
+    The first value is False where the text has exit code 0, None where it says nothing.
+    """
     if text.endswith(_PROMPT_END) and (shell := _prompt_lines(text)):
-        return _said_error(text[: shell.start()])
-    return _said_error(text)
-
-
-def _said_error(said: str) -> tuple[bool | None, ErrorKind | None]:
-    """As `chat_text_error`, of a text without the lines of the prompt under it."""
-    kind = error_kind_of(said, None) or _by_harness(said)
+        text = text[: shell.start()]
+    kind = error_kind_of(text, None) or _harness_error(text)
     if kind is not None:
         return True, kind
-    if said.startswith(_MINI_ZERO) or (_ZERO in (tail := said[-_TAIL:]) and _EXIT_ZERO.search(tail)):
+    if text.startswith(_MINI_ZERO) or (_ZERO in (tail := text[-_TAIL:]) and _EXIT_ZERO.search(tail)):
         return False, None
     return None, None
 
 
 def find_chat_cwd(text: str) -> str | None:
-    """The folder named by the prompt lines that SWE-agent puts under an observation."""
-    found = _prompt_lines(text)
-    return found.group("cwd") if found else None
+    """Return the folder named in the prompt lines that SWE-agent puts under an observation."""
+    match = _prompt_lines(text)
+    return match.group("cwd") if match else None
 
 
 def _prompt_lines(text: str) -> re.Match[str] | None:
@@ -124,8 +141,8 @@ def _prompt_lines(text: str) -> re.Match[str] | None:
     return _PROMPT_LINES.match(text, start if start >= 0 else max(0, text.rfind("\n(Current dir", -_TAIL)))
 
 
-def _by_harness(text: str) -> ErrorKind | None:
-    """The kind by what SWE-agent and mini-swe-agent write themselves."""
+def _harness_error(text: str) -> ErrorKind | None:
+    """Return the error that SWE-agent or mini-swe-agent reports in a result's text."""
     start = len(_OBSERVATION) if text.startswith(_OBSERVATION) else 0
     if text.startswith(_REFUSED_EDIT, start) or text.endswith(_MALFORMED):
         return ErrorKind.TOOL_ERROR
@@ -136,22 +153,19 @@ def _by_harness(text: str) -> ErrorKind | None:
     return None
 
 
-def _answered_id(item: Mapping[str, Any]) -> str:
-    """The call a result names; "" where it names none."""
-    single = item.get("tool_call_id")
-    if isinstance(single, str) and single:
-        return single
+def _result_call_id(item: Mapping[str, Any]) -> str:
+    """Return the id of the call a result names, "" where it names none."""
     listed = item.get("tool_call_ids")
     first = listed[0] if isinstance(listed, list) and listed else None
-    return next((named for named in (first, item.get("call_id")) if isinstance(named, str) and named), "")
+    return first_text(item.get("tool_call_id"), first, item.get("call_id")) or ""
 
 
 class PairedMessages:
-    """Messages in the order recorded, every call with at most one result.
+    """Messages in the recorded order, every call with at most one result.
 
-    A result that names no call answers the first that is open. A second result of a call is left out and
-    counted in `dropped`; one without a call stays and is counted in `loose`. A call id used before is made
-    unique, as it is when shown. What a user says before the agent does is no result, whatever it reads like.
+    A result that names no call belongs to the first open call. A second result of a call is left out and
+    counted in `dropped`; a result without a call stays and is counted in `loose`. A call id used before is
+    made unique. A user text before the agent's first message is never a result.
     """
 
     def __init__(self) -> None:
@@ -163,7 +177,7 @@ class PairedMessages:
         self._answered = False
 
     def add(self, message: Message) -> None:
-        """Takes the next message."""
+        """Add the next message."""
         if message.role == "tool":
             self._result(message)
             return
@@ -191,7 +205,9 @@ class PairedMessages:
         return call if fresh == call.id else replace(call, id=fresh)
 
     def _result(self, message: Message) -> None:
-        named = message.tool_call_id or next((given for given, free in self._open.items() if free), "")
+        named = message.tool_call_id or next(
+            (call_name for call_name, free in self._open.items() if free), ""
+        )
         waiting = self._open.get(named)
         if waiting:
             call_id = waiting.pop(0)

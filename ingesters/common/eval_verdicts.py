@@ -2,15 +2,13 @@
 
 | file | holds |
 |---|---|
-| `results.json` | lists of instance ids: `resolved` or `resolved_ids`, and who else was judged |
+| `results.json` | lists of instance ids: `resolved` or `resolved_ids`, and other judged ones |
 | `report.json` | `{instance: {resolved: bool, ...}}`, of one instance or many |
 
 Both are looked for in the folder of the run and in the one above it (SWE-bench, sb-cli, SWE-agent).
 """
 
-import os
 from collections.abc import Iterable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +20,7 @@ from tracemill.records.trace import Outcome
 
 BROKEN = "results beside the run do not parse"
 
-NAMES = ("report.json", "results.json")
-"""Where verdicts stand, in the folder of a run or the one above."""
+_NAMES = ("report.json", "results.json")
 
 _RESOLVED = ("resolved", "resolved_ids")
 _UNRESOLVED = (
@@ -35,7 +32,7 @@ _UNRESOLVED = (
     "no_generation",
     "not_generated",
 )
-_LARGEST = 64_000_000
+_MAX_BYTES = 64_000_000
 
 
 class Verdicts:
@@ -45,9 +42,9 @@ class Verdicts:
         self._read: dict[str, Any] = {}
 
     def outcome(self, path: Path, instances: Iterable[str | None], report: IngestReport) -> Outcome:
-        """The verdict on a run under any of its instance ids; `unknown` where none is near."""
+        """Return the verdict on a run under any of its instance ids, `unknown` where there is none."""
         names = [name for name in dict.fromkeys(instances) if name]
-        for place in verdict_file_places(path):
+        for place in verdict_file_paths(path):
             value = self._value(place, report)
             for instance in names if value is not None else ():
                 outcome = find_eval_verdict(instance, value)
@@ -59,37 +56,21 @@ class Verdicts:
         if place not in self._read:
             self._read[place] = None
             try:
-                path = existing_verdict_file(place)
-                if path is not None and path.is_file() and path.stat().st_size <= _LARGEST:
+                path = Path(place)
+                if path.is_file() and path.stat().st_size <= _MAX_BYTES:
                     self._read[place] = orjson.loads(path.read_bytes())
             except (OSError, ValueError):
                 report.flags[BROKEN] += 1
         return self._read[place]
 
 
-def existing_verdict_file(place: str) -> Path | None:
-    """The path of a file that is there; None, at once, for one that is not. Raises OSError."""
-    try:
-        os.lstat(place)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    return Path(place)
-
-
-def verdict_file_places(path: Path) -> tuple[str, ...]:
-    """Where verdicts on a run may stand, the nearest first."""
-    folder, slash, _ = str(path).rpartition("/")
-    return _places(folder or slash or ".")
-
-
-@lru_cache(maxsize=256)
-def _places(folder: str) -> tuple[str, ...]:
-    above = Path(folder).parent
-    return tuple(f"{place}/{name}" for place in (folder, above) for name in NAMES)
+def verdict_file_paths(path: Path) -> tuple[str, ...]:
+    """Return the paths where verdicts on a run may lie, the nearest first."""
+    return tuple(str(folder / name) for folder in (path.parent, path.parent.parent) for name in _NAMES)
 
 
 def find_eval_verdict(instance: str, results: Any) -> Outcome:
-    """What a results file says of an instance."""
+    """Return the outcome that a results file gives for an instance."""
     if not isinstance(results, dict):
         return "unknown"
     own = results.get(instance)

@@ -1,8 +1,8 @@
-"""A context while it grows, event by event.
+"""A context under construction, event by event.
 
-Keeps a prefix valid whatever order the events came in: an action, then the results of its calls, then
-what was said meanwhile. So the prefix of a step never holds its own results, and every answered call
-has its result once.
+Every prefix stays valid in whatever order events come: an action, then the results of its calls, then texts
+that came meanwhile. So the prefix of a step never holds its own results, and every answered call has one
+result.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _ENDING = frozenset({"finish", "submit"})  # calls that end a session, and so ar
 
 @dataclass(slots=True)
 class StepFacts:
-    """What is known of a step beside its message."""
+    """Facts of a step beside its message."""
 
     model: str | None = None
     native_id: str | None = None
@@ -28,13 +28,18 @@ class StepFacts:
     cwd: str | None = None
     timestamp: str | None = None
 
+    def step(self, index: int, cut: int) -> Step:
+        """Return the step with these facts whose action is message `cut` of its context."""
+        family = family_of(self.model)
+        return Step(index, cut, self.model, family, self.native_id, self.usage, self.cwd, self.timestamp)
+
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a harness shows a conversation to its model.
+class PromptStyle:
+    """The form in which a harness shows a conversation to its model.
 
-    A user text behind a user text is merged into it (`merges_users`) or has `user_gap` in front. Results
-    stand in the order of their calls, or else (`by_arrival`) in the order they came.
+    A user text behind a user text is merged into it (`merges_users`) or begins with `user_gap`. Results stand
+    in the order of their calls, or in the order they came (`by_arrival`).
     """
 
     user_gap: str = ""
@@ -44,7 +49,7 @@ class Manner:
 
 @dataclass(slots=True)
 class _OpenCall:
-    """A call of the action on top, its result once that is in, and as the how-manieth it came."""
+    """A call of the last action, its result if there is one, and the position in which that came."""
 
     id: str
     name: str
@@ -53,21 +58,24 @@ class _OpenCall:
 
 
 class GrowingContext:
-    """One context under construction, on top of the `messages` it begins with.
+    """One context under construction, which begins with `messages`.
 
-    `unfinished` while calls of the last action have no result; `displaced` once a text had to go behind
-    results that came after it.
+    `unfinished` is True while calls of the last action have no result, `displaced` once a text was moved
+    behind results that came after it.
     """
 
     def __init__(
-        self, start: ContextStart = "start", manner: Manner | None = None, messages: Iterable[Message] = ()
+        self,
+        start: ContextStart = "start",
+        style: PromptStyle | None = None,
+        messages: Iterable[Message] = (),
     ) -> None:
         self.start: ContextStart = start
         self.messages: list[Message] = []
         self.steps: list[Step] = []
         self.unanswered = 0  # calls that got no result though they do not end a session
         self.displaced = False
-        self._manner = manner or Manner()
+        self._style = style or PromptStyle()
         self._open: list[_OpenCall] = []
         self._waiting: list[Message] = []
         self._called: set[str] = set()
@@ -77,95 +85,73 @@ class GrowingContext:
 
     @property
     def unfinished(self) -> bool:
-        """Whether calls of the last action have no result yet."""
+        """Return whether calls of the last action have no result yet."""
         return bool(self._open)
 
-    def say(self, message: Message) -> None:
-        """A message that is no action; behind the results where calls are still open."""
+    def add_message(self, message: Message) -> None:
+        """Add a message that is not an action; it comes behind the results of open calls."""
         if self._open:
             self._waiting.append(message)
         else:
             self._append(message)
 
-    def act(self, message: Message, facts: StepFacts) -> None:
-        """An action of the agent: a step."""
-        if self._open or self._waiting:
-            self.settle()
-        self.steps.append(
-            Step(
-                len(self.steps),
-                len(self.messages),
-                facts.model,
-                family_of(facts.model),
-                facts.native_id,
-                facts.usage,
-                facts.cwd,
-                facts.timestamp,
-            )
-        )
+    def add_action(self, message: Message, facts: StepFacts) -> None:
+        """Add an action of the agent as a step."""
+        self.close_calls()
+        self.steps.append(facts.step(len(self.steps), len(self.messages)))
         self.messages.append(message)
         for call in message.tool_calls:
-            call_id = call.id
-            self._open.append(_OpenCall(call_id, call.name))
-            self._called.add(call_id)
+            self._open.append(_OpenCall(call.id, call.name))
+            self._called.add(call.id)
 
     def report_usage(self, usage: Usage) -> None:
-        """Usage of the last step that came after it."""
+        """Set the usage of the last step where it was not reported with it."""
         if self.steps and self.steps[-1].usage == Usage():
             self.steps[-1] = replace(self.steps[-1], usage=usage)
 
-    def answer(self, message: Message) -> str:
-        """A tool result: goes behind its call. Gives "" or, for one that is left out, the reason."""
+    def add_result(self, message: Message) -> str:
+        """Add a tool result behind its call; return "", or the reason where it is left out."""
         call_id = message.tool_call_id or ""
-        if len(self._open) == 1 and self._open[0].id == call_id and not self._waiting:
-            self._open.clear()
-            self.messages.append(message)
-            return ""
-        answered = 0
-        free: _OpenCall | None = None
-        for slot in self._open:
-            if slot.result is not None:
-                answered += 1
-            elif free is None and slot.id == call_id:
-                free = slot
-        if free is None:
+        call = next((each for each in self._open if each.id == call_id and each.result is None), None)
+        if call is None:
             return DUPLICATE_RESULT if call_id in self._called else ORPHAN_RESULT
-        free.result, free.arrival = message, answered
+        answered = sum(each.result is not None for each in self._open)
+        call.result, call.arrival = message, answered
         if answered + 1 == len(self._open):
             self.displaced |= bool(self._waiting)
-            self.settle()
+            self.close_calls()
         return ""
 
-    def settle(self) -> None:
-        """Nothing more will answer the open calls: their results, then what waited."""
-        if not self._open and not self._waiting:
-            return
-        slots, waiting = self._open, self._waiting
+    def close_calls(self) -> None:
+        """Append the results of the open calls, then the messages that waited for them."""
+        calls, waiting = self._open, self._waiting
         self._open, self._waiting = [], []
-        if self._manner.by_arrival and len(slots) > 1:
-            slots = sorted(slots, key=lambda slot: slot.arrival)
-        for slot in slots:
-            if slot.result is not None:
-                self._append(slot.result)
-            elif slot.name not in _ENDING:
+        if self._style.by_arrival:
+            calls = sorted(calls, key=lambda call: call.arrival)
+        for call in calls:
+            if call.result is not None:
+                self._append(call.result)
+            elif call.name not in _ENDING:
                 self.unanswered += 1
         for message in waiting:
             self._append(message)
 
     def finish(self, index: int, tools: tuple[ToolSpec, ...], lost: bool = False) -> Context:
-        """The context as it is now. Its record of the prompt is complete only where a user spoke
-        before the first step and `lost` is False."""
-        self.settle()
+        """Return the context as it is now.
+
+        Its prompts are complete only where a user spoke before the first step and `lost` is False.
+        """
+        self.close_calls()
         return make_grown_context(index, self.messages, self.steps, self.start, tools, lost)
 
     def _append(self, message: Message) -> None:
         last = self.messages[-1] if message.role == "user" and self.messages else None
         if last is not None and last.role == "user" and message.content:
-            if self._manner.merges_users:
+            if self._style.merges_users:
                 joined = f"{last.content}\n{message.content}" if last.content else message.content
                 self.messages[-1] = replace(last, content=joined)
                 return
-            message = replace(message, content=self._manner.user_gap + message.content)
+            message = replace(message, content=self._style.user_gap + message.content)
         self.messages.append(message)
 
 
@@ -177,13 +163,12 @@ def make_grown_context(
     tools: tuple[ToolSpec, ...],
     lost: bool = False,
 ) -> Context:
-    """A context with what its record lacks: read off the messages, or known to the caller (`lost`)."""
-    said, made = tuple(messages), tuple(steps)
-    first = made[0].cut if made else len(said)
-    unasked = bool(made) and all(message.role != "user" for message in said[:first])
+    """Return a context with its fidelity, taken from the messages and from `lost`."""
+    messages, steps = tuple(messages), tuple(steps)
+    unasked = bool(steps) and all(message.role != "user" for message in messages[: steps[0].cut])
     fidelity = Fidelity(
-        system="recorded" if said and said[0].role == "system" else "absent",
+        system="recorded" if messages and messages[0].role == "system" else "absent",
         tools="recorded" if any(tool.origin == "recorded" for tool in tools) else "absent",
         context="lost" if lost or unasked else "complete",
     )
-    return Context(index, said, made, start, tools, fidelity)
+    return Context(index, messages, steps, start, tools, fidelity)

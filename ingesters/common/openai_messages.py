@@ -1,7 +1,7 @@
-"""Parts of the OpenAI chat shape as foreign files hold them, made into ours.
+"""Parse messages, calls, tools and usage of the OpenAI chat shape.
 
-Everything here is tolerant: what has another type than expected gives the empty value, never an
-exception. What is lost that way is for the caller to count.
+The parsers are tolerant: a value of another type than expected gives the empty value, never an exception.
+`unread_content` and `unread_calls` name what is lost that way, for the caller to count.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,10 +16,23 @@ from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.trace import Usage
 
 _NO_USAGE = Usage()
+TEXT_PARTS = frozenset(("text", "input_text", "output_text"))
+IMAGE_PARTS = frozenset(("image", "image_url", "input_image"))
+THOUGHT_PARTS = frozenset(("thinking", "redacted_thinking"))
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a JSON object as it is, an empty mapping for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def first_text(*values: Any) -> str | None:
+    """Return the first value that is a text and not empty, None where there is none."""
+    return next((value for value in values if isinstance(value, str) and value), None)
 
 
 def openai_content_text(content: Any) -> str:
-    """Message content as text: parts are joined by newlines, an image becomes its placeholder."""
+    """Return message content as text: parts are joined by newlines, an image becomes its placeholder."""
     if isinstance(content, str):
         return content
     if isinstance(content, dict):
@@ -30,7 +43,7 @@ def openai_content_text(content: Any) -> str:
 
 
 def _part_text(part: Any) -> str:
-    """One content part: text of any kind, or the placeholder of an image."""
+    """Return one content part as text: text of any kind, or the placeholder of an image."""
     if isinstance(part, str):
         return part
     if not isinstance(part, dict):
@@ -44,30 +57,79 @@ def _part_text(part: Any) -> str:
     return "\n".join(image_url_placeholder(url) for url in _image_urls(part))
 
 
+def unread_content(content: Any) -> list[str]:
+    """Return the names of the parts of a content that `openai_content_text` does not read."""
+    if content is None or isinstance(content, str):
+        return []
+    if not isinstance(content, list | dict):
+        return [type(content).__name__]
+    parts = content if isinstance(content, list) else [content]
+    return [name for name in map(_unread_part, parts) if name]
+
+
+def _unread_part(part: Any) -> str:
+    """Return the name of a content part that is not fully read, "" for one that is."""
+    if isinstance(part, str):
+        return ""
+    if not isinstance(part, dict):
+        return type(part).__name__
+    kind = part.get("type")
+    if kind in THOUGHT_PARTS:  # kept as reasoning, or encrypted
+        return ""
+    name = kind if isinstance(kind, str) else "untyped"
+    if kind in TEXT_PARTS or (kind is None and "text" in part):
+        return "" if isinstance(part.get("text"), str) else f"{name}.text"
+    if kind in IMAGE_PARTS or (kind is None and _image_urls(part)):
+        return "" if _part_text(part) else f"{name}.source"
+    return name
+
+
+def unread_calls(message: Mapping[str, Any]) -> list[str]:
+    """Return the names of the parts of a message that `parse_openai_calls` does not read."""
+    listed, legacy = message.get("tool_calls"), message.get("function_call")
+    if listed and not isinstance(listed, list):
+        return ["tool_calls"]
+    values = [value for value in listed or () if value is not None]
+    if not values and legacy and (not isinstance(legacy, dict) or any(legacy.values())):
+        values = [legacy]
+    return [name for name in map(unread_call, values) if name]
+
+
+def unread_call(value: Any) -> str:
+    """Return the name of the part of a tool call that is not read, "" where all is read."""
+    inner = value.get("function") if isinstance(value, dict) else None
+    body = inner if isinstance(inner, dict) else value
+    if not isinstance(body, dict):
+        return "tool_call"
+    if not isinstance(body.get("name"), str) or not body["name"]:
+        return "tool_call.name"
+    return "" if isinstance(body.get("arguments"), str | dict) else "tool_call.arguments"
+
+
 def openai_image_text(url: Any) -> str:
-    """The placeholder of an image given by address; "" for what is no address."""
+    """Return the placeholder of an image given by address, "" for anything else."""
     return image_url_placeholder(url) if isinstance(url, str) and url else ""
 
 
 def _image_urls(part: Mapping[str, Any]) -> list[str]:
-    """The addresses an image part gives, in any of the shapes in use."""
+    """Return the addresses of an image part, in any of the shapes in use."""
     single = part.get("image_url")
     if isinstance(single, dict):
         single = single.get("url")
     urls = part.get("image_urls")
-    found = [single, *(urls if isinstance(urls, list) else [])]
-    return [url for url in found if isinstance(url, str) and url]
+    candidates = [single, *(urls if isinstance(urls, list) else [])]
+    return [url for url in candidates if isinstance(url, str) and url]
 
 
 def openai_argument_text(value: Any) -> str:
-    """Call arguments as the string emitted; an object becomes canonical JSON, nothing becomes `{}`."""
+    """Return call arguments as text: an object becomes canonical JSON, None becomes `{}`."""
     if isinstance(value, str):
         return value
     return "{}" if value is None else canonical_json(value)
 
 
 def parse_openai_call(value: Any, fallback_id: str) -> ToolCall | None:
-    """One tool call, nested (`function: {name, arguments}`) or flat; None where it has no name."""
+    """Return a tool call, nested (`function: {name, arguments}`) or flat; None where it has no name."""
     if not isinstance(value, dict):
         return None
     inner = value.get("function")
@@ -85,20 +147,20 @@ def parse_openai_call(value: Any, fallback_id: str) -> ToolCall | None:
 
 
 def parse_openai_calls(message: Mapping[str, Any], fallback: str) -> tuple[ToolCall, ...]:
-    """The calls of an assistant message, the legacy `function_call` included.
+    """Return the calls of an assistant message, including the legacy `function_call`.
 
-    A call without an id gets `<fallback>-<place>`.
+    A call without an id gets `<fallback>-<index>`.
     """
     listed = message.get("tool_calls")
     values = listed if isinstance(listed, list) else []
     if not values and isinstance(message.get("function_call"), dict):
         values = [message["function_call"]]
-    found = (parse_openai_call(value, f"{fallback}-{place}") for place, value in enumerate(values))
-    return tuple(call for call in found if call is not None)
+    calls = (parse_openai_call(value, f"{fallback}-{place}") for place, value in enumerate(values))
+    return tuple(call for call in calls if call is not None)
 
 
 def openai_reasoning(message: Mapping[str, Any]) -> str | None:
-    """Recorded thinking of an assistant message: as one text, else as the blocks of LiteLLM."""
+    """Return the recorded thinking of an assistant message: one text, or the blocks of LiteLLM."""
     text = message.get("reasoning_content")
     blocks = message.get("thinking_blocks")
     if not text and isinstance(blocks, list):
@@ -108,16 +170,19 @@ def openai_reasoning(message: Mapping[str, Any]) -> str | None:
 
 
 def parse_openai_tools(tools: Any, calls: Iterable[ToolCall], harness: Harness) -> tuple[ToolSpec, ...]:
-    """Tools as recorded. Where a tool is recorded without the schema of its parameters, that is the
-    stand-in of the harness, else inferred from `calls`; the origin of the spec says so."""
+    """Return the recorded tools.
+
+    A tool recorded without a schema of its parameters gets the stand-in of the harness, else a schema
+    inferred from `calls`; the origin of the spec says which.
+    """
     if not isinstance(tools, list):
         return ()
-    seen = tuple(calls)
-    found = (_spec(tool, seen, harness) for tool in tools)
-    return tuple(spec for spec in found if spec is not None)
+    calls = tuple(calls)
+    specs = (_tool_spec(tool, calls, harness) for tool in tools)
+    return tuple(spec for spec in specs if spec is not None)
 
 
-def _spec(tool: Any, calls: tuple[ToolCall, ...], harness: Harness) -> ToolSpec | None:
+def _tool_spec(tool: Any, calls: tuple[ToolCall, ...], harness: Harness) -> ToolSpec | None:
     if not isinstance(tool, dict):
         return None
     inner = tool.get("function")
@@ -135,22 +200,19 @@ def _spec(tool: Any, calls: tuple[ToolCall, ...], harness: Harness) -> ToolSpec 
 
 
 def _tool_name(body: Mapping[str, Any]) -> str | None:
-    """The name of a tool, from the fields the versions have put it in."""
+    """Return the name of a tool, from any of the fields that versions have used for it."""
     notes = body.get("annotations")
     titled = notes.get("title") if isinstance(notes, dict) else None
-    for name in (body.get("name"), body.get("title"), titled):
-        if isinstance(name, str) and name:
-            return name
-    return None
+    return first_text(body.get("name"), body.get("title"), titled)
 
 
 def collect_message_calls(messages: Iterable[Message]) -> list[ToolCall]:
-    """Every call in the messages, in order."""
+    """Return every call in the messages, in order."""
     return [call for message in messages for call in message.tool_calls]
 
 
 def parse_openai_usage(value: Any) -> Usage:
-    """Token counts of a response, in the shapes of OpenAI, LiteLLM and OpenHands."""
+    """Return the token counts of a response, in the shapes of OpenAI, LiteLLM and OpenHands."""
     if not isinstance(value, dict):
         return _NO_USAGE
     details = value.get("prompt_tokens_details") or value.get("input_tokens_details")

@@ -1,6 +1,6 @@
-"""Contexts from the prompts of a run, one recorded prompt a step.
+"""Build contexts from the prompts of a run, where every step has its recorded prompt.
 
-A prompt that begins with all that the context holds continues it. Any other starts a new context: the
+A prompt that begins with all messages of the context continues it. Any other starts a new context: the
 harness shortened older messages (`microcompaction`), or an answer was discarded (`rewind`).
 """
 
@@ -11,7 +11,6 @@ from typing import Any
 
 from tracemill.ingesters.common.chat_messages import PairedMessages
 from tracemill.ingesters.common.growing_context import StepFacts
-from tracemill.records.families import family_of
 from tracemill.records.message import Message
 from tracemill.records.trace import Context, ContextStart, Fidelity, Step
 
@@ -20,9 +19,9 @@ Read = Callable[[Mapping[str, Any]], Message | None]
 
 @dataclass(slots=True)
 class Turn:
-    """One step of a run, messages as the source holds them.
+    """One step of a run, with messages as the source holds them.
 
-    `prompt` is what was shown, `action` the answer, `results` what came back for it; `exact` is False
+    `prompt` is what was shown, `action` the answer, `results` the results of its calls. `exact` is False
     where the prompt is rebuilt and may have been shown shortened.
     """
 
@@ -34,7 +33,10 @@ class Turn:
 
 
 class PromptContexts:
-    """Turns in, contexts out. `read` makes a message of what the source holds, None of what is none."""
+    """Builder of contexts from turns.
+
+    `read` makes a message of an object of the source, None of what is not a message.
+    """
 
     def __init__(self, read: Read) -> None:
         self._read = read
@@ -53,59 +55,47 @@ class PromptContexts:
         self._exact = True
 
     def add(self, turn: Turn) -> None:
-        """Takes the next turn."""
-        prompt, known = turn.prompt, len(self._raw)
-        if prompt[:known] != self._raw:
-            plain = self._plain_of(prompt)
-            if len(plain) < known or plain[:known] != self._plain:
-                start = self._why_new(plain)
+        """Add the next turn."""
+        prompt, held_count = turn.prompt, len(self._raw)
+        if prompt[:held_count] != self._raw:
+            plain = self._parse_prompt(prompt)
+            if len(plain) < held_count or plain[:held_count] != self._plain:
+                start = self._context_start(plain)
                 self._close()
                 self._begin(start)
-                known = 0
-            for item, message in zip(prompt[known:], plain[known:], strict=True):
+                held_count = 0
+            for item, message in zip(prompt[held_count:], plain[held_count:], strict=True):
                 self._append(item, message)
         else:
-            for item in prompt[known:]:
+            for item in prompt[held_count:]:
                 self._append(item, self._message(item))
         self._exact = self._exact and turn.exact
-        facts = turn.facts
-        self._steps.append(
-            Step(
-                len(self._steps),
-                len(self._paired.messages),
-                facts.model,
-                family_of(facts.model),
-                facts.native_id,
-                facts.usage,
-                facts.cwd,
-                facts.timestamp,
-            )
-        )
+        self._steps.append(turn.facts.step(len(self._steps), len(self._paired.messages)))
         self._append(turn.action, self._message(turn.action) or Message("assistant"))
         self._results = turn.results
 
     def finish(self) -> tuple[Context, ...]:
-        """The contexts, each with a step. Tools are none: no run of this kind records them."""
+        """Return the contexts, each with a step. They have no tools: no run of this kind records them."""
         self._close()
         return tuple(self._contexts)
 
     @property
     def dropped(self) -> Counter[str]:
-        """Messages left out, by reason; one that several contexts hold is counted once."""
+        """Return counts of messages left out, by reason; one that several contexts hold counts once."""
         return self._dropped
 
     @property
     def loose(self) -> Counter[str]:
-        """Messages kept though nothing asked for them, by reason."""
+        """Return counts of results kept without their call, by reason."""
         return self._loose
 
-    def _plain_of(self, prompt: Sequence[Any]) -> list[Message | None]:
-        """The prompt's messages; those the context holds already are not read again."""
+    def _parse_prompt(self, prompt: Sequence[Any]) -> list[Message | None]:
+        """Return the prompt's messages; those that the context holds already are not parsed again."""
         raw, plain = self._raw, self._plain
-        known = len(raw)
+        held_count = len(raw)
         return [
             plain[place]
-            if place < known and (item is raw[place] or item == raw[place])
+            if place < held_count and (item is raw[place] or item == raw[place])
             else self._message(item)
             for place, item in enumerate(prompt)
         ]
@@ -119,8 +109,8 @@ class PromptContexts:
         if message is not None:
             self._paired.add(message)
 
-    def _why_new(self, plain: Sequence[Message | None]) -> ContextStart:
-        """A prompt that holds the last answer at its place shows older messages another way."""
+    def _context_start(self, plain: Sequence[Message | None]) -> ContextStart:
+        """Return why a prompt starts a context; with the last answer at its place, older messages changed."""
         place = len(self._plain) - 1
         if place < 0:
             return "start"
@@ -133,10 +123,10 @@ class PromptContexts:
         for item in self._results:
             self._append(item, self._message(item))
         messages = tuple(self._paired.messages)
-        asked = any(message.role == "user" for message in messages[: self._steps[0].cut])
+        has_user = any(message.role == "user" for message in messages[: self._steps[0].cut])
         fidelity = Fidelity(
             system="recorded" if messages[0].role == "system" and messages[0].content else "absent",
-            context="lost" if not asked else "complete" if self._exact else "approximate",
+            context="lost" if not has_user else "complete" if self._exact else "approximate",
         )
         index = len(self._contexts)
         self._contexts.append(Context(index, messages, tuple(self._steps), self._start, (), fidelity))

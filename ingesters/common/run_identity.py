@@ -1,6 +1,6 @@
-"""What tells two runs of one instance apart: what the agent said, and the shape of all else.
+"""Tell two runs of one instance apart by what the agent said and by the shape of the other messages.
 
-Sets reuse instance and run ids for several samples, so these alone name no run.
+Datasets reuse instance and run ids for several samples, so these do not identify a run.
 """
 
 from collections.abc import Iterable
@@ -14,14 +14,16 @@ FACT_COLUMNS = frozenset(
         *("model", "model_name", "model_name_or_path", "llm", "gen_tests_correct", "pred_passes_gen_tests"),
     )
 )
-"""Small columns of datasets that tell a run from others, its outcome and its model."""
+"""Small columns of datasets that identify a run, its outcome and its model."""
 PREVIEWED = "previewed"
-"""The key of a message of which only the role was looked at."""
+"""The key that marks a message of which only the role was read."""
 
 
 def run_identity_digest(messages: Iterable[Message]) -> str:
-    """Digest of a run: all that the agent wrote and called, and of every other text its role and length.
-    Two runs of one instance that agree in all that are one run."""
+    """Return a digest of the agent's messages and calls, and of role and length of every other text.
+
+    Two runs of one instance with equal digests are one run.
+    """
     parts: list[str] = []
     for message in messages:
         if message.role == "assistant":

@@ -1,1 +1,1 @@
-"""mini-swe-agent trajectories."""
+"""Read trajectories of mini-swe-agent."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tracemill.ingesters.common.eval_verdicts import verdict_file_places
+from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
 from tracemill.ingesters.format import Format, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
@@ -13,7 +13,7 @@ _COMMAND = re.compile(r"```(?:mswea_bash_command|bash)\s*\n|<(?:mswea_bash_comma
 
 
 def _detect(record: Record) -> str | None:
-    """`messages` with `trajectory_format` or `info`."""
+    """Detect `messages` with `trajectory_format` or `info`."""
     info = record.get("info")
     if "messages" in record and (
         str(record.get("trajectory_format")).startswith("mini-swe-agent")
@@ -24,7 +24,7 @@ def _detect(record: Record) -> str | None:
 
 
 def _detect_list(items: Sequence[Record]) -> str | None:
-    """A bare list of messages, one of them an answer with a command."""
+    """Detect a bare list of messages, one of them an answer with a command."""
     return "mini_swe_agent" if any(map(_is_answer, items)) else None
 
 
@@ -47,11 +47,11 @@ def _row_reader(dialect: str) -> RowReader:
 
 FORMAT = Format(
     name="mini_swe_agent",
-    version=1,
+    version=2,
     dialects=("mini_swe_agent",),
     detect=_detect,
     detect_list=_detect_list,
     read=_read,
     row_reader=_row_reader,
-    beside=verdict_file_places,
+    beside=verdict_file_paths,
 )

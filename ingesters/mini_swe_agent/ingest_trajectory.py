@@ -1,8 +1,8 @@
-"""mini-swe-agent trajectories: `.traj.json` of versions 1.x and 2.x, and bare lists of their messages.
+"""Read mini-swe-agent trajectories: `.traj.json` of versions 1.x and 2.x, and bare lists of messages.
 
-mini-swe-agent sends its messages as they are and shortens none, so the prompt of an answer is what stands
-before it. Not part of any prompt: the exit message at the end, and an answer that version 2 could not
-parse, which it keeps beside the complaint (`extra`) and never shows again.
+mini-swe-agent shortens no message, so the prompt of an answer is the messages before it. Two kinds are in no
+prompt: the exit message at the end, and an answer that version 2 could not parse, which it keeps in `extra`
+of the error message.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
-from tracemill.ingesters.common.chat_messages import PairedMessages
+from tracemill.ingesters.common.chat_messages import PairedMessages, count_unread_run
 from tracemill.ingesters.common.eval_verdicts import Verdicts
-from tracemill.ingesters.common.openai_messages import parse_openai_usage
-from tracemill.ingesters.common.report_counts import (
-    count_traces_in_report,
-    read_all_with_counts,
-    read_rows_counting_faults,
-)
+from tracemill.ingesters.common.openai_messages import first_text, parse_openai_usage
+from tracemill.ingesters.common.report_counts import traces_of_rows
 from tracemill.ingesters.common.run_identity import run_identity_digest
-from tracemill.ingesters.mini_swe_agent.messages import is_exit, mini_result_message, parse_mini_message
+from tracemill.ingesters.mini_swe_agent.messages import (
+    is_exit,
+    mini_result_message,
+    parse_mini_message,
+    unread_mini_message,
+)
 from tracemill.ingesters.reading.row_files import row_file
 from tracemill.ingesters.swe_agent.metadata import metadata_file_instance, metadata_mapping
 from tracemill.records.families import family_of
@@ -32,32 +33,25 @@ from tracemill.records.trace import Context, Fidelity, Outcome, Step, Trace
 DIALECT = "mini_swe_agent"
 EXIT_MESSAGE = "exit message, shown to no model"
 LOST_ANSWER = "answer that could not be parsed, in no later prompt"
-NO_MESSAGES = "messages are no list of messages"
+NO_MESSAGES = "messages are not a list of messages"
 NO_STEP = "run without a step"
-UNKNOWN_ROLE = "message of no known role"
 _ROLE_OF = {"function_call_output": "tool", "response": "assistant"}
 
 
-def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
-    """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
-    return read_all_with_counts(path, DIALECT, iter_traces)
-
-
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """The traces of one file; `report` is filled meanwhile. Raises SourceError."""
+    """Yield the traces of one file and fill the report. Raises SourceError."""
     if not report.bytes:
         report.skipped["empty file"] += 1
         return
     verdicts = Verdicts()
     runs = ((run, path if alone else None) for run, alone in _runs(path, report))
-    traces = read_rows_counting_faults(
+    yield from traces_of_rows(
         runs, lambda run: (trace_of_mini_trajectory(*run, path.name, report, verdicts),), report
     )
-    yield from count_traces_in_report(traces, report)
 
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
-    """The runs of a file, each with whether the file is its own: one object, a bare list, or many."""
+    """Yield the runs of a file (one object, a bare list, or many), each with whether it is the only one."""
     file = row_file(path)
     if file.layout != "value":
         for run in file.rows(report):
@@ -74,20 +68,24 @@ def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, bool]]:
 def trace_of_mini_trajectory(
     run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
 ) -> Trace | None:
-    """The trace of one run; None, and counted by reason, where it holds no step. `path` is the file of
-    the run, None for a row of a table."""
+    """Return the trace of one run; None, and counted by reason, where it has no step.
+
+    `path` is the file of the run, None for a row of a table.
+    """
     body = run if isinstance(run, dict) else {"messages": run}
     listed, info = body.get("messages"), metadata_mapping(body.get("info"))
     if not isinstance(listed, list) or not listed:
         report.skipped[NO_MESSAGES] += 1
         return None
     config = metadata_mapping(info.get("config"))
-    context = _context(_without_exit(listed, info, report), config, report)
+    listed = _without_exit(listed, info, report)
+    if count_unread_run([name for item in listed for name in unread_mini_message(item)], report):
+        return None
+    context = _context(listed, config, report)
     if context is None:
         report.skipped[NO_STEP] += 1
         return None
-    named = body.get("instance_id")
-    named = named if isinstance(named, str) and named else None
+    named = first_text(body.get("instance_id"))
     instance = base_benchmark_id(named or metadata_file_instance(path))
     version = info.get("mini_version")
     outcome: Outcome = "unknown"
@@ -109,7 +107,7 @@ def trace_of_mini_trajectory(
 
 
 def _without_exit(listed: list[Any], info: Mapping[str, Any], report: IngestReport) -> list[Any]:
-    """The messages without the one that says how the run ended."""
+    """Return the messages without the one that says how the run ended."""
     for item in listed:
         report.records[record_type(_kind(item))] += 1
     kept = list(listed)
@@ -120,7 +118,7 @@ def _without_exit(listed: list[Any], info: Mapping[str, Any], report: IngestRepo
 
 
 def _kind(item: Any) -> str:
-    """The role of a message, whatever the API it came over."""
+    """Return the role of a message of either API."""
     if not isinstance(item, dict):
         return "untyped"
     role = item.get("role") or _ROLE_OF.get(str(item.get("type") or item.get("object")))
@@ -128,13 +126,12 @@ def _kind(item: Any) -> str:
 
 
 def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestReport) -> Context | None:
-    """The one context of a run, each answer a step; None where there is none."""
+    """Return the one context of a run, each answer a step; None where there is no answer."""
     paired, steps = PairedMessages(), list[Step]()
     before: Message | None = None
     for place, item in enumerate(listed):
         message = parse_mini_message(item, f"call-{place}")
         if message is None:
-            report.skipped[UNKNOWN_ROLE] += 1
             continue
         extra = metadata_mapping(item.get("extra"))
         if message.role == "assistant":
@@ -153,20 +150,20 @@ def _context(listed: Sequence[Any], config: Mapping[str, Any], report: IngestRep
     report.tool_errors += sum(message.is_error is True for message in messages)
     if not steps:
         return None
-    asked = any(message.role == "user" for message in messages[: steps[0].cut])
+    has_user = any(message.role == "user" for message in messages[: steps[0].cut])
     system = "recorded" if messages[0].role == "system" and messages[0].content else "absent"
-    fidelity = Fidelity(system=system, context="complete" if asked else "lost")
+    fidelity = Fidelity(system=system, context="complete" if has_user else "lost")
     return Context(0, messages, tuple(steps), fidelity=fidelity)
 
 
 def _step(
     index: int, cut: int, item: Mapping[str, Any], extra: Mapping[str, Any], config: Mapping[str, Any]
 ) -> Step:
-    """A step with what its response tells; the model of the configuration where it names none."""
+    """Return a step with the facts of its response; the model is the configured one where it names none."""
     response = metadata_mapping(extra.get("response"))
     body = response or (item if item.get("object") == "response" else {})
     configured = metadata_mapping(config.get("model")).get("model_name")
-    model = next((m for m in (body.get("model"), configured) if isinstance(m, str) and m), None)
+    model = first_text(body.get("model"), configured)
     native, folder = body.get("id"), metadata_mapping(config.get("environment")).get("cwd")
     return Step(
         index=index,
@@ -175,13 +172,13 @@ def _step(
         family=family_of(model),
         native_id=native if isinstance(native, str) else None,
         usage=parse_openai_usage(body.get("usage")),
-        cwd=folder if isinstance(folder, str) and folder else None,
+        cwd=first_text(folder),
         timestamp=_time(extra.get("timestamp", item.get("timestamp"))),
     )
 
 
 def _time(value: Any) -> str | None:
-    """A POSIX time in seconds as ISO 8601 in UTC."""
+    """Return a POSIX time in seconds as ISO 8601 in UTC."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     try:

@@ -1,4 +1,4 @@
-"""One message of a mini-swe-agent run, of whatever model class wrote it, made ours."""
+"""Parse messages of mini-swe-agent runs, of all its model classes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,8 +7,13 @@ from typing import Any
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.text_calls import calls_in_text
-from tracemill.ingesters.common.chat_messages import chat_text_error, parse_chat_message
-from tracemill.ingesters.common.openai_messages import openai_content_text, parse_openai_call
+from tracemill.ingesters.common.chat_messages import chat_text_error, parse_chat_message, unread_chat_message
+from tracemill.ingesters.common.openai_messages import (
+    openai_content_text,
+    parse_openai_call,
+    unread_call,
+    unread_content,
+)
 from tracemill.ingesters.swe_agent.metadata import metadata_mapping
 from tracemill.records.message import Action, ErrorKind, Message
 
@@ -17,7 +22,7 @@ _NOT_RUN = "action was not executed"
 
 
 def parse_mini_message(item: Any, fallback: str) -> Message | None:
-    """A message in the chat shape, or an item of the Responses API; None for what is neither."""
+    """Return a message in the chat shape, or an item of the Responses API; None for any other value."""
     if not isinstance(item, dict):
         return None
     if item.get("object") == "response" or isinstance(item.get("output"), list):
@@ -30,8 +35,31 @@ def parse_mini_message(item: Any, fallback: str) -> Message | None:
     return parse_chat_message(item, fallback)
 
 
+def unread_mini_message(item: Any) -> list[str]:
+    """Return the names of the parts of a message that `parse_mini_message` does not read."""
+    if not isinstance(item, dict):
+        return [type(item).__name__]
+    if item.get("object") == "response" or isinstance(item.get("output"), list):
+        output = item.get("output")
+        parts = output if isinstance(output, list) else [output]
+        return [name for part in parts for name in _unread_output(part)]
+    if item.get("type") == "function_call_output":
+        return unread_content(item.get("output"))
+    return unread_chat_message(item)
+
+
+def _unread_output(part: Any) -> list[str]:
+    """Return the names of the parts of an answer's item that are not read."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    if kind == "message":
+        return unread_content(part.get("content"))
+    if kind == "function_call":
+        return [name] if (name := unread_call(part)) else []
+    return [] if kind == "reasoning" else [f"item.{kind}" if isinstance(kind, str) else "item"]
+
+
 def _of_response(item: Mapping[str, Any], fallback: str) -> Message:
-    """The answer in a response: its texts, its calls, the summaries of its reasoning."""
+    """Return the answer in a response: its texts, its calls, the summaries of its reasoning."""
     output = item.get("output")
     parts = [part for part in (output if isinstance(output, list) else []) if isinstance(part, dict)]
     texts = [openai_content_text(part.get("content")) for part in parts if part.get("type") == "message"]
@@ -50,10 +78,9 @@ def _of_response(item: Mapping[str, Any], fallback: str) -> Message:
 
 
 def mini_result_message(message: Message, extra: Mapping[str, Any], before: Message | None) -> Message:
-    """A message that is no answer, with whether what it tells of failed.
+    """Return a message that is not an answer with its failure, by exit code where recorded, else by its text.
 
-    By its exit code where that is recorded, else by its text; an answer without exactly one command is
-    always refused.
+    An answer without exactly one command is always refused.
     """
     if before is None or message.role == "system":
         return message
@@ -82,8 +109,11 @@ def _by_code(extra: Mapping[str, Any]) -> tuple[bool | None, ErrorKind | None]:
 
 
 def is_exit(item: Any, before: Any, info: Mapping[str, Any]) -> bool:
-    """Whether the last message says how the run ended: `exit` in role or `extra` (2.x); in 1.x a user's,
-    behind the command that hands in, or that repeats what was handed in."""
+    """Return whether the last message says how the run ended.
+
+    In 2.x it is marked `exit` in role or `extra`. In 1.x it is a user message behind the submitting command,
+    or one that repeats the submission.
+    """
     if not isinstance(item, dict):
         return False
     if item.get("role") == "exit" or "exit_status" in metadata_mapping(item.get("extra")):

@@ -1,1 +1,1 @@
-"""OpenHands sessions, rows, events and completion logs."""
+"""Read sessions of OpenHands: event format V0 and SDK V1."""

@@ -33,7 +33,7 @@ _PAGE = re.compile(r"(\d+)-(\d+)\.json")
 
 
 def read_row_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
-    """Evaluation and resolver outputs: one row a run."""
+    """Read evaluation and resolver outputs, one run a row."""
     file = row_file(path)
     rows = file.rows(report) if file.layout == "table" else _values(file, report)
     read = partial(read_one_dialect_row, dialect=dialect, origin=path.name, report=report, beside=path)
@@ -43,12 +43,14 @@ def read_row_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator
 def read_one_dialect_row(
     row: Any, dialect: str, origin: str, report: IngestReport, beside: Path | None = None
 ) -> Iterator[Trace | None]:
-    """The traces of a row with events of either version, the main one first, under the prompts of the
-    completion logs next to the file `beside`; what gives none is counted."""
+    """Yield the traces of a row with events of either version, the main one first.
+
+    Prompts come from the completion logs next to the file `beside`. None stands for a counted skip.
+    """
     if not isinstance(row, dict):
-        report.skipped["row is no object"] += 1
+        report.skipped["row is not an object"] += 1
         return
-    row = _unpacked(row)
+    row = unpack_row(row)
     if "history" not in row and isinstance(row.get("trajectory"), list):
         row = row | {"history": row["trajectory"]}
     logs = find_row_log_files(beside, row.get("instance_id"), report) if beside is not None else []
@@ -61,19 +63,19 @@ def read_one_dialect_row(
         yield from traces_of_v0_row(V0Source(origin, dialect, row, {}, calls), report)
 
 
-def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with its columns that hold JSON text decoded, as tables store what has no fixed columns."""
-    found: dict[str, Any] = {}
+def unpack_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the row with columns of JSON text decoded; tables store nested values of varying shape so."""
+    decoded: dict[str, Any] = {}
     for key in _NESTED:
         value = row.get(key)
         if isinstance(value, str) and value.lstrip().startswith(("[", "{")):
             with suppress(orjson.JSONDecodeError):
-                found[key] = orjson.loads(value)
-    return row | found if found else row
+                decoded[key] = orjson.loads(value)
+    return row | decoded if decoded else row
 
 
 def read_v0_event_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
-    """A GUI export or several, a file of events by line, or a folder with one file an event."""
+    """Read V0 events: one or several GUI exports, a file with an event a line, or a folder of event files."""
     if path.is_dir():
         yield from _v0_folder(path, dialect, report)
         return
@@ -87,7 +89,7 @@ def read_v0_event_dialect(path: Path, dialect: str, report: IngestReport) -> Ite
 
 
 def read_v1_event_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
-    """A conversation folder, or its events in one file."""
+    """Read V1 events from a conversation folder or a single file."""
     from tracemill.ingesters.openhands.v1.rows import V1Source, trace_of_v1_events, traces_of_v1_folder
 
     if path.is_dir():
@@ -98,7 +100,7 @@ def read_v1_event_dialect(path: Path, dialect: str, report: IngestReport) -> Ite
 
 
 def read_completion_dialect(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace | None]:
-    """One completion log; in `llm_completions/<instance>/` it is of that instance."""
+    """Read one completion log; in `llm_completions/<instance>/` it belongs to that instance."""
     from tracemill.ingesters.openhands.prompts.completion_log import trace_of_completion_log
 
     folder = path.resolve().parent
@@ -114,17 +116,17 @@ READERS: Mapping[str, Callable[[Path, str, IngestReport], Iterator[Trace | None]
     "openhands_completion_v0": read_completion_dialect,
     "openhands_completion_v1": read_completion_dialect,
 }
-"""How each dialect is read."""
+"""The reader of each dialect."""
 
 
 def _values(file: RowFile, report: IngestReport) -> Iterator[dict[str, Any] | None]:
-    """The objects of a file, whether it holds lines, a list or one object; None for what is none."""
+    """Yield the objects of a file of lines, a list or one object; None for each value that is not one."""
     if file.layout == "lines":
-        passed = 0
+        skipped = 0
         for row in file.rows(report):
-            if report.skipped and report.skipped.total() > passed:
+            if report.skipped and report.skipped.total() > skipped:
                 yield None
-                passed = report.skipped.total()
+                skipped = report.skipped.total()
             yield row
         return
     value = file.value(report)
@@ -132,13 +134,15 @@ def _values(file: RowFile, report: IngestReport) -> Iterator[dict[str, Any] | No
         if isinstance(row, dict):
             yield row
         else:
-            report.skipped["row is no object"] += 1
+            report.skipped["row is not an object"] += 1
             yield None
 
 
 def _event_list(path: Path, report: IngestReport) -> list[Any]:
-    """The events of one file, None for each place where one could not be read. Raises SourceError where the
-    file holds no list of events."""
+    """Return the events of one file, None at the place of each that cannot be read.
+
+    Raises SourceError where the file holds no list of events.
+    """
     file = row_file(path)
     value = list(_values(file, report)) if file.layout == "lines" else file.value(report)
     if isinstance(value, list) and len(value) == 1:
@@ -151,13 +155,13 @@ def _event_list(path: Path, report: IngestReport) -> list[Any]:
 
 
 def _wrapped(value: Any) -> list[Any] | None:
-    """The list of events an object is wrapped around."""
+    """Return the list of events in an object, None where there is none."""
     keys = ("trajectory", "history", "events") if isinstance(value, dict) else ()
     return next((value[key] for key in keys if isinstance(value.get(key), list)), None)
 
 
 def _v0_folder(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    """A session folder: `events/<id>.json`, with `metadata.json` and completion logs where there are."""
+    """Read a session folder: `events/<id>.json`, `metadata.json` and completion logs where they exist."""
     root = path.parent if path.name == "events" else path
     events = _event_folder(path, report)
     responses: set[str | None] = {_response_of(event) for event in events} - {None}
@@ -167,7 +171,7 @@ def _v0_folder(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace
 
 
 def _session(root: Path) -> Mapping[str, Any]:
-    """What the session's `metadata.json` holds, {} where there is none that can be read."""
+    """Return the content of the session's `metadata.json`, {} where it cannot be read."""
     path = root / "metadata.json"
     try:
         value = read_json(path) if path.is_file() else {}
@@ -184,20 +188,23 @@ def _response_of(event: Any) -> str | None:
 
 
 def _event_folder(path: Path, report: IngestReport) -> list[Any]:
-    """The events of `events/<id>.json` in the order of ids; those that are missing or broken there out of
-    the pages of `event_cache`, else None. Raises SourceError where the folder cannot be listed."""
+    """Return the events of `events/<id>.json` in the order of ids.
+
+    A missing or broken event is taken from the pages of `event_cache`, else it is None. Raises SourceError
+    where the folder cannot be listed.
+    """
     folder = path / "events" if (path / "events").is_dir() else path
     try:
-        found = {int(n.group(1)): f for f in folder.iterdir() if (n := _NUMBERED.fullmatch(f.name))}
+        files = {int(n.group(1)): f for f in folder.iterdir() if (n := _NUMBERED.fullmatch(f.name))}
         cached = _cached(folder.parent / "event_cache" if folder.name == "events" else folder / "event_cache")
     except OSError as error:
-        wanted = "a folder of event files"
+        expected = "a folder of event files"
         raise SourceError(
-            f"{folder} cannot be listed: {error.strerror}", wanted, "check its permissions"
+            f"{folder} cannot be listed: {error.strerror}", expected, "check its permissions"
         ) from None
     events: list[Any] = []
-    for number in sorted(found.keys() | cached.keys()):
-        event = _read_event(found[number], report) if number in found else None
+    for number in sorted(files.keys() | cached.keys()):
+        event = _read_event(files[number], report) if number in files else None
         if event is None and number in cached:
             report.flags["event out of the event cache"] += 1
             event = cached[number]
@@ -217,8 +224,8 @@ def _read_event(path: Path, report: IngestReport) -> Any:
 
 
 def _cached(folder: Path) -> dict[int, Any]:
-    """Event id → event, of the pages `<first>-<end>.json` of an event cache."""
-    found: dict[int, Any] = {}
+    """Return the events of the pages `<first>-<end>.json` of an event cache, by id."""
+    events: dict[int, Any] = {}
     for page in sorted(folder.iterdir()) if folder.is_dir() else ():
         try:
             listed = read_json(page) if _PAGE.fullmatch(page.name) else []
@@ -227,12 +234,12 @@ def _cached(folder: Path) -> dict[int, Any]:
         for event in listed if isinstance(listed, list) else ():
             number = event.get("id") if isinstance(event, dict) else None
             if type(number) is int:
-                found[number] = event
-    return found
+                events[number] = event
+    return events
 
 
 def _is_v1(history: Any) -> bool:
-    """Whether the events of a row are those of the SDK: they have a `kind`."""
+    """Return whether the events of a row are those of the SDK, which have a `kind`."""
     if not isinstance(history, list):
         return False
     first = next((event for event in history if isinstance(event, dict)), {})

@@ -1,6 +1,6 @@
 """OpenHands sessions, rows, events and completion logs as a format of the registry.
 
-| dialect | told by |
+| dialect | recognised by |
 |---|---|
 | `openhands_eval_v0` | rows with `history` and `instance_id`, or `metadata` and a task, result or pairs |
 | `openhands_resolver_v0` | rows with `issue` and `history` |
@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.format import Format, Record, RowReader
+from tracemill.ingesters.format import Format, KindSeen, Record, RowReader
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
-_LOOKED_AT = 50
+_MAX_ITEMS = 50
 _ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
 _RUN_KEYS = frozenset(("instruction", "test_result"))
 _EVENT_COLUMNS = frozenset(("id", "source", "action", "observation"))
@@ -45,7 +45,7 @@ def _detect(record: Record) -> str | None:
 
 
 def _pairs(value: Any) -> bool:
-    """Whether a history is of pairs [action, observation], each an event."""
+    """Return whether a history holds pairs [action, observation], each an event."""
     first = value[0] if isinstance(value, list) and value else None
     action = first[0] if isinstance(first, list) and first else None
     return isinstance(action, dict) and _event(action) is not None
@@ -57,7 +57,7 @@ def _is_completion(record: Record) -> bool:
 
 
 def _event(record: Record) -> str | None:
-    """An event on its own."""
+    """Return the dialect of a single event."""
     if "source" not in record or "id" not in record:
         return None
     if isinstance(record.get("action"), str) or isinstance(record.get("observation"), str):
@@ -66,13 +66,13 @@ def _event(record: Record) -> str | None:
 
 
 def _export(record: Record) -> str | None:
-    """Events wrapped in an object, or the state of a V1 conversation."""
+    """Return the dialect of an object that wraps events, or of the state of a V1 conversation."""
     for key in ("trajectory", "history", "events"):
         items = record.get(key)
-        for item in items[:_LOOKED_AT] if isinstance(items, list) else ():
-            found = _event(item) if isinstance(item, dict) else None
-            if found:
-                return found
+        for item in items[:_MAX_ITEMS] if isinstance(items, list) else ():
+            dialect = _event(item) if isinstance(item, dict) else None
+            if dialect:
+                return dialect
     return "openhands_sdk_v1" if "agent" in record and "persistence_dir" in record else None
 
 
@@ -85,7 +85,7 @@ def _detect_columns(record: Record) -> str | None:
 
 
 def _detect_folder(path: Path) -> str | None:
-    """A conversation folder: V1 with named events, V0 with numbered ones."""
+    """Return the dialect of a conversation folder: V1 with named events, V0 with numbered ones."""
     if (path / "base_state.json").is_file():
         return "openhands_sdk_v1"
     names = _listed(f"{path}/events")
@@ -96,7 +96,7 @@ def _detect_folder(path: Path) -> str | None:
 
 
 def _listed(folder: str) -> list[str]:
-    """The names in a folder; none where there is no such folder. Raises OSError."""
+    """Return the names in a folder, none where it does not exist. Raises OSError."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries]
@@ -118,8 +118,14 @@ def _row_reader(dialect: str) -> RowReader | None:
     return lambda row, origin, report, path: read_one_dialect_row(row, dialect, origin, report, path)
 
 
+def _kinds(record: Record) -> Iterator[KindSeen]:
+    from tracemill.ingesters.openhands.vocabulary import kinds_of_record
+
+    return kinds_of_record(record)
+
+
 def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
-    """The sources without the completion logs that are read with another one of them."""
+    """Return the sources without the completion logs that are read with another one of them."""
     if not any((source.dialect or "").startswith("openhands_completion") for source in sources):
         return sources
     from tracemill.ingesters.openhands.prompts.completion_log_files import drop_read_log_files
@@ -129,7 +135,7 @@ def _without_claimed(sources: list[SourceFile]) -> list[SourceFile]:
 
 FORMAT = Format(
     name="openhands",
-    version=1,
+    version=2,
     dialects=(
         "openhands_eval_v0",
         "openhands_resolver_v0",
@@ -146,5 +152,6 @@ FORMAT = Format(
     read=_read,
     row_reader=_row_reader,
     without_claimed=_without_claimed,
+    kinds=_kinds,
     growing=frozenset({"openhands_events_v0", "openhands_sdk_v1"}),
 )

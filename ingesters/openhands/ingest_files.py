@@ -1,26 +1,25 @@
-"""OpenHands sessions: evaluation outputs, resolver rows, event exports, SDK conversations, logs."""
+"""Read OpenHands sources: evaluation outputs, resolver rows, event exports, SDK conversations, logs."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from tracemill.ingesters.common.report_counts import count_traces_in_report, read_all_with_counts
+from tracemill.ingesters.common.report_counts import count_traces_in_report
 from tracemill.ingesters.openhands.files import READERS
+from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
-DIALECTS = tuple(READERS)
-"""The dialects `ingest_file` reads."""
-
 
 def iter_traces(path: Path, dialect: str, report: IngestReport) -> Iterator[Trace]:
-    """The traces of one file or session folder, one after the other; `report` is filled meanwhile.
+    """Yield the traces of one file or session folder and fill the report.
 
-    Raises SourceError where the path cannot be read at all, or the dialect is none of DIALECTS.
+    Raises SourceError where the path cannot be read, or the dialect is not of OpenHands.
     """
     reader = READERS.get(dialect)
     if reader is None:
-        raise SourceError(f"{dialect!r} is no dialect of OpenHands", " | ".join(DIALECTS), "choose one")
+        raise SourceError(f"{dialect!r} is not a dialect of OpenHands", " | ".join(READERS), "choose one")
     if path.is_dir():
         report.bytes = 0  # the readers add up the files
     elif not report.bytes:
@@ -30,5 +29,9 @@ def iter_traces(path: Path, dialect: str, report: IngestReport) -> Iterator[Trac
 
 
 def ingest_file(path: Path, dialect: str) -> tuple[list[Trace], IngestReport]:
-    """The traces of one file or session folder, and what was passed over. Raises SourceError."""
-    return read_all_with_counts(path, dialect, lambda path, report: iter_traces(path, dialect, report))
+    """Return the traces of one file or session folder, and the report on it. Raises SourceError."""
+    began = time.monotonic()
+    report = new_report(path, dialect)
+    traces = list(iter_traces(path, dialect, report))
+    report.seconds = time.monotonic() - began
+    return traces, report

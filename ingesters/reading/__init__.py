@@ -1,1 +1,1 @@
-"""Files, rows, datasets and remote files, before any format is known."""
+"""Read files, rows, datasets and remote files of any format."""

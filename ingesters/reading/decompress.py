@@ -1,4 +1,4 @@
-"""Files opened as what they hold, unpacked where they are compressed: told by content, never by name.
+"""Open files and unpack compressed ones, recognised by their first bytes, never by name.
 
 | compression | first bytes |
 |---|---|
@@ -12,7 +12,6 @@ import bz2
 import gzip
 import io
 import lzma
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,16 +19,14 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
 SUFFIXES = (".gz", ".zst", ".bz2", ".xz")
-"""The suffixes compressed files usually bear."""
+"""Usual suffixes of compressed files."""
 
-_BUFFER = 1 << 20
-_GLANCE = 1 << 15
-_CHUNK = 1 << 16
+_BUFFER = 1 << 16
 _FAULTS = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 Stream: TypeAlias = "io.BufferedReader[Any]"
-"""The plain bytes of a file."""
+"""The uncompressed bytes of a file."""
 
 
 class DamagedData(EOFError):
@@ -37,56 +34,36 @@ class DamagedData(EOFError):
 
 
 @contextmanager
-def open_bytes(path: Path | str, glance: bool = False) -> Iterator[Stream]:
-    """A file opened for reading its plain bytes; `glance` where only its beginning is wanted.
+def open_bytes(path: Path | str) -> Iterator[Stream]:
+    """Open a file and give its uncompressed bytes.
 
     Raises OSError where it cannot be opened. Reading raises DamagedData where compressed data is broken.
     """
-    file = io.FileIO(path)
-    size = _GLANCE if glance else min(_BUFFER, max(_GLANCE, os.fstat(file.fileno()).st_size + 1))
-    with io.BufferedReader(file, size) as raw:
+    with io.BufferedReader(io.FileIO(path), _BUFFER) as raw:
         unpack = _unpacker(raw.peek(6))
         if unpack is None:
             yield raw
         else:
-            with io.BufferedReader(
-                cast(Any, _Unpacked(raw, unpack)), _GLANCE if glance else _BUFFER
-            ) as stream:
+            with io.BufferedReader(cast(Any, _Unpacked(raw, unpack)), _BUFFER) as stream:
                 yield stream
 
 
-def read_bytes(path: Path | str) -> bytes:
-    """All plain bytes of a file. Raises OSError where it cannot be opened, DamagedData where compressed
-    data is broken."""
-    with io.FileIO(path) as raw:
-        data = raw.readall()
-    if _unpacker(data[:6]) is None:
-        return data
-    with open_bytes(path) as stream:
-        return stream.read()
-
-
 def strip_compression_suffix(name: str) -> str:
-    """A file name without the suffix of a compression."""
+    """Return a file name without the suffix of a compression."""
     return name.rpartition(".")[0] if name.endswith(SUFFIXES) else name
 
 
-def packed(data: bytes) -> bool:
-    """Whether a file that begins so holds compressed data."""
-    return _unpacker(data[:6]) is not None
-
-
 def is_compressed(path: Path) -> bool:
-    """Whether a file holds compressed data. Raises OSError where it cannot be opened."""
+    """Return whether a file holds compressed data. Raises OSError where it cannot be opened."""
     with io.FileIO(path) as raw:
         return _unpacker(raw.read(6)) is not None
 
 
 class _Unpacked(io.RawIOBase):
-    """Plain bytes of a compressed stream; whatever breaks in it is DamagedData."""
+    """Uncompressed bytes of a compressed stream; every error in it becomes DamagedData."""
 
     def __init__(self, raw: IO[bytes], unpack: Callable[[IO[bytes]], Any]) -> None:
-        with _damage():
+        with _raise_damaged():
             stream = unpack(raw)
         self._read = getattr(stream, "read1", stream.read)
 
@@ -94,14 +71,14 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        with _damage():  # little at a time: what was unpacked before the damage is not lost
-            data = self._read(min(len(buffer), _CHUNK))
+        with _raise_damaged():  # small reads, so that the data before a damage is not lost
+            data = self._read(min(len(buffer), _BUFFER))
         buffer[: len(data)] = data
         return len(data)
 
 
 @contextmanager
-def _damage() -> Iterator[None]:
+def _raise_damaged() -> Iterator[None]:
     try:
         yield
     except _FAULTS as error:

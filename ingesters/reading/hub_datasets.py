@@ -1,8 +1,7 @@
-"""Datasets of the Hugging Face Hub by id, revision and split, as files that are read one by one.
+"""Resolve datasets of the Hugging Face Hub by id, revision and split to files that are read one by one.
 
-`datasets` tells which files make a split, as for streaming: by the card's configs, else by their names.
-The revision is resolved to a commit first, so that all files are of one state. Nothing is downloaded
-here.
+`datasets` finds the files of a split, as for streaming: by the card's configs, else by their names. The
+revision is resolved to a commit first, so that all files are of one state. Nothing is downloaded here.
 """
 
 import re
@@ -20,7 +19,7 @@ _PARQUET = (".parquet", ".pq")
 
 @dataclass(frozen=True, slots=True)
 class HubSpec:
-    """A dataset as it is asked for: `ID[@REVISION][:[CONFIG/]SPLIT]`."""
+    """The name of a dataset as a user gives it: `ID[@REVISION][:[CONFIG/]SPLIT]`."""
 
     repo: str
     revision: str | None = None
@@ -29,11 +28,13 @@ class HubSpec:
 
     @classmethod
     def parse(cls, text: str) -> "HubSpec":
-        """The inverse of `str`. Raises SourceError where the text is no such name."""
-        found = _SPEC.fullmatch(text.strip())
-        if found is None:
-            raise SourceError(f"{text!r} names no dataset", "OWNER/NAME[@REVISION][:[CONFIG/]SPLIT]")
-        return cls(**found.groupdict())
+        """Parse the result of `str`. Raises SourceError where the text has another form."""
+        match = _SPEC.fullmatch(text.strip())
+        if match is None:
+            raise SourceError(
+                f"{text!r} is not the name of a dataset", "OWNER/NAME[@REVISION][:[CONFIG/]SPLIT]"
+            )
+        return cls(**match.groupdict())
 
     def __str__(self) -> str:
         revision = f"@{self.revision}" if self.revision else ""
@@ -43,7 +44,7 @@ class HubSpec:
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file of a dataset; `tag` names its content: equal in another commit, the file is the same."""
+    """One file of a dataset. Equal files of two commits have the same `tag`."""
 
     url: str
     bytes: int
@@ -62,15 +63,15 @@ class HubDataset:
 
     @property
     def name(self) -> str:
-        """`hf://datasets/ID@COMMIT:SPLIT`."""
+        """Return `hf://datasets/ID@COMMIT:SPLIT`."""
         return f"{HUB}{self.repo}@{self.commit}:{self.split}"
 
 
 def resolve_hub_dataset(spec: HubSpec) -> HubDataset:
-    """The commit, split and files a name stands for.
+    """Return the commit, split and files of a dataset.
 
-    Raises SourceError for a dataset, revision, configuration or split there is not, for one that is
-    gated, and where the Hub cannot be reached.
+    Raises SourceError for a dataset, revision, configuration or split that does not exist, for a gated
+    dataset, and where the Hub cannot be reached.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
@@ -84,19 +85,21 @@ def resolve_hub_dataset(spec: HubSpec) -> HubDataset:
         commit = info.sha or ""
         split, urls = _split_files(spec, commit)
         paths = [url.split(f"@{commit}/", 1)[-1] for url in urls]
-        found = api.get_paths_info(spec.repo, paths, revision=commit, repo_type="dataset")
-    known = {item.path: item for item in found if isinstance(item, RepoFile)}
+        infos = api.get_paths_info(spec.repo, paths, revision=commit, repo_type="dataset")
+    file_by_path = {item.path: item for item in infos if isinstance(item, RepoFile)}
     files = tuple(
-        HubFile(url, known[path].size, _tag(known[path]))
+        HubFile(url, file_by_path[path].size, _tag(file_by_path[path]))
         for url, path in zip(urls, paths, strict=True)
-        if path in known
+        if path in file_by_path
     )
     return HubDataset(spec.repo, commit, split, _licence(info.card_data), files)
 
 
 def _split_files(spec: HubSpec, commit: str) -> tuple[str, list[str]]:
-    """The split and the URLs of its files. Raises SourceError where there is no such split, or several
-    and none is named."""
+    """Return the split and the URLs of its files.
+
+    Raises SourceError where there is no such split, or several and none is named.
+    """
     from datasets import load_dataset_builder
     from datasets.exceptions import DatasetsError
 
@@ -104,13 +107,13 @@ def _split_files(spec: HubSpec, commit: str) -> tuple[str, list[str]]:
         builder = load_dataset_builder(spec.repo, spec.config, revision=commit)
     except (DatasetsError, ValueError, FileNotFoundError) as error:
         raise SourceError(f"{spec} cannot be opened: {_first_line(error)}", "a dataset of files") from None
-    found = builder.config.data_files or {}
-    files = {str(split): [str(url) for url in urls] for split, urls in found.items()}
+    files_by_split = builder.config.data_files or {}
+    files = {str(split): [str(url) for url in urls] for split, urls in files_by_split.items()}
     split = spec.split or (next(iter(files)) if len(files) == 1 else None)
     if split is None or split not in files:
         what = f"has no split {split!r}" if split else "has several splits"
-        wanted = " | ".join(files) or "one with data files"
-        raise SourceError(f"{spec} {what}", wanted, f"name it as {spec.repo}:SPLIT")
+        expected = " | ".join(files) or "one with data files"
+        raise SourceError(f"{spec} {what}", expected, f"name it as {spec.repo}:SPLIT")
     return split, files[split]
 
 
@@ -120,10 +123,10 @@ def _tag(item: object) -> str:
 
 
 def _licence(card: object) -> str | None:
-    said = getattr(card, "license", None)
-    if isinstance(said, Sequence) and not isinstance(said, str):
-        said = said[0] if len(said) == 1 else None
-    name = getattr(card, "license_name", None) if said == "other" else said
+    stated = getattr(card, "license", None)
+    if isinstance(stated, Sequence) and not isinstance(stated, str):
+        stated = stated[0] if len(stated) == 1 else None
+    name = getattr(card, "license_name", None) if stated == "other" else stated
     return name if isinstance(name, str) and name else None
 
 

@@ -1,11 +1,10 @@
-"""What every dialect shares: reading JSON that may be broken, and the report that says so.
+"""Read JSON that may be broken, and count what is skipped in a report.
 
-A broken line is a counted one; a file that cannot be opened is a SourceError. orjson parses; what it
-refuses though other writers emit it (lone surrogates, NaN, bytes that are not UTF-8) is parsed a
-second time by the standard library, repaired and flagged, so that one cut emoji loses no record.
+A broken line is counted; a file that cannot be opened is a SourceError. What orjson refuses though other
+writers emit it (lone surrogates, NaN, bytes that are not UTF-8) is parsed again by the standard library,
+repaired and flagged, so that one cut emoji loses no record.
 """
 
-import io
 import json
 import re
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import IO, Any
 
 import orjson
 
-from tracemill.ingesters.reading.decompress import open_bytes, read_bytes
+from tracemill.ingesters.reading.decompress import open_bytes
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport, record_type
 
@@ -30,44 +29,36 @@ REPAIRED = "repaired json"
 
 
 def new_report(path: Path, dialect: str | None) -> IngestReport:
-    """An empty report on a file, its size filled in. Raises SourceError where there is no such file."""
-    try:
-        size = path.stat().st_size
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    return IngestReport(str(path), dialect, bytes=size)
+    """Return an empty report on a file with its size. Raises SourceError where the file does not exist."""
+    with raise_source_errors(path):
+        return IngestReport(str(path), dialect, bytes=path.stat().st_size)
 
 
 def iter_json_lines(
-    path: Path,
-    report: IngestReport,
-    kind: str | None = "type",
-    span: tuple[int, int] | None = None,
-    data: bytes | None = None,
+    path: Path, report: IngestReport, kind: str | None = "type", span: tuple[int, int] | None = None
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a JSON Lines file (compressed too) with their line numbers, from 1.
+    """Yield the objects of a JSON Lines file (compressed too) with their line numbers, from 1.
 
-    `report.records` counts them by the value of their key `kind` (None: the caller counts);
-    `report.skipped` counts lines that hold no object, by reason. Empty lines are not counted.
-    `span` limits it to lines that begin between two bytes of the file; `data` is what it holds, where that
-    is known.
-    Damaged data ends it early, counted. Raises SourceError where the file cannot be read.
+    `report.records` counts objects by the value of their key `kind` (None: the caller counts),
+    `report.skipped` the lines without an object, by reason; empty lines are not counted. `span` limits it to
+    lines that begin between two bytes of the file. Damaged data ends the file early and is counted. Raises
+    SourceError where the file cannot be read.
     """
-    records, loads, number = report.records, orjson.loads, 0
-    with _reading(path), open_bytes(path) if data is None else io.BytesIO(data) as stream:
+    number = 0
+    with raise_source_errors(path), open_bytes(path) as stream:
         try:
-            for number, line in enumerate(stream if span is None else _spanned(stream, *span), 1):
+            for number, line in enumerate(stream if span is None else _lines_in_span(stream, *span), 1):
                 try:
-                    value = loads(line)
+                    value = orjson.loads(line)
                 except orjson.JSONDecodeError:
-                    value = _second_try(line, number, report)
+                    value = _parse_refused_line(line, number, report)
                     if value is None:
                         continue
                 if not isinstance(value, dict):
                     report.skipped[NOT_AN_OBJECT] += 1
                     continue
                 if kind is not None:
-                    records[record_type(value.get(kind))] += 1
+                    report.records[record_type(value.get(kind))] += 1
                 yield number, value
         except EOFError:
             if not number:
@@ -75,15 +66,10 @@ def iter_json_lines(
             report.skipped[CUT] += 1
 
 
-def read_json(path: Path | str, report: IngestReport | None = None, data: bytes | None = None) -> Any:
-    """The JSON value a file holds (compressed too); `data` is what it holds, where that is known. Raises
-    SourceError where it is unreadable or none."""
-    if data is None:
-        try:
-            data = read_bytes(path)
-        except (OSError, EOFError) as error:
-            raise _unreadable(path, error) from None
-    data = data.removeprefix(_BOM)
+def read_json(path: Path | str, report: IngestReport | None = None) -> Any:
+    """Return the JSON value of a file (compressed too). Raises SourceError where it cannot be read."""
+    with raise_source_errors(path), open_bytes(path) as stream:
+        data = stream.read().removeprefix(_BOM)
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
@@ -96,7 +82,7 @@ def read_json(path: Path | str, report: IngestReport | None = None, data: bytes 
 
 
 def repair_json(data: bytes) -> tuple[Any, str]:
-    """JSON that orjson refuses, parsed leniently: (value, "") or (None, reason)."""
+    """Parse JSON that orjson refuses leniently; return (value, "") or (None, reason)."""
     text = data.decode("utf-8", "replace")
     reason = INVALID_UTF8 if "\ufffd" in text and not _is_utf8(data) else NOT_JSON
     try:
@@ -108,8 +94,8 @@ def repair_json(data: bytes) -> tuple[Any, str]:
     return value, ""
 
 
-def _spanned(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
-    """The lines that begin between two bytes."""
+def _lines_in_span(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
+    """Yield the lines that begin at a byte from `first` on and before `last`."""
     at = 0
     if first:
         stream.seek(first - 1)
@@ -119,9 +105,11 @@ def _spanned(stream: IO[bytes], first: int, last: int) -> Iterator[bytes]:
         at += len(line)
 
 
-def _second_try(line: bytes, number: int, report: IngestReport) -> Any:
-    """A refused line without its byte order mark, or repaired and flagged; None where it is blank, and,
-    counted, where that fails."""
+def _parse_refused_line(line: bytes, number: int, report: IngestReport) -> Any:
+    """Parse a line that orjson refused, without a byte order mark or repaired and flagged.
+
+    Returns None for a blank line, and for a broken one, which is counted.
+    """
     plain = line.removeprefix(_BOM) if number == 1 else line
     if not plain or plain.isspace():
         return None
@@ -145,14 +133,11 @@ def _is_utf8(data: bytes) -> bool:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Faults of the file system as SourceError."""
+def raise_source_errors(path: Path | str) -> Iterator[None]:
+    """Raise errors of the file system, and of damaged compressed data, as SourceError."""
     try:
         yield
     except (OSError, EOFError) as error:
-        raise _unreadable(path, error) from None
-
-
-def _unreadable(path: Path | str, error: Exception) -> SourceError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return SourceError(f"{path} cannot be read: {reason}", "a readable file", "check its permissions")
+        reason = getattr(error, "strerror", None) or error
+        problem = f"{path} cannot be read: {reason}"
+        raise SourceError(problem, "a readable file", "check its permissions") from None

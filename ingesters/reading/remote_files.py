@@ -1,10 +1,10 @@
-"""Files elsewhere, read by byte ranges and never stored whole: of a Hub dataset (`hf://datasets/...`),
-or behind an http(s) URL.
+"""Read remote files by byte ranges: of a Hub dataset (`hf://datasets/...`), or behind an http(s) URL.
 
-The Hub's own library finds the token and retries; neither the token nor the query of a URL, which may
-hold one, is ever part of a name or message.
+They are never stored whole. The Hub's library finds the token and retries; neither the token nor the query of
+a URL, which may hold one, is part of a name or message.
 """
 
+import io
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,20 +19,20 @@ _ATTEMPTS = 4
 _FIRST_WAIT_S, _LONGEST_WAIT_S = 0.2, 10.0
 
 
-class Version(NamedTuple):
-    """Size of a remote file in bytes, and what changes when its content does."""
+class RemoteVersion(NamedTuple):
+    """Size of a remote file in bytes, and a tag that changes with its content."""
 
     bytes: int
     tag: str
 
 
 def is_remote(text: str) -> bool:
-    """Whether a source is named by a URL."""
+    """Return whether a source is named by a URL."""
     return text.startswith(("http://", "https://"))
 
 
 def printable_url(url: str) -> str:
-    """A URL as it may be shown and kept: without user, password, query and fragment."""
+    """Return a URL without user, password, query and fragment, as it may be shown and stored."""
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2] if parts.scheme != "hf" else parts.netloc
     return urlunsplit((parts.scheme, host, parts.path, "", ""))
@@ -40,7 +40,7 @@ def printable_url(url: str) -> str:
 
 @contextmanager
 def open_remote(url: str) -> Iterator[Any]:
-    """A remote file as a seekable one; each read is one request for these bytes.
+    """Open a remote file as a seekable one; each read is one request for these bytes.
 
     Raises SourceError where it cannot be reached or read, also while it is being read.
     """
@@ -50,24 +50,25 @@ def open_remote(url: str) -> Iterator[Any]:
 
             opened = HfFileSystem().open(url.removeprefix("hf://"), "rb", cache_type="none")
         else:
-            opened = _PatientFile(_patiently(lambda: _web().open(url, "rb", cache_type="none")))
+            opened = _RetryingFile(_with_retries(lambda: _web().open(url, "rb", cache_type="none")))
         with opened as file:
             yield file
 
 
-def remote_file_version(url: str) -> Version:
-    """Size and version of a file behind an http(s) URL. Raises SourceError where it cannot be read by
-    ranges."""
+def remote_file_version(url: str) -> RemoteVersion:
+    """Return size and version of a file behind an http(s) URL.
+
+    Raises SourceError where the server does not support byte ranges.
+    """
     with wrap_remote_faults(printable_url(url)):
-        info = _patiently(lambda: _web().info(url))
+        info = _with_retries(lambda: _web().info(url))
     if not info.get("size") or info.get("partial") is False:
         raise _no_ranges(printable_url(url))
-    return Version(info["size"], str(info.get("ETag") or info.get("Last-Modified") or ""))
+    return RemoteVersion(info["size"], str(info.get("ETag") or info.get("Last-Modified") or ""))
 
 
 def fetch(url: str) -> Path:
-    """A file of a Hub dataset in the Hub's own cache, fetched where it is not there yet. Raises
-    SourceError."""
+    """Download a file of a Hub dataset into the Hub's cache and return its path. Raises SourceError."""
     from huggingface_hub import hf_hub_download
 
     repo, _, rest = url.removeprefix(HUB).partition("@")
@@ -82,8 +83,8 @@ def _web() -> Any:
     return fsspec.filesystem("http", client_kwargs={"trust_env": True})
 
 
-class _PatientFile:
-    """A remote file whose reads are tried again where the fault may pass."""
+class _RetryingFile(io.RawIOBase):
+    """A remote file whose reads are retried on temporary errors."""
 
     def __init__(self, file: Any) -> None:
         from fsspec.implementations.http import HTTPFile
@@ -92,7 +93,6 @@ class _PatientFile:
             file.close()
             raise ValueError("no ranges")
         self._file = file
-        self.closed = False
 
     def read(self, size: int = -1) -> bytes:
         at = self._file.tell()
@@ -101,7 +101,7 @@ class _PatientFile:
             self._file.seek(at)
             return self._file.read(size)
 
-        return _patiently(attempt)
+        return _with_retries(attempt)
 
     def seek(self, offset: int, whence: int = 0) -> int:
         return self._file.seek(offset, whence)
@@ -115,36 +115,24 @@ class _PatientFile:
     def seekable(self) -> bool:
         return True
 
-    def writable(self) -> bool:
-        return False
-
-    def flush(self) -> None:
-        """Nothing is written."""
-
     def close(self) -> None:
-        self.closed = True
+        super().close()
         self._file.close()
 
-    def __enter__(self) -> "_PatientFile":
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
-def _patiently(attempt: Callable[[], Any]) -> Any:
+def _with_retries(attempt: Callable[[], Any]) -> Any:
     from tenacity import Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
     policy = Retrying(
         stop=stop_after_attempt(_ATTEMPTS),
         wait=wait_random_exponential(_FIRST_WAIT_S, _LONGEST_WAIT_S),
-        retry=retry_if_exception(_may_pass),
+        retry=retry_if_exception(_is_temporary),
         reraise=True,
     )
     return policy(attempt)
 
 
-def _may_pass(error: BaseException) -> bool:
+def _is_temporary(error: BaseException) -> bool:
     from aiohttp import ClientConnectorDNSError, ClientError, ClientResponseError
 
     error = _cause(error)
@@ -156,25 +144,24 @@ def _may_pass(error: BaseException) -> bool:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """What lies behind an error: `fsspec` calls whatever hinders it from looking a file that is not
-    there."""
-    behind = error.__cause__
-    return behind if isinstance(error, FileNotFoundError) and isinstance(behind, Exception) else error
+    """Return the cause of a FileNotFoundError, which `fsspec` raises for any error of the network."""
+    cause = error.__cause__
+    return cause if isinstance(error, FileNotFoundError) and isinstance(cause, Exception) else error
 
 
 @contextmanager
 def wrap_remote_faults(name: str) -> Iterator[None]:
-    """What the network and the Hub raise as SourceError with one line."""
+    """Raise errors of the network and the Hub as SourceError with one line."""
     try:
         yield
     except SourceError:
         raise
     except Exception as error:
-        raise _said(name, _cause(error)) from None
+        raise _source_error(name, _cause(error)) from None
 
 
-def _said(name: str, error: BaseException) -> BaseException:
-    """The error as a SourceError; one that is none of the network's as it is."""
+def _source_error(name: str, error: BaseException) -> BaseException:
+    """Return the error as a SourceError; one that is not of the network as it is."""
     from aiohttp import ClientError
     from huggingface_hub import errors
     from huggingface_hub.utils import httpx
@@ -197,7 +184,7 @@ def _said(name: str, error: BaseException) -> BaseException:
         return SourceError(f"{name} is on the Hub, and HF_HUB_OFFLINE is set", "the network", "unset it")
     status = getattr(error, "status", None) or getattr(getattr(error, "response", None), "status_code", None)
     if isinstance(error, FileNotFoundError | errors.EntryNotFoundError) or status == 404:
-        return SourceError(f"{name} is not there", "a file that exists", "check the address")
+        return SourceError(f"{name} does not exist", "a file that exists", "check the address")
     if isinstance(error, ValueError) and "range" in str(error):
         return _no_ranges(name)
     if isinstance(status, int):
@@ -211,5 +198,5 @@ def _said(name: str, error: BaseException) -> BaseException:
 
 def _no_ranges(name: str) -> SourceError:
     return SourceError(
-        f"the server of {name} gives no parts of a file", "one that honours byte ranges", "download the file"
+        f"the server of {name} does not support byte ranges", "one that does", "download the file"
     )

@@ -1,7 +1,7 @@
-"""What the text of a tool result says: why it failed, and what stands for an image.
+"""Read from the text of a tool result why the call failed, and replace images by placeholders.
 
-One classifier for all dialects, so that hindsight, hints and gates read one field. It reads markers
-that harnesses write themselves, at the start or the end of the text, never words in between.
+One classifier serves all formats. It reads markers that harnesses write themselves, at the start or the end
+of the text, never words in between.
 """
 
 import base64
@@ -34,7 +34,7 @@ _TOOL_PHRASE = re.compile(
     r"E[A-Z]{3,9}: |Error: |InputValidationError|No such tool|(?:File|Path|Directory) does not exist"
     r"|File content \([^)]{1,40}\) exceeds|Working directory [^\n]+ was del"
 )
-# Every marker at the start begins with one of these, and every one at the end with a bracket.
+# Every marker at the start begins with one of these; every marker at the end begins with a bracket.
 _STARTS = (
     *(*_USER_START, *_TOOL_START),
     *("Sibling tool call errored", "Cancelled: parallel tool call"),
@@ -46,23 +46,22 @@ _STILL_RUNNING = -1
 
 
 def error_kind_of(text: str, is_error: bool | None) -> ErrorKind | None:
-    """Why a tool result failed; None where it did not.
+    """Return why a tool result failed, None where it did not.
 
-    `is_error` is the source's own flag: False means no failure, True a failure whose kind is read off
-    the text (UNKNOWN where that says nothing), None a source without flags: there the text alone
-    decides, and only markers that harnesses write count.
+    `is_error` is the source's own flag. True means a failure whose kind is read from the text (UNKNOWN where
+    that says nothing). None means a source without flags: only markers that harnesses write count.
     """
     if is_error is False:
         return None
     head = text[: _HEAD + 20].removeprefix("OBSERVATION:\n").lstrip()
-    kind = _by_marker(head, text[-_TAIL:].rstrip())
+    kind = _kind_by_marker(head, text[-_TAIL:].rstrip())
     if kind is None and is_error:
-        return _by_phrase(head)
+        return _kind_by_phrase(head)
     return kind
 
 
 def image_placeholder(media_type: str, data: str) -> str:
-    """What stands for an image or document given in base64: media type, size in bytes, digest."""
+    """Return the placeholder of a base64 image or document: media type, size in bytes, digest."""
     try:
         raw = base64.b64decode(data, validate=False)
     except (binascii.Error, ValueError):
@@ -73,15 +72,15 @@ def image_placeholder(media_type: str, data: str) -> str:
 
 
 def image_url_placeholder(url: str) -> str:
-    """What stands for an image given by address; a `data:` address is treated as its bytes."""
+    """Return the placeholder of an image given by address; a `data:` address counts as its bytes."""
     head, comma, data = url.partition(",")
     if comma and head.startswith("data:") and head.endswith(";base64"):
         return image_placeholder(head[5:-7] or "image/unknown", data)
     return f"[image: by address, blake2b {_short_digest(url.encode('utf-8', 'surrogatepass'))}]"
 
 
-def _by_marker(head: str, tail: str) -> ErrorKind | None:
-    """The kind by what only harnesses write."""
+def _kind_by_marker(head: str, tail: str) -> ErrorKind | None:
+    """Return the kind that a harness's own marker names."""
     marked = head.startswith(_STARTS)
     if not marked and "[" not in tail:
         return None
@@ -103,8 +102,8 @@ def _by_marker(head: str, tail: str) -> ErrorKind | None:
     return None
 
 
-def _by_phrase(head: str) -> ErrorKind:
-    """The kind of a result that its source flags as failed and that bears no marker."""
+def _kind_by_phrase(head: str) -> ErrorKind:
+    """Return the kind of a failed result without a marker, by its first words."""
     if _API.match(head):
         return ErrorKind.API_ERROR
     if _HOOK.match(head):
@@ -115,10 +114,10 @@ def _by_phrase(head: str) -> ErrorKind:
 
 
 def _exit_code(head: str, tail: str) -> int | None:
-    """The exit code a harness wrote at the start or, the last of them, at the end."""
-    found = _EXIT_START.match(head) if head else None
-    if found:
-        return int(found.group(1))
+    """Return the exit code that a harness wrote at the start, else the last one at the end."""
+    match = _EXIT_START.match(head) if head else None
+    if match:
+        return int(match.group(1))
     codes = _EXIT_END.findall(tail) if " with exit code " in tail else None
     return int(codes[-1]) if codes else None
 

@@ -1,1 +1,1 @@
-"""SWE-agent trajectories."""
+"""Read trajectories of SWE-agent."""

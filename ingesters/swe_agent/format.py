@@ -5,18 +5,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tracemill.ingesters.common.eval_verdicts import verdict_file_places
+from tracemill.ingesters.common.eval_verdicts import verdict_file_paths
 from tracemill.ingesters.format import Format, Record, RowReader
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
 _HEAD = re.compile(
     rb'\{\s*(?:"environment":\s*"[^"]{0,200}",\s*)?"trajectory":\s*\[\s*\{\s*"action":\s*"'
-)  # enough to know a .traj, also a cut one, without reading what may be many MB
+)  # recognises a .traj, also a cut one, without parsing many MB
 
 
 def _detect(record: Record) -> str | None:
-    """`trajectory` of steps with `action` and `observation`, `history` of an agent, or attempts of such."""
+    """Detect a `trajectory` with `action` and `observation`, an agent's `history`, or attempts of these."""
     attempts = record.get("attempts")
     for run in (record, *(attempts[:1] if isinstance(attempts, list) else ())):
         if isinstance(run, dict) and (_steps(run.get("trajectory")) or _messages(run.get("history"))):
@@ -52,11 +52,11 @@ def _row_reader(dialect: str) -> RowReader:
 
 FORMAT = Format(
     name="swe_agent",
-    version=1,
+    version=2,
     dialects=("swe_agent",),
     detect=_detect,
     detect_head=_detect_head,
     read=_read,
     row_reader=_row_reader,
-    beside=verdict_file_places,
+    beside=verdict_file_paths,
 )

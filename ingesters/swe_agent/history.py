@@ -1,4 +1,4 @@
-"""The turns of a SWE-agent run: what each step of `trajectory` was shown, by what the file holds.
+"""Build the turns of a SWE-agent run: what the agent was shown at each step of `trajectory`.
 
 | file holds | prompt of step t |
 |---|---|
@@ -6,8 +6,8 @@
 | `messages` (1.0) | `messages` of step t - 1: they end with that step's action and result |
 | `history` alone (0.x) | `history` up to the action: older observations may have been shown shortened |
 
-`trajectory` and `history` differ: an answer that was refused, or cut out by hand, stands in `trajectory`
-alone, and so may the last step. Such a step was shown what the next one was shown.
+`trajectory` and `history` differ: an answer that was refused, or cut out by hand, is in `trajectory` alone,
+and so may be the last step. Such a step was shown the same as the next one.
 """
 
 import re
@@ -35,8 +35,10 @@ _EXIT_ACTION = re.compile(r"exit_(?!forfeit\b)\w+")
 
 @dataclass(slots=True)
 class RunTurns:
-    """The turns of a run; `flags` counts what is worth knowing of them. `steps` are those recorded, the
-    harness's own (`synthetic`) included."""
+    """The turns of a run, with counted flags.
+
+    `steps` counts the recorded steps, `synthetic` those of them that the harness made.
+    """
 
     turns: list[Turn] = field(default_factory=list)
     flags: Counter[str] = field(default_factory=Counter)
@@ -46,10 +48,13 @@ class RunTurns:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A run as recorded: what the main agent was told and said, its steps, and where each step's action
-    stands in `said` (`places`; None: nowhere) or would (`bounds`)."""
+    """A run as recorded: the main agent's history, the steps, and the index of each step's action.
 
-    said: list[dict[str, Any]]
+    The index in the history is in `places`, None for an action that is not in it; `bounds` holds the index it
+    would have.
+    """
+
+    history: list[dict[str, Any]]
     steps: list[dict[str, Any]]
     places: list[int | None]
     bounds: list[int]
@@ -58,20 +63,20 @@ class _Record:
 
 
 def swe_agent_history_turns(history: Sequence[Any], trajectory: Sequence[Any], model: str | None) -> RunTurns:
-    """The turns of a run, one for each step that is an answer of the agent.
+    """Return the turns of a run, one for each step that is an answer of the agent.
 
     A run without a trajectory (a demonstration) has one for each action in its history.
     """
     run = RunTurns()
-    said = _own(history, run.flags)
+    history = _own(history, run.flags)
     steps = [step for step in trajectory if isinstance(step, dict)]
     run.steps = len(steps)
     if not steps:
-        run.turns = _from_history(said, model)
+        run.turns = _from_history(history, model)
         return run
-    places = _places(said, steps)
-    by_calls = any(item.get("tool_calls") for item in said if item.get("role") == "assistant")
-    record = _Record(said, steps, places, _bounds(places, len(said)), by_calls, model)
+    places = _places(history, steps)
+    by_calls = any(item.get("tool_calls") for item in history if item.get("role") == "assistant")
+    record = _Record(history, steps, places, _bounds(places, len(history)), by_calls, model)
     for index, step in enumerate(steps):
         if _is_exit(step):
             run.synthetic += 1
@@ -82,7 +87,7 @@ def swe_agent_history_turns(history: Sequence[Any], trajectory: Sequence[Any], m
 
 
 def _bounds(places: Sequence[int | None], end: int) -> list[int]:
-    """For each step the place of its action, or of the next one that has a place, or the end."""
+    """Return for each step the index of its action, or of the next one that has an index, or the end."""
     bounds = [end] * len(places)
     for index in range(len(places) - 1, -1, -1):
         place = places[index]
@@ -91,7 +96,7 @@ def _bounds(places: Sequence[int | None], end: int) -> list[int]:
 
 
 def _own(history: Sequence[Any], flags: Counter[str]) -> list[dict[str, Any]]:
-    """The messages the main agent is shown: those of its own, and those of nobody by name."""
+    """Return the messages shown to the main agent: its own, and those that name no agent."""
     items = [item for item in history if isinstance(item, dict)]
     main = next((item["agent"] for item in items if item.get("agent") and not item.get("is_demo")), None)
     own = [item for item in items if item.get("agent") in (None, main)]
@@ -104,34 +109,40 @@ def _is_action(item: Mapping[str, Any]) -> bool:
     return item.get("role") == "assistant" and not item.get("is_demo")
 
 
-def _from_history(said: list[dict[str, Any]], model: str | None) -> list[Turn]:
+def _from_history(history: list[dict[str, Any]], model: str | None) -> list[Turn]:
     return [
-        Turn(said[:place], item, _results(said, place), False, StepFacts(model, cwd=_cwd_before(said, place)))
-        for place, item in enumerate(said)
+        Turn(
+            history[:place],
+            item,
+            _results(history, place),
+            exact=False,
+            facts=StepFacts(model, cwd=_cwd_before(history, place)),
+        )
+        for place, item in enumerate(history)
         if _is_action(item)
     ]
 
 
-def _places(said: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -> list[int | None]:
-    """Where in the history each step's action stands; None for a step that is not in it."""
-    actions = [place for place, item in enumerate(said) if _is_action(item)]
+def _places(history: Sequence[Mapping[str, Any]], steps: Sequence[Mapping[str, Any]]) -> list[int | None]:
+    """Return the index of each step's action in the history, None for a step that is not in it."""
+    actions = [place for place, item in enumerate(history) if _is_action(item)]
     if len(actions) == len(steps):
         return list(actions)
     ahead = Counter(_signature(step, "response") for step in steps)
-    found: list[int | None] = []
+    places: list[int | None] = []
     waiting = iter(actions)
     place = next(waiting, None)
     for step in steps:
-        mark = _signature(step, "response")
-        while place is not None and not ahead[_signature(said[place], "content")]:
+        signature = _signature(step, "response")
+        while place is not None and not ahead[_signature(history[place], "content")]:
             place = next(waiting, None)
-        if place is not None and _signature(said[place], "content") == mark:
-            found.append(place)
+        if place is not None and _signature(history[place], "content") == signature:
+            places.append(place)
             place = next(waiting, None)
         else:
-            found.append(None)
-        ahead[mark] -= 1
-    return found
+            places.append(None)
+        ahead[signature] -= 1
+    return places
 
 
 def _signature(item: Mapping[str, Any], key: str) -> tuple[str, str]:
@@ -139,7 +150,7 @@ def _signature(item: Mapping[str, Any], key: str) -> tuple[str, str]:
 
 
 def _is_exit(step: Mapping[str, Any]) -> bool:
-    """Whether a step is the harness's word on why it stopped."""
+    """Return whether a step is the harness's message on why it stopped."""
     thought, action = (
         openai_content_text(step.get("thought")),
         openai_content_text(step.get("action")).strip(),
@@ -150,14 +161,14 @@ def _is_exit(step: Mapping[str, Any]) -> bool:
 
 
 def _turn(record: _Record, index: int, flags: Counter[str]) -> Turn | None:
-    """The turn of a step; None, and flagged, where nothing of its answer is recorded."""
+    """Return the turn of a step; None, and flagged, where its answer is not recorded."""
     step, place = record.steps[index], record.places[index]
     prompt, exact = _prompt(record.steps, index)
     if prompt is None:
-        prompt, exact = record.said[: record.bounds[index]], exact or index == 0
+        prompt, exact = record.history[: record.bounds[index]], exact or index == 0
     facts = StepFacts(record.model, cwd=_cwd(record.steps, index, prompt))
     if place is not None:
-        return Turn(prompt, record.said[place], _results(record.said, place), exact, facts)
+        return Turn(prompt, record.history[place], _results(record.history, place), exact, facts)
     action = _answer(step, record.by_calls, flags)
     if action is None:
         flags[NO_ANSWER] += 1
@@ -166,10 +177,10 @@ def _turn(record: _Record, index: int, flags: Counter[str]) -> Turn | None:
 
 
 def _prompt(steps: Sequence[Mapping[str, Any]], index: int) -> tuple[list[Any] | None, bool]:
-    """The recorded prompt of a step and whether it is exact; None where only the history can say.
+    """Return the recorded prompt of a step and whether it is exact; None where only the history has it.
 
-    A step whose `messages` lack its own action was refused: they are its prompt. The step after it was
-    also shown the refusal, which is recorded nowhere.
+    A step whose `messages` lack its own action was refused: they are its prompt. The step after it was also
+    shown the refusal, which is not recorded.
     """
     query = _messages(steps[index], "query")
     if query is not None:
@@ -187,7 +198,7 @@ def _prompt(steps: Sequence[Mapping[str, Any]], index: int) -> tuple[list[Any] |
 
 
 def _messages(step: Mapping[str, Any], key: str) -> list[Any] | None:
-    """A recorded list of messages; None for none, and for the empty one of a step that asked nobody."""
+    """Return a recorded list of messages, None where there is none or the step asked nobody."""
     value = step.get(key)
     if not isinstance(value, list) or not value:
         return None
@@ -195,24 +206,26 @@ def _messages(step: Mapping[str, Any], key: str) -> list[Any] | None:
 
 
 def _holds_action(messages: Sequence[Any], step: Mapping[str, Any]) -> bool:
-    """Whether the last answer among the messages is the step's own."""
+    """Return whether the last answer among the messages is the step's own."""
     for item in reversed(messages):
         if isinstance(item, dict) and item.get("role") == "assistant":
             return _signature(item, "content") == _signature(step, "response")
     return False
 
 
-def _results(said: Sequence[Mapping[str, Any]], place: int) -> list[Any]:
-    """What came back for an action: the messages behind it, up to the next action."""
+def _results(history: Sequence[Mapping[str, Any]], place: int) -> list[Any]:
+    """Return the results of an action: the messages behind it, up to the next action."""
     end = place + 1
-    while end < len(said) and said[end].get("role") in ("user", "tool"):
+    while end < len(history) and history[end].get("role") in ("user", "tool"):
         end += 1
-    return list(said[place + 1 : end])
+    return list(history[place + 1 : end])
 
 
 def _answer(step: Mapping[str, Any], by_calls: bool, flags: Counter[str]) -> dict[str, Any] | None:
-    """The answer of a step that is not in the history. Of a run that acts by calls only the command is
-    recorded then; the call is made of it."""
+    """Return the answer of a step that is not in the history, None where it is empty.
+
+    Of a run that acts by calls only the command is recorded then; the call is rebuilt from it.
+    """
     text, command = openai_content_text(step.get("response")), openai_content_text(step.get("action")).strip()
     if not text.strip() and not command:
         return None
@@ -226,14 +239,14 @@ def _answer(step: Mapping[str, Any], by_calls: bool, flags: Counter[str]) -> dic
 
 
 def _observation(step: Mapping[str, Any], action: Mapping[str, Any]) -> list[Any]:
-    """What a step that is not in the history gave, without the template it was shown in."""
+    """Return the observation of a step that is not in the history, without its template."""
     text = openai_content_text(step.get("observation"))
     role = "tool" if action.get("tool_calls") else "user"
     return [{"role": role, "content": text}] if text.strip() else []
 
 
 def _cwd(steps: Sequence[Mapping[str, Any]], index: int, prompt: Sequence[Any]) -> str | None:
-    """The folder a step ran in. 0.x records the state before a step, as text; 1.x that after it."""
+    """Return the folder a step ran in; 0.x records the state before a step, as text, 1.x that after it."""
     own = steps[index].get("state")
     if isinstance(own, str):
         return _folder(own)

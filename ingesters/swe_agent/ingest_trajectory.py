@@ -1,4 +1,4 @@
-"""SWE-agent trajectories: `.traj` files of versions 0.x and 1.x, and tables of such runs.
+"""Read SWE-agent trajectories: `.traj` files of versions 0.x and 1.x, and tables of such runs.
 
 A file holds one run, or the attempts of one (`attempts`), each a session of its own.
 """
@@ -9,14 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.harnesses.core.schema_builders import clean_schema_name
-from tracemill.ingesters.common.chat_messages import make_chat_observation, parse_chat_message
-from tracemill.ingesters.common.eval_verdicts import Verdicts
-from tracemill.ingesters.common.prompt_contexts import PromptContexts
-from tracemill.ingesters.common.report_counts import (
-    count_traces_in_report,
-    read_all_with_counts,
-    read_rows_counting_faults,
+from tracemill.ingesters.common.chat_messages import (
+    count_unread_run,
+    make_chat_observation,
+    parse_chat_message,
+    unread_chat_message,
 )
+from tracemill.ingesters.common.eval_verdicts import Verdicts
+from tracemill.ingesters.common.openai_messages import unread_content
+from tracemill.ingesters.common.prompt_contexts import PromptContexts
+from tracemill.ingesters.common.report_counts import traces_of_rows
 from tracemill.ingesters.common.run_identity import run_identity_digest
 from tracemill.ingesters.reading.row_files import row_file
 from tracemill.ingesters.swe_agent.history import REBUILT_CALL, RunTurns, swe_agent_history_turns
@@ -30,29 +32,24 @@ from tracemill.records.trace import Context, Outcome, Trace
 DIALECT = "swe_agent"
 NO_RUN = "neither trajectory nor history"
 NO_STEP = "run without a step"
-NO_OBJECT = "message or step is no object"
-UNREADABLE_PART = "part of a run that is no list"
-
-
-def ingest_file(path: Path) -> tuple[list[Trace], IngestReport]:
-    """The traces of one file, and what was passed over. Raises SourceError where it cannot be read."""
-    return read_all_with_counts(path, DIALECT, iter_traces)
+_PROMPTS = ("query", "messages")
+_TEXTS = ("action", "observation", "response", "thought")
+UNREADABLE_PART = "part of a run that is not a list"
 
 
 def iter_traces(path: Path, report: IngestReport) -> Iterator[Trace]:
-    """The traces of one file; `report` is filled meanwhile. Raises SourceError."""
+    """Yield the traces of one file and fill the report. Raises SourceError."""
     if not report.bytes:
         report.skipped["empty file"] += 1
         return
     verdicts = Verdicts()
-    traces = read_rows_counting_faults(
+    yield from traces_of_rows(
         _runs(path, report), lambda run: read_swe_agent_run(*run, path.name, report, verdicts), report
     )
-    yield from count_traces_in_report(traces, report)
 
 
 def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]:
-    """The runs of a file, each with the path where the file is its own."""
+    """Yield the runs of a file, each with the path where the file holds it alone."""
     file = row_file(path)
     if file.layout != "value":
         for run in file.rows(report):
@@ -68,13 +65,13 @@ def _runs(path: Path, report: IngestReport) -> Iterator[tuple[Any, Path | None]]
 def read_swe_agent_run(
     run: Any, path: Path | None, origin: str, report: IngestReport, verdicts: Verdicts | None = None
 ) -> Iterator[Trace]:
-    """The traces of one run: one, or one an attempt. `path` is the file of the run, None for a row.
+    """Yield the traces of one run, one for each attempt; `path` is the file of the run, None for a row.
 
-    `report.steps_main` comes to count the steps recorded, `steps_synthetic` those of them that are the
-    harness's own; what is passed over is counted by reason.
+    `report.steps_main` counts the recorded steps, `steps_synthetic` those of them that the harness made;
+    skipped parts are counted by reason.
     """
     if not isinstance(run, dict):
-        report.skipped["run is no object"] += 1
+        report.skipped["run is not an object"] += 1
         return
     facts = read_run_metadata(run, path)
     outcome: Outcome = "unknown"
@@ -89,7 +86,7 @@ def read_swe_agent_run(
     best = metadata_mapping(run.get("info")).get("best_attempt_idx")
     for place, attempt in enumerate(attempts):
         if not isinstance(attempt, dict):
-            report.skipped["run is no object"] += 1
+            report.skipped["run is not an object"] += 1
             continue
         trace = _trace(attempt, facts, outcome if place == best else "unknown", origin, report)
         if trace is not None:
@@ -99,17 +96,19 @@ def read_swe_agent_run(
 def _trace(
     run: Mapping[str, Any], facts: RunFacts, outcome: Outcome, origin: str, report: IngestReport
 ) -> Trace | None:
-    """The trace of one attempt; None, and counted, where it holds no step."""
+    """Return the trace of one attempt; None, and counted, where it has no step."""
     history, trajectory = (_listed(run, key, report) for key in ("history", "trajectory"))
     if not history and not trajectory:
         report.skipped[NO_RUN] += 1
+        return None
+    if count_unread_run(_unread(history, trajectory), report):
         return None
     _count_records(history, trajectory, report)
     turns = swe_agent_history_turns(history, trajectory, facts.model)
     report.flags += turns.flags
     report.steps_synthetic += turns.synthetic
     contexts = _contexts(turns, report)
-    messages = _distinct(contexts)
+    messages = list({id(m): m for context in contexts for m in context.messages}.values())
     report.tool_errors += sum(message.is_error is True for message in messages)
     report.steps_main += turns.steps - sum(len(context.steps) for context in contexts)
     report.tool_calls -= turns.flags[REBUILT_CALL]
@@ -143,14 +142,8 @@ def _contexts(turns: RunTurns, report: IngestReport) -> tuple[Context, ...]:
     return contexts
 
 
-def _distinct(contexts: tuple[Context, ...]) -> list[Message]:
-    """The messages of all contexts, one that several share once."""
-    shared = {id(message): message for context in contexts for message in context.messages}
-    return list(shared.values())
-
-
 def _read(item: Mapping[str, Any]) -> Message | None:
-    """A message of a history. A text behind an action is what it gave, in whatever template."""
+    """Return a message of a history; a text behind an action is its result, in any template."""
     message = parse_chat_message(item, "call")
     silent = message is not None and message.role == "user" and message.is_error is None
     if message is not None and silent and item.get("message_type") == "observation":
@@ -167,10 +160,18 @@ def _listed(run: Mapping[str, Any], key: str, report: IngestReport) -> list[Any]
     return []
 
 
+def _unread(history: list[Any], trajectory: list[Any]) -> list[str]:
+    """Return the names of parts of a run's messages and steps that are not understood."""
+    steps = [step for step in trajectory if isinstance(step, dict)]
+    unread = [type(step).__name__ for step in trajectory if not isinstance(step, dict)]
+    prompts = (value for step in steps for key in _PROMPTS if isinstance(value := step.get(key), list))
+    for listed in (history, *prompts):
+        # A step without a request holds one empty message.
+        unread += [name for item in listed if item != {} for name in unread_chat_message(item)]
+    return unread + [name for step in steps for key in _TEXTS for name in unread_content(step.get(key))]
+
+
 def _count_records(history: list[Any], trajectory: list[Any], report: IngestReport) -> None:
     roles = [item.get("role") if isinstance(item, dict) else None for item in history or trajectory]
     for role, count in Counter(role if isinstance(role, str) else bool(role) for role in roles).items():
         report.records[record_type(role) if role or history else "step"] += count
-    odd = sum(not isinstance(item, dict) for item in (*history, *trajectory))
-    if odd:
-        report.skipped[NO_OBJECT] += odd

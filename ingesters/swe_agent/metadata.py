@@ -1,4 +1,4 @@
-"""What a SWE-agent run tells of itself: instance, repository, model, version, tools offered."""
+"""Read the metadata of a SWE-agent run: instance, repository, model, version, tools offered."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,8 +9,9 @@ from typing import Any
 import orjson
 
 from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
+from tracemill.ingesters.common.openai_messages import first_text
 
-# What each bundle of tools offers a model, by the name of its folder; those of 1.0 and of 1.1.
+# Tools of each bundle, by the name of its folder, of versions 1.0 and 1.1.
 _WINDOW = ("open", "goto", "scroll_up", "scroll_down", "create")
 _BUNDLES: Mapping[str, tuple[str, ...]] = {
     "defaults": _WINDOW,
@@ -40,7 +41,7 @@ _FOLDER_1 = re.compile(r"(?:^|__)(?P<model>(?:(?!__).)+)__t-[\d.]+__p-[\d.]+__c-
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What is known of a run as a whole. `named` is its instance as the file itself names it."""
+    """Metadata of a run; `named` is the instance as the file itself names it."""
 
     named: str | None
     instance_id: str | None
@@ -51,30 +52,32 @@ class RunFacts:
 
 
 def read_run_metadata(run: Mapping[str, Any], path: Path | None) -> RunFacts:
-    """The facts of a run. `path` is its file, None for a row of a table; its name is the instance where
-    the file does not say."""
+    """Return the metadata of a run; `path` is its file, None for a row of a table.
+
+    The name of the file is the instance where the run names none.
+    """
     config, info = metadata_mapping(run.get("replay_config")), metadata_mapping(run.get("info"))
     problem, agent = metadata_mapping(config.get("problem_statement")), metadata_mapping(config.get("agent"))
-    named = _text(run.get("instance_id")) or _text(problem.get("id"))
+    named = first_text(run.get("instance_id"), problem.get("id"))
     instance = base_benchmark_id(named or metadata_file_instance(path))
     urls = (
         metadata_mapping(metadata_mapping(config.get("env")).get("repo")).get("github_url"),
         problem.get("github_url"),
     )
-    linked = (found for url in urls if (found := _GITHUB.search(_text(url) or "")))
-    repository = next((found.group("repository") for found in linked), None)
+    linked = (match for url in urls if (match := _GITHUB.search(first_text(url) or "")))
+    repository = next((match.group("repository") for match in linked), None)
     return RunFacts(
         named=named,
         instance_id=instance,
-        repository=_text(run.get("repo")) or benchmark_repository(instance) or repository,
+        repository=first_text(run.get("repo")) or benchmark_repository(instance) or repository,
         model=_model(run, info, agent, path),
-        version=_text(info.get("swe_agent_version")),
+        version=first_text(info.get("swe_agent_version")),
         offered=tuple(_offered(metadata_mapping(agent.get("tools")))),
     )
 
 
 def metadata_mapping(value: Any) -> Mapping[str, Any]:
-    """The value where it is an object, or JSON text of one; else an empty one."""
+    """Return an object, or the object in a JSON text; an empty mapping for any other value."""
     if isinstance(value, str) and value[:1] == "{":
         try:
             value = orjson.loads(value)
@@ -86,10 +89,9 @@ def metadata_mapping(value: Any) -> Mapping[str, Any]:
 def _model(
     run: Mapping[str, Any], info: Mapping[str, Any], agent: Mapping[str, Any], path: Path | None
 ) -> str | None:
-    """The model that answered; None where a person did, or where a run was replayed.
+    """Return the model that answered; None where a person did, or where a run was replayed.
 
-    A run whose own count says that nothing was sent or received was answered by nobody: its
-    configuration names a model that was never asked.
+    A run that counts no token sent or received asked no model, though its configuration names one.
     """
     stats = metadata_mapping(info.get("model_stats"))
     if stats and not any(stats.get(key) for key in ("tokens_sent", "tokens_received", "instance_cost")):
@@ -97,34 +99,30 @@ def _model(
     inner = metadata_mapping(agent.get("model"))
     named = [run.get("model"), run.get("model_name_or_path"), run.get("model_name")]
     named += [inner.get("name"), inner.get("model_name"), *_folder_models(path)]
-    model = next((text for value in named if (text := _text(value))), None)
+    model = first_text(*named)
     return None if model in _NO_MODEL else model
 
 
 def _folder_models(path: Path | None) -> Iterator[str]:
     for folder in (path.parent.name, path.parent.parent.name) if path else ():
-        found = _FOLDER_0.match(folder) or _FOLDER_1.search(folder)
-        if found:
-            yield found.group("model").replace("--", "/")
+        match = _FOLDER_0.match(folder) or _FOLDER_1.search(folder)
+        if match:
+            yield match.group("model").replace("--", "/")
 
 
 def _offered(tools: Mapping[str, Any]) -> Iterator[str]:
-    """The names of the tools that a configuration offers, as far as its bundles are known."""
+    """Yield the names of the tools that a configuration offers, as far as its bundles are known."""
     bundles = tools.get("bundles")
     if tools.get("enable_bash_tool"):
         yield "bash"
     for bundle in bundles if isinstance(bundles, Sequence) and not isinstance(bundles, str) else ():
         if isinstance(bundle, dict):
-            name = Path(_text(bundle.get("path")) or "").name
+            name = Path(first_text(bundle.get("path")) or "").name
             hidden = bundle.get("hidden_tools")
             left_out = hidden if isinstance(hidden, list) else []
             yield from (tool for tool in _BUNDLES.get(name, ()) if tool not in left_out)
 
 
 def metadata_file_instance(path: Path | None) -> str | None:
-    """The instance a trajectory file is named after: `<instance>.traj`, `<instance>.traj.json`."""
+    """Return the instance a trajectory file is named after: `<instance>.traj`, `<instance>.traj.json`."""
     return path.name.removesuffix(".gz").removesuffix(".json").removesuffix(".traj") if path else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

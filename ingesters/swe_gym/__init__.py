@@ -1,1 +1,1 @@
-"""Rows of chat messages, as SWE-Gym has them."""
+"""Read tables of chat messages, one run a row, as SWE-Gym has them."""

@@ -8,7 +8,7 @@ from tracemill.ingesters.format import Format, KindSeen, PreviewColumns, Record,
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
 
-_LOOKED_AT = 100_000
+_MAX_CHARS = 100_000
 _ROW_KEYS = frozenset(("instance_id", "traj_id", "trajectory_id"))
 _BARE_ROW = frozenset(("messages", "tools"))
 _ROLES = frozenset(("system", "user", "assistant", "tool", "ai", "developer", "function"))
@@ -16,21 +16,21 @@ _LISTS = ("messages", "trajectory")
 
 
 def _detect(record: Record) -> str | None:
-    """Rows with `messages` or `trajectory` of chat messages."""
+    """Detect rows with `messages` or `trajectory` of chat messages."""
     if not _ROW_KEYS.isdisjoint(record):
         return "swe_gym" if "messages" in record or "trajectory" in record else None
     return "swe_gym" if _holds_chat(record) else None
 
 
 def _holds_chat(record: Record) -> bool:
-    """Whether `messages` is a conversation; of a table only the name of the column is known."""
+    """Return whether `messages` is a conversation; of a table only the name of the column is known."""
     value = record.get("messages")
     if "response" in record or "prompt" in record:
         return False
     if value is None:
         return "messages" in record
     if isinstance(value, str):
-        return value[:1] == "[" and '"role"' in value[:_LOOKED_AT]
+        return value[:1] == "[" and '"role"' in value[:_MAX_CHARS]
     first = value[0] if isinstance(value, list) and value else None
     return record.keys() <= _BARE_ROW or (isinstance(first, dict) and first.get("role") in _ROLES)
 
@@ -48,15 +48,18 @@ def _row_reader(dialect: str) -> RowReader:
 
 
 def _kinds(record: Record) -> Iterator[KindSeen]:
-    from tracemill.ingesters.swe_gym.rows import kinds_of_row
+    from tracemill.ingesters.swe_gym.vocabulary import kinds_of_row
 
     return kinds_of_row(record)
 
 
 def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:
-    """The small columns, and the roles of the messages; one message of an agent where the table keeps them
-    as one text."""
-    roles = tuple(leaf for leaf in leaves if _is_role(leaf))
+    """Return the small columns and the roles of the messages.
+
+    One agent message replaces the roles where the table keeps messages as one text, or where messages and
+    answers do not correspond one to one.
+    """
+    roles = () if any(map(_tells_calls, leaves)) else tuple(leaf for leaf in leaves if _is_role(leaf))
     rest = {} if roles else {"messages": [{"role": "assistant"}]}
     return PreviewColumns((*filter(_is_small, leaves), *roles), rest, bool(roles))
 
@@ -64,6 +67,12 @@ def _preview_columns(leaves: Sequence[str]) -> PreviewColumns:
 def _is_role(leaf: str) -> bool:
     parts = leaf.split(".")
     return len(parts) == 4 and parts[0] in _LISTS and parts[3] == "role"
+
+
+def _tells_calls(leaf: str) -> bool:
+    """Return whether a column is of items of the Responses API, or of the parts of a UIMessage."""
+    parts = leaf.split(".")
+    return parts[0] in _LISTS and len(parts) > 3 and parts[3] in ("call_id", "parts")
 
 
 def _is_small(leaf: str) -> bool:
@@ -75,7 +84,7 @@ def _is_small(leaf: str) -> bool:
 
 FORMAT = Format(
     name="swe_gym",
-    version=2,
+    version=4,
     dialects=("swe_gym",),
     detect=_detect,
     read=_read,

@@ -1,19 +1,19 @@
-"""One row of SWE-Gym and its relatives, made a Trace.
+"""Build a trace from one row of SWE-Gym and similar datasets.
 
-Shapes told apart by their fields:
-- SWE-Gym sampled and SFT rows, SWE-smith, SWE-Play: `messages` (a list, or JSON text of one), each a chat
-  message;
+The shapes are recognised by their fields:
+- SWE-Gym sampled and SFT rows, SWE-smith, SWE-Play: `messages` of chat messages, as a list or JSON text;
 - nebius SWE-rebench-openhands: `trajectory` of chat messages;
 - nebius SWE-agent: `trajectory` of {role: system | user | ai, text, system_prompt};
 - rows of Anthropic's Messages API: `messages` with content blocks, `system` beside them;
 - DataClaw: `messages` with `tool_uses`, which hold calls and their results.
-A row that holds more than that is left out, with the reason (`row_messages`).
-A row is the last prompt and its response, so the prompt of the message at k is the messages before it.
+
+A row with other content is left out, with the reason (`row_messages`). A row is the last prompt and its
+response, so the prompt of message k is the messages before it.
 """
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,12 +29,21 @@ from tracemill.ingesters.common.benchmark_ids import (
 from tracemill.ingesters.common.chat_messages import PairedMessages
 from tracemill.ingesters.common.openai_messages import (
     collect_message_calls,
+    first_text,
     openai_content_text,
     parse_openai_tools,
+    unread_content,
 )
 from tracemill.ingesters.common.run_identity import PREVIEWED, run_identity_digest
-from tracemill.ingesters.format import KindSeen
-from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, kinds_of_message, parse_row_message
+from tracemill.ingesters.swe_gym.response_items import chat_of_items, is_response_item
+from tracemill.ingesters.swe_gym.row_messages import NotUnderstood, parse_row_message, part_not_understood
+from tracemill.ingesters.swe_gym.sdk_messages import (
+    chat_of_core,
+    chat_of_ui,
+    holds_bare_results,
+    is_core_message,
+    is_ui_message,
+)
 from tracemill.records.families import family_of
 from tracemill.records.identity import make_trace_id
 from tracemill.records.ingest_report import IngestReport
@@ -42,10 +51,9 @@ from tracemill.records.message import Message, ToolSpec
 from tracemill.records.trace import Context, Fidelity, Outcome, Step, Trace
 
 NO_MESSAGES = "row without messages or trajectory"
-NO_LIST = "messages are no list of messages"
+NO_LIST = "messages are not a list of messages"
 NO_ROLE = "messages have no role"
 NO_STEP = "row without a step"
-UNKNOWN_ROLE = "message of no known role"
 NO_ACTION = "step without action"
 NO_RESULT = "row with a call without its result"
 JUDGE = "a judge's verdict on a run, no run"
@@ -58,40 +66,46 @@ _NESTED = ("metadata", "info", "llm_config", "model_config")
 _ID_KEYS = ("instance_id", "run_id", "trajectory_id", "traj_id", "model_name", "id")
 _HEAD = 8
 _EXPORTED = {"claude": "claude_code", "codex": "codex", "gemini": "gemini_cli"}
-"""Harnesses by the names that DataClaw gives them."""
+"""Harnesses by their names in DataClaw."""
 _CLAUDE_CODE_TOOLS = frozenset(("Bash", "Read", "Edit", "MultiEdit", "Write", "Glob", "Grep", "TodoWrite"))
 
-# A set whose rows name no model; its card does. Told by the columns no other set has.
+# A dataset whose rows name no model; its card does. It is recognised by columns that no other dataset has.
 # https://huggingface.co/datasets/nebius/SWE-rebench-openhands-trajectories
 _REBENCH_COLUMNS = frozenset({"gen_tests_correct", "pred_passes_gen_tests"})
 _REBENCH_MODEL, _REBENCH_VERSION = "Qwen/Qwen3-Coder-480B-A35B-Instruct", "0.54.0"
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The raw messages of a row, the harness they come from, and whether they are what was sent.
+class _RawRun:
+    """The raw messages of a row and their harness; `exact` is True where they are what was sent.
 
-    `dataclaw` where they are an export of a session file: what stands between the messages is not in it.
+    `dataclaw` is True for an export of a session file, which lacks what stood between the messages. `joined`
+    is True where every result is recorded with its call's id, so that a missing one is known.
     """
 
     messages: list[Any]
     harness: str
     exact: bool
     dataclaw: bool = False
+    joined: bool = False
 
 
 def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | None:
-    """The trace of a row; None, and counted by reason in `report.skipped`, where it is of no known shape."""
+    """Return the trace of a row; None, and counted by reason in `report.skipped`, for an unknown shape."""
     if not isinstance(row, dict):
-        report.skipped["row is no object"] += 1
+        report.skipped["row is not an object"] += 1
         return None
     raw = _raw_messages(row, report)
     if raw is None:
         return None
     try:
-        messages, cuts, gap = _messages(raw, _system_of(row, raw.messages), report)
+        raw = _as_chat(raw)
+        messages, cuts = _messages(raw, _system_of(row, raw.messages), report)
+        offered = _tools_of(row)
     except NotUnderstood as error:
         report.skipped[str(error)] += 1
+        if error.kind:
+            report.unknown[error.kind] += 1
         return None
     is_rebench = row.keys() >= _REBENCH_COLUMNS
     steps = _steps(cuts, model_of_gym_row(row) or (_REBENCH_MODEL if is_rebench else None))
@@ -101,40 +115,35 @@ def trace_of_gym_row(row: Any, origin: str, report: IngestReport) -> Trace | Non
     if all(_JUDGEMENT.fullmatch(messages[step.cut].content) for step in steps):
         report.skipped[JUDGE] += 1
         return None
-    tools = parse_openai_tools(
-        decode_gym_row_value(row.get("tools")), collect_message_calls(messages), harness_for(raw.harness)
-    )
+    tools = parse_openai_tools(offered, collect_message_calls(messages), harness_for(raw.harness))
     fidelity = _fidelity(messages, tools, steps, raw.exact)
-    unanswered = _first_behind_no_result(messages, steps) if raw.dataclaw else None
+    unanswered = _first_behind_no_result(messages, steps) if raw.joined else None
     report.flags[NO_RESULT] += unanswered is not None
     report.flags = +report.flags
-    left_out = next((step.index for step in steps if gap is not None and step.cut >= gap), None)
-    lost_from = min((at for at in (unanswered, left_out) if at is not None), default=0)
-    if fidelity.context == "lost":
-        lost_from = 0
-    elif unanswered is not None or left_out is not None:
-        fidelity = replace(fidelity, context="lost")
-    instance = _text(row.get("instance_id"))
+    lost_from = 0
+    if fidelity.context != "lost" and unanswered is not None:
+        fidelity, lost_from = replace(fidelity, context="lost"), unanswered
+    instance = first_text(row.get("instance_id"))
     return Trace(
         trace_id=make_trace_id(
-            "swe_gym", *(_text(row.get(key)) or "" for key in _ID_KEYS), run_identity_digest(messages)
+            "swe_gym", *(first_text(row.get(key)) or "" for key in _ID_KEYS), run_identity_digest(messages)
         ),
         source="swe_gym",
         dialect="swe_gym",
         harness=raw.harness,
         contexts=(Context(0, messages, steps, "start", tools, fidelity, lost_from),),
         harness_version=_REBENCH_VERSION if is_rebench else None,
-        repository=_text(row.get("repo")) or benchmark_repository(instance),
+        repository=first_text(row.get("repo")) or benchmark_repository(instance),
         instance_id=base_benchmark_id(instance),
         outcome=_outcome(row),
-        project=_text(row.get("project")) if raw.dataclaw else None,
-        started_at=_text(row.get("start_time")) if raw.dataclaw else None,
+        project=first_text(row.get("project")) if raw.dataclaw else None,
+        started_at=first_text(row.get("start_time")) if raw.dataclaw else None,
         origin=origin,
     )
 
 
-def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _Rows | None:
-    """The messages of a row by its shape; None, and counted, where it has none."""
+def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _RawRun | None:
+    """Return the messages of a row by its shape; None, and counted, where it has none."""
     key = next((k for k in ("messages", "trajectory") if row.get(k) is not None), None)
     if key is None:
         report.skipped[NO_MESSAGES] += 1
@@ -143,25 +152,47 @@ def _raw_messages(row: Mapping[str, Any], report: IngestReport) -> _Rows | None:
     if not isinstance(listed, list) or not listed:
         report.skipped[NO_LIST] += 1
         return None
-    known = [m for m in listed[:_HEAD] if isinstance(m, dict)]
-    if not known or "role" not in known[0]:
+    messages = [m for m in listed[:_HEAD] if isinstance(m, dict)]
+    if not messages or "role" not in messages[0]:
         report.skipped[NO_ROLE] += 1
         return None
-    if any(_starts(m.get("content"), "<returncode>") for m in known):
-        return _Rows(listed, "mini_swe_agent", True)
-    if any(m.get("role") == "ai" for m in known):
-        return _Rows(listed, "swe_agent", False)
-    if "traj_id" in row or _SWE_AGENT_KEYS & known[0].keys():
-        return _Rows(listed, "swe_agent", "message_type" in known[0])
+    if any(_starts(m.get("content"), "<returncode>") for m in messages):
+        return _RawRun(listed, "mini_swe_agent", True)
+    if any(m.get("role") == "ai" for m in messages):
+        return _RawRun(listed, "swe_agent", False)
+    if "traj_id" in row or _SWE_AGENT_KEYS & messages[0].keys():
+        return _RawRun(listed, "swe_agent", "message_type" in messages[0])
     if any(isinstance(m, dict) and m.get("tool_uses") for m in listed):
-        harness = _EXPORTED.get(_text(row.get("source")) or "") or _harness_of(listed)
-        return _Rows(listed, harness, False, dataclaw=True)
-    return _Rows(listed, _harness_of(listed), True)
+        harness = _EXPORTED.get(first_text(row.get("source")) or "") or _harness_of(listed)
+        return _RawRun(listed, harness, False, dataclaw=True, joined=True)
+    return _RawRun(listed, _harness_of(listed), True)
+
+
+def _as_chat(raw: _RawRun) -> _RawRun:
+    """Convert items of the Responses API and messages of the Vercel AI SDK to chat messages.
+
+    Raises NotUnderstood.
+    """
+    listed = raw.messages
+    if any(map(is_response_item, listed)):
+        return replace(raw, messages=list(chat_of_items(listed)), joined=True)
+    if not any(is_ui_message(item) or is_core_message(item) for item in listed):
+        return raw
+    messages: list[Any] = []
+    exact = raw.exact
+    for item in listed:
+        if is_ui_message(item):
+            messages.extend(chat_of_ui(item))
+        elif is_core_message(item):
+            messages.extend(chat_of_core(item))
+        else:
+            messages.append(item)
+        exact = exact and not is_ui_message(item) and not holds_bare_results(item)
+    return replace(raw, messages=messages, exact=exact, joined=True)
 
 
 def _harness_of(listed: Sequence[Any]) -> str:
-    """The harness of messages that name none: Claude Code by the names of its tools in content blocks and
-    in `tool_uses`, else OpenHands."""
+    """Return the harness of messages that name none, by the names of their tools, OpenHands by default."""
     for item in listed:
         if not isinstance(item, dict):
             continue
@@ -174,30 +205,36 @@ def _harness_of(listed: Sequence[Any]) -> str:
 
 
 def _system_of(row: Mapping[str, Any], listed: Sequence[Any]) -> Message | None:
-    """The system prompt that a row has beside its messages, as Anthropic's API takes it."""
+    """Return the system prompt beside the messages, as in Anthropic's API. Raises NotUnderstood."""
     first = listed[0] if isinstance(listed[0], dict) else {}
-    text = openai_content_text(decode_blocks(row.get("system")))
+    blocks = decode_blocks(row.get("system"))
+    if unread := unread_content(blocks):
+        raise part_not_understood(unread[0])
+    text = openai_content_text(blocks)
     return Message("system", text) if text and first.get("role") not in ("system", "developer") else None
 
 
-def kinds_of_row(row: Mapping[str, Any]) -> Iterator[KindSeen]:
-    """Give a row, its messages and their parts; its other columns are free."""
-    yield KindSeen("row", row.keys(), True)
-    for key in ("messages", "trajectory"):
-        listed = decode_gym_row_value(row.get(key))
-        for item in listed if isinstance(listed, list) else ():
-            if isinstance(item, dict):
-                yield from kinds_of_message(item)
+def _tools_of(row: Mapping[str, Any]) -> Any:
+    """Return the tools that a row offers. Raises NotUnderstood where one of them has another shape."""
+    recorded = row.get("tools")
+    if not recorded:
+        return None
+    offered = decode_gym_row_value(recorded)
+    if not isinstance(offered, list):
+        raise NotUnderstood("tools that are not a list")
+    if len(parse_openai_tools(offered, (), harness_for("openhands"))) < len(offered):
+        raise NotUnderstood("tool without a name")
+    return offered
 
 
 def decode_blocks(value: Any) -> Any:
-    """Content blocks that a table stores as JSON text; any other text as it is."""
-    found = decode_gym_row_value(value) if isinstance(value, str) and value.startswith("[") else None
-    return value if found is None else found
+    """Decode content blocks that a table stores as JSON text; other text stays as it is."""
+    blocks = decode_gym_row_value(value) if isinstance(value, str) and value.startswith("[") else None
+    return value if blocks is None else blocks
 
 
 def _first_behind_no_result(messages: Sequence[Message], steps: Sequence[Step]) -> int | None:
-    """The first step behind a call whose result is not there."""
+    """Return the first step behind a call without a result."""
     open_calls: set[str] = set()
     cuts = {step.cut: step.index for step in steps}
     for place, message in enumerate(messages):
@@ -209,21 +246,18 @@ def _first_behind_no_result(messages: Sequence[Message], steps: Sequence[Step]) 
 
 
 def _messages(
-    raw: _Rows, system: Message | None, report: IngestReport
-) -> tuple[tuple[Message, ...], list[int], int | None]:
-    """The messages in order, and where those stand that the agent said: not those of a demonstration. One
-    of no known role is counted and left out; behind how many messages the first of them stood."""
-    paired, cuts, gap = PairedMessages(), list[int](), None
+    raw: _RawRun, system: Message | None, report: IngestReport
+) -> tuple[tuple[Message, ...], list[int]]:
+    """Return the messages in order, and the indices of the agent's own, without demonstrations.
+
+    Raises NotUnderstood.
+    """
+    paired, cuts = PairedMessages(), list[int]()
     roles = report.records
     if system is not None:
         paired.add(system)
     for place, item in enumerate(raw.messages):
-        found = parse_row_message(item, place)
-        if not found:
-            report.skipped[UNKNOWN_ROLE] += 1
-            gap = len(paired.messages) if gap is None else gap
-            continue
-        for message in found:
+        for message in parse_row_message(item, place):
             roles[message.role] += 1
             if message.role == "assistant" and not item.get("is_demo"):
                 if message.tool_calls or message.content.strip() or item.get(PREVIEWED) is True:
@@ -234,7 +268,7 @@ def _messages(
     report.tool_errors += sum(message.is_error is True for message in paired.messages)
     report.skipped += paired.dropped
     report.flags += paired.loose
-    return tuple(paired.messages), cuts, gap
+    return tuple(paired.messages), cuts
 
 
 def _steps(cuts: Sequence[int], model: str | None) -> tuple[Step, ...]:
@@ -245,22 +279,22 @@ def _steps(cuts: Sequence[int], model: str | None) -> tuple[Step, ...]:
 def _fidelity(
     messages: Sequence[Message], tools: tuple[ToolSpec, ...], steps: tuple[Step, ...], exact: bool
 ) -> Fidelity:
-    asked = any(message.role == "user" for message in messages[: steps[0].cut])
+    has_user = any(message.role == "user" for message in messages[: steps[0].cut])
     return Fidelity(
         system="recorded" if messages[0].role == "system" and messages[0].content else "absent",
         tools="recorded" if any(tool.origin == "recorded" for tool in tools) else "absent",
-        context="lost" if not asked else "complete" if exact else "approximate",
+        context="lost" if not has_user else "complete" if exact else "approximate",
     )
 
 
 def model_of_gym_row(row: Mapping[str, Any]) -> str | None:
-    """The model a row names: a column of its own, the start of the run id, or one in its metadata."""
-    named = next((text for key in _MODEL_KEYS if (text := _text(row.get(key)))), None)
+    """Return the model a row names: in a column, at the start of the run id, or in its metadata."""
+    named = next((text for key in _MODEL_KEYS if (text := first_text(row.get(key)))), None)
     if named:
         return named
-    found = _RUN_MODEL.match(_text(row.get("run_id")) or "")
-    if found:
-        return found.group("model")
+    match = _RUN_MODEL.match(first_text(row.get("run_id")) or "")
+    if match:
+        return match.group("model")
     inner = (decode_gym_row_value(row.get(key)) for key in _NESTED)
     return next(
         (model for value in inner if isinstance(value, dict) and (model := model_of_gym_row(value))), None
@@ -268,7 +302,7 @@ def model_of_gym_row(row: Mapping[str, Any]) -> str | None:
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
-    """The verdict: `resolved`, `target` (nebius), or the report of the test run."""
+    """Return the verdict: `resolved`, `target` (nebius), or the report of the test run."""
     for key in ("resolved", "target"):
         outcome = parse_benchmark_outcome(row.get(key))
         if outcome != "unknown":
@@ -277,7 +311,7 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
 
 
 def decode_gym_row_value(value: Any) -> Any:
-    """A value that some sets store as JSON text; None where the text is none."""
+    """Decode a value that some datasets store as JSON text; None where the text is not JSON."""
     if not isinstance(value, str):
         return value
     try:
@@ -292,7 +326,3 @@ def decode_gym_row_value(value: Any) -> Any:
 
 def _starts(value: Any, start: str) -> bool:
     return isinstance(value, str) and value.startswith(start)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None

@@ -1,6 +1,7 @@
 """A census: kinds and keys by format and version, those unknown by name, nothing of the content."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,11 @@ import pytest
 from claude_code_records import attachment, ingest, line, queued, says, user, write
 
 from tracemill.cli.main import app
+from tracemill.flows.sources.discovery import find_sources
+from tracemill.flows.sources.source_spec import SourceOrder
 from tracemill.ingesters.census import take_census
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import ingest_source
 from tracemill.records.errors import SourceError
 
 NEW = {"version": "2.1.999"}
@@ -65,7 +70,7 @@ def test_the_command_prints_what_is_unknown(tmp_path: Path, capsys: pytest.Captu
     path = write(tmp_path / "a.jsonl", *session())
     app(["formats", "census", str(path)], standalone_mode=False)
     said = capsys.readouterr().out
-    assert said.splitlines()[0] == "claude_code 2.1.33  1 files, 2 records, 3 kinds"
+    assert said.splitlines()[0] == "claude_code 2.1.33  1 file, 2 records, 3 kinds"
     assert "  unknown kinds  1  attachment hologram" in said.splitlines()
     assert "  unknown keys   1  assistant: novelKey" in said.splitlines()
     assert "hunter2" not in said
@@ -76,9 +81,127 @@ def test_the_command_prints_what_is_unknown(tmp_path: Path, capsys: pytest.Captu
         app(["formats", "census", str(tmp_path / "gone")], standalone_mode=False)
 
 
+def test_events_of_openhands_are_counted_wherever_they_lie_and_known_by_the_readers_tables(
+    tmp_path: Path,
+) -> None:
+    def acts(number: int, name: str, **more: Any) -> dict[str, Any]:
+        base = {"id": number, "source": "agent", "timestamp": "2026-01-01T00:00:00", "message": PRIVATE}
+        return base | {"action": name, "args": {"command": PRIVATE}} | more
+
+    def shows(number: int, name: str, **more: Any) -> dict[str, Any]:
+        base = {"id": number, "source": "agent", "cause": number - 1, "content": PRIVATE, "extras": {}}
+        return base | {"observation": name} | more
+
+    events = [
+        acts(0, "message", source="user"),
+        acts(1, "run"),
+        shows(2, "run"),
+        acts(3, "call_tool_mcp"),
+        shows(4, "mcp", novel_key=1),
+        acts(5, "teleport"),
+        shows(6, "echo"),
+        {"source": "environment", "status_update": True},
+    ]
+    (tmp_path / "export.json").write_text(json.dumps(events, indent=1))
+    row = {"instance_id": "o__r-1", "history": json.dumps([[events[1], events[2]]]), "metadata": {}}
+    write(tmp_path / "output.jsonl", row)
+    talk = [
+        {"id": "a", "source": "user", "kind": "MessageEvent", "llm_message": {"role": "user"}},
+        {"id": "b", "source": "agent", "kind": "ActionEvent", "tool_name": "dance"}
+        | {"action": {"kind": "DanceAction"}, "aura": 1},
+        {"id": "c", "source": "agent", "kind": "DreamEvent", "dream": PRIVATE},
+    ]
+    write(tmp_path / "events.jsonl", *talk)
+    census = take_census([tmp_path])
+    found = census.found["openhands", "no version"]
+    assert (found.files, found.records, census.unread) == (3, 12, {})
+    assert found.kinds == {
+        "action message": 1,
+        "action run": 2,
+        "observation run": 2,
+        "action call_tool_mcp": 1,
+        "observation mcp": 1,
+        "action teleport": 1,
+        "observation echo": 1,
+        "status": 1,
+        "row": 1,
+        "MessageEvent": 1,
+        "ActionEvent": 1,
+        "action DanceAction": 1,
+        "DreamEvent": 1,
+    }
+    assert found.unknown_kinds == {"action teleport": 1, "observation echo": 1, "DreamEvent": 1}
+    assert found.unknown_keys == {"observation mcp: novel_key": 1, "ActionEvent: aura": 1}
+    assert PRIVATE not in json.dumps(census.to_json())
+
+    named: Counter[str] = Counter()
+    for source in discover([tmp_path]):
+        named += ingest_source(source)[1].unknown
+    assert named == {"action teleport": 1, "observation echo": 1, "event DreamEvent": 1}
+
+
+def test_items_and_parts_of_rows_are_known_by_what_is_read(tmp_path: Path) -> None:
+    call = {"type": "function_call", "call_id": "1", "name": "r", "arguments": "{}", "aura": PRIVATE}
+    tool = {
+        "type": "tool-read",
+        "toolCallId": "1",
+        "state": "output-available",
+        "input": {},
+        "output": PRIVATE,
+    }
+    parts = [{"type": "step-start"}, tool, {"type": "data-weather", "data": PRIVATE}]
+    asked = {"role": "user", "content": PRIVATE}
+    rows = [
+        {"messages": [asked, call, {"type": "web_search_call", "id": "w"}]},
+        {"messages": [asked, {"id": "m", "role": "assistant", "parts": parts}]},
+    ]
+    found = take_census([write(tmp_path / "rows.jsonl", *rows)]).found["swe_gym", "no version"]
+    assert found.unknown_kinds == {"item web_search_call": 1, "part data-weather": 1}
+    assert found.unknown_keys == {"item function_call: aura": 1}
+    assert (found.kinds["part tool-read"], found.kinds["part step-start"]) == (1, 1)
+
+
+def test_what_is_not_read_is_named_with_the_reason_that_ingest_gives(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "in"
+    path = write(folder / "good.jsonl", *session())
+    (folder / "wide.jsonl").write_bytes(path.read_text().encode("utf-16"))
+    (folder / "empty.jsonl").touch()
+    (folder / "notes.json").write_text('{"a": 1}')
+    (folder / "linked").symlink_to(tmp_path)
+    for number in range(4):
+        (folder / f"torn{number}.jsonl").write_text(path.read_text() + '{"type": "us\n' * (number + 1))
+    found = find_sources(SourceOrder(given=((folder, None),)), None)
+    census = take_census([folder])
+    whole = {(each.path, each.reason) for each in census.not_read if each.reason != "not json"}
+    assert whole == set(found.unread)
+    assert {Path(name).name: reason for name, reason in whole} == {
+        "wide.jsonl": "of no known format: its encoding is UTF-16, not UTF-8",
+        "empty.jsonl": "empty",
+        "notes.json": "of no known format",
+        "linked": "a linked folder, not followed",
+    }
+    assert census.unread["not json"] == 10
+    app(["formats", "census", str(folder)], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    at = lines.index("not read  10  not json")
+    names = [f"  {folder}/torn{number}.jsonl" for number in range(3)]
+    assert lines[at + 1 : at + 5] == [*names, "  and 1 more: --json names them"]
+    assert {"path": f"{folder}/torn3.jsonl", "reason": "not json", "count": 4} in census.to_json()[
+        "unread_files"
+    ]
+
+
 def test_ingest_names_the_kinds_it_does_not_know(tmp_path: Path) -> None:
     _, report = ingest(tmp_path, *session())
-    assert report.unknown == {"attachment hologram": 1, "attachment other": 1, "record dream": 1}
+    assert report.unknown == {
+        "attachment hologram": 1,
+        "attachment other": 1,
+        "block telepathy": 1,
+        "record dream": 1,
+        "system sleepwalk": 1,
+    }
 
 
 @pytest.mark.parametrize("folder", ["claude_code", "openhands", "swe_gym", "swe_agent", "mini_swe_agent"])
@@ -90,3 +213,4 @@ def test_the_examples_hold_nothing_unknown(folder: str) -> None:
     assert census.found
     assert sum(found.records for found in census.found.values()) > 0
     assert {key: f.unknown_keys for key, f in census.found.items() if f.unknown_keys} == {}
+    assert {key: f.unknown_kinds for key, f in census.found.items() if f.unknown_kinds} == {}

@@ -9,8 +9,8 @@ from claude_code_records import answer, boundary, ingest, line, read, says, summ
 from tracemill.ingesters.claude_code.token_check import (
     ADDED,
     SHORTENED,
+    CheckedStep,
     PromptCheck,
-    Seen,
     thinking_tokens_for_check,
 )
 from tracemill.records.ingest_report import IngestReport
@@ -190,11 +190,11 @@ def test_steps_behind_a_hole_are_a_part_of_their_own(tmp_path: Path) -> None:
 
 def test_the_worst_part_counts() -> None:
     check = PromptCheck()
-    check.open(None)
+    check.start_context(None)
     for number in range(10):
-        assert check.step(Seen(3000 * number, 30_000 + 1000 * number), number == 0, True) == ""
+        assert check.check_step(CheckedStep(3000 * number, 30_000 + 1000 * number), number == 0, True) == ""
     assert check.correlation() == pytest.approx(1.0)
-    check.lose()
+    check.start_segment()
     for number in range(10):
-        check.step(Seen(3000 * number, 90_000 - 1000 * number), False, False)
+        check.check_step(CheckedStep(3000 * number, 90_000 - 1000 * number), False, False)
     assert check.correlation() == pytest.approx(-1.0)

@@ -22,8 +22,8 @@ from claude_code_records import (
 from tracemill.ingesters.claude_code.token_check import (
     ADDED,
     SHORTENED,
+    CheckedStep,
     PromptCheck,
-    Seen,
     thinking_tokens_for_check,
 )
 from tracemill.records.trace import Context, Trace, Usage
@@ -765,23 +765,23 @@ def test_a_call_without_its_result_is_missed_once_and_from_the_next_step_on(tmp_
 @pytest.mark.parametrize(
     ("before", "now", "fault"),
     [
-        (Seen(0, 10_000), Seen(9, 6000), ""),
-        (Seen(0, 10_000), Seen(9, 5999), SHORTENED),
-        (Seen(0, 10_000), Seen(9, 5989, 50, 11), ""),
-        (Seen(0, 10_000), Seen(9, 5988, 50, 11), SHORTENED),
-        (Seen(100, 10_000), Seen(300, 18_200), ""),
-        (Seen(100, 10_000), Seen(300, 18_201), ADDED),
-        (Seen(100, 10_000), Seen(300, 18_207, 7, 50), ""),
-        (Seen(100, 10_000), Seen(300, 18_208, 7, 50), ADDED),
+        (CheckedStep(0, 10_000), CheckedStep(9, 6000), ""),
+        (CheckedStep(0, 10_000), CheckedStep(9, 5999), SHORTENED),
+        (CheckedStep(0, 10_000), CheckedStep(9, 5989, 50, 11), ""),
+        (CheckedStep(0, 10_000), CheckedStep(9, 5988, 50, 11), SHORTENED),
+        (CheckedStep(100, 10_000), CheckedStep(300, 18_200), ""),
+        (CheckedStep(100, 10_000), CheckedStep(300, 18_201), ADDED),
+        (CheckedStep(100, 10_000), CheckedStep(300, 18_207, 7, 50), ""),
+        (CheckedStep(100, 10_000), CheckedStep(300, 18_208, 7, 50), ADDED),
     ],
 )
 def test_tokens_between_two_steps_fall_by_4000_and_rise_by_8000_beyond_the_text(
-    before: Seen, now: Seen, fault: str
+    before: CheckedStep, now: CheckedStep, fault: str
 ) -> None:
     check = PromptCheck()
-    check.open(None)
-    assert check.step(before, True, True) == ""
-    assert check.step(now, False, False) == fault
+    check.start_context(None)
+    assert check.check_step(before, True, True) == ""
+    assert check.check_step(now, False, False) == fault
 
 
 @pytest.mark.parametrize(
@@ -791,26 +791,28 @@ def test_tokens_between_two_steps_fall_by_4000_and_rise_by_8000_beyond_the_text(
 def test_a_later_context_begins_within_5000_tokens_of_the_first(tokens: int, fresh: bool, fault: str) -> None:
     """The first prompt holds 1000 tokens beside its 400 characters; the later one 400 characters."""
     check = PromptCheck()
-    check.open(None)
-    assert check.step(Seen(400, 1100), True, True) == ""
-    check.open(None)
-    assert check.step(Seen(400, tokens), True, fresh) == fault
+    check.start_context(None)
+    assert check.check_step(CheckedStep(400, 1100), True, True) == ""
+    check.start_context(None)
+    assert check.check_step(CheckedStep(400, tokens), True, fresh) == fault
 
 
 def test_a_context_that_shares_a_step_is_held_against_it(tmp_path: Path) -> None:
     check = PromptCheck()
-    check.open(None)
-    check.step(Seen(400, 1100), True, True)
-    check.open(Seen(400, 10_000))
-    assert check.step(Seen(400, 18_001), True, False) == ADDED
+    check.start_context(None)
+    check.check_step(CheckedStep(400, 1100), True, True)
+    check.start_context(CheckedStep(400, 10_000))
+    assert check.check_step(CheckedStep(400, 18_001), True, False) == ADDED
 
 
 @pytest.mark.parametrize(("steps", "spread", "told"), [(8, 2000, True), (7, 2000, False), (8, 1999, False)])
 def test_a_correlation_takes_8_steps_and_2000_tokens(steps: int, spread: int, told: bool) -> None:
     check = PromptCheck()
-    check.open(None)
+    check.start_context(None)
     for number in range(steps):
-        check.step(Seen(number, 5000 + (spread if number == steps - 1 else 0)), number == 0, True)
+        check.check_step(
+            CheckedStep(number, 5000 + (spread if number == steps - 1 else 0)), number == 0, True
+        )
     assert (check.correlation() is not None) is told
 
 

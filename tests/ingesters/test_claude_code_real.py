@@ -14,9 +14,9 @@ import pytest
 
 from tracemill.ingesters.claude_code.build_contexts import CLEARED
 from tracemill.ingesters.claude_code.entries import read_session
-from tracemill.ingesters.claude_code.ingest_session import ONLY_TOLD, ingest_file
-from tracemill.ingesters.claude_code.session import Entry, Session
-from tracemill.ingesters.claude_code.steps import Assembled, assemble_steps
+from tracemill.ingesters.claude_code.ingest_session import ONLY_PROGRESS, ingest_file
+from tracemill.ingesters.claude_code.session import SessionEntry, SessionFile
+from tracemill.ingesters.claude_code.steps import AssembledUnits, assemble_steps
 from tracemill.ingesters.reading.json_reading import new_report
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.storage.trace_rows import traces_to_table
@@ -42,10 +42,10 @@ NO_WHOLE_STEP = ("step without action", "response that the user cut off")
 BROKEN = ("not an object", "not json", "invalid utf-8")
 
 
-def forks(session: Session, entries: list[Entry]) -> int:
+def forks(session: SessionFile, entries: list[SessionEntry]) -> int:
     """Parents with a result and another chunk of the response among their children."""
     by_uuid = {entry.uuid: entry for entry in entries}
-    children: dict[str, list[Entry]] = {}
+    children: dict[str, list[SessionEntry]] = {}
     for entry in entries:
         if entry.parent is not None:
             children.setdefault(entry.parent, []).append(entry)
@@ -61,8 +61,8 @@ def forks(session: Session, entries: list[Entry]) -> int:
 def counted(path: Path, report: IngestReport) -> dict[str, Any]:
     """The counts of the ground truth that the report has no field for, from what was read."""
     again = new_report(path, None)
-    session: Session = read_session(path, again)
-    assembled: Assembled = assemble_steps(session.entries, again)
+    session: SessionFile = read_session(path, again)
+    assembled: AssembledUnits = assemble_steps(session.entries, again)
     calls = {call for step in assembled.by_call.values() for call in step.calls}
     answered = {call for step in assembled.by_call.values() for call in step.results}
     parents = {uuid: p for uuid, p in session.parents.items() if not uuid.startswith("line-")}
@@ -72,7 +72,7 @@ def counted(path: Path, report: IngestReport) -> dict[str, Any]:
         "bytes": report.bytes,
         "records": report.records.total() + sum(report.skipped[reason] for reason in BROKEN),
         "types": {kind: count for kind, count in report.records.items() if kind != "untyped"},
-        "skipped_lines": report.skipped.total() - report.skipped[ONLY_TOLD],
+        "skipped_lines": report.skipped.total() - report.skipped[ONLY_PROGRESS],
         "tool_calls_side": report.flags["tool calls of subagents"],
         "tool_results": sum(len(entry.results) for entry in session.entries),
         "unanswered": len(calls - answered),

@@ -72,7 +72,7 @@ def test_system_prompt_tools_and_reminders_are_the_recorded_bytes(tmp_path: Path
     (context,) = traces[0].contexts
     assert texts(context.messages) == [
         f"system:{JOINED}",
-        "user:<system-reminder>\nlist:\n- x\n</system-reminder>",
+        "system:<system-reminder>\nlist:\n- x\n</system-reminder>",
         "user:Today is\t2026-10-01.",
         "user:go",
         "assistant:",
@@ -84,12 +84,61 @@ def test_system_prompt_tools_and_reminders_are_the_recorded_bytes(tmp_path: Path
     assert fidelity == [("recorded", "recorded", "complete")] * 2
     assert (report.flags, report.skipped) == ({}, {})
     shown = presented(traces[0])[0]
-    assert shown.kind == "system=recorded,tools=recorded"
+    assert shown.kind == "system=recorded,tools=recorded,later_system=user"
     assert shown.tools == context.tools
     assert [message.content for message in shown.messages][:4] == [
         message.content for message in context.messages[:4]
     ]
     assert shown.cuts == (4, 6)
+
+
+def test_a_rendered_text_stands_in_the_role_that_its_record_names(tmp_path: Path) -> None:
+    def note(uuid: str, parent: str, role: str | None, text: str) -> Any:
+        record = attached(uuid, parent, [text], type="skill_listing", content="x")
+        del record["renderedRole"]
+        return record if role is None else record | {"renderedRole": role}
+
+    def session_with(*roles: str | None) -> list[Any]:
+        notes = [note(f"n{at}", "3", role, f"note {at}") for at, role in enumerate(roles)]
+        return [*session()[:2], user("1", "p2", "go", **NEW), *session()[5:7], *notes, *session()[7:]]
+
+    traces, report = ingest(tmp_path, *session_with("system", "user", None))
+    (context,) = traces[0].contexts
+    assert texts(context.messages)[4:7] == ["system:note 0", "user:note 1", "user:note 2"]
+    assert [state.fidelity.context for state in traces[0].states()] == ["complete", "complete"]
+    assert report.flags == {}
+    shown = presented(traces[0])[0]
+    assert texts(shown.messages)[1:7] == [
+        "user:go",
+        "assistant:",
+        "tool:a.py",
+        "user:note 0",
+        "user:note 1",
+        "user:note 2",
+    ]
+    assert shown.kind == "system=recorded,tools=recorded,later_system=user"
+
+    traces, report = ingest(tmp_path, *session_with("developer"))
+    assert texts(traces[0].contexts[0].messages)[4] == "user:note 0"
+    assert [state.fidelity.context for state in traces[0].states()] == ["complete", "approximate"]
+    assert report.flags == {"rendered text of unknown role": 1}
+    assert presented(traces[0])[0].kind == "system=recorded,tools=recorded,context=approximate"
+
+
+def test_a_rendered_text_of_the_system_is_never_taken_for_the_system_prompt(tmp_path: Path) -> None:
+    """Without a snapshot it is the first message; no request begins with it."""
+    records = session()[2:]
+    trace = read(tmp_path, records[0] | {"parentUuid": None}, *records[1:])
+    (context,) = trace.contexts
+    assert texts(context.messages)[:3] == [
+        "user:<system-reminder>\nlist:\n- x\n</system-reminder>",
+        "user:Today is\t2026-10-01.",
+        "user:go",
+    ]
+    assert (context.fidelity.system, context.fidelity.context) == ("absent", "approximate")
+    shown = presented(trace)[0]
+    assert shown.kind == "system=stand_in,tools=stand_in,context=approximate"
+    assert "stand-in" in shown.messages[0].content
 
 
 def test_the_prefix_of_the_program_stands_before_the_prompt_once(tmp_path: Path) -> None:
@@ -213,7 +262,7 @@ def test_every_tool_that_was_used_is_declared_or_flagged(tmp_path: Path) -> None
         ("Mystery", "inferred"),
     ]
     assert report.flags == {"tool that was used and not declared": 1}
-    assert presented(traces[0])[0].kind == "system=recorded,tools=recorded+inferred"
+    assert presented(traces[0])[0].kind == "system=recorded,tools=recorded+inferred,later_system=user"
 
 
 def test_a_reminder_in_our_words_is_never_complete(tmp_path: Path) -> None:
@@ -234,7 +283,7 @@ def test_a_version_that_renders_shows_nothing_of_what_it_did_not_render(tmp_path
     records[3]["attachment"] = {"type": "hologram"}
     trace, report = ingest(tmp_path, *records)
     assert texts(trace[0].contexts[0].messages)[1:3] == [
-        "user:<system-reminder>\nlist:\n- x\n</system-reminder>",
+        "system:<system-reminder>\nlist:\n- x\n</system-reminder>",
         "user:go",
     ]
     assert [state.fidelity.context for state in trace[0].states()] == ["complete", "complete"]
@@ -247,7 +296,7 @@ def test_text_that_was_rendered_is_shown_whatever_its_kind(tmp_path: Path) -> No
     records[3]["rendered"] = []
     traces, report = ingest(tmp_path, *records)
     assert texts(traces[0].contexts[0].messages)[1:3] == [
-        "user:<system-reminder>\nlist:\n- x\n</system-reminder>",
+        "system:<system-reminder>\nlist:\n- x\n</system-reminder>",
         "user:go",
     ]
     assert report.flags == {}

@@ -5,7 +5,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from claude_code_records import answer, attachment, ingest, line, queued, read, says, texts, thinks, user
+from claude_code_records import (
+    answer,
+    attachment,
+    boundary,
+    ingest,
+    line,
+    queued,
+    read,
+    says,
+    summary,
+    texts,
+    thinks,
+    user,
+)
 
 from tracemill.harnesses.presentation import present_context
 from tracemill.ingesters.claude_code.attachments import NOT_SHOWN
@@ -435,7 +448,7 @@ def test_the_event_of_a_task_that_starts_is_no_message(
 def test_an_answer_that_follows_no_prompt_is_reported_by_version(tmp_path: Path) -> None:
     """The prompt stands in the queue, and leaves it only behind its answer."""
     queue = [queued("enqueue", "now b")]
-    _, report = ingest(
+    traces, report = ingest(
         tmp_path,
         *background("2.1.47", *queue),
         says("5", "4", "m3", "b it is", version="2.1.47"),
@@ -445,4 +458,111 @@ def test_an_answer_that_follows_no_prompt_is_reported_by_version(tmp_path: Path)
     assert report.flags == {
         "prompt that only the queue holds": 1,
         "answer that follows no prompt (2.1.47)": 1,
+        "prompt that stands behind its answer": 1,
     }
+    assert known(traces[0]) == ["complete", "complete", "lost", "lost"]
+    assert "steps_behind_no_prompt" not in traces[0].notes
+
+
+def known(trace: Trace) -> list[str]:
+    return [state.fidelity.context for state in trace.states()]
+
+
+def test_an_answer_that_follows_an_answer_is_counted_and_not_lost(tmp_path: Path) -> None:
+    """It may be what the agent saw: a prompt that was typed, and taken, before the first of the two."""
+    queue = [queued("enqueue", "stop"), queued("remove")]
+    traces, report = ingest(
+        tmp_path,
+        *background("2.0.76", *queue),
+        says("5", "4", "m3", "I stop here", version="2.0.76"),
+        user("6", "5", "go on", version="2.0.76"),
+        says("7", "6", "m4", "so I do", version="2.0.76"),
+        boundary("b", {}, version="2.0.76"),
+        summary("8", "b"),
+        says("9", "8", "m5", "and on", version="2.0.76"),
+    )
+    assert report.flags == {
+        "prompt that only the queue holds": 1,
+        "answer that follows no prompt (2.0.76)": 1,
+    }
+    assert known(traces[0]) == ["complete"] * 5
+    assert traces[0].notes["steps_behind_no_prompt"] == 2
+
+
+def test_what_stands_behind_a_prompt_in_the_wrong_place_is_lost_until_the_context_is_rebuilt(
+    tmp_path: Path,
+) -> None:
+    """The queue's nameless `remove` took the event of a task; the prompt was sent at the end of the turn."""
+    traces, report = ingest(
+        tmp_path,
+        *background("2.1.47", queued("enqueue", "also b"), starts_task("1"), queued("remove")),
+        queued("dequeue"),
+        user("5", "4", "also b"),
+        says("6", "5", "m3", "b it is"),
+        boundary("b", {}),
+        summary("7", "b"),
+        says("8", "7", "m4", "and on"),
+    )
+    assert prefixes(traces[0])[2].count("user:also b") == 2
+    assert known(traces[0]) == ["complete", "lost", "lost", "complete"]
+    assert report.flags == {
+        "prompt that only the queue holds": 1,
+        "prompt that was sent elsewhere than the queue says": 1,
+    }
+
+
+def test_a_prompt_that_was_sent_without_a_record_of_the_queue_is_not_restored(tmp_path: Path) -> None:
+    """An interrupt sends what waits; a later `remove` took a slash command."""
+    trace = read(
+        tmp_path,
+        user("1", None, "go"),
+        says("2", "1", "m1", ("a", "Bash")),
+        queued("enqueue", "<task-notification>done</task-notification>"),
+        answer("3", "2", "a", "out"),
+        user("4", "3", "[Request interrupted by user]"),
+        user("5", "4", "<task-notification>done</task-notification>"),
+        queued("enqueue", "/exit"),
+        says("6", "5", "m2", ("b", "Bash")),
+        queued("remove"),
+        answer("7", "6", "b", "out"),
+        says("8", "7", "m3", "so"),
+    )
+    said = "user:<task-notification>done</task-notification>"
+    assert [prefix.count(said) for prefix in prefixes(trace)] == [0, 1, 1]
+    assert known(trace) == ["complete"] * 3
+
+
+def test_the_prompt_that_a_user_record_says_is_the_one_that_was_sent(tmp_path: Path) -> None:
+    """Of two that wait the second is sent, so that the first is the one that goes into the next turn."""
+    trace = read(
+        tmp_path,
+        user("1", None, "go"),
+        queued("enqueue", "first"),
+        queued("enqueue", "second"),
+        says("2", "1", "m1", "done"),
+        queued("dequeue"),
+        user("3", "2", "second"),
+        says("4", "3", "m2", ("a", "Bash")),
+        queued("remove"),
+        answer("5", "4", "a", "out"),
+        says("6", "5", "m3", "so"),
+    )
+    assert prefixes(trace)[2] == [
+        *("user:go", "assistant:done", "user:second", "assistant:", "tool:out", "user:first")
+    ]
+    assert known(trace) == ["complete"] * 3
+
+
+def test_an_answer_that_stands_before_its_prompt_in_the_file_is_lost(tmp_path: Path) -> None:
+    traces, report = ingest(
+        tmp_path,
+        user("1", None, "go"),
+        says("2", "1", "m1", "done"),
+        says("4", "3", "m2", "b it is"),
+        user("3", "2", "now b"),
+        user("5", "4", "now c"),
+        says("6", "5", "m3", "c it is"),
+    )
+    assert report.flags["message before the one that it hangs on"] == 1
+    found = {state.student_action.text: state.fidelity.context for state in traces[0].states()}
+    assert found == {"done": "complete", "b it is": "lost", "c it is": "lost"}

@@ -113,8 +113,8 @@ def test_rows_are_told_by_content_whatever_the_name(tmp_path: Path, name: str) -
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
-        ("socket", "is no regular file"),
-        ("pipe", "is no regular file"),
+        ("socket", "is not a regular file"),
+        ("pipe", "is not a regular file"),
         ("broken gzip", "cannot be read"),
         ("truncated parquet", "is broken Parquet"),
         ("absent", "does not exist"),

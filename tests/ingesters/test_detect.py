@@ -11,9 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.ingesters.detect_format import detect
-from tracemill.ingesters.discover import discover
+from tracemill.ingesters.discover import discover, find_encoding_error
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.reading.encoding_errors import find_encoding_error
 from tracemill.ingesters.reading.row_files import LineSpan
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.errors import SourceError

@@ -15,7 +15,7 @@ import pytest
 from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
-from tracemill.ingesters.read_source import Reading, ingest_source
+from tracemill.ingesters.read_source import SourceReading, ingest_source
 from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve_hub_dataset
 from tracemill.ingesters.reading.parquet_rows import TableSlice, read_parquet_layout, read_parquet_slice
 from tracemill.ingesters.reading.remote_files import printable_url, remote_file_version
@@ -86,7 +86,7 @@ def test_names_of_datasets(text: str, parts: tuple[str | None, ...]) -> None:
 
 @pytest.mark.parametrize("text", ["a", "a/b/c", "a/b@", "a/b:", "a b/c", "https://h.co/a/b", "a/b:x/y/z"])
 def test_what_names_no_dataset(text: str) -> None:
-    with pytest.raises(SourceError, match="names no dataset"):
+    with pytest.raises(SourceError, match="is not the name of a dataset"):
         HubSpec.parse(text)
 
 
@@ -109,10 +109,10 @@ def test_a_dataset_is_resolved_to_a_commit_its_split_files_and_licence(hub: hub_
         ("orchard/none", "there is no dataset orchard/none on the Hub, or it is private"),
         ("orchard/secret", "there is no dataset orchard/secret on the Hub, or it is private"),
         ("orchard/runs@v9", "orchard/runs@v9 has no such revision"),
-        ("orchard/runs:test", "has no split 'test'; wanted train.raw"),
+        ("orchard/runs:test", "has no split 'test'; expected train.raw"),
         ("orchard/runs:other/train.raw", "BuilderConfig 'other' not found"),
         ("orchard/gated", "orchard/gated is gated"),
-        ("orchard/two", "has several splits; wanted train | test; name it as orchard/two:SPLIT"),
+        ("orchard/two", "has several splits; expected train | test; name it as orchard/two:SPLIT"),
         ("orchard/empty", "orchard/empty cannot be opened"),
     ],
 )
@@ -192,7 +192,7 @@ def test_json_columns_come_back_as_what_they_hold(tmp_path: Path) -> None:
         {"role": "user", "content": "go", "tool_calls": None},
         {"role": "assistant", "content": "", "tool_calls": [call, other]},
     ]
-    rows = [{"instance_id": "a__b-1", "messages": messages, "tools": [{"x": 1}]}]
+    rows = [{"instance_id": "a__b-1", "messages": messages, "tools": [{"name": "bash", "x": 1}]}]
     features = Features({"instance_id": Value("string"), "messages": List(message), "tools": List(Json())})
     path = tmp_path / "x.parquet"
     Dataset.from_list(rows, features=features).to_parquet(path)
@@ -266,10 +266,10 @@ class TestUrls:
     @pytest.mark.parametrize(
         ("path", "said"),
         [
-            ("/none.parquet", "none.parquet is not there"),
+            ("/none.parquet", "none.parquet does not exist"),
             ("/closed.parquet", "closed.parquet answers 403"),
-            ("/text.parquet", "text.parquet cannot be read: ArrowInvalid; wanted a Parquet file"),
-            ("/cut.parquet", "cut.parquet cannot be read: ArrowInvalid; wanted a Parquet file"),
+            ("/text.parquet", "text.parquet cannot be read: ArrowInvalid; expected a Parquet file"),
+            ("/cut.parquet", "cut.parquet cannot be read: ArrowInvalid; expected a Parquet file"),
         ],
     )
     def test_what_cannot_be_read_is_one_line(self, hub: hub_stub.Hub, path: str, said: str) -> None:
@@ -284,9 +284,9 @@ class TestUrls:
     def test_wants_a_server_that_gives_ranges(self, hub: hub_stub.Hub) -> None:
         hub.plain["/x.parquet"] = table([row(1)], 1)
         hub.ranges = False
-        with pytest.raises(SourceError, match="gives no parts of a file"):
+        with pytest.raises(SourceError, match="does not support byte ranges"):
             remote_file_version(f"{hub.url}/x.parquet")
-        with pytest.raises(SourceError, match="gives no parts of a file"):
+        with pytest.raises(SourceError, match="does not support byte ranges"):
             read_parquet_layout(f"{hub.url}/x.parquet")
 
     def test_nobody_there_is_one_line(self) -> None:
@@ -309,9 +309,9 @@ def test_a_forced_format_that_does_not_fit_is_one_line(hub: hub_stub.Hub, tmp_pa
     with pytest.raises(SourceError) as caught:
         find_sources(order_of([str(path)], format="swe_gym"), None)
     assert "2 row without messages or trajectory" in str(caught.value)
-    with pytest.raises(SourceError, match="there is no format 'codex'; wanted claude_code"):
+    with pytest.raises(SourceError, match="there is no format 'codex'; expected claude_code"):
         find_sources(SourceOrder(((path, None),), format="codex"), None)
     path.write_text(json.dumps({"messages": row(1)["messages"], "extra": 1}) + "\n")
     found = find_sources(order_of([str(path)], format="swe_gym"), None)
     assert [file.dialect for file in found.files.values()] == ["swe_gym"]
-    assert len(list(Reading(SourceFile(path, "swe_gym", 9)))) == 1
+    assert len(list(SourceReading(SourceFile(path, "swe_gym", 9)))) == 1

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.sources.discovery import find_sources
 from tracemill.flows.sources.shard_plan import STILL_WRITTEN, UNCHANGED
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
@@ -109,7 +109,7 @@ def test_given_outright_or_with_no_idle_time_a_live_session_is_read(tmp_path: Pa
     path = session(tmp_path / "home" / "s.jsonl", NOW)
     assert find_sources(order_of([str(tmp_path / "home")]), None).still_written == 1
     assert len(find_sources(order_of([str(path)]), None).files) == 1
-    assert len(find_sources(order_of([str(tmp_path / "home")], idle_minutes=0), None).files) == 1
+    assert len(find_sources(order_of([str(tmp_path / "home")], min_age_minutes=0), None).files) == 1
 
 
 def test_a_live_session_is_counted_and_what_was_read_of_it_stays(tmp_path: Path) -> None:

@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_readers import file_reader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.ingesters.detect_format import detect
-from tracemill.ingesters.mini_swe_agent.ingest_trajectory import ingest_file
+from tracemill.ingesters.mini_swe_agent.ingest_trajectory import iter_traces
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
+
+ingest_file = file_reader("mini_swe_agent", iter_traces)
 
 HAND_IN = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT && git diff --cached"
 START = [{"role": "system", "content": "You work in a shell."}, {"role": "user", "content": "Fix it."}]
@@ -226,10 +229,10 @@ def test_the_outcome_is_what_an_evaluation_left_beside(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("value", "skipped"),
     [
-        (_one([]), {"messages are no list of messages": 1}),
-        ({"info": {"exit_status": None}, "messages": None}, {"messages are no list of messages": 1}),
+        (_one([]), {"messages are not a list of messages": 1}),
+        ({"info": {"exit_status": None}, "messages": None}, {"messages are not a list of messages": 1}),
         (_one(START), {"run without a step": 1}),
-        (_one([3, {"role": "ghost"}]), {"message of no known role": 2, "run without a step": 1}),
+        (_one([3, {"role": "ghost"}]), {"run with content that is not understood": 1}),
     ],
 )
 def test_what_is_no_run_is_counted_by_reason(tmp_path: Path, value: Any, skipped: dict[str, int]) -> None:
@@ -248,9 +251,10 @@ def test_no_part_of_another_type_is_fatal(tmp_path: Path, value: dict[str, Any])
     traces, report = ingest_file(path)
     reasons = (
         "not an object",
-        "messages are no list of messages",
+        "messages are not a list of messages",
         "run without a step",
         "the same session twice",
+        "run with content that is not understood",
     )
     assert len(traces) + sum(report.skipped[reason] for reason in reasons) == len(copies)
 

@@ -43,7 +43,7 @@ if REAL:
 
     def test_counts_of_the_command_are_the_ground_truth(tmp_path: Path) -> None:
         script = Path(sys.executable).parent / "tracemill"
-        command = [str(script), "ingest", str(ROOT), "--out", str(tmp_path / "w"), "--json"]
+        command = [str(script), "ingest", str(ROOT), "--workspace", str(tmp_path / "w"), "--json"]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=240)
         reports = {report["path"]: report for report in json.loads(done.stdout)["files"]}
         assert set(reports) == {str(_path(truth)) for truth in TRUTH}

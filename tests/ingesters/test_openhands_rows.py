@@ -213,7 +213,7 @@ def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
         "response in the metrics without an event": 1,
         "tools and calls are text in the prompt": 1,
         "call rebuilt from its action": 1,  # the finish bears none
-        "recalled context in our words": 1,
+        "retrieved context as a stand-in": 1,
     }
 
 
@@ -274,7 +274,7 @@ def test_recalled_context_tells_the_workspace_and_each_knowledge_once(tmp_path: 
         "about git",
     ):
         assert state.messages[1].content.count(text) == 1
-    assert report.flags == {"recalled context in our words": 1}
+    assert report.flags == {"retrieved context as a stand-in": 1}
 
 
 def test_an_edit_that_a_model_wrote_is_shown_in_another_form(tmp_path: Path) -> None:
@@ -297,7 +297,7 @@ def test_long_texts_are_cut_in_the_middle() -> None:
 
 
 _NO_EVENTS = {
-    "event is no object": 1,
+    "event is not an object": 1,
     "event is neither action nor observation": 1,
     "session without a step": 1,
 }
@@ -331,10 +331,20 @@ _JUNK: tuple[Any, ...] = (None, True, -1, "x", [], [[]], {}, {"x": [1]})
 _V1 = [
     {"kind": "SystemPromptEvent", "id": "s", "system_prompt": {"text": "x"}, "tools": [{"title": "finish"}]},
     {"kind": "MessageEvent", "id": "u", "source": "user", "llm_message": {"content": [{"text": "go"}]}},
-    {"kind": "ActionEvent", "id": "a", "llm_response_id": "r", "tool_call": {"id": "c", "name": "finish"}},
+    {
+        **{"kind": "ActionEvent", "id": "a", "llm_response_id": "r"},
+        "tool_call": {"id": "c", "name": "finish", "arguments": "{}"},
+    },
     {"kind": "ObservationEvent", "tool_call_id": "c", "observation": {"metadata": {"exit_code": 1}}},
     {"kind": "Condensation", "id": "k", "forgotten_event_ids": ["u"], "summary": "s", "summary_offset": 1},
-    {"kind": "ActionEvent", "id": "b", "parent_id": "a", "thought": [{"text": "t"}], "action": {"x": "ls"}},
+    {
+        "kind": "ActionEvent",
+        "id": "b",
+        "parent_id": "a",
+        "thought": [{"text": "t"}],
+        "tool_name": "run",
+        "action": {"x": "ls"},
+    },
 ]
 
 

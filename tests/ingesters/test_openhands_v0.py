@@ -206,7 +206,7 @@ def test_failures_are_told_with_their_kind(tmp_path: Path) -> None:
     assert results[4].content == "OBSERVATION:\nno\n[Last action has been rejected by the user]"
     assert results[5].content == "no page\n[Error occurred in processing last action]"
     # two exit codes other than 0 and one error observation; two failures more that only the text tells
-    assert (report.tool_errors, report.flags["failure told only by its text"]) == (3, 2)
+    assert (report.tool_errors, report.flags["failure detected from the tool's output text"]) == (3, 2)
 
 
 def test_a_response_that_did_not_parse_is_a_lost_step_and_its_error_is_shown(tmp_path: Path) -> None:
@@ -397,7 +397,7 @@ def test_an_event_that_cannot_be_read_makes_what_follows_lost(tmp_path: Path) ->
     torn, report = _trace(tmp_path, [*events[:1], "torn", *events[1:]])
     ended, _ = _trace(tmp_path, [*events, "torn"])
     assert [t.contexts[0].fidelity.context for t in (whole, torn, ended)] == ["complete", "lost", "complete"]
-    assert report.skipped == {"event is no object": 1}
+    assert report.skipped == {"event is not an object": 1}
     assert whole.trace_id == torn.trace_id == ended.trace_id
 
 

@@ -260,13 +260,13 @@ def test_rows_of_an_evaluation_may_hold_v1_events(tmp_path: Path) -> None:
 def test_a_folder_without_readable_state_is_read_and_flagged(tmp_path: Path) -> None:
     trace, report = _folder(tmp_path, [_said("u", "user", "go"), _act("a", "r1"), 5])
     assert (trace.step_count, report.flags["no base_state.json"]) == (1, 1)
-    assert dict(report.skipped) == {"event is no object": 1}
+    assert dict(report.skipped) == {"event is not an object": 1}
     (tmp_path / "base_state.json").write_text("{")
     (tmp_path / "events" / "event-00009-x.json").write_text("{")
     (again,), report = ingest_file(tmp_path, "openhands_sdk_v1")
     assert again == trace
     assert dict(report.skipped) == {
-        "event is no object": 1,
+        "event is not an object": 1,
         "event file does not parse": 1,
         "base_state.json does not parse": 1,
     }

@@ -49,9 +49,9 @@ def read(path, dialect, report):
     context = GrowingContext()
     for _, line in iter_json_lines(path, report):
         if "user" in line:
-            context.say(Message("user", line["user"]))
+            context.add_message(Message("user", line["user"]))
         elif "does" in line:
-            context.act(Message("assistant", line["does"]), StepFacts())
+            context.add_action(Message("assistant", line["does"]), StepFacts())
     trace_id, whole = make_trace_id("notes", path.name), (context.finish(0, ()),)
     yield from count_traces_in_report([Trace(trace_id, "notes", dialect, "notes", whole)], report)
 
@@ -134,7 +134,7 @@ def test_a_format_of_a_package_is_detected_and_read_beside_ours(
     call: Call, site: Path, tmp_path: Path
 ) -> None:
     write_format(site, FORMAT.replace("{version}", "1"))
-    record = record_of(call("ingest", sessions(tmp_path / "s"), "--out", tmp_path / "w", "--json"))
+    record = record_of(call("ingest", sessions(tmp_path / "s"), "--workspace", tmp_path / "w", "--json"))
     read = {Path(file["path"]).name: file for file in record["files"]}
     assert {name: file["format"] for name, file in read.items()} == {
         "notes.jsonl": "notes",
@@ -153,7 +153,7 @@ def test_only_another_version_of_a_package_s_format_reads_its_files_again(
     call: Call, site: Path, tmp_path: Path
 ) -> None:
     write_format(site, FORMAT.replace("{version}", "1"))
-    flags = (sessions(tmp_path / "s"), "--out", tmp_path / "w", "--json")
+    flags = (sessions(tmp_path / "s"), "--workspace", tmp_path / "w", "--json")
     record_of(call("ingest", *flags))
     again = record_of(call("ingest", *flags))["totals"]
     (site / "notes_agent" / "format.py").write_text(FORMAT.replace("{version}", "22"))
@@ -166,13 +166,13 @@ def test_only_another_version_of_a_package_s_format_reads_its_files_again(
 def test_errors_name_the_formats_of_packages_too(call: Call, site: Path, tmp_path: Path) -> None:
     write_format(site, FORMAT.replace("{version}", "1"))
     folder = sessions(tmp_path / "s")
-    out = ("--out", tmp_path / "w")
+    out = ("--workspace", tmp_path / "w")
     line = refusal_of(call("ingest", folder, *out, "--format", "nots"))
-    assert line.startswith("tracemill: there is no format 'nots'; wanted claude_code | ")
+    assert line.startswith("tracemill: there is no format 'nots'; expected claude_code | ")
     assert line.endswith(" | swe_gym | notes")
     (tmp_path / "empty").mkdir()
     line = refusal_of(call("ingest", tmp_path / "empty", *out))
-    assert line.endswith(f"wanted sessions of {', '.join(OURS)}, notes")
+    assert line.endswith(f"expected sessions of {', '.join(OURS)}, notes")
     forced = record_of(call("ingest", folder / "notes.jsonl", *out, "--format", "notes", "--json"))
     assert [file["format"] for file in forced["files"]] == ["notes"]
 
@@ -180,19 +180,19 @@ def test_errors_name_the_formats_of_packages_too(call: Call, site: Path, tmp_pat
 def test_two_packages_that_give_one_name_are_one_line(call: Call, site: Path, tmp_path: Path) -> None:
     write_format(site, FORMAT.replace("{version}", "1"))
     install(site, "other-notes", {}, {"tracemill.ingesters": {"notes": "other_notes:FORMAT"}})
-    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--out", tmp_path / "w"))
+    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--workspace", tmp_path / "w"))
     assert line == (
-        "tracemill: other-notes gives a session format 'notes', as notes-agent does; "
-        "wanted one of each name; remove one of the packages"
+        "tracemill: other-notes and notes-agent both give a session format 'notes'; "
+        "expected unique names; remove one of the packages"
     )
     assert not (tmp_path / "w").exists()
 
 
 def test_a_package_that_gives_a_name_of_ours_is_one_line(call: Call, site: Path, tmp_path: Path) -> None:
     install(site, "other-gym", {}, {"tracemill.ingesters": {"swe_gym": "other_gym:FORMAT"}})
-    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--out", tmp_path / "w"))
+    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--workspace", tmp_path / "w"))
     assert line == (
-        "tracemill: other-gym gives a session format 'swe_gym', as tracemill does; wanted one of each name; "
+        "tracemill: other-gym and tracemill both give a session format 'swe_gym'; expected unique names; "
         "remove one of the packages"
     )
 
@@ -202,12 +202,12 @@ def test_a_package_that_cannot_be_imported_is_one_line_and_the_others_are_read(
 ) -> None:
     write_format(site, FORMAT.replace("{version}", "1"))
     folder = sessions(tmp_path / "s")
-    flags = (folder, "--out", tmp_path / "w", "--json")
+    flags = (folder, "--workspace", tmp_path / "w", "--json")
     assert record_of(call("ingest", *flags))["totals"]["traces"] == 2
     (site / "notes_agent" / "format.py").write_text(BROKEN)
     line = (
         "tracemill: the session format 'notes' of notes-agent cannot be imported (RuntimeError); "
-        "wanted a value at notes_agent.format:FORMAT; update or remove that package; "
+        "expected a value at notes_agent.format:FORMAT; update or remove that package; "
         "its sessions are not read\n"
     )
     again = call("ingest", *flags)
@@ -218,13 +218,13 @@ def test_a_package_that_cannot_be_imported_is_one_line_and_the_others_are_read(
     (site / "notes_agent" / "format.py").write_text(FORMAT.replace("{version}", "1"))
     assert record_of(call("ingest", *flags))["totals"]["changes"] == {UNCHANGED: 2}
     (site / "notes_agent" / "format.py").write_text(BROKEN)
-    fresh = call("ingest", folder, "--out", tmp_path / "new", "--json")
+    fresh = call("ingest", folder, "--workspace", tmp_path / "new", "--json")
     assert (fresh.returncode, fresh.stderr) == (0, line)
     totals = json.loads(fresh.stdout)["totals"]
     assert (totals["traces"], totals["unread"]) == (1, {"of no known format": 1})
-    forced = call("ingest", folder, "--out", tmp_path / "w", "--format", "notes")
+    forced = call("ingest", folder, "--workspace", tmp_path / "w", "--format", "notes")
     assert (forced.returncode, forced.stderr.startswith(line)) == (2, True)
-    assert "there is no format 'notes'; wanted claude_code | " in forced.stderr
+    assert "there is no format 'notes'; expected claude_code | " in forced.stderr
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,9 @@ def test_a_package_that_gives_something_else_is_one_line(
     call: Call, site: Path, tmp_path: Path, given: str
 ) -> None:
     write_format(site, FORMAT.replace("{version}", "1") + given)
-    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--out", tmp_path / "w"))
+    line = refusal_of(call("ingest", sessions(tmp_path / "s"), "--workspace", tmp_path / "w"))
     assert line == (
-        "tracemill: the session format 'notes' is none; wanted a Format of that name; "
+        "tracemill: the session format 'notes' of a package is not valid; expected a Format of that name; "
         "update or remove the package that gives it"
     )
     assert not (tmp_path / "w").exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from file_readers import file_reader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,10 +15,12 @@ from tracemill.harnesses.operations import find_action_operation, find_action_ta
 from tracemill.ingesters.detect_format import detect
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.ingesters.swe_agent.ingest_trajectory import ingest_file
+from tracemill.ingesters.swe_agent.ingest_trajectory import iter_traces
 from tracemill.records.errors import SourceError
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.trace import Trace
+
+ingest_file = file_reader("swe_agent", iter_traces)
 
 SHELL = "\n(Open file: {})\n(Current directory: /repo)\nbash-$"
 Sent = tuple[tuple[str, str, tuple[str, ...]], ...]
@@ -462,14 +465,14 @@ def test_a_table_of_runs_is_read_row_by_row(tmp_path: Path) -> None:
         ({"trajectory": None, "history": None}, {"neither trajectory nor history": 1}),
         (
             {"trajectory": "[", "history": []},
-            {"part of a run that is no list": 1, "neither trajectory nor history": 1},
+            {"part of a run that is not a list": 1, "neither trajectory nor history": 1},
         ),
         ({"history": [{"role": "user", "content": "x", "agent": "a"}]}, {"run without a step": 1}),
         (
             {"trajectory": [3, None], "history": ["x"]},
-            {"message or step is no object": 3, "run without a step": 1},
+            {"run with content that is not understood": 1},
         ),
-        ([4], {"run is no object": 1}),
+        ([4], {"run is not an object": 1}),
     ],
 )
 def test_what_is_no_run_is_counted_by_reason(tmp_path: Path, value: Any, skipped: dict[str, int]) -> None:
@@ -490,7 +493,7 @@ def test_a_cut_file_is_named_and_stops_no_other(tmp_path: Path) -> None:
         "whole.traj": 1, "cut.traj": 0, "empty.traj": 0,
     }  # fmt: skip
     assert "does not parse: not json" in str(read["cut.traj"][1].error)
-    assert "no known format" in str(read["empty.traj"][1].error)
+    assert "empty.traj is empty" in str(read["empty.traj"][1].error)
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -513,8 +516,8 @@ def test_no_part_of_another_type_is_fatal(tmp_path: Path, version: int) -> None:
 
 
 _LOST = (
-    "run is no object", "not an object", "run without a step", "neither trajectory nor history",
-    "the same session twice",
+    "run is not an object", "not an object", "run without a step", "neither trajectory nor history",
+    "the same session twice", "run with content that is not understood",
 )  # fmt: skip
 
 

@@ -1,1 +1,1 @@
-"""Completion logs of OpenHands: the prompts as they were sent."""
+"""Read completion logs of OpenHands, which hold the prompts as they were sent."""

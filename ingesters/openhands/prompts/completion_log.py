@@ -1,9 +1,9 @@
-"""OpenHands completion logs: the exact prompt of one call, and its response.
+"""Parse OpenHands completion logs: the exact prompt of one call, and its response.
 
-V0 (`llm_completions/<instance>/<model>-<time>.json`) and V1 (`<model>-<time>-<hex>.json`) hold
-`{messages, response, ...}`; calls over the Responses API hold `{instructions, input, response, ...}`.
-Models without native tool calls were sent text and answered in text: that is taken, not the structured
-form logged beside it.
+V0 (`llm_completions/<instance>/<model>-<time>.json`) and V1 (`<model>-<time>-<hex>.json`) hold `{messages,
+response, ...}`; calls over the Responses API hold `{instructions, input, response, ...}`. Models without
+native tool calls were sent text and answered in text: the text is used, not the structured form logged beside
+it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,30 +13,37 @@ from typing import Any
 
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.ingesters.common.benchmark_ids import base_benchmark_id, benchmark_repository
+from tracemill.ingesters.common.chat_messages import unread_chat_message
 from tracemill.ingesters.common.growing_context import GrowingContext, StepFacts
 from tracemill.ingesters.common.openai_messages import (
+    as_mapping,
     collect_message_calls,
+    first_text,
     openai_content_text,
     openai_reasoning,
     parse_openai_call,
     parse_openai_calls,
     parse_openai_tools,
     parse_openai_usage,
+    unread_call,
+    unread_calls,
+    unread_content,
 )
 from tracemill.ingesters.reading.result_text import error_kind_of
 from tracemill.records.identity import make_trace_id
-from tracemill.records.ingest_report import IngestReport
+from tracemill.records.ingest_report import IngestReport, record_type
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Trace, Usage
 
 NO_CALL = "completion without a prompt or a response"
+UNREAD_CALL = "completion with content that is not understood"
 _TEXT_RESULT = "EXECUTION RESULT of ["
 _OPEN, _CLOSE = "<function=", "</function>"
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedCall:
-    """One call of a model. `offered` are the tools as sent, None where they stood in the text."""
+    """One call of a model; `offered` are the tools as sent, None where they were part of the text."""
 
     prompt: tuple[Message, ...]
     answer: Message
@@ -48,23 +55,31 @@ class LoggedCall:
     in_text: bool = False
 
 
-def parse_completion_log(log: Any) -> LoggedCall | None:
-    """The call a log records; None where it lacks prompt or response."""
-    body = _mapping(log)
+def parse_completion_log(log: Any, report: IngestReport) -> LoggedCall | None:
+    """Return the call a log records.
+
+    None is returned and counted where it lacks prompt or response, or has content that is not understood.
+    """
+    body = as_mapping(log)
+    if unread := list(_unread(body)):
+        report.skipped[UNREAD_CALL] += 1
+        report.unknown.update(f"completion {record_type(name)}" for name in unread)
+        return None
     prompt = tuple(_prompt(body))
-    response = _mapping(body.get("response"))
+    response = as_mapping(body.get("response"))
     in_text = any(body.get(name) for name in ("raw_messages", "raw_response", "fncall_response"))
     answer = _text_answer(body) if in_text else _answer(response)
     if not prompt or answer is None:
+        report.skipped[NO_CALL] += 1
         return None
-    native, model, cost = response.get("id"), response.get("model"), body.get("cost")
+    cost = body.get("cost")
     return LoggedCall(
         prompt=prompt,
         answer=answer,
-        response_id=native if isinstance(native, str) and native else None,
-        model=model if isinstance(model, str) and model else None,
+        response_id=first_text(response.get("id")),
+        model=first_text(response.get("model")),
         usage=parse_openai_usage(response.get("usage") or body.get("usage_summary")),
-        offered=None if in_text else body.get("tools") or _mapping(body.get("kwargs")).get("tools"),
+        offered=None if in_text else body.get("tools") or as_mapping(body.get("kwargs")).get("tools"),
         cost_usd=float(cost) if isinstance(cost, int | float) else 0.0,
         in_text=in_text,
     )
@@ -73,17 +88,18 @@ def parse_completion_log(log: Any) -> LoggedCall | None:
 def trace_of_completion_log(
     log: Any, dialect: str, origin: str, report: IngestReport, instance: str | None = None
 ) -> Trace | None:
-    """The trace of one completion log: one step, of the instance whose folder it lies in. None, and
-    counted, where prompt or response lack."""
-    call = parse_completion_log(log)
+    """Return the trace of one completion log, which has one step.
+
+    `instance` names the folder it lies in. None is returned and counted as in `parse_completion_log`.
+    """
+    call = parse_completion_log(log, report)
     report.records["completion"] += 1
     if call is None:
-        report.skipped[NO_CALL] += 1
         return None
     if call.in_text:
         report.flags["tools and calls are text in the prompt"] += 1
     growing = GrowingContext(messages=call.prompt)
-    growing.act(call.answer, StepFacts(call.model, call.response_id, call.usage))
+    growing.add_action(call.answer, StepFacts(call.model, call.response_id, call.usage))
     version = "1" if dialect.endswith("v1") else None
     tools = parse_openai_tools(
         call.offered, collect_message_calls(growing.messages), harness_for("openhands", version)
@@ -103,8 +119,8 @@ def trace_of_completion_log(
 
 
 def _time(log: Any) -> str | None:
-    """When the call was logged: seconds since 1970, as ISO 8601."""
-    stamp = _mapping(log).get("timestamp")
+    """Return when the call was logged, in seconds since 1970, as ISO 8601."""
+    stamp = as_mapping(log).get("timestamp")
     try:
         return datetime.fromtimestamp(stamp, UTC).isoformat() if isinstance(stamp, int | float) else None
     except (ValueError, OverflowError, OSError):
@@ -112,7 +128,10 @@ def _time(log: Any) -> str | None:
 
 
 def completion_log_result(message: Message) -> Message:
-    """A tool result as models without native calls are shown it; any other message as it is."""
+    """Return a tool result as the user message that models without native calls are shown.
+
+    Other messages are returned as they are.
+    """
     if message.role != "tool":
         return message
     text = f"{_TEXT_RESULT}{message.name or ''}]:\n{message.content}"
@@ -120,17 +139,17 @@ def completion_log_result(message: Message) -> Message:
 
 
 def _prompt(body: Mapping[str, Any]) -> Iterator[Message]:
-    """The messages of the prompt, as sent. What the Responses API lists item by item is one turn."""
+    """Yield the messages of the prompt as sent; consecutive items of the Responses API form one turn."""
     instructions = openai_content_text(body.get("instructions"))
     if instructions:
         yield Message("system", instructions)
     listed = body.get("messages") or body.get("input")
     turn: Message | None = None
     for place, item in enumerate(listed if isinstance(listed, list) else ()):
-        message = _message(_mapping(item), place)
+        message = _message(as_mapping(item), place)
         if message is None:
             continue
-        if turn is not None and _mapping(item).get("type") == "function_call":
+        if turn is not None and as_mapping(item).get("type") == "function_call":
             turn = replace(turn, tool_calls=(*turn.tool_calls, *message.tool_calls))
             continue
         if turn is not None:
@@ -142,8 +161,38 @@ def _prompt(body: Mapping[str, Any]) -> Iterator[Message]:
         yield turn
 
 
+def _unread(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the names of parts of a log's prompt or answer that are not understood."""
+    yield from unread_content(body.get("instructions"))
+    listed = body.get("messages") or body.get("input")
+    for item in listed if isinstance(listed, list) else ():
+        yield from _unread_item(item)
+    for key in ("response", "raw_response", "fncall_response"):
+        response = as_mapping(body.get(key))
+        choices, output = response.get("choices"), response.get("output")
+        if isinstance(choices, list) and choices:
+            message = as_mapping(as_mapping(choices[0]).get("message"))
+            yield from (*unread_content(message.get("content")), *unread_calls(message))
+        for item in output if isinstance(output, list) else ():
+            yield from _unread_item(item)
+
+
+def _unread_item(item: Any) -> list[str]:
+    """Return the names of parts of a message, or of an item of the Responses API, that are not understood."""
+    kind = item.get("type") if isinstance(item, dict) and item.get("role") is None else None
+    if kind == "function_call":
+        return [name] if (name := unread_call(item)) else []
+    if kind == "function_call_output":
+        return unread_content(item.get("output"))
+    if kind == "message":
+        return unread_content(item.get("content"))
+    if kind is not None:
+        return [] if kind == "reasoning" else [f"item.{kind}"]
+    return unread_chat_message(item)
+
+
 def _message(item: Mapping[str, Any], place: int) -> Message | None:
-    """One item of a prompt: a chat message, or an item of the Responses API."""
+    """Return one item of a prompt: a chat message, or an item of the Responses API."""
     kind, role = item.get("type"), item.get("role")
     if kind == "function_call":
         call = parse_openai_call({**item, "id": item.get("call_id") or item.get("id")}, f"call-{place}")
@@ -163,7 +212,7 @@ def _message(item: Mapping[str, Any], place: int) -> Message | None:
 
 
 def _user(text: str) -> Message:
-    """A user text; where it is the result of a call in text, with what that says of failure."""
+    """Return a user text; one that is the result of a call in text has its failure."""
     kind = error_kind_of(text.partition("\n")[2], None) if text.startswith(_TEXT_RESULT) else None
     return Message("user", text, is_error=True if kind else None, error_kind=kind)
 
@@ -175,10 +224,10 @@ def _result(text: str, call_id: Any, name: Any) -> Message:
 
 
 def _answer(response: Mapping[str, Any]) -> Message | None:
-    """The assistant message of a response, of either interface."""
+    """Return the assistant message of a response of either API."""
     choices = response.get("choices")
     if isinstance(choices, list) and choices:
-        message = _mapping(_mapping(choices[0]).get("message"))
+        message = as_mapping(as_mapping(choices[0]).get("message"))
         calls = parse_openai_calls(message, "call-answer")
         return Message(
             "assistant",
@@ -189,18 +238,20 @@ def _answer(response: Mapping[str, Any]) -> Message | None:
     output = response.get("output")
     if not isinstance(output, list):
         return None
-    items = [_mapping(item) for item in output]
+    items = [as_mapping(item) for item in output]
     texts = [openai_content_text(item.get("content")) for item in items if item.get("type") == "message"]
-    found = (_message(item, place) for place, item in enumerate(items) if item.get("type") == "function_call")
-    calls = tuple(call for message in found if message is not None for call in message.tool_calls)
+    messages = (
+        _message(item, place) for place, item in enumerate(items) if item.get("type") == "function_call"
+    )
+    calls = tuple(call for message in messages if message is not None for call in message.tool_calls)
     return Message("assistant", "\n".join(filter(None, texts)), calls)
 
 
 def _text_answer(body: Mapping[str, Any]) -> Message | None:
-    """What a model without native calls wrote, its call closed where a stop word cut it off."""
+    """Return the text that a model without native calls wrote, closing a call that a stop word cut off."""
     of_v1 = "raw_response" in body or "raw_messages" in body
-    written = _answer(_mapping(body.get("raw_response" if of_v1 else "response")))
-    parsed = _answer(_mapping(body.get("response" if of_v1 else "fncall_response")))
+    written = _answer(as_mapping(body.get("raw_response" if of_v1 else "response")))
+    parsed = _answer(as_mapping(body.get("response" if of_v1 else "fncall_response")))
     if written is None or parsed is None:
         return written or parsed
     text = written.content
@@ -212,11 +263,7 @@ def _text_answer(body: Mapping[str, Any]) -> Message | None:
 
 
 def _call_text(call: ToolCall) -> str:
-    """A call in the notation that models without native calls write."""
-    given = (call.parsed() or {}).items()
-    lines = [f"<parameter={key}>{value}</parameter>" for key, value in given]
+    """Return a call in the notation of models without native calls."""
+    arguments = (call.parsed() or {}).items()
+    lines = [f"<parameter={key}>{value}</parameter>" for key, value in arguments]
     return "\n".join((f"{_OPEN}{call.name}>", *lines, _CLOSE))
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}

@@ -1,9 +1,8 @@
-"""Contexts rebuilt from events, put under the prompts that completion logs recorded.
+"""Replace prompts rebuilt from events by the prompts that completion logs recorded.
 
-A log is found by the id of its response. Where a step has one, its prompt and tools are the logged ones,
-message by message; what only the events know (which results failed, the step's time and folder) is kept.
-A context goes on as long as one prompt extends the other, so that a past shown in another form than
-before begins a context of its own.
+A log is found by the id of its response. A step with a log has its prompt and tools, message by message; what
+only the events know (which results failed, the step's time and folder) is kept. A context continues while one
+prompt extends the other; a past in another form begins a context of its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,7 +26,7 @@ FOUND = "lost step found in its completion log"
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A step to place: `prompt` as rebuilt, `tail` what followed it there, `call` its log."""
+    """A step to place: its rebuilt prompt, the messages behind it (`tail`) and its log (`call`)."""
 
     step: Step
     prompt: Sequence[Message]
@@ -61,18 +60,18 @@ def apply_recorded_prompts(
     report: IngestReport,
     lost_steps: int = 0,
 ) -> list[Context]:
-    """The contexts under their logged prompts; as they are where no log fits. `calls` in order of time.
+    """Return the contexts under their logged prompts, unchanged where no log fits.
 
-    As many as `lost_steps` calls that no step bears are taken for the steps that the events lost, where
-    their prompts go on from the step before. `report.flags` says how many steps have a logged prompt, how
-    many lost ones were found, and how many logs are of no step.
+    `calls` are in order of time. Up to `lost_steps` calls without a step become the steps that the events
+    lost, where their prompts continue the step before. `report.flags` counts the steps with a logged prompt,
+    the lost steps found, and the logs of no step.
     """
     if not calls:
         return list(contexts)
     acted = {step.native_id: c.messages[step.cut] for c in contexts for step in c.steps if step.native_id}
     fitting = (c for c in calls if c.response_id in acted and _fits(c, acted[c.response_id]))
     matched = {call.response_id: call for call in fitting}
-    merge = _Merge(contexts, lost_steps)
+    merge = _PromptMerger(contexts, lost_steps)
     for entry in _entries(contexts, matched, calls) if matched else ():
         merge.place(entry)
     report.flags.update({FROM_LOG: len(matched)} if matched else {})
@@ -82,8 +81,8 @@ def apply_recorded_prompts(
     return merge.contexts(harness) if matched else list(contexts)
 
 
-class _Merge:
-    """Places steps in order, each under the prompt it is known to have had."""
+class _PromptMerger:
+    """Builder that places steps in order, each under its recorded prompt where there is one."""
 
     def __init__(self, contexts: Sequence[Context], lost_steps: int) -> None:
         self.found = 0
@@ -94,17 +93,17 @@ class _Merge:
         self._results = {m.tool_call_id or "": m for m in results}
 
     def place(self, entry: _Entry) -> None:
-        """One step; a guess only where it goes on from the step before."""
+        """Place one step; a guess is placed only where it continues the step before."""
         call = entry.call
-        prompt = [self._with_verdict(m) for m in call.prompt] if call else entry.prompt
-        goes_on = bool(self._drafts) and _goes_on(self._drafts[-1], prompt, entry)
+        prompt = [self._with_failure(m) for m in call.prompt] if call else entry.prompt
+        continues = bool(self._drafts) and _continues(self._drafts[-1], prompt, entry)
         if entry.is_guess:
-            if not goes_on or self.found == self._missing:
+            if not continues or self.found == self._missing:
                 return
             self.found += 1
-        if goes_on:
+        if continues:
             draft = self._drafts[-1]
-            _take_shown_form(draft, prompt)
+            _use_later_form(draft, prompt)
             draft.messages.extend(prompt[len(draft.messages) :])
         else:
             draft = self._begin(entry, prompt)
@@ -116,9 +115,9 @@ class _Merge:
         self._tail = entry.tail
 
     def contexts(self, harness: Harness) -> list[Context]:
-        """The contexts made, in order."""
+        """Return the contexts made, in order."""
         self._end()
-        made: list[Context] = []
+        contexts: list[Context] = []
         for index, draft in enumerate(self._drafts):
             calls = collect_message_calls(draft.messages)
             tools = (
@@ -129,8 +128,8 @@ class _Merge:
             context = make_grown_context(index, draft.messages, draft.steps, draft.start, tools, draft.lost)
             if not draft.unlogged:
                 context = replace(context, fidelity=replace(context.fidelity, context="complete"))
-            made.append(context)
-        return made
+            contexts.append(context)
+        return contexts
 
     def _begin(self, entry: _Entry, prompt: Sequence[Message]) -> _Draft:
         self._end()
@@ -143,36 +142,41 @@ class _Merge:
         return draft
 
     def _end(self) -> None:
-        """What followed the last step goes behind it."""
+        """Append what followed the last step."""
         if self._drafts:
             draft = self._drafts[-1]
             draft.messages.extend(map(completion_log_result, self._tail) if draft.in_text else self._tail)
         self._tail = ()
 
-    def _with_verdict(self, message: Message) -> Message:
-        """A logged result with what the events say of its failure."""
-        known = self._results.get(message.tool_call_id or "") if message.role == "tool" else None
-        if known is None:
+    def _with_failure(self, message: Message) -> Message:
+        """Return a logged result with the failure that the events record."""
+        recorded = self._results.get(message.tool_call_id or "") if message.role == "tool" else None
+        if recorded is None:
             return message
         return replace(
-            message, name=message.name or known.name, is_error=known.is_error, error_kind=known.error_kind
+            message,
+            name=message.name or recorded.name,
+            is_error=recorded.is_error,
+            error_kind=recorded.error_kind,
         )
 
 
 def _fits(call: LoggedCall, action: Message) -> bool:
-    """Whether a logged answer is the action the events have: the same calls, or where there are none the
-    same words. Of calls in text the names alone compare."""
-    words, called = _said_and_called(call.answer)
-    acted_words, acted = _said_and_called(action)
+    """Return whether a logged answer is the action of the events: equal calls, or equal text without calls.
+
+    Of calls in text only the names are compared.
+    """
+    log_text, log_calls = _text_and_calls(call.answer)
+    text, calls = _text_and_calls(action)
     if call.in_text:
-        return [name for name, _ in called] == [name for name, _ in acted]
-    return called == acted and (bool(called) or words == acted_words)
+        return [name for name, _ in log_calls] == [name for name, _ in calls]
+    return log_calls == calls and (bool(calls) or log_text == text)
 
 
 def _entries(
     contexts: Sequence[Context], matched: dict[str | None, LoggedCall], calls: Sequence[LoggedCall]
 ) -> Iterator[_Entry]:
-    """Every step in order, with the calls of no step between them as guesses."""
+    """Yield every step in order, with the calls of no step between them as guesses."""
     place = {call.response_id: index for index, call in enumerate(calls) if call.response_id in matched}
     done, last = 0, None
     for context in contexts:
@@ -200,7 +204,7 @@ def _entries(
 def _guesses(
     calls: Sequence[LoggedCall], matched: dict[str | None, LoggedCall], last: _Entry | None
 ) -> Iterator[_Entry]:
-    """Calls that no event bears, as steps to try behind `last`; only those that call tools."""
+    """Yield calls without events, as steps to try behind `last`; only those that call tools."""
     for call in calls:
         acts = call.answer.tool_calls or (call.in_text and calls_in_text(call.answer.content, "openhands"))
         if last is not None and acts and call.response_id not in matched:
@@ -208,8 +212,8 @@ def _guesses(
             yield replace(last, step=step, tail=(), call=call, start="rewritten", is_guess=True)
 
 
-def _goes_on(draft: _Draft, prompt: Sequence[Message], entry: _Entry) -> bool:
-    """Whether a prompt is what the draft holds and more, with the same tools."""
+def _continues(draft: _Draft, prompt: Sequence[Message], entry: _Entry) -> bool:
+    """Return whether a prompt begins with the messages of the draft and has the same tools."""
     call = entry.call
     if call is not None and draft.unlogged < len(draft.steps):
         if call.in_text != draft.in_text or call.offered != draft.offered:
@@ -225,8 +229,8 @@ def _goes_on(draft: _Draft, prompt: Sequence[Message], entry: _Entry) -> bool:
     )
 
 
-def _take_shown_form(draft: _Draft, prompt: Sequence[Message]) -> None:
-    """The last action as later prompts show it, where that differs in form alone."""
+def _use_later_form(draft: _Draft, prompt: Sequence[Message]) -> None:
+    """Replace the last action by its form in later prompts, which differs in form alone."""
     acted = draft.steps[-1].cut
     mine = draft.messages[acted]
     draft.messages[acted] = replace(prompt[acted], reasoning=mine.reasoning)
@@ -237,18 +241,18 @@ def _wire(message: Message) -> tuple[Any, ...]:
 
 
 def _same_turn(mine: Message, theirs: Message) -> bool:
-    """Whether two renderings are of one answer: equal words, equal calls."""
-    return mine.role == theirs.role and _said_and_called(mine) == _said_and_called(theirs)
+    """Return whether two messages are one answer: equal text, equal calls."""
+    return mine.role == theirs.role and _text_and_calls(mine) == _text_and_calls(theirs)
 
 
-def _said_and_called(message: Message) -> tuple[str, list[Any]]:
+def _text_and_calls(message: Message) -> tuple[str, list[Any]]:
     calls = message.tool_calls or calls_in_text(message.content, "openhands")
-    words = message.content if message.tool_calls else message.content.partition("<function=")[0]
-    return words.strip(), [(call.name, call.parsed() or call.arguments) for call in calls]
+    text = message.content if message.tool_calls else message.content.partition("<function=")[0]
+    return text.strip(), [(call.name, call.parsed() or call.arguments) for call in calls]
 
 
 def _with_log(step: Step, call: LoggedCall) -> Step:
-    """A step with what its log says of model and usage."""
+    """Return a step with model and usage of its log."""
     model = call.model or step.model
     usage = step.usage if step.usage != Usage() else call.usage
     return replace(step, model=model, family=family_of(model), usage=usage)

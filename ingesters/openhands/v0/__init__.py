@@ -1,1 +1,1 @@
-"""OpenHands 0.x events."""
+"""Read events of OpenHands 0.x."""

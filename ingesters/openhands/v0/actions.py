@@ -1,7 +1,7 @@
-"""The assistant message behind an action of OpenHands V0.
+"""Build the assistant message behind an action of OpenHands V0.
 
-With `tool_call_metadata` it is the recorded response of the model, the same for all actions of that
-response. Without (before 0.14, resolver outputs), the call is rebuilt from the action's arguments.
+With `tool_call_metadata` it is the recorded response of the model, the same for all actions of that response.
+Without (before 0.14, resolver outputs), the call is rebuilt from the action's arguments.
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracemill.ingesters.common.openai_messages import (
+    first_text,
     openai_content_text,
     openai_reasoning,
     parse_openai_calls,
 )
-from tracemill.ingesters.openhands.v0.events import V0Event
+from tracemill.ingesters.openhands.v0.events import V0Event, recorded_message
 from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message, ToolCall
 
@@ -23,7 +24,7 @@ SILENT_ACTIONS = frozenset(
         "initialize", "start", "pause", "resume", "stop",
     }
 )  # fmt: skip
-"""Actions that are neither shown to the model nor done by it."""
+"""Actions that the model neither did nor was shown."""
 
 _REBUILT: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "run": ("execute_bash", {"command": "command", "is_input": "is_input"}),
@@ -35,6 +36,13 @@ _REBUILT: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "think": ("think", {"thought": "thought"}),
     "finish": ("finish", {"final_thought": "message", "task_completed": "task_completed"}),
 }
+KNOWN_ACTIONS = (
+    SILENT_ACTIONS
+    | _REBUILT.keys()
+    | {"edit", "message", "system", "delegate", "condensation"}
+    | {"call_tool_mcp", "task_tracking", "reject"}  # by their own names
+)
+"""Actions that this reader handles."""
 _COMMANDS = {"read": "view", "write": "create"}
 _EDIT_KEYS = ("command", "path", "file_text", "old_str", "new_str", "insert_line")
 _LLM_EDIT_KEYS = ("path", "content", "start", "end")
@@ -58,20 +66,20 @@ class V0Response:
 
 
 def v0_action_response_key(event: V0Event) -> str:
-    """What tells the response behind an action from others: its id, else the event it is known by."""
+    """Return a key of the response behind an action: its id, else the id of the event."""
     if event.call is None:
         return f"event {event.id}"
     recorded = event.call.get("model_response")
     native = recorded.get("id") if isinstance(recorded, dict) else None
-    return str(native) if native and _first_message(recorded) is not None else f"event {event.id}"
+    return str(native) if native and recorded_message(event.call) is not None else f"event {event.id}"
 
 
 def v0_action_response(event: V0Event) -> V0Response:
-    """The response an agent's action came from."""
+    """Return the response that an agent's action came from."""
     if event.call is None:
         return V0Response(_rebuilt(event), rebuilt=True)
     recorded = event.call.get("model_response")
-    message = _first_message(recorded)
+    message = recorded_message(event.call)
     if not isinstance(recorded, dict) or message is None:
         return V0Response(_rebuilt(event), rebuilt=True)
     native, model = recorded.get("id"), recorded.get("model")
@@ -84,28 +92,17 @@ def v0_action_response(event: V0Event) -> V0Response:
 
 
 def v0_action_call_id(event: V0Event) -> str | None:
-    """The id of the call an event belongs to; None where it bears no call metadata."""
-    if event.call is None:
-        return None
-    value = event.call.get("tool_call_id")
-    return value if isinstance(value, str) and value else None
+    """Return the id of the call an event belongs to, None where it has no call metadata."""
+    return first_text(event.call.get("tool_call_id")) if event.call else None
 
 
 def rebuilt_action_call_id(event_id: int) -> str:
-    """The id given to a call that is rebuilt from an action."""
+    """Return the id of a call that is rebuilt from an action."""
     return f"call-{event_id}"
 
 
-def _first_message(response: Any) -> dict[str, Any] | None:
-    """`choices[0].message` of a recorded response."""
-    choices = response.get("choices") if isinstance(response, dict) else None
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return message if isinstance(message, dict) else None
-
-
 def _assistant(message: Mapping[str, Any], key: str) -> Message:
-    """The message; words that are blank are not sent."""
+    """Return the recorded response as a message; blank text becomes ""."""
     text = openai_content_text(message.get("content"))
     return Message(
         "assistant",
@@ -116,17 +113,16 @@ def _assistant(message: Mapping[str, Any], key: str) -> Message:
 
 
 def _rebuilt(event: V0Event) -> Message:
-    """An assistant message with the call an action stands for."""
+    """Return an assistant message with the call rebuilt from an action."""
     name, arguments = _call_parts(event)
     call_id = v0_action_call_id(event) or rebuilt_action_call_id(event.id)
-    called = event.call.get("function_name") if event.call else None
-    named = called if isinstance(called, str) and called else name
-    call = ToolCall(call_id, named, canonical_json(arguments))
+    recorded_name = event.call.get("function_name") if event.call else None
+    call = ToolCall(call_id, first_text(recorded_name) or name, canonical_json(arguments))
     return Message("assistant", "" if event.name == "think" else event.field("thought"), (call,))
 
 
 def _call_parts(event: V0Event) -> tuple[str, dict[str, Any]]:
-    """Tool and arguments of an action; one we have no table for is called by its own name."""
+    """Return tool and arguments of an action; an unknown action is called by its own name."""
     fields = event.fields
     if event.name == "edit":
         by_command = isinstance(fields.get("command"), str) and bool(fields["command"])
@@ -142,10 +138,5 @@ def _call_parts(event: V0Event) -> tuple[str, dict[str, Any]]:
 
 
 def _given(fields: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, Any]:
-    """The fields that are set, under the names of the tool's parameters."""
-    get = fields.get
-    return {
-        new: value
-        for old, new in keys.items()
-        if (value := get(old)) or (value is not None and value not in (False, ""))
-    }
+    """Return the fields that are set, under the names of the tool's parameters."""
+    return {new: value for old, new in keys.items() if (value := fields.get(old)) not in (None, False, "")}

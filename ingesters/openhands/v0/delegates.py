@@ -1,7 +1,7 @@
-"""Delegations of OpenHands V0: what lies between a delegation and its result is another agent's work.
+"""Split off delegations of OpenHands V0: events between a delegation and its result are another agent's.
 
-Follows `StateTracker._init_history` of OpenHands: the agent that delegates is shown the delegation and
-its result alone; the delegate starts with the first event behind its delegation.
+Follows `StateTracker._init_history` of OpenHands: the agent that delegates is shown the delegation and its
+result alone; the delegate starts with the first event behind its delegation.
 """
 
 from collections.abc import Iterable
@@ -11,40 +11,42 @@ from typing import Any
 from tracemill.ingesters.openhands.v0.events import V0Event
 
 _REBUILT = "CodeAct"
-"""How the agents are named whose prompts are made as the main agent's are; others make their own."""
+"""Name prefix of the agents whose prompts are made like the main agent's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """A delegation and the events of its delegate, those of the delegate's own delegates among them."""
+    """A delegation and the events of its delegate, including those of the delegate's own delegates."""
 
     action: V0Event
     events: list[V0Event] = field(default_factory=list)
 
     @property
     def call_id(self) -> str | None:
-        """The call that delegated; None where it was no tool call."""
+        """Return the call that delegated, None where it was not a tool call."""
         value: Any = (self.action.call or {}).get("tool_call_id")
         return value if isinstance(value, str) else None
 
     @property
     def is_rebuilt(self) -> bool:
-        """Whether what the delegate saw follows from its events."""
+        """Return whether the prompts of the delegate follow from its events."""
         return self.action.field("agent").startswith(_REBUILT)
 
 
 def split_off_delegates(events: Iterable[V0Event]) -> tuple[list[V0Event], list[Delegation]]:
-    """The events of an agent, and its delegations in order. One whose result is not recorded reaches to
-    the end."""
+    """Return the events of an agent, and its delegations in order.
+
+    A delegation without a recorded result reaches to the end.
+    """
     own: list[V0Event] = []
-    found: list[Delegation] = []
+    delegations: list[Delegation] = []
     depth = 0
     for event in events:
         begins = event.name == "delegate" and event.is_action
         ends = event.name == "delegate" and not event.is_action
         depth -= ends and depth > 0
-        (found[-1].events if depth else own).append(event)
+        (delegations[-1].events if depth else own).append(event)
         if begins and not depth:
-            found.append(Delegation(event))
+            delegations.append(Delegation(event))
         depth += begins
-    return own, found
+    return own, delegations

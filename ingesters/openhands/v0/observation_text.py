@@ -1,14 +1,14 @@
-"""What the agent of OpenHands V0 is shown of an observation, and whether that failed.
+"""Render V0 observations as the model is shown them, and find out whether they failed.
 
-Follows the rules of `openhands/memory/conversation_memory.py` and the observation classes of OpenHands
-0.20 to 0.62. The texts of recalled context are rendered from templates that are not in the record:
-these are said in words of our own.
+Follows `openhands/memory/conversation_memory.py` and the observation classes of OpenHands 0.20 to 0.62.
+Recalled context is rendered from templates that are not recorded: its wording is a stand-in.
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from tracemill.ingesters.common.openai_messages import as_mapping, first_text
 from tracemill.ingesters.openhands.v0.events import V0Event
 from tracemill.ingesters.reading.result_text import error_kind_of
 from tracemill.records.message import ErrorKind
@@ -27,12 +27,22 @@ _SAYS_ERROR = frozenset({"edit", "read"})  # failures start with ERROR, else the
 
 SILENT_OBSERVATIONS = frozenset({"agent_state_changed", "null", "loop_detection", "success", "server_ready"})
 """Observations that never reach the model."""
+_BY_CONTENT = frozenset({"mcp", "write", "task_tracking", "download", "message"})
+KNOWN_OBSERVATIONS = (
+    SILENT_OBSERVATIONS
+    | _UNCUT
+    | _NEVER_FAILS
+    | _SAYS_ERROR
+    | _BY_CONTENT
+    | {"run", "run_ipython", "delegate", "recall", "error", "user_rejected"}
+)
+"""Observations that this reader handles."""
 
 
 def v0_observation_text(event: V0Event, limit: int, by_user: bool = False) -> str:
-    """The text of an observation as a model is shown it, cut in the middle above `limit` characters.
+    """Return the text of an observation as a model is shown it, cut in the middle above `limit` characters.
 
-    `by_user`: it answers no call of the agent.
+    `by_user` is True for an observation that answers no call of the agent.
     """
     if event.name == "run":
         text = command_observation_text(event.content, _metadata(event))
@@ -48,7 +58,7 @@ def v0_observation_text(event: V0Event, limit: int, by_user: bool = False) -> st
 
 
 def command_observation_text(content: str, metadata: Mapping[str, Any]) -> str:
-    """A command's output between prefix and suffix, then where it ran and how it ended."""
+    """Return a command's output with prefix and suffix, then where it ran and its exit code."""
     get = metadata.get
     text = f"{get('prefix') or ''}{content}{get('suffix') or ''}"
     if folder := get("working_dir"):
@@ -62,29 +72,31 @@ def command_observation_text(content: str, metadata: Mapping[str, Any]) -> str:
 
 
 def v0_observation_error(event: V0Event, text: str) -> tuple[bool | None, ErrorKind | None]:
-    """Whether an observation shown as `text` is a failure (None: the source does not say), and of which
-    kind: by what the record says in fields, else by its text."""
+    """Return whether an observation shown as `text` failed (None: unknown), and the kind of failure.
+
+    Recorded fields decide, else the text.
+    """
     name = event.name
     if name == "run":
-        known = observation_exit_error(observation_exit_code(event))
-        return known if known[0] is not None else _by_text(text, None)
+        by_code = observation_exit_error(observation_exit_code(event))
+        return by_code if by_code[0] is not None else _error_by_text(text, None)
     if name in _NEVER_FAILS:
         return False, None
     if name in _SAYS_ERROR:
         failed = event.content.startswith("ERROR")
         return (True, observation_failure_kind(text)) if failed else (False, None)
     flag = _mcp_failed(event.content) if name == "mcp" else None
-    return _by_text(text, True if name in ("error", "user_rejected") else flag)
+    return _error_by_text(text, True if name in ("error", "user_rejected") else flag)
 
 
 def observation_failure_kind(text: str) -> ErrorKind:
-    """The kind of what its tool flags as failed: where the text says no more, the tool itself did."""
+    """Return the kind of a failure that a tool flags, TOOL_ERROR where the text says nothing more."""
     kind = error_kind_of(text, True)
     return ErrorKind.TOOL_ERROR if kind in (None, ErrorKind.UNKNOWN) else kind
 
 
-def _by_text(text: str, flag: bool | None) -> tuple[bool | None, ErrorKind | None]:
-    """What flag and text say together."""
+def _error_by_text(text: str, flag: bool | None) -> tuple[bool | None, ErrorKind | None]:
+    """Return the failure by flag and text together."""
     if flag:
         return True, observation_failure_kind(text)
     kind = error_kind_of(text, flag)
@@ -92,7 +104,7 @@ def _by_text(text: str, flag: bool | None) -> tuple[bool | None, ErrorKind | Non
 
 
 def observation_exit_error(code: int | None) -> tuple[bool | None, ErrorKind | None]:
-    """The meaning of an exit code; -1 is a command that still runs, and so timed out for the agent."""
+    """Return the failure of an exit code; -1 is a command that still runs, which counts as a timeout."""
     if code is None:
         return None, None
     if code == _STILL_RUNNING:
@@ -101,30 +113,29 @@ def observation_exit_error(code: int | None) -> tuple[bool | None, ErrorKind | N
 
 
 def observation_exit_code(event: V0Event) -> int | None:
-    """The exit code of a command, None where there is none."""
+    """Return the exit code of a command, None where there is none."""
     nested = event.fields.get("metadata")
     code = (nested if isinstance(nested, dict) else event.fields).get("exit_code")
     return code if isinstance(code, int) and not isinstance(code, bool) else None
 
 
 def observation_working_dir(event: V0Event) -> str | None:
-    """The working directory after a command."""
-    nested = event.fields.get("metadata") if event.name == "run" else None
-    value = nested.get("working_dir") if isinstance(nested, dict) else None
-    return value if isinstance(value, str) and value else None
+    """Return the working directory after a command."""
+    metadata = as_mapping(event.fields.get("metadata")) if event.name == "run" else {}
+    return first_text(metadata.get("working_dir"))
 
 
 def cut_middle(text: str, limit: int) -> str:
-    """The text without its middle where it is longer than `limit` characters."""
+    """Return the text without its middle where it is longer than `limit` characters."""
     if len(text) <= limit or limit <= 0:
         return text
     return text[: limit // 2] + _CUT + text[-(limit // 2) :]
 
 
 def recall_observation_text(event: V0Event, seen: set[str]) -> str:
-    """What recalled context tells the model, in words of our own; "" where that is nothing.
+    """Return a stand-in text of recalled context, "" where there is none.
 
-    `seen` holds the names of the knowledge already shown in this context and is added to.
+    `seen` holds the names of knowledge already shown in this context and is extended.
     """
     parts = _workspace_parts(event) if event.fields.get("recall_type") == "workspace_context" else []
     for item in _knowledge(event.fields.get("microagent_knowledge")):
@@ -136,7 +147,7 @@ def recall_observation_text(event: V0Event, seen: set[str]) -> str:
 
 
 def _workspace_parts(event: V0Event) -> list[str]:
-    """Repository, instructions, hosts, date and secrets of a workspace, one part each."""
+    """Return repository, instructions, hosts, date and secrets of a workspace as one part, or none."""
     fields = event.fields
     repository = " ".join(filter(None, (event.field("repo_name"), event.field("repo_branch"))))
     named = (
@@ -165,7 +176,7 @@ def _knowledge(value: Any) -> Iterable[tuple[str, str, str]]:
 
 
 def _content(event: V0Event) -> str:
-    """The content that a kind of observation shows."""
+    """Return the content that an observation of this kind shows."""
     if event.name == "delegate":
         outputs = event.fields.get("outputs")
         inner = outputs.get("content") if isinstance(outputs, dict) else None
@@ -177,13 +188,13 @@ def _content(event: V0Event) -> str:
 
 
 def _metadata(event: V0Event) -> Mapping[str, Any]:
-    """The metadata of a command; before 0.17 the exit code lay beside the output."""
+    """Return the metadata of a command; before 0.17 the exit code lay beside the output."""
     nested = event.fields.get("metadata")
     return nested if isinstance(nested, dict) else {"exit_code": event.fields.get("exit_code")}
 
 
 def _mcp_failed(content: str) -> bool | None:
-    """The `isError` of an MCP result given as JSON text."""
+    """Return the `isError` of an MCP result given as JSON text."""
     try:
         value = json.loads(content)
     except ValueError:

@@ -1,8 +1,7 @@
-"""What the events of OpenHands V0 put into a prompt.
+"""Build prompts from V0 events.
 
-Follows `ConversationMemory.process_events`: a response of the model is shown when all its calls are
-answered, then the results in call order; a finish of the past is plain text; what never got its result
-is left out.
+Follows `ConversationMemory.process_events`: a response of the model is shown when all its calls are answered,
+then the results in call order; a past finish is plain text; calls without a result are left out.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,13 +27,17 @@ from tracemill.records.identity import canonical_json
 from tracemill.records.message import Message
 
 SUMMARY = "condensation summary"
-"""Name of the event that stands for what a condensation forgot."""
+"""Name of the event that replaces what a condensation forgot."""
 
 
 @dataclass(slots=True)
 class V0Settings:
-    """What the surroundings of a history say: the model configured, usage and model by response id, the
-    cut of long texts, whether recalled context was shown, and whether events could not be read (`lost`)."""
+    """Settings from the surroundings of a history.
+
+    `model` is the configured model; `usages` and `models` are by response id; longer texts are cut at
+    `max_message_chars`; `shows_recall` says whether recalled context was shown; `lost` whether events could
+    not be read.
+    """
 
     model: str | None = None
     usages: Mapping[str, Any] = field(default_factory=dict)
@@ -45,61 +48,61 @@ class V0Settings:
 
 
 @dataclass(slots=True)
-class Shown:
-    """A prompt: its messages, the responses in it, and the knowledge told in it by name."""
+class V0Prompt:
+    """A prompt: its messages, the responses in it, and the names of knowledge in it."""
 
     messages: list[Message] = field(default_factory=list)
     responses: set[str] = field(default_factory=set)
     knowledge: set[str] = field(default_factory=set)
 
 
-def is_agents(event: V0Event) -> bool:
-    """Whether an event is an action of the model (of those that are shown at all)."""
+def is_agent_action(event: V0Event) -> bool:
+    """Return whether an event, one that is shown, is an action of the model."""
     return event.is_action and event.source != "user" and event.name not in ("system", "recall")
 
 
-def is_text(event: V0Event) -> bool:
-    """Whether an action of the model is a message without any call."""
+def is_text_only(event: V0Event) -> bool:
+    """Return whether an action of the model is a message without a call."""
     return event.name == "message" and event.call is None
 
 
-class V0Words:
-    """The message each event of one session is."""
+class V0Messages:
+    """Renderer of the events of one session as messages."""
 
     def __init__(self, settings: V0Settings) -> None:
         self._settings = settings
         self._calls: dict[int, str] = {}
         self._names: dict[str, str] = {}
 
-    def learn(self, event: V0Event, message: Message | None) -> None:
-        """Take down the call of an action and those of its response, so that observations find them."""
+    def register(self, event: V0Event, message: Message | None) -> None:
+        """Register the call of an action and those of its response, so that observations find them."""
         self._calls[event.id] = v0_action_call_id(event) or rebuilt_action_call_id(event.id)
         for call in message.tool_calls if message else ():
             self._names[call.id] = call.name
 
-    def answered(self, event: V0Event) -> str | None:
-        """The call an observation answers: by its metadata, or by the action that caused it."""
+    def answered_call(self, event: V0Event) -> str | None:
+        """Return the call an observation answers, by its metadata or the action that caused it."""
         call_id = v0_action_call_id(event)
         if call_id is not None or event.cause is None:
             return call_id
         return self._calls.get(event.cause)
 
     def is_known(self, call_id: str) -> bool:
-        """Whether a call was made in this session."""
+        """Return whether a call was made in this session."""
         return call_id in self._names
 
     def result(self, event: V0Event, call_id: str) -> Message:
-        """The tool result an observation is."""
+        """Return an observation as a tool result."""
         named = event.call.get("function_name") if event.call else None
         name = named if isinstance(named, str) else self._names.get(call_id)
         text = v0_observation_text(event, self._settings.max_message_chars)
         is_error, kind = v0_observation_error(event, text)
         return Message("tool", text, (), call_id, name, is_error, kind)
 
-    def said(self, event: V0Event, knowledge: set[str]) -> Message | None:
-        """The text an event is that is neither an action of the model nor a result; None for nothing."""
+    def text(self, event: V0Event, knowledge: set[str]) -> Message | None:
+        """Return an event that is neither an action of the model nor a result; None where not shown."""
         if event.is_action:
-            return _said_by_action(event)
+            return _user_action_message(event)
         limit = self._settings.max_message_chars
         if event.name == SUMMARY:
             return Message("user", cut_middle(event.content, limit))
@@ -111,30 +114,30 @@ class V0Words:
         return Message("user", text, is_error=is_error, error_kind=kind)
 
 
-def build_prompt_messages(events: Iterable[V0Event], words: V0Words) -> Shown:
-    """The prompt that events make, all of them in the past."""
-    prompt = Shown()
+def build_prompt_messages(events: Iterable[V0Event], messages: V0Messages) -> V0Prompt:
+    """Return the prompt that past events make."""
+    prompt = V0Prompt()
     waiting: dict[str, Message] = {}
     results: dict[str, Message] = {}
     for event in events:
-        if is_agents(event):
+        if is_agent_action(event):
             message = _past_text(event)
             if message is None:
-                said = v0_action_response(event).message
-                waiting[v0_action_response_key(event)] = said
-                words.learn(event, said)
+                response = v0_action_response(event).message
+                waiting[v0_action_response_key(event)] = response
+                messages.register(event, response)
         else:
-            call_id = None if event.is_action or event.name == "recall" else words.answered(event)
+            call_id = None if event.is_action or event.name == "recall" else messages.answered_call(event)
             if call_id is not None:
-                results.setdefault(call_id, words.result(event, call_id))
-            message = None if call_id is not None else words.said(event, prompt.knowledge)
+                results.setdefault(call_id, messages.result(event, call_id))
+            message = None if call_id is not None else messages.text(event, prompt.knowledge)
         if message is not None:
             prompt.messages.append(message)
-        _show_complete(waiting, results, prompt)
+        _add_complete(waiting, results, prompt)
     return prompt
 
 
-def _show_complete(waiting: dict[str, Message], results: dict[str, Message], prompt: Shown) -> None:
+def _add_complete(waiting: dict[str, Message], results: dict[str, Message], prompt: V0Prompt) -> None:
     """Move responses whose calls are all answered into the prompt, their results behind them."""
     for key in [k for k, m in waiting.items() if all(c.id in results for c in m.tool_calls)]:
         message = waiting.pop(key)
@@ -144,17 +147,17 @@ def _show_complete(waiting: dict[str, Message], results: dict[str, Message], pro
 
 
 def _past_text(event: V0Event) -> Message | None:
-    """An action of the past that is shown as text: what the agent said, or how it finished."""
-    if is_text(event):
+    """Return a past action that is shown as text: a message, or a finish. None for other actions."""
+    if is_text_only(event):
         return Message("assistant", event.content)
     if event.name != "finish":
         return None
-    said, thought = v0_action_response(event).message.content, event.field("thought")
-    return Message("assistant", thought if said in ("", thought) else f"{thought}\n{said}".strip())
+    text, thought = v0_action_response(event).message.content, event.field("thought")
+    return Message("assistant", thought if text in ("", thought) else f"{thought}\n{text}".strip())
 
 
-def _said_by_action(event: V0Event) -> Message | None:
-    """What the model is shown of a system prompt, or of an action of the user's."""
+def _user_action_message(event: V0Event) -> Message | None:
+    """Return a system prompt or an action of the user as the model is shown it."""
     if event.name == "system":
         return Message("system", event.content)
     if event.name == "recall":

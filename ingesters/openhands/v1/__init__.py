@@ -1,1 +1,1 @@
-"""OpenHands SDK 1.x events."""
+"""Read events of the OpenHands SDK (V1)."""

@@ -1,4 +1,4 @@
-"""The view of an OpenHands SDK (V1) conversation: which events are in the prompt, and what they are there.
+"""The view of a V1 conversation: the events that are in the prompt, and their messages.
 
 Follows `View.from_events`, its properties and `events_to_messages` of openhands-sdk 1.x.
 """
@@ -23,29 +23,28 @@ from tracemill.records.message import Message
 
 
 def view_response_key(event: Event) -> str:
-    """What tells the response behind an action from others."""
+    """Return a key of the response behind an action: its id, else the id of the event."""
     return event_text_field(event, "llm_response_id") or f"event {event_text_field(event, 'id')}"
 
 
 def batch_condensed_view(events: Iterable[Event]) -> dict[str, list[Event]]:
-    """The actions of each response, in order."""
-    found: dict[str, list[Event]] = defaultdict(list)
+    """Return the actions of each response, in order."""
+    batches: dict[str, list[Event]] = defaultdict(list)
     for event in events:
         if event.get("kind") == "ActionEvent":
-            found[view_response_key(event)].append(event)
-    return dict(found)
+            batches[view_response_key(event)].append(event)
+    return dict(batches)
 
 
-def find_told_view_calls(events: Iterable[Event]) -> set[str]:
-    """The calls whose results messages tell, as in the port to TypeScript."""
-    said = (event.get("llm_message") for event in events if event.get("kind") == "MessageEvent")
-    return {
-        event_text_field(m, "tool_call_id") for m in said if isinstance(m, dict) and m.get("role") == "tool"
-    }
+def find_message_results(events: Iterable[Event]) -> set[str]:
+    """Return the calls whose results are messages, as in the TypeScript port."""
+    messages = (event.get("llm_message") for event in events if event.get("kind") == "MessageEvent")
+    results = (m for m in messages if isinstance(m, dict) and m.get("role") == "tool")
+    return {event_text_field(result, "tool_call_id") for result in results}
 
 
 def build_condensed_view(line: Iterable[Event]) -> list[Event]:
-    """What a line of events leaves in view: condensations and updates of the system prompt applied."""
+    """Return the events in view after condensations and updates of the system prompt."""
     view: list[Event] = []
     for event in line:
         kind = v1_event_kind(event)
@@ -59,7 +58,7 @@ def build_condensed_view(line: Iterable[Event]) -> list[Event]:
 
 
 def condense_view(view: list[Event], event: Event) -> list[Event]:
-    """The view without what a condensation forgets, its summary at its place."""
+    """Return the view without what a condensation forgets, with its summary at its place."""
     listed = event.get("forgotten_event_ids")
     forgotten = {i for i in listed if isinstance(i, str)} if isinstance(listed, list) else set()
     kept = [e for e in view if event_text_field(e, "id") not in forgotten]
@@ -70,15 +69,17 @@ def condense_view(view: list[Event], event: Event) -> list[Event]:
 
 
 def put_system_in_view(view: list[Event], event: Event) -> list[Event]:
-    """The view with a system event in the place of the one before it, else at its end."""
+    """Return the view with a system event in the place of the one before it, else at its end."""
     place = next((i for i, e in enumerate(view) if v1_event_kind(e) in SYSTEM_KINDS), None)
     return [*view, event] if place is None else [*view[:place], event, *view[place + 1 :]]
 
 
 def enforce_view_rules(view: Sequence[Event], line: Sequence[Event]) -> list[Event]:
-    """The view without what an API would not accept, as the SDK drops it, until nothing is left to drop:
-    parts of a tool loop that began with thinking, parts of a response, second results, calls without
-    result and results without call. `line` are all events up to now."""
+    """Return the view without events that an API would refuse, as the SDK drops them.
+
+    Dropped are parts of a tool loop that began with thinking, parts of a response, second results, calls
+    without result and results without call, until nothing is left to drop. `line` holds all events so far.
+    """
     kept = list(view)
     loops, whole = _tool_loops(line), batch_condensed_view(line)
     while True:
@@ -89,22 +90,23 @@ def enforce_view_rules(view: Sequence[Event], line: Sequence[Event]) -> list[Eve
         kept = [event for event in kept if id(event) not in drop]
 
 
-def condensed_view_messages(view: Sequence[Event], told: set[str], called: set[str]) -> Iterator[Message]:
-    """The messages of a view: actions of one response as one message, results where they came.
+def condensed_view_messages(
+    view: Sequence[Event], message_results: set[str], message_calls: set[str]
+) -> Iterator[Message]:
+    """Yield the messages of a view: actions of one response as one message, results where they came.
 
-    `find_told_view_calls` are calls whose results messages tell, `called` those that messages of the agent
-    made (both in
-    the port to TypeScript): there events of their own are no messages.
+    `message_results` are calls whose results are messages, `message_calls` calls made in messages of the
+    agent (both in the TypeScript port): their own events are left out.
     """
     whole = batch_condensed_view(view)
     for event in view:
         kind = v1_event_kind(event)
         if kind == "ActionEvent":
             actions = whole[view_response_key(event)]
-            if actions[0] is event and event_text_field(event, "tool_call_id") not in called:
+            if actions[0] is event and event_text_field(event, "tool_call_id") not in message_calls:
                 yield action_event_message(actions)
         elif kind in RESULT_KINDS:
-            if event_text_field(event, "tool_call_id") not in told:
+            if event_text_field(event, "tool_call_id") not in message_results:
                 yield result_event_message(event)
         elif kind in SYSTEM_KINDS:
             yield system_event_message(event)
@@ -115,7 +117,7 @@ def condensed_view_messages(view: Sequence[Event], told: set[str], called: set[s
 
 
 def _tool_loops(line: Sequence[Event]) -> list[set[int]]:
-    """Runs of actions and results that begin with an action that has thinking blocks."""
+    """Return runs of actions and results that begin with an action that has thinking blocks."""
     loops: list[set[int]] = []
     inside = False
     for event in line:
@@ -164,6 +166,6 @@ def _unmatched(view: Sequence[Event]) -> set[int]:
 
 
 def _summary_event(event: Event) -> dict[str, Any]:
-    """The event a condensation leaves in place of what it forgets."""
+    """Return the event that a condensation leaves in place of what it forgets."""
     own = f"{event_text_field(event, 'id')}-summary"
     return {"id": own, "kind": "CondensationSummaryEvent", "summary": event["summary"]}
