@@ -1,1 +1,1 @@
-"""Messages → redacted messages and findings."""
+"""Redact messages, and check what is published for private data."""

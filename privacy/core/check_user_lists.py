@@ -1,8 +1,8 @@
-"""Whether the entries of the user's lists can be used, found before anything is read or sent.
+"""Check that the entries of the user's lists can be used, before anything is read or sent.
 
-An entry that is no pattern, that takes forever on an ordinary line, that would redact most of every text,
-or that stands in what tracemill itself writes into every release, does its harm late: when hours were
-spent reading, or when answers were paid for and the publish gate refuses them.
+An invalid pattern, one that never ends on an ordinary line, an entry that redacts most of every text, or
+one that matches what tracemill writes into every release would fail late: after hours of reading, or after
+answers were paid for.
 """
 
 import json
@@ -11,11 +11,11 @@ import sys
 from collections.abc import Iterable
 from contextlib import suppress
 
-from tracemill.privacy.core.user_lists import PATTERN_PREFIX, Listed, make_listed
+from tracemill.privacy.core.user_lists import PATTERN_PREFIX, UserList, make_listed
 from tracemill.records.errors import ConfigError
 
 CPU_S = 2
-"""Seconds of processor time that a pattern has for some dozens of lines of 2,000 characters."""
+"""Seconds of processor time that a pattern gets for some dozens of lines of 2,000 characters."""
 MOST_WORDS, MOST_CHARACTERS, MOST_ALLOWED = 0.2, 0.1, 0.5
 """Shares of an ordinary text: of its words that an entry may touch and of its characters that it may
 redact, and of the characters that an entry may let through."""
@@ -45,9 +45,11 @@ for line in lines:
 
 
 def check_entries(redact: Iterable[str], allow: Iterable[str], written: str) -> None:
-    """Raises ConfigError, in one line that names the list and the entry, for the first that cannot be
-    used. `written` is the text that tracemill itself puts into every release: what is listed there would
-    have every release refused."""
+    """Raise ConfigError for the first entry that cannot be used; it names the list and the entry.
+
+    `written` is the text that tracemill puts into every release. An entry that matches it would have every
+    release refused.
+    """
     for entry in redact:
         listed = _made(entry, "redact")
         words, characters = _touched(listed)
@@ -72,7 +74,7 @@ def check_entries(redact: Iterable[str], allow: Iterable[str], written: str) -> 
             )
 
 
-def _made(entry: str, purpose: str) -> Listed:
+def _made(entry: str, purpose: str) -> UserList:
     listed = make_listed([entry], purpose)
     if listed.patterns and not _ends_in_time(listed.patterns[0].pattern):
         raise _unusable(
@@ -85,8 +87,8 @@ def _made(entry: str, purpose: str) -> Listed:
     return listed
 
 
-def _touched(listed: Listed) -> tuple[float, float]:
-    """The share of an ordinary text's words that the list touches, and of its characters it covers."""
+def _touched(listed: UserList) -> tuple[float, float]:
+    """Return the share of an ordinary text's words that the list touches, and of its characters."""
     hit = bytearray(len(_ORDINARY))
     for start, end in listed.places(_ORDINARY):
         hit[start:end] = b"\1" * (end - start)
@@ -99,8 +101,10 @@ def _touched(listed: Listed) -> tuple[float, float]:
 
 
 def _ends_in_time(pattern: str) -> bool:
-    """Whether a pattern copes with long lines that almost fit it. `re` cannot be interrupted, so that it is
-    tried in a process of its own, whose processor time is limited."""
+    """Tell whether a pattern ends in time on long lines that almost match it.
+
+    `re` cannot be interrupted, so the pattern runs in a process of its own with limited processor time.
+    """
     literal = "".join(dict.fromkeys(sign for sign in pattern if sign.isalnum() or sign in " _-/.:=@,"))
     pairs = (literal[at : at + 2] for at in range(len(literal) - 1))
     units = dict.fromkeys((*"aA0 _-.", "ab", "a ", "a.", "0,", literal, *literal, *pairs))

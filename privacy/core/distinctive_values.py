@@ -1,6 +1,6 @@
-"""Whether a secret is like nothing else, so that it may be taken out wherever it stands.
+"""Judge whether a secret is distinctive enough to be redacted wherever it occurs.
 
-A value that is a word, a name in code or a stand-in also stands where it is no secret.
+A word, a name in code or a stand-in also occurs where it is no secret.
 """
 
 import re
@@ -18,6 +18,7 @@ from tracemill.privacy.core.entropy import (
 )
 from tracemill.privacy.core.ordinary_values import MIN_SECRET, is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
+from tracemill.privacy.core.set_passwords import is_odd_password
 from tracemill.privacy.core.word_lists import LABELS, SPEECH
 
 _MOST = 8192  # characters
@@ -44,34 +45,36 @@ _PHRASE = re.compile(r"[^\W_]{2,20}")
 _RUNS = re.compile(r"[A-Za-z]+|\d+")
 
 
-class Distinct(IntEnum):
-    """How much a value is like nothing else."""
+class Distinctiveness(IntEnum):
+    """How distinctive a value is."""
 
     NOT = 0
     ALONE = 1
-    """It has the shape of a name: it is the same where it stands alone, and no name of the code is it."""
+    """The value has the shape of a name: redact it where it stands alone and no name in code equals it."""
     ANYWHERE = 2
 
 
-def judge_distinctiveness(value: str) -> Distinct:
-    """Tell how far a value that was a secret in one place is one wherever it stands."""
+def judge_distinctiveness(value: str) -> Distinctiveness:
+    """Judge how far a value that was a secret in one place is a secret elsewhere."""
     if not MIN_SECRET <= len(value) <= _MOST or is_ordinary(value) or find_keyed_placeholders(value):
-        return Distinct.NOT
+        return Distinctiveness.NOT
+    if is_odd_password(value):
+        return Distinctiveness.ANYWHERE
     if " " in value or "\t" in value:
-        return Distinct.ANYWHERE if _is_phrase(value) else Distinct.NOT
+        return Distinctiveness.ANYWHERE if _is_phrase(value) else Distinctiveness.NOT
     if _TIME.match(value) or not _LETTER.search(value) or len(set(value)) < 5:
-        return Distinct.NOT
+        return Distinctiveness.NOT
     if is_random(value):
         return _judge_random(value)
     if is_stand_in(value) or _PLACE.match(value):
-        return Distinct.NOT
+        return Distinctiveness.NOT
     if _SYMBOL.search(value) and not _NAME.fullmatch(value):
         return _judge_made_up(value)
     return _judge_name(value)
 
 
-def _judge_made_up(value: str) -> Distinct:
-    """Judge what somebody made up of words, digits and symbols; a word with a mark behind it is none."""
+def _judge_made_up(value: str) -> Distinctiveness:
+    """Judge a value made up of words, digits and symbols; a word followed by punctuation is none."""
     core = value.strip(_MARKS)
     letters_and_digits = (
         len(core) >= 6 and _DIGIT.search(core) is not None and _LETTER.search(core) is not None
@@ -80,47 +83,55 @@ def _judge_made_up(value: str) -> Distinct:
         _SYMBOL.search(core) and not core.islower() and shape_wordiness(core) < 0.5
     )
     if not made_up or not is_password(value) or _CODE.search(value) or _NUMBERED.match(value):
-        return Distinct.NOT
-    return Distinct.NOT if _FILE.search(core) or _TECHNICAL.search(core) else Distinct.ANYWHERE
+        return Distinctiveness.NOT
+    return Distinctiveness.NOT if _FILE.search(core) or _TECHNICAL.search(core) else Distinctiveness.ANYWHERE
 
 
-def _judge_random(value: str) -> Distinct:
+def _judge_random(value: str) -> Distinctiveness:
     solid = len(value) >= 20 and value.rstrip("=").isalnum()
     if (
         entropy(value) < 2.8
         or (_FILE.search(value) and not has_all_kinds(value))
         or (is_stand_in(value) and not solid)
     ):
-        return Distinct.NOT
+        return Distinctiveness.NOT
     place = _PLACE.match(value) and not (len(value) >= 20 and is_mixed_case(value))
-    return Distinct.NOT if place or (_CODE.search(value) and not _SYMBOL.search(value)) else Distinct.ANYWHERE
+    return (
+        Distinctiveness.NOT
+        if place or (_CODE.search(value) and not _SYMBOL.search(value))
+        else Distinctiveness.ANYWHERE
+    )
 
 
-def _judge_name(value: str) -> Distinct:
-    """Judge letters, digits, `_`, `-`, `.`: what names are made of."""
+def _judge_name(value: str) -> Distinctiveness:
+    """Judge a value of letters, digits, `_`, `-` and `.`, which names are made of."""
     changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
     if not _DIGIT.search(value):
         scrambled = len(value) >= 10 and changes >= 5 and value.isalpha() and _CAPITALS.search(value)
         scrambled = scrambled and shape_wordiness(value) < 0.3
-        return Distinct.ANYWHERE if scrambled else Distinct.NOT
+        return Distinctiveness.ANYWHERE if scrambled else Distinctiveness.NOT
     if len(value) >= 16 and changes >= 6 and entropy(value) >= 3.6 and shape_wordiness(value) < 0.75:
-        return Distinct.ANYWHERE
+        return Distinctiveness.ANYWHERE
     if _TECHNICAL.search(value):
-        return Distinct.NOT
+        return Distinctiveness.NOT
     if shape_wordiness(value) < 0.5:
         runs = len(_RUNS.findall(value))
         mixed = has_all_kinds(value) and runs >= 3
-        return Distinct.ANYWHERE if mixed or (len(value) >= 10 and runs >= 5) else _alone(value)
+        return Distinctiveness.ANYWHERE if mixed or (len(value) >= 10 and runs >= 5) else _alone(value)
     return _alone(value)
 
 
-def _alone(value: str) -> Distinct:
+def _alone(value: str) -> Distinctiveness:
     many = len(_DIGIT.findall(value)) >= 2 and not _CAMEL.search(value)
-    return Distinct.ALONE if many and _IDENTIFIER.fullmatch(value) and "_" not in value else Distinct.NOT
+    return (
+        Distinctiveness.ALONE
+        if many and _IDENTIFIER.fullmatch(value) and "_" not in value
+        else Distinctiveness.NOT
+    )
 
 
 def _is_phrase(value: str) -> bool:
-    """Three words or more, apart by blanks, that make no sentence."""
+    """Tell whether a value is three or more words, separated by blanks, that make no sentence."""
     words = value.lower().split(" ")
     if len(words) < 3 or len(value) < 16 or not all(map(_PHRASE.fullmatch, words)):
         return False

@@ -1,4 +1,4 @@
-"""Is this value a secret, or ordinary text in a secret's place? Shape, entropy, words."""
+"""Tell secrets from ordinary text by shape, entropy and words."""
 
 import base64
 import binascii
@@ -10,13 +10,13 @@ from itertools import pairwise
 
 from tracemill.privacy.core.word_lists import COMMON_WORDS, LABELS, SPEECH
 
-# Values that say themselves that they are none: documentation, templates, masks.
+# Stand-ins of documentation, templates and masks.
 _STAND_IN = re.compile(
     r"(?i)example|sample|dummy|placeholder|your[_\- ]?|change[_\-]?(?:me|this|it)|x{4,}|\*{3,}|\.{3}|"
     r"redacted|insert|not[-_ ]?an?[-_ ]|lorem|ipsum|undefined|<[a-z_]"
 )
 _SHORT_STAND_IN = re.compile(r"(?i)fake|mock|todo|foo(?![a-z])|bar(?![a-z])|baz|null|none\b")
-# Words of code and prose about secrets; a value with digits and symbols may hold them all the same.
+# Words of code and prose about secrets; a value with digits and symbols may still hold them.
 _ABOUT = re.compile(
     r"(?i)passw|secret|passphrase|token|credential|12345|abcdef|qwerty|default|invalid|required|optional|"
     r"hidden|masked|string|true|false|(?:env|environ|getenv|config|settings)(?![a-z])|(?<![a-z])test"
@@ -42,7 +42,7 @@ _TYPE_NAME = re.compile(r"[a-z0-9](?:Key|Token|Secret|Password|Credential)s?$")
 _LOWER, _UPPER, _DIGIT = re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]")
 _QUOTE = re.compile(r"[\"'`]")
 _LETTER = re.compile(r"[^\W\d_]")
-_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")  # words stand in them without blanks
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")  # words have no blanks between them
 _DIGIT_OR_SPECIAL = re.compile(r"[\d!@#$%^&*+=?~]")
 _PATH = re.compile(r"^[\w.@-]+(?:/[\w.@-]+)+$")
 
@@ -53,14 +53,14 @@ _TIMES_LOG = (0.0, *(n * math.log2(n) for n in range(1, 513)))
 
 
 def _letters_and_digits(value: str) -> tuple[int, int]:
-    """How many of each there are in ASCII text."""
+    """Count the ASCII letters and the digits of a text."""
     raw = value.encode("latin-1", "replace")
     size = len(raw)
     return size - len(raw.translate(None, _NO_LETTERS)), size - len(raw.translate(None, _NO_DIGITS))
 
 
 def entropy(text: str) -> float:
-    """Shannon entropy of the first 512 characters, in bits a character."""
+    """Return the Shannon entropy of the first 512 characters, in bits per character."""
     text = text[:512]
     size = len(text)
     return (
@@ -69,10 +69,10 @@ def entropy(text: str) -> float:
 
 
 def shape_wordiness(text: str) -> float:
-    """Share of the letters and digits that stand in parts of a word's shape, 0 to 1.
+    """Return the share of letters and digits that belong to word-shaped parts, 0 to 1.
 
-    Parts are cut at case, digits and punctuation (`getUserName2` → get, User, Name, 2); a part is a
-    word where it has four letters or more, vowels, and no long run of consonants.
+    Parts are cut at case, digits and punctuation (`getUserName2` → get, User, Name, 2). A part is word-shaped
+    where it has four letters or more, vowels, and no long run of consonants.
     """
     total = words = 0
     for part in _PARTS.findall(text):
@@ -89,29 +89,37 @@ def _is_wordlike(part: str) -> bool:
 
 
 def is_stand_in(value: str) -> bool:
-    """A placeholder of documentation or code: `your-api-key`, `${TOKEN}`, `os.environ[...]`."""
+    """Tell whether a value is a placeholder: `your-api-key`, `${TOKEN}`, `os.environ[...]`."""
     if len(set(value)) <= 3 or _CODE.search(value):
         return True
     if len(value) > 80:
-        return False  # in long random text any short word turns up
+        return False  # long random text holds any short word by chance
     if _STAND_IN.search(value) or (_SHORT_STAND_IN.search(value) and not is_drawn(value)):
         return True
     strong = _DIGIT.search(value) and _SPECIAL.search(value)
     return not strong and bool(_ABOUT.search(value)) and len(_INNER_DIGITS.findall(value)) < 2
 
 
+def is_given(value: str) -> bool:
+    """Tell whether a value where only a secret can stand is no stand-in."""
+    return not is_stand_in(value)
+
+
 def is_drawn(value: str) -> bool:
-    """Sixteen letters of both cases and digits or more, without words: any three letters turn up in it."""
+    """Tell whether a value has 16 or more characters of mixed case and digits, without words.
+
+    Any three letters can occur in such a value by chance.
+    """
     return len(value) >= 16 and is_mixed_case(value)
 
 
 def is_uuid(value: str) -> bool:
-    """Thirty-two hex digits in the five groups of RFC 9562."""
+    """Tell whether a value is a UUID: 32 hex digits in the five groups of RFC 9562."""
     return bool(_UUID.fullmatch(value))
 
 
 def is_random(value: str) -> bool:
-    """A machine made it: long enough, letters and digits, high entropy, no words."""
+    """Tell whether a machine made the value: long, letters and digits, high entropy, no words."""
     if len(value) < 12 or not value.isascii():
         return False
     letters, digits = _letters_and_digits(value)
@@ -128,8 +136,11 @@ def is_random(value: str) -> bool:
 
 
 def is_password(value: str) -> bool:
-    """Somebody could have set it as a password: six characters or more, no blank, letters with digits or
-    symbols, or letters in both cases that are no words."""
+    """Tell whether a value could have been chosen as a password.
+
+    It has six characters or more and no blank, and letters with digits or symbols, or letters in both cases
+    that are no words.
+    """
     if not 6 <= len(value) <= 128 or _BLANK.search(value) or _PATH.match(value):
         return False
     if not _LETTER.search(value) or _IDEOGRAPH.search(value) or is_stand_in(value):
@@ -146,8 +157,10 @@ def is_password(value: str) -> bool:
 
 
 def is_plain_password(value: str) -> bool:
-    """A word, a number or words apart by blanks that stand where a password is set: nothing of code,
-    documentation or a sentence."""
+    """Tell whether a value in a password's place is a word, a number or words separated by blanks.
+
+    Code, documentation and sentences are excluded.
+    """
     if not 6 <= len(value) <= 128 or is_stand_in(value) or _PATH.match(value):
         return False
     if value.isdigit():
@@ -163,12 +176,12 @@ def is_plain_password(value: str) -> bool:
 
 
 def has_all_kinds(value: str) -> bool:
-    """Capitals, small letters and digits."""
+    """Tell whether a value has capitals, small letters and digits."""
     return bool(_LOWER.search(value) and _UPPER.search(value) and _DIGIT.search(value))
 
 
 def is_scrambled(value: str) -> bool:
-    """Letters whose case goes up and down as no words' does; digits need not be there."""
+    """Tell whether the case of the letters changes as it does in no words; digits are optional."""
     if len(value) < 22 or not value.isascii() or len(_TWO_CAPITALS.findall(value)) < 2:
         return False
     changes = sum(a.islower() != b.islower() for a, b in pairwise(value))
@@ -176,7 +189,7 @@ def is_scrambled(value: str) -> bool:
 
 
 def is_noise(value: str) -> bool:
-    """Thirty-two characters or more drawn from letters, digits and any symbols, those of code among them."""
+    """Tell whether a value is 32 or more random letters, digits and symbols, those of code included."""
     if not 32 <= len(value) <= 512 or not value.isascii() or _BLANK.search(value) or value[0] in "$%{<":
         return False
     digits = _letters_and_digits(value)[1]
@@ -189,7 +202,7 @@ def is_noise(value: str) -> bool:
 
 
 def is_token(value: str) -> bool:
-    """A key or token as a service hands it out."""
+    """Tell whether a value looks like a key or token that a service issued."""
     if (
         not is_random(value)
         or _BLANK.search(value)
@@ -201,23 +214,23 @@ def is_token(value: str) -> bool:
     if _PATH.match(value) and not (len(value) >= 30 and is_mixed_case(value)):
         return False
     plain = value.rstrip("=")
-    solid = len(value) >= 32 and plain.isalnum()  # no joints for a word to stand between
+    solid = len(value) >= 32 and plain.isalnum()  # no separators around a word
     return solid or not is_stand_in(value)
 
 
 def is_mixed(value: str) -> bool:
-    """Behind a known prefix: a digit, some variety, not a row of words."""
+    """Tell whether what follows a known prefix has a digit, some variety and few words."""
     return bool(_DIGIT.search(value)) and len(set(value)) >= 8 and shape_wordiness(value) < 0.75
 
 
 def is_mixed_case(value: str) -> bool:
-    """Upper case, lower case and digits all occur, and hardly any words."""
+    """Tell whether upper case, lower case and digits all occur, with hardly any words."""
     kinds = _LOWER.search(value) and _UPPER.search(value) and _DIGIT.search(value)
     return bool(kinds) and shape_wordiness(value) < 0.55 and entropy(value) >= 3.2
 
 
 def is_base64_login(value: str) -> bool:
-    """Base64 of `name:password`, as Basic authentication and Docker's configuration carry it."""
+    """Tell whether a value is Base64 of `name:password`, as in Basic authentication."""
     try:
         plain = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode("utf-8")
     except (binascii.Error, ValueError):
@@ -227,6 +240,6 @@ def is_base64_login(value: str) -> bool:
 
 
 def is_base64_blob(value: str) -> bool:
-    """Long encoded data rather than a long path, a long identifier or hex."""
+    """Tell whether a value is long encoded data, not a long path, a long identifier or hex."""
     head = value[:192]
     return not _HEX.fullmatch(head) and entropy(head) >= 4.6 and is_mixed_case(head[:96])

@@ -1,4 +1,4 @@
-"""`.env` files: every value in them is known, whatever its name, but for those that are nobody's secret."""
+"""Read `.env` files: every value is known, whatever its name, except ordinary ones."""
 
 import codecs
 import re
@@ -12,7 +12,7 @@ from tracemill.privacy.core.secret_variables import is_secret_variable, variable
 from tracemill.records.errors import ConfigError
 
 MAX_MB = 16
-"""Size of a `.env` file, in MB, beyond which it is none."""
+"""Largest size of a `.env` file, in MB."""
 
 _MARKS = (
     (b"\xff\xfe\0\0", "utf-32"),
@@ -34,7 +34,7 @@ _LETTERS = {"n": "\n", "r": "\r", "t": "\t"}
 
 
 class EnvFile(NamedTuple):
-    """What a `.env` file gives: its path, the values to look for, and how many of its own those are."""
+    """A `.env` file: its path, the values to look for, and how many of its variables have such values."""
 
     path: Path
     values: tuple[str, ...]
@@ -42,12 +42,12 @@ class EnvFile(NamedTuple):
 
 
 def read_env_file(path: Path) -> EnvFile:
-    """The values of a `.env` file that are searched: those of 8 characters or more that are not ordinary
-    (`privacy.core.ordinary_values`), of several lines each line too, and the password of an address.
+    """Return the values of a `.env` file that are searched for.
 
-    Assignments that are commented out count. Lines are `K=v`, `K: v`, `export K=v`, `set K=v`,
-    `$env:K="v"`, with quotes or a `;` or without. Raises ConfigError where the path is no regular file, is
-    larger than `MAX_MB` or cannot be read.
+    Those are values of 8 characters or more that are not ordinary (`privacy.core.ordinary_values`), each line
+    of a value of several lines, and the password of a URL. Assignments in comments count. Lines are `K=v`,
+    `K: v`, `export K=v`, `set K=v`, `$env:K="v"`, with or without quotes or a `;`. Raises ConfigError where
+    the path is no regular file, is larger than `MAX_MB` or cannot be read.
     """
     known: dict[str, None] = {}
     count = 0
@@ -99,7 +99,7 @@ def _kind_of(path: Path) -> str:
 
 
 def _decoded(data: bytes) -> str:
-    """UTF-8, what a byte order mark says, UTF-16 that has none, else Latin-1, in which any bytes are text."""
+    """Decode bytes by byte order mark, UTF-16 without one, UTF-8, or else Latin-1."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return data.decode(encoding, "replace")

@@ -1,7 +1,7 @@
-"""Text without what programs put before its lines: numbers, `file:12:`, marks of a diff, quotes, colours.
+"""Remove what programs put before lines: numbers, `file:12:`, diff marks, quotes, colours.
 
-A secret of several lines (`machine`, `login`, `password`) is told by what stands between its parts, and that
-is only plain once the prefixes are gone. Places in the plain text lead back to places in the text as it is.
+A secret of several lines (`machine`, `login`, `password`) is recognised by what stands between its parts,
+which shows only without the prefixes. Positions in the plain text map back to the original text.
 """
 
 import re
@@ -44,11 +44,11 @@ PREFIX_PROBES = (
 """Probes that match where two lines in a row have a prefix, or the first one has."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class PlainText:
-    """A text without prefixes, read from one that has them; where its pieces stood is looked up when asked.
+    """A text without prefixes; positions in the original are computed when asked for.
 
-    `kept` gives the stretches that were kept of the text `before`, each with `joint` before it.
+    `kept` yields the stretches that were kept of the text `before`, each preceded by `joint`.
     """
 
     text: str
@@ -58,7 +58,7 @@ class PlainText:
 
     @cached_property
     def _pieces(self) -> tuple[list[int], list[int]]:
-        """Where the pieces begin in this text, and where they stood in the text as it is."""
+        """Return where the pieces begin in this text, and where they begin in the original."""
         if self.before is None or self.kept is None:
             return [0], [-1]
         from_starts, from_places = self.before._pieces
@@ -76,8 +76,10 @@ class PlainText:
         return starts, places
 
     def place_spans(self, spans: Iterable[Span]) -> Iterator[Span]:
-        """Give the spans where they stand in the text as it was: a private key as one span with the prefixes
-        in it, anything else in pieces between them."""
+        """Yield the spans at their positions in the original text.
+
+        A private key is one span that includes its prefixes. Any other span is split at the prefixes.
+        """
         for span in spans:
             starts, places = self._pieces
             first = max(0, bisect_right(starts, span.start) - 1)
@@ -97,14 +99,45 @@ class PlainText:
             yield from pieces
 
 
+_LINE_NUMBER = re.compile(r"\n( {0,6}\d{1,7})(?:→|\t)")
+_NUMBERED_HEAD = 1_000
+"""Characters from the start in which the first number of a numbered text is searched."""
+
+
+def unnumber_lines(text: str) -> PlainText | None:
+    """Return the whole text without the line numbers of `cat -n` or a file reader.
+
+    None where fewer than half of the lines are numbered, or the numbers do not count up by one. Numbers
+    without padding before a tab count only from the first line on: else they may be a column of a table.
+    """
+    first = _LINE_NUMBER.search(f"\n{text[:_NUMBERED_HEAD]}")
+    if first is None or (first[0][-1] == "\t" and len(first[1]) < 6 and first.start()):
+        return None
+    given = PlainText(f"\n{text}")
+    numbers = list(map(int, _LINE_NUMBER.findall(given.text)))
+    if len(numbers) < 2 or 2 * len(numbers) < given.text.count("\n"):
+        return None
+    if numbers != list(range(numbers[0], numbers[0] + len(numbers))):
+        return None
+    return PlainText(_LINE_NUMBER.sub("\n", given.text), given, _unnumbered)
+
+
+def _unnumbered(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for match in _LINE_NUMBER.finditer(text):
+        yield start, match.start() + 1
+        start = match.end()
+    yield start, len(text)
+
+
 _Kept = Callable[[str], Iterable[tuple[int, int]]]
 
 
 def plain_texts(text: str) -> list[PlainText]:
-    """Return the lines with a prefix, without it, in each way they can be read.
+    """Return the lines that have a prefix, without it, in each way they can be read.
 
-    A diff is read twice, as it was before and after. Colours are no part of any of them, and where there are
-    some, the whole text without them is one.
+    A diff is read twice, as before and as after the change. Colours are removed from all, and where there are
+    some, the whole text without them is one result.
     """
     found: list[PlainText] = []
     given = PlainText(f"\n{text}")

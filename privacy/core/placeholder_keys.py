@@ -1,9 +1,8 @@
-"""What stands where something private stood: `<GITHUB_TOKEN_3f2ac91d>`, `user_3f2ac91d`.
+"""Make and find placeholders of private values: `<GITHUB_TOKEN_3f2ac91d>`, `user_3f2ac91d`.
 
-The eight hex digits are a keyed hash of the value and of the trace it stands in: the same value gives
-the same placeholder throughout a trace, whatever comes first, and another one in another trace. Under
-a secret key they neither reveal a value nor let a guess be confirmed; a pair of values shares them
-once in four thousand million.
+The eight hex digits are a keyed hash of the value and its trace. The same value gives the same placeholder
+throughout a trace, in any order, and another one in another trace. Without the secret key they neither
+reveal a value nor confirm a guess. Two values collide once in four thousand million.
 """
 
 import hashlib
@@ -19,7 +18,7 @@ from tracemill.records.placeholders import HEX, IN_ANGLES, KIND
 KEY_BYTES = 32
 _GLUED = re.compile(rf"(?<=[A-Za-z0-9])(?=<{KIND}{HEX}>)|(?<=>)(?<=[0-9a-f]{{4}}>)(?=[A-Za-z0-9<])")
 _NO_IDENTIFIER = re.compile(r"[^A-Za-z0-9_-]")
-# The spellings of a placeholder, each with a literal it holds.
+# The spellings of a placeholder, each with a literal that it contains.
 _SPELLINGS = (
     ("<", re.compile(rf"<{KIND}{HEX}>")),
     ("REDACTED_", re.compile(rf"REDACTED_(?<![A-Za-z0-9]REDACTED_){KIND}{HEX}(?![A-Za-z0-9])")),
@@ -30,21 +29,21 @@ _DIGITS = re.compile(rf"_(?:\d{{1,9}}_)?{HEX}(?=>?$)")
 
 
 def find_keyed_placeholders(text: str) -> list[tuple[int, int]]:
-    """Where placeholders stand in a text; what stands there is never redacted again."""
+    """Return where placeholders stand in a text; they are never redacted again."""
     return [
         match.span() for literal, pattern in _SPELLINGS if literal in text for match in pattern.finditer(text)
     ]
 
 
 def find_placeholder_digits(text: str) -> Iterator[tuple[str, str]]:
-    """Give the type and the digits of every placeholder in a text, those of users left out."""
+    """Yield the type and the digits of every placeholder in a text, except those of users."""
     if "<" in text or "REDACTED_" in text:
         for match in _KIND_AND_DIGITS.finditer(text):
             yield match["kind"].rstrip("_"), match["digits"]
 
 
 def strip_placeholder_digits(text: str) -> str:
-    """The text with what is particular to a trace left out of its placeholders: `<EMAIL>`, `user`."""
+    """Return the text with placeholders stripped of what differs by trace: `<EMAIL>`, `user`."""
     for literal, pattern in _SPELLINGS:
         if literal in text:
             text = pattern.sub(lambda found: _DIGITS.sub("", found[0]), text)
@@ -52,7 +51,7 @@ def strip_placeholder_digits(text: str) -> str:
 
 
 def digest_with_placeholder_key(key: bytes, *parts: str) -> str:
-    """32 hex digits for some texts together; without the key they can be neither computed nor confirmed."""
+    """Return 32 hex digits for several texts together; only the key's holder can compute them."""
     state = hashlib.blake2b(key=key[:64], digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -61,7 +60,7 @@ def digest_with_placeholder_key(key: bytes, *parts: str) -> str:
 
 
 def hash_with_placeholder_key(key: bytes, scope: str, value: str) -> str:
-    """Eight hex digits for a value inside a scope (a trace id); needs the key to be computed."""
+    """Return eight hex digits for a value inside a scope (a trace id); computing them needs the key."""
     data = value.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, key=_key_of(key, scope), digest_size=4).hexdigest()
 
@@ -72,25 +71,30 @@ def _key_of(key: bytes, scope: str) -> bytes:
 
 
 def keyed_user_placeholder(key: bytes, scope: str, name: str) -> str:
-    """The stand-in of a user name; a plain word, so that paths and identifiers stay readable."""
+    """Return the placeholder of a user name: a plain word, so that paths and names stay readable."""
     return f"user_{hash_with_placeholder_key(key, scope, name.casefold())}"
 
 
 def build_keyed_placeholder(kind: str, digits: str, *, bare: bool = False) -> str:
-    """`<KIND_3f2ac91d>`, or with `bare` an identifier, `REDACTED_KIND_3f2ac91d`, for code outside strings."""
+    """Return `<KIND_3f2ac91d>`, or with `bare` the identifier `REDACTED_KIND_3f2ac91d`.
+
+    The identifier is for code outside strings.
+    """
     return f"REDACTED_{kind}_{digits}" if bare else f"<{kind}_{digits}>"
 
 
 def placeholder_as_identifier(text: str, digits: str, longest: int) -> str:
-    """A redacted name as letters, digits, `_` and `-`, placeholders kept; `REDACTED_NAME_<digits>` where
-    that takes more than `longest` characters."""
+    """Return a redacted name as letters, digits, `_` and `-`, with its placeholders kept.
+
+    Return `REDACTED_NAME_<digits>` where that takes more than `longest` characters.
+    """
     name = IN_ANGLES.sub(r"REDACTED_\1", _GLUED.sub("_", text))
     name = _NO_IDENTIFIER.sub("_", name)
     return name if 0 < len(name) <= longest else build_keyed_placeholder("NAME", digits, bare=True)
 
 
 def workspace_key(path: Path) -> bytes:
-    """The key kept in the file at `path`; made there, readable by its owner alone, on first use.
+    """Return the key in the file at `path`; create it on first use, readable by its owner only.
 
     Raises WorkspaceError where the file cannot be read or written, or holds no key.
     """

@@ -1,11 +1,11 @@
-"""The shape of a rule, and the text it is put to.
+"""Define rules and detectors, and the view of a text that they search.
 
-A detector begins at literals and looks at what stands there. Its *probes* say, for all detectors in one
-pass (`prefilter.py`), whether a text can hold anything for it: most texts need no detector at all.
+A detector searches literals and checks what stands there. Its probes are patterns that tell, for all
+detectors in one pass (`prefilter.py`), whether a text can hold anything for it. Most texts need no detector.
 
-Most token formats are only looked for around *long runs* (twenty letters, digits, `_` or `-` in a row),
-which are a small part of any text: no token of the table has none. Long runs are found by mapping every
-byte to its class and searching twenty of a kind.
+Most token formats are searched only around long runs (twenty letters, digits, `_` or `-` in a row), which
+are a small part of any text; every token of the table has one. Long runs are found by mapping every byte
+to its class and searching twenty of a kind.
 """
 
 import re
@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 RUN = 20
 REACH = 256
-"""Characters from the beginning of what a located detector finds to the end of its probe."""
+"""Characters from the start of what a located detector finds to the end of its probe."""
 # Left edge of a token: no letter or digit before it, unless that ends an escape (`\n`, ANSI `\x1b[32m`,
-# `%3D`), which text inside text brings along.
+# `%3D`) of text inside text.
 LEFT = (
     r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtbf])|(?<=\dm)|(?<=%[0-9A-F]{2})"
     r"|(?<=\\u[0-9a-fA-F]{4})|(?<=\\x[0-9a-fA-F]{2}))"
@@ -30,12 +30,12 @@ UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 
 
 def compile_rule_pattern(pattern: str) -> re.Pattern[str]:
-    """A pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
+    """Compile a pattern whose classes (`\\w`, `\\d`, `\\s`, letters in any case) are those of ASCII."""
     return re.compile(pattern, re.ASCII)
 
 
 def _table(mark: str, characters: str, keep: bool = True) -> bytes:
-    """A byte map: `mark` for the characters, else the byte itself, or a blank."""
+    """Build a byte map: `mark` for the characters, else the byte itself, or a blank."""
     chosen = frozenset(characters.encode("ascii"))
     return bytes(ord(mark) if byte in chosen else byte if keep else ord(" ") for byte in range(256))
 
@@ -55,7 +55,7 @@ _STRONG = re.compile(rb"[0-9A-Z]")
 
 
 class Span(NamedTuple):
-    """Where something private stands, and of which type."""
+    """Start, end and type of something private."""
 
     start: int
     end: int
@@ -63,29 +63,32 @@ class Span(NamedTuple):
 
 
 class Detector(NamedTuple):
-    """A way of finding spans, and its probes: patterns of which one matches wherever it finds something.
+    """A function that finds spans, and its probes: one of them matches wherever it finds something.
 
-    Probes are put to `View.raw`, so where a pattern of theirs excludes characters, `?` is not among them;
-    they hold for a part of a text as for the whole, so they ask for nothing at its edges.
+    Probes run on `TextView.raw`, so `?` is not among the characters that their patterns exclude. They hold
+    for a part of a text as for the whole, so they require nothing at its edges.
     """
 
-    find: Callable[["View"], Iterator[Span]]
+    find: Callable[["TextView"], Iterator[Span]]
     probes: tuple[str, ...]
     located: bool = False
-    """The detector asks where its probes matched (`View.near`)."""
+    """Whether the detector asks where its probes matched (`TextView.near`)."""
 
 
 def make_probed_detector(
-    find: Callable[["View"], Iterator[Span]], *probes: str, located: bool = False
+    find: Callable[["TextView"], Iterator[Span]], *probes: str, located: bool = False
 ) -> Detector:
-    """A detector run where one of the probes matches."""
+    """Build a detector that runs where one of the probes matches."""
     return Detector(find, probes, located)
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """A format: `pattern` is tried where one of `literals` occurs; group `v`, if any, is the private
-    part; `check` has the last word on it. `prefixed`: a match begins with one of the literals."""
+class FormatRule:
+    """A format, tried where one of its literals occurs.
+
+    Group `v` of `pattern`, if any, is the private part; `check` decides last. `prefixed`: a match begins with
+    one of the literals.
+    """
 
     kind: str
     literals: tuple[str, ...]
@@ -95,7 +98,7 @@ class Rule:
     prefixed: bool = False
 
     def find(self, text: str, start: int, end: int) -> Iterator[Span]:
-        """Every place in `text[start:end]` where the rule holds."""
+        """Yield every span in `text[start:end]` where the rule matches."""
         group = "v" if "v" in self.pattern.groupindex else 0
         for match in self._matches(text, start, end):
             if self.check is None or self.check(match[group]):
@@ -114,7 +117,7 @@ class Rule:
                 at = text.find(literal, match.end() if match else at + 1, end)
 
 
-# Ends of a pattern that a match can do without.
+# Ends of a pattern that a match does not need.
 _BEHIND = re.compile(r"\(\?!\[[^\]]*\]\)$")
 _OPTIONAL = re.compile(r"=\{0,2\}$")
 _REPEATED = re.compile(r"\{([1-9]\d*),\d*\}$")
@@ -122,12 +125,12 @@ _REPEATED = re.compile(r"\{([1-9]\d*),\d*\}$")
 
 def build_literal_rule(
     kind: str, literals: str, pattern: str, check: Callable[[str], bool] | None = None
-) -> Rule:
-    """A rule whose literals are given in one string, apart by blanks; `\\<` in the pattern is LEFT."""
+) -> FormatRule:
+    """Build a rule from its literals, separated by blanks; `\\<` in the pattern is LEFT."""
     prefixed = pattern.startswith(r"\<")
     probe = _BEHIND.sub("", pattern.replace(r"\<", ""))
-    probe = _REPEATED.sub(r"{\1}", _OPTIONAL.sub("", probe))  # the least that matches
-    return Rule(
+    probe = _REPEATED.sub(r"{\1}", _OPTIONAL.sub("", probe))  # the shortest match
+    return FormatRule(
         kind,
         tuple(literals.split()),
         compile_rule_pattern(pattern.replace(r"\<", LEFT)),
@@ -141,8 +144,10 @@ _INVISIBLE = "\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
 
 
 def encode_rule_text(text: str) -> bytes:
-    """The text in Latin-1, as many bytes as characters: a soft hyphen for what is not to be seen, `?` for
-    every other character."""
+    """Encode the text as Latin-1, one byte for each character.
+
+    Invisible characters become a soft hyphen, every other character outside Latin-1 a `?`.
+    """
     if not text.isascii():
         for character in _INVISIBLE:
             if character in text:
@@ -150,18 +155,18 @@ def encode_rule_text(text: str) -> bytes:
     return text.encode("latin-1", "replace")
 
 
-class View:
-    """A text with what every prefilter needs of it; one byte a character, so that positions agree.
+class TextView:
+    """A text with what the prefilter and detectors need; one byte a character, so positions agree.
 
-    Planes, each made when first asked for: `raw` is Latin-1 with `?` for what is not; `fold` is in lower
-    case with every digit a 0; in `hexes` every hex digit is an h; in `runs` and `data` the characters of
-    tokens and of Base64 are an x; in `breaks` what ends a word is a blank.
+    Planes are made when first asked for. `raw` is Latin-1 with `?` for what is not; `fold` is in lower case
+    with every digit a 0; in `hexes` every hex digit is an h; in `runs` and `data` the characters of tokens
+    and of Base64 are an x; in `breaks` the ends of words are blanks.
     """
 
     __slots__ = ("_ends", "_found", "_planes", "_windows", "raw", "text")
 
     def __init__(self, text: str, ends: Sequence[int] | None = None) -> None:
-        """`ends`: where the probes of located detectors ended, all of them."""
+        """Take the text, and as `ends` where all probes of located detectors ended."""
         self.text = text
         self._ends = ends
         self._windows: list[tuple[int, int]] | None = None
@@ -170,13 +175,13 @@ class View:
         self._found: dict[tuple[str, bytes], list[int]] = {}
 
     def plane(self, name: str) -> bytes:
-        """One of the planes."""
+        """Return one of the planes."""
         if name not in self._planes:
             self._planes[name] = self.raw.translate(_TABLES[name])
         return self._planes[name]
 
     def positions(self, literal: bytes, plane: str = "fold") -> Sequence[int]:
-        """Where a literal occurs in a plane."""
+        """Return where a literal occurs in a plane."""
         found = self._found.get((plane, literal))
         if found is None:
             data, found = self.plane(plane), []
@@ -187,21 +192,17 @@ class View:
             self._found[plane, literal] = found
         return found
 
-    def near(self, literal: bytes) -> Sequence[int]:
-        """Where a literal occurs in the folded plane; at least all places within `REACH` before an end
-        of a probe."""
-        if self._ends is None:
-            return self.positions(literal)
-        data, found = self.plane("fold"), []
+    def near(self, pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
+        """Yield the matches of a pattern in the folded plane, near the ends of probes.
+
+        Those are at least all that begin within `REACH` before an end of a probe.
+        """
+        data = self.plane("fold")
         for low, high in self.windows():
-            at = data.find(literal, low, high)
-            while at >= 0:
-                found.append(at)
-                at = data.find(literal, at + len(literal), high)
-        return found
+            yield from pattern.finditer(data, low, high)
 
     def windows(self) -> list[tuple[int, int]]:
-        """Parts of the text, in order and apart, that hold all within `REACH` before an end of a probe."""
+        """Return disjoint parts of the text, in order, that cover `REACH` before each end of a probe."""
         if self._ends is None:
             return [(0, len(self.text))]
         if self._windows is None:
@@ -214,8 +215,10 @@ class View:
         return self._windows
 
     def regions(self) -> list[tuple[int, int]]:
-        """The surroundings of the long runs, merged where they touch; left out are runs with neither a
-        digit nor a capital, which are paths and identifiers."""
+        """Return the surroundings of the long runs, merged where they touch.
+
+        Runs with neither a digit nor a capital are left out: they are paths and identifiers.
+        """
         classes, raw = self.plane("runs"), self.raw
         at = classes.find(_LONG)
         if at < 0:
@@ -242,19 +245,19 @@ _ESCAPE = re.compile(r"x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[a-zA-Z]"
 
 
 def skip_rule_escape(text: str, start: int) -> int:
-    """`start`, or the end of the escape (`\\n`, `\\x1f`) that a word beginning there begins with."""
+    """Return the end of the escape (`\\n`, `\\x1f`) that begins a word at `start`, else `start`."""
     if text[start - 1 : start] == "\\" and start and (match := _ESCAPE.match(text, start)):
         return match.end()
     return start
 
 
 def fold_rule_bytes(raw: bytes) -> bytes:
-    """The folded plane of a raw text."""
+    """Return the folded plane of a raw text."""
     return raw.translate(_TABLES["fold"])
 
 
 def fold(value: str) -> bytes:
-    """A value as the folded plane shows it."""
+    """Return a value as the folded plane shows it."""
     return fold_rule_bytes(encode_rule_text(value))
 
 
@@ -267,10 +270,13 @@ def make_near_detector(
     back: int = 0,
     probe: str = "",
 ) -> Detector:
-    """A detector: at each literal, `pattern` matched there, or searched from `back` characters before it.
-    `probe` stands in for a pattern that is too large to be its own."""
+    """Build a detector that tries a pattern at each literal.
 
-    def find(view: View) -> Iterator[Span]:
+    The pattern is matched there, or searched from `back` characters before it. `probe` replaces a pattern
+    that is too large to be its own probe.
+    """
+
+    def find(view: TextView) -> Iterator[Span]:
         for at in view.positions(literal):
             start = max(0, at - back)
             found = pattern.search(view.text, start, at + 300) if back else pattern.match(view.text, at)
@@ -283,11 +289,13 @@ def make_near_detector(
 def make_anywhere_detector(
     kind: str, pattern: str, probe: str, check: Callable[[str], bool] | None = None
 ) -> Detector:
-    """A detector: what `pattern` holds in its group `v`, or `w` where that is its last one, wherever it
-    matches; `probe` finds such texts."""
+    """Build a detector of a pattern wherever it matches; `probe` finds such texts.
+
+    A finding is the group `v`, or `w` where that is the last group that matched.
+    """
     searched = compile_rule_pattern(pattern)
 
-    def find(view: View) -> Iterator[Span]:
+    def find(view: TextView) -> Iterator[Span]:
         for found in searched.finditer(view.text):
             group = found.lastgroup if found.lastgroup == "w" else "v"
             if check is None or check(found[group]):

@@ -1,4 +1,4 @@
-"""Names that say a value is secret, and whether a value under such a name is."""
+"""Recognise names of secrets, and judge whether a value under such a name is one."""
 
 from functools import lru_cache
 
@@ -12,9 +12,10 @@ from tracemill.privacy.core.entropy import (
     is_token,
 )
 from tracemill.privacy.core.rule import compile_rule_pattern
+from tracemill.privacy.core.set_passwords import is_bare_password, is_made_up_key, is_set_password
 
 _PASSWORD_NAME = compile_rule_pattern(
-    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd)|psk)(?![a-z])|_pass$|pwd$|"
+    r"(?i)passw(?:or)?[dt]|passphrase|passcode|passwd|kennwort|(?<![a-z])(?:p(?:ass|wd)|psk)(?![a-z])|_pass$|pwd$|^(?:store|key)pass$|_pw$|^PW$|"
     r"(?-i:[a-z]P(?:ass|wd)$)"
 )
 KEY_ADJECTIVES = (
@@ -22,7 +23,7 @@ KEY_ADJECTIVES = (
     "client|storage|admin|root|session|webhook|jwt|hmac|app|application|deploy|consumer|secret|subscription|"
     "shared|machine|product|activation|integration|ingest|ingestion|write|functions?|recaptcha"
 )
-"""What makes the word `key` behind it a secret's name."""
+"""Words that make a following `key` the name of a secret."""
 _TOKEN_NAME = compile_rule_pattern(
     rf"(?i)secret|token|credential|(?:{KEY_ADJECTIVES})[_\-.]?key|apikey|"
     r"authorization|(?<![a-z])auth$|_key(?:_base|_v?\d+|_[a-z]{2,4})?$|_pat$|connection[_-]?string"
@@ -33,39 +34,48 @@ _OTHER_NAME = compile_rule_pattern(
     r"field|label|regex|pattern|prefix|suffix|policy|index|idx|usage|kind|format|endpoint|header|version|"
     r"tokens|encryption|algorithm|hasher|method|mode|class|error|message|text|prompt|hint|help|title|budget)$"
 )
+_PIN_NAME = compile_rule_pattern(
+    r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))[_-]?(?i:code|number)?$"
+)
+_PIN = compile_rule_pattern(r"\d{4,8}")
 _NO_NAME = compile_rule_pattern(r"[\"\\\n]|::")
 # Names under which a word or a number is a secret too.
 _SETS = compile_rule_pattern(
     r"(?i)passw(?:or)?d$|passwd$|passphrase$|(?<![a-z])(?:p(?:ass|wd)|psk)$|passcode$|kennwort$|passwort$|pwd$|(?-i:[a-z]Pass$)|secret$|api_?key$|auth_?token$"
 )
+_VALUE_NAME = compile_rule_pattern(r"(?i)(?:secret|token|credentials?|key|auth)$")
 KEY_ADJECTIVE = compile_rule_pattern(rf"(?i)({KEY_ADJECTIVES})[ _-]$")
-"""The same before the word, apart from it."""
+"""The same words directly before `key`, separated from it by a blank, `_` or `-`."""
 _SEALED_NAME = compile_rule_pattern(r"(?i)licen[sc]e|product|serial|activation")
 _SERIAL = compile_rule_pattern(r"(?=.*[0-9].*[0-9])(?=.*[A-Z].*[A-Z])[A-Z0-9]{4,8}(?:-[A-Z0-9]{4,8}){2,7}")
 _HYPHENATED = compile_rule_pattern(r"[a-z]{2,16}(?:-[a-z]{2,16}){3,7}")
 
 
 def is_secret_name(name: str) -> bool:
-    """The name of a variable, key or flag that says its value is secret."""
+    """Tell whether the name of a variable, key or flag says that its value is secret."""
     return bool(_kind_of(name))
 
 
 def may_be_secret(name: str) -> bool:
-    """Some value is secret under this name."""
+    """Tell whether some value is secret under this name."""
     return bool(_kind_of(name.lstrip("-"))) or name.lower().endswith("auth")
 
 
 @lru_cache(maxsize=4096)
 def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
-    """PASSWORD or SECRET where a value under this name is one; None where it is ordinary text. `plain`:
-    the whole value is set here, so that it may also be a word, a number or a phrase."""
+    """Return PASSWORD, PIN, SECRET or BASIC_AUTH where a value under this name is one, else None.
+
+    `plain`: the whole value is set here, so it may also be a word, a number or a phrase.
+    """
+    if _PIN_NAME.search(name) and _PIN.fullmatch(value):
+        return "PIN"
     kind = _kind_of(name)
     whole = plain and (kind == "PASSWORD" or value.isdigit()) and bool(_SETS.search(name))
     if kind and whole and is_plain_password(value) and not _same_word(name, value):
         return kind
     if kind == "PASSWORD" and is_password(value):
         return kind
-    if kind and plain and _is_set_whole(name, value):
+    if kind and plain and (_is_set_whole(name, value) or _is_set_any(kind, name, value)):
         return kind
     if kind and _SEALED_NAME.search(name) and _SERIAL.fullmatch(value):
         return kind
@@ -76,14 +86,35 @@ def secret_name_kind(name: str, value: str, plain: bool = False) -> str | None:
     return None
 
 
+@lru_cache(maxsize=4096)
+def bare_value_kind(name: str, value: str, among_settings: bool) -> str | None:
+    """Return the kind of a value without quotes that takes the rest of its line, else None.
+
+    `among_settings`: the lines around are settings, not code.
+    """
+    kind = _kind_of(name)
+    if kind == "PASSWORD":
+        return kind if is_bare_password(value, among_settings) else None
+    return kind if kind and _VALUE_NAME.search(name) and is_made_up_key(value) else None
+
+
 def _is_set_whole(name: str, value: str) -> bool:
-    """All that is set under a secret's name: what somebody made up as a key, or what a machine drew from
-    letters, digits and any symbols."""
+    """Tell whether a whole value under a secret's name is a made-up key or random characters."""
     if _SETS.search(name) and len(value) >= 10 and is_password(value) and has_all_kinds(value):
         return True
     if name.isupper() and _SETS.search(name) and _HYPHENATED.fullmatch(value):
         return not is_stand_in(value) and not _same_word(name, value)
     return is_noise(value)
+
+
+def _is_set_any(kind: str, name: str, value: str) -> bool:
+    """Tell whether a whole value is a secret, whatever characters it holds.
+
+    Under another name than a password's it must look made up like a password.
+    """
+    if kind == "PASSWORD":
+        return is_set_password(value)
+    return bool(_VALUE_NAME.search(name)) and is_made_up_key(value)
 
 
 @lru_cache(maxsize=8192)
@@ -103,16 +134,16 @@ def _letters(text: str) -> str:
     return "".join(c for c in text.lower() if c.isalnum())
 
 
-# A name in JSON that says secret, to its end, and what such a name calls: the value of its key, the one it
-# announces (`"name": "password", "value": ...`), the one behind a flag.
+# A secret's name in JSON up to its end. It names the value of its key, the value that follows
+# (`"name": "password", "value": ...`), or the one after a flag.
 _REST = r"[^\"\\\n]"
 _SECRET_KEY = (
     rf"(?:(?:pass|pwd|psk|kennwort|secret|credential|authorization|connection[_-]?string|[a-z_.-]key){_REST}*|"
-    rf"token(?:{_REST}{{2,}}|[^s\"\\\n])?|auth|_pat)\""
+    rf"token(?:{_REST}{{2,}}|[^s\"\\\n])?|auth|_pat|p(?:in|uk)(?:[_-]?(?:code|number))?)\""
 )
 KEY_PROBES = (
     rf"(?i){_SECRET_KEY}\s*:\s*[\"\[0-9]",
     rf"\"(?:[nN]ame|[kK]ey)\"\s*:\s*\"{_REST}*(?i:{_SECRET_KEY})",
     rf"(?i)\"--{_REST}*{_SECRET_KEY}",
 )
-"""What JSON holds where a string of it can be called a secret by its surroundings."""
+"""Probes that match JSON in which a string may be a secret by its surroundings."""

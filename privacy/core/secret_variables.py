@@ -1,4 +1,4 @@
-"""Which variables of an environment hold a secret, by their names."""
+"""Recognise environment variables that hold a secret, by their names."""
 
 import re
 from urllib.parse import unquote, urlsplit
@@ -23,9 +23,11 @@ _NUMBERED = compile_rule_pattern(
 
 
 def is_secret_variable(name: str, value: str) -> bool:
-    """The variable's name says secret (also in German, French, Spanish, Portuguese and Italian), and its
-    value can be one: 8 characters or more, no path, no word of configuration, a number under a PIN's or
-    password's name alone."""
+    """Tell whether a variable's name says secret and its value can be one.
+
+    Names count in English, German, French, Spanish, Portuguese and Italian. A value has 8 characters or more
+    and is no path or word of configuration; a number counts only under a PIN's or password's name.
+    """
     name = name.replace("-", "_")
     if not is_secret_variable_name(name):
         return False
@@ -35,13 +37,13 @@ def is_secret_variable(name: str, value: str) -> bool:
 
 
 def is_secret_variable_name(name: str) -> bool:
-    """The variable's name says that its value is a secret."""
+    """Tell whether a variable's name says that its value is a secret."""
     name = name.replace("-", "_")
     return bool(_SECRET.search(name) or is_secret_name(name)) and not _ORDINARY.search(name)
 
 
 def variable_url_password(value: str) -> str:
-    """The password inside an address, "" where there is none."""
+    """Return the password inside a URL, "" where there is none."""
     try:
         return unquote(urlsplit(value).password or "")
     except ValueError:

@@ -1,5 +1,4 @@
-"""The forms in which a known value turns up: composed and decomposed, escaped in JSON, in an address, in
-Base64."""
+"""List the forms of a known value: Unicode forms, JSON escapes, URL encoding, Base64."""
 
 import base64
 import html
@@ -12,14 +11,14 @@ from urllib.parse import quote, quote_plus
 
 _MIN_ENCODED = 10  # characters of a piece of Base64
 _PERCENT = re.compile("%[0-9A-F]{2}")
-_UNCHANGED = re.compile(r"[\w.-]+", re.ASCII)  # which nothing escapes
-_UNSAFE = frozenset("<>&'")  # which JSON inside a page escapes
+_UNCHANGED = re.compile(r"[\w.-]+", re.ASCII)  # no encoding escapes these
+_UNSAFE = frozenset("<>&'")  # JSON inside HTML escapes these
 _SHELL_SIGNS = re.compile(r"[^\w@%+=:,./-]", re.ASCII)
 _SHELL_QUOTED = re.compile(r"[$`\"\\!]")
 
 
 def list_spellings(value: str) -> set[str]:
-    """Every form of a value, itself among them."""
+    """Return every form of a value, itself included."""
     forms = {value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD"))}
     if not value.isascii():
         forms |= {form.lower() for form in forms} | {form.upper() for form in forms}
@@ -35,11 +34,14 @@ def list_spellings(value: str) -> set[str]:
 
 
 def list_echo_spellings(value: str) -> set[str]:
-    """Every form of a value that a session gives back: itself, escaped, in an address or a page, in hex; that
-    in Base64 apart (`base64_spellings`)."""
+    """Return every form of a value that a session may print: itself, escaped, URL-encoded, in hex.
+
+    Base64 is left out; `base64_spellings` gives it.
+    """
     data = value.encode("utf-8", "surrogatepass")
+    coded = set(_list_code_spellings(data))
     if _UNCHANGED.fullmatch(value):
-        return {value, data.hex(), data.hex().upper()}
+        return {value} | coded
     found = {value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD"))}
     for ascii_only in (True, False):
         once = json.dumps(value, ensure_ascii=ascii_only)[1:-1]
@@ -49,11 +51,18 @@ def list_echo_spellings(value: str) -> set[str]:
         found |= {quoted, _PERCENT.sub(lambda code: code[0].lower(), quoted)}
     found |= {html.escape(value), html.escape(value, quote=False), value.replace("'", "'\\''")}
     found |= {_SHELL_SIGNS.sub(r"\\\g<0>", value), _SHELL_QUOTED.sub(r"\\\g<0>", value)}
-    return found | {data.hex(), data.hex().upper()}
+    return found | {value.replace("'", "''")} | coded
+
+
+def _list_code_spellings(data: bytes) -> Iterator[str]:
+    """Yield the bytes as numbers: in hex, percent-encoded and in escapes."""
+    yield from (data.hex(), data.hex().upper(), data.hex(" "), data.hex(":"))
+    for pattern in ("\\%03o", "\\x%02x", "\\x%02X", "%%%02x", "%%%02X", "\\u%04x", "&#%d;"):
+        yield "".join(pattern % byte for byte in data)
 
 
 def base64_spellings(data: bytes, least: int = _MIN_ENCODED) -> Iterator[str]:
-    """What the bytes alone decide of Base64 text that holds them, at each of three alignments."""
+    """Yield the Base64 text that the bytes determine, at each of three alignments."""
     for shift in range(3):
         first, last = math.ceil(shift * 8 / 6), (shift + len(data)) * 8 // 6
         for encode in (base64.standard_b64encode, base64.urlsafe_b64encode):

@@ -1,18 +1,18 @@
-"""What the user lists: values and patterns to redact or to let stand."""
+"""Match the user's lists: values and patterns to redact or to allow."""
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tracemill.privacy.core.rule import Span, View
+from tracemill.privacy.core.rule import Span, TextView
 from tracemill.records.errors import ConfigError
 
 PATTERN_PREFIX = "re:"
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """Values as they are, and patterns. Its `repr` shows none of them."""
+class UserList:
+    """Exact values and patterns; its `repr` shows none of them."""
 
     values: tuple[str, ...] = field(default=(), repr=False)
     patterns: tuple[re.Pattern[str], ...] = field(default=(), repr=False)
@@ -21,7 +21,7 @@ class Listed:
         return bool(self.values or self.patterns)
 
     def places(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where something listed stands."""
+        """Yield where a listed value or pattern matches."""
         for value in self.values:
             at = text.find(value)
             while at >= 0:
@@ -30,15 +30,16 @@ class Listed:
         for pattern in self.patterns:
             yield from (match.span() for match in pattern.finditer(text) if match.end() > match.start())
 
-    def find(self, view: View) -> Iterator[Span]:
-        """What is listed, as findings of type LISTED."""
+    def find(self, view: TextView) -> Iterator[Span]:
+        """Yield the matches as findings of type LISTED."""
         return (Span(start, end, "LISTED") for start, end in self.places(view.text))
 
 
-def make_listed(entries: Iterable[str], purpose: str) -> Listed:
-    """A list of exact values and, behind `re:`, regular expressions; `purpose` names it in errors.
+def make_listed(entries: Iterable[str], purpose: str) -> UserList:
+    """Build a list of exact values and, after `re:`, regular expressions.
 
-    Raises ConfigError for an empty entry, and for a pattern that is none or matches the empty text.
+    `purpose` names the list in errors. Raises ConfigError for an empty entry, an invalid pattern and one that
+    matches the empty text.
     """
     values: list[str] = []
     patterns: list[re.Pattern[str]] = []
@@ -51,7 +52,7 @@ def make_listed(entries: Iterable[str], purpose: str) -> Listed:
             raise ConfigError(
                 f"the {purpose} list holds an empty entry", "a value or re:PATTERN", "remove it"
             )
-    return Listed(tuple(sorted(set(values), key=lambda v: (-len(v), v))), tuple(patterns))
+    return UserList(tuple(sorted(set(values), key=lambda v: (-len(v), v))), tuple(patterns))
 
 
 def _compile(entry: str, purpose: str) -> re.Pattern[str]:

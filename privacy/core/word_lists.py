@@ -1,11 +1,11 @@
-"""Word lists: names that are everybody's, words that are no names, domains of the world."""
+"""Word lists: shared account names, common words, mail domains, weak passwords, bank number sizes."""
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Accounts of images and runners, stand-ins of documentation.
+# Accounts of container images and CI runners, and stand-ins of documentation.
 SHARED_NAMES = _words(
     """
     user users username youruser yourname your you me name someone somebody myuser myname runner
@@ -17,7 +17,7 @@ SHARED_NAMES = _words(
     appuser container foo bar baz
     """
 )
-# Words a user name may be that stand in code and prose for something else.
+# Words that may be user names but mean something else in code and prose.
 COMMON_WORDS = SHARED_NAMES | _words(
     """
     about account action active address alpha array assets author back base basic beta bill bin
@@ -44,7 +44,7 @@ COMMON_WORDS = SHARED_NAMES | _words(
     windows word work world wrap write year young zone
     """
 )
-# Top-level domains by which an address is told from code (`a@b.T`, `pkg@1.x`, `fixture@file.py`).
+# Top-level domains that tell addresses from code (`a@b.T`, `pkg@1.x`, `fixture@file.py`).
 DOMAINS = _words(
     """
     com org net edu gov mil int info biz name pro io ai app dev co me xyz tech cloud email online site
@@ -61,13 +61,13 @@ DOMAINS = _words(
     gt hn ni sv cu pa ec bo ug tz et zm zw rw sn ci cm ao mz mu
     """
 )
-# Local parts of addresses that are nobody's.
+# Local parts of addresses that belong to no person.
 ROLES = _words(
     """
     git hg svn noreply no-reply donotreply notifications user username you your name me someone
     """
 )
-# Resolvers everybody knows, first addresses of private networks, and addresses people make up.
+# Public resolvers, first addresses of private networks, and made-up addresses.
 PUBLIC_ADDRESSES = _words(
     """
     1.1.1.1 1.0.0.1 8.8.8.8 8.8.4.4 9.9.9.9 1.2.3.4 4.4.4.4 5.6.7.8 11.22.33.44 12.34.56.78
@@ -81,7 +81,7 @@ WEAK_PASSWORDS = _words(
     redis tiger
     """
 )
-# Values of settings that are no secret, beside `COMMON_WORDS`.
+# Values of settings that are no secret, besides `COMMON_WORDS`.
 SETTING_WORDS = _words(
     """
     true false yes no on off none null auto info debug trace warn error fatal utf-8
@@ -93,14 +93,14 @@ SETTING_WORDS = _words(
     us-ascii readonly read-only readwrite read-write truncate bootstrap
     """
 )
-# Words of sentences, which no passphrase of random words holds.
+# Words of sentences; no passphrase of random words has them.
 SPEECH = _words(
     """
     the is are was be to of for and or not no in on at by with from your you my we it this that if as
     an must should can cannot will please enter has have been does did do use set new old same
     """
 )
-# Words by which forms and messages speak of passwords, in several languages.
+# Words of forms and messages about passwords, in several languages.
 LABELS = _words(
     """
     character characters chars letters digits numbers minimum maximum least most between length long
@@ -127,11 +127,11 @@ BANK_NUMBER_SIZES = {
 DIGITS_ONLY_BANKS = _words(
     "AE AT BA BE CZ DE DK EE ES FI FO GL HR HU IL IS LT ME NO PL PT RS SE SI SK TL TN XK"
 )
-# Hardware addresses people make up.
+# Made-up hardware addresses.
 SAMPLE_HARDWARE = _words(
     "0123456789ab 001122334455 aabbccddeeff 010203040506 0102030a0b0c 123456789abc deadbeefcafe 112233445566"
 )
-# Words in names under commits that are programs' or nobody's.
+# Words in author names that are programs or no persons.
 NO_PERSONS = _words(
     """
     bot bot> claude copilot github gitlab dependabot dependabot[bot] renovate codex cursor devin
@@ -140,7 +140,7 @@ NO_PERSONS = _words(
     haiku anthropic openai
     """
 )
-# What documentation calls a machine.
+# Names of machines in documentation.
 MACHINE_WORDS = _words("localhost hostname server machine remote remotehost myhost computer")
 # Local parts of addresses in documentation.
 SAMPLE_NAMES = _words(

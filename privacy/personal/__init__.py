@@ -1,1 +1,1 @@
-"""Personal data: names, addresses, accounts, numbers."""
+"""Detect personal data: names, addresses, accounts and numbers."""

@@ -1,10 +1,10 @@
-"""Names of people and machines where systems show them: prompts, `id`, `~name`, variables, key comments."""
+"""Detect names of users and machines in system output: prompts, `id`, `~name`, variables, key comments."""
 
 from collections.abc import Iterator
 
 from tracemill.privacy.core.rule import (
     Span,
-    View,
+    TextView,
     compile_rule_pattern,
     make_probed_detector,
     skip_rule_escape,
@@ -37,8 +37,8 @@ _NO_HOSTS, _NOBODY = COMMON_WORDS | MACHINE_WORDS, SHARED_NAMES | ROLES
 _ACCOUNT_NAME = compile_rule_pattern(r"(?<![\w.-])[\w.-]{1,40}$")
 
 
-def find_accounts(view: View) -> Iterator[Span]:
-    """Account names that a command prints or a variable holds, `~name/`, and encoded home folders."""
+def find_accounts(view: TextView) -> Iterator[Span]:
+    """Find account names in command output and variables, in `~name/` and in encoded home folders."""
     for literal, pattern in _ACCOUNTS:
         for at in view.positions(literal):
             match = pattern.match(view.text, at)
@@ -46,8 +46,8 @@ def find_accounts(view: View) -> Iterator[Span]:
                 yield Span(*match.span("v"), "USER")
 
 
-def find_hosts(view: View) -> Iterator[Span]:
-    """The machine's name where `uname` prints it or a variable holds it."""
+def find_hosts(view: TextView) -> Iterator[Span]:
+    """Find the machine's name in the output of `uname` and in variables."""
     for literal, pattern in _HOSTS:
         for at in view.positions(literal):
             match = pattern.match(view.text, at)
@@ -55,16 +55,16 @@ def find_hosts(view: View) -> Iterator[Span]:
                 yield Span(*match.span("v"), "HOST")
 
 
-def find_password_lines(view: View) -> Iterator[Span]:
-    """Names in lines of `/etc/passwd` that are people's."""
+def find_password_lines(view: TextView) -> Iterator[Span]:
+    """Find personal account names in lines of `/etc/passwd`."""
     for at in view.positions(b":x:0000:"):
         match = _ACCOUNT_NAME.search(view.text, max(0, at - 40), at)
         if match and match[0].lower() not in SHARED_NAMES and view.text[at + 3] != "0":
             yield Span(at - len(match[0]), at, "USER")
 
 
-def find_machines(view: View) -> Iterator[Span]:
-    """`user@machine` of prompts, remote commands and key comments: `HOST`, and `USER` before it."""
+def find_machines(view: TextView) -> Iterator[Span]:
+    """Find `user@machine` in prompts, remote commands and key comments, as `USER` and `HOST`."""
     text = view.text
     for at in view.positions(b"@"):
         local = _ACCOUNT_NAME.search(text, max(0, at - 40), at)
@@ -90,7 +90,7 @@ def _machine(text: str, start: int, at: int) -> Span | None:
     if host.lower() in _NO_HOSTS or host.replace(".", "").isdigit():
         return None
     if host.rpartition(".")[2].lower() in DOMAINS and "." in host:
-        return None  # an address of the Internet, which the rule for e-mail judges
+        return None  # an e-mail address, which the rule for e-mail judges
     return Span(match.start("host"), match.start("host") + len(host), "HOST")
 
 
@@ -167,4 +167,4 @@ DETECTORS = (
     make_probed_detector(find_password_lines, r"(?i)[\w.-]:x:\d{4}:"),
 )
 ACCOUNTS = DETECTORS[0]
-"""The detector of the names that commands print and variables hold."""
+"""The detector of `find_accounts`."""

@@ -1,9 +1,9 @@
 # ruff: noqa: E501 (patterns)
-"""Addresses written in other ways: `name [at] host [dot] de`, machine names made of an IP, bare hardware addresses."""
+"""Detect addresses in other spellings: `name [at] host [dot] de`, IPs in host names, bare MACs."""
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.personal.emails_and_ips import is_hardware, is_person
 
 _AT_SAID = compile_rule_pattern(
@@ -20,15 +20,15 @@ _BARE_MAC = compile_rule_pattern(
 )
 
 
-def find_said_emails(view: View) -> Iterator[Span]:
-    """Addresses with words for their signs: `name [at] host [dot] de`."""
+def find_said_emails(view: TextView) -> Iterator[Span]:
+    """Find e-mail addresses with words for their signs: `name [at] host [dot] de`."""
     for match in _AT_SAID.finditer(view.text):
         if is_person(match["local"], match):
             yield Span(*match.span(), "EMAIL")
 
 
-def find_named_addresses(view: View) -> Iterator[Span]:
-    """The address in a machine's name that a provider made of it, as in `ec2-` and `ip-` names."""
+def find_named_addresses(view: TextView) -> Iterator[Span]:
+    """Find the IP address in a host name that a provider made of it, as in `ec2-` and `ip-` names."""
     for match in _DASHED.finditer(view.text):
         group = "v" if match["v"] else "w"
         numbers = [int(octet) for octet in match[group].split("-")]
@@ -36,8 +36,8 @@ def find_named_addresses(view: View) -> Iterator[Span]:
             yield Span(*match.span(group), "IP")
 
 
-def find_bare_macs(view: View) -> Iterator[Span]:
-    """Hardware addresses without joints, behind a word that says what they are."""
+def find_bare_macs(view: TextView) -> Iterator[Span]:
+    """Find hardware addresses without separators, after a word that labels them."""
     for match in _BARE_MAC.finditer(view.text):
         if is_hardware(match["v"]):
             yield Span(*match.span("v"), "MAC")

@@ -1,4 +1,4 @@
-"""Personal data by its form: e-mail, IP and MAC addresses; and large encoded data."""
+"""Detect e-mail, IP and MAC addresses by their form, and large encoded data."""
 
 import ipaddress
 import re
@@ -8,7 +8,7 @@ from tracemill.privacy.core.entropy import is_base64_blob
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
-    View,
+    TextView,
     compile_rule_pattern,
     make_probed_detector,
     skip_rule_escape,
@@ -23,7 +23,7 @@ from tracemill.privacy.core.word_lists import (
 )
 
 _LOCAL = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+-")
-# The sign itself, or as addresses, HTML and code write it; host names in any alphabet.
+# The sign itself, or as URLs, HTML and code write it; host names in any alphabet.
 _AT = re.compile(
     r"(?:@|%40|&#64;|&#x40;|\\u0040|\\x40)"
     r"(?P<host>(?:[^\W_](?:[^\W_]|-){0,62}\.){1,6}(?P<tld>[A-Za-z]{2,18}))(?![A-Za-z0-9(]|_\w|\.[A-Za-z0-9]|-[a-z])"
@@ -41,7 +41,7 @@ _SAMPLE_HOST = compile_rule_pattern(
 )
 _LEFT = r"(?:(?<![\w.])|(?<=\\[nrt]))"
 _IP4 = compile_rule_pattern(_LEFT + r"(?:\d{1,3}\.){3}\d{1,3}(?![\w]|\.\d|-[a-z])")
-# What says that an address follows: right before it, or some words before.
+# Words right before an address, or some words before it, that announce one.
 _IP4_SAID = compile_rule_pattern(
     r"(?i)(?:\bip(?:v?4)?|addr(?:ess)?|inet|ssh|ping|host(?:name)?|peer|dns)[ \t\"'=:(\[]{1,4}$|://$|@$"
 )
@@ -49,17 +49,17 @@ _IP4_CONTEXT = compile_rule_pattern(
     r"(?i)\bip|host|addr|server|client|remote|ssh|ping|peer|listen|://|@|bind|inet|dns|connect|"
     r"(?:from|to|via)[ :]$"
 )
-_CONTEXT_REACH = 32  # characters before an address in which a word says that it is one
+_CONTEXT_REACH = 32  # characters before an address that are searched for such a word
 _LEADING_ZERO = compile_rule_pattern(r"(?:^|\.)0\d")
 _AFTER_ADDRESS = compile_rule_pattern(r":\d{2,5}\b| - [\w-]+ \[")
-# Where documentation and tests take the addresses set aside for them (RFC 5737, RFC 3849).
+# Code before the addresses reserved for documentation and tests (RFC 5737, RFC 3849).
 _IN_CODE = compile_rule_pattern(
     r"(?i)ip(?:v[46])?_?(?:address|network|interface)?\([bru]?\\*[\"']?$|>>> |\.\. |[a-z]\w*\([\"']$"
 )
 _SAMPLES = ([192, 0, 2], [198, 51, 100], [203, 0, 113])  # RFC 5737
-# First numbers under which networks for special purposes lie (RFC 6890).
+# First numbers of networks for special purposes (RFC 6890).
 _SPECIAL = frozenset((0, 10, 100, 127, 169, 172, 192, 198, 203, *range(224, 256)))
-# A version: behind a sign or a word of packages, behind `Chrome/`, in brackets or a column behind a name.
+# A version: after a sign or word of packages, after `Chrome/`, in brackets or in a column after a name.
 _PACKAGE_BEFORE = compile_rule_pattern(
     r"(?i)(?:version\W{1,6}|==\s?|[a-z0-9][-_]v?|\bv|(?<!tcp)(?<!udp)[a-z]/)$"
 )
@@ -70,7 +70,7 @@ _RAISED_BEFORE = compile_rule_pattern(r"(?i)(?:updat|upgrad|downgrad|bump|patch|
 _VERSION_BEFORE = compile_rule_pattern(
     r"(?i)(?:v|ver|version|release|build|[<>~^!=]=|[~^]|chrome|/[\w.-]*/?|-|_|==|@)\s?[\"']?$"
 )
-# `react 17.0.2 -> `: what follows is a version too.
+# `react 17.0.2 -> `: a version follows.
 _CHANGED_BEFORE = compile_rule_pattern(
     r"^[ \t]*(?:[-*+][ \t]+)?(?=[\w.@/+-]*[A-Za-z])[\w.@/+-]+[ \t(:]+v?\d+(?:\.\d+)+\S*[ \t]*"
     r"(?:->|=>|to|\W)[ \t]*v?$"
@@ -86,15 +86,15 @@ _DOTTED = b"hhhh.hhhh.hhhh"
 _IP6 = compile_rule_pattern(
     r"(?:(?<![\w:.])|(?<=\\[nrt]))(?:[0-9A-Fa-f]{1,4}:){1,7}(?::?[0-9A-Fa-f]{1,4}){1,7}(?![\w:.])"
 )
-BLOB = 256  # characters of encoded data in a row that are replaced
+BLOB = 256  # least characters of encoded data in a row that are replaced
 _IN_A_ROW, _WRAPPED = b"x" * BLOB, b"\n" + b"x" * 60
 _RUN = re.compile(rb"x+")
 _BLOB = compile_rule_pattern(r"[A-Za-z0-9+/_-]{256,}={0,2}")
 _BLOB_LINES = compile_rule_pattern(r"(?:[A-Za-z0-9+/]{60,76}\r?\n){6,}[A-Za-z0-9+/]{1,76}={0,2}")
 
 
-def find_emails(view: View) -> Iterator[Span]:
-    """Addresses of people (`EMAIL`), and the name before one (`PERSON`)."""
+def find_emails(view: TextView) -> Iterator[Span]:
+    """Find addresses of people (`EMAIL`), and the name before one (`PERSON`)."""
     text = view.text
     for at in (at for sign in _SIGNS for at in view.positions(sign)):
         match = _AT.match(text, at)
@@ -132,7 +132,7 @@ def _is_letter(character: str) -> bool:
 
 
 def is_person(local: str, match: re.Match[str]) -> bool:
-    """An address with this local part, its `host` and `tld` in the match, is somebody's."""
+    """Tell whether an address is a person's, by its local part and the match's `host` and `tld`."""
     local = local.lower()
     if not any(c.isalnum() for c in local):
         return False
@@ -141,8 +141,8 @@ def is_person(local: str, match: re.Match[str]) -> bool:
     return not _SAMPLE_HOST.search(match["host"]) or (local not in _NOBODY and " " not in local)
 
 
-def find_ip4(view: View) -> Iterator[Span]:
-    """IPv4 addresses that are somebody's: no versions, loopback, masks, documentation addresses."""
+def find_ip4(view: TextView) -> Iterator[Span]:
+    """Find IPv4 addresses other than versions, loopback, masks and documentation addresses."""
     text, digits = view.text, view.plane("fold")
     for four in _OCTETS.finditer(digits):
         start = four.start()
@@ -160,7 +160,7 @@ def _is_address(value: str, text: str, start: int) -> bool:
     after = text[start + len(value) : start + len(value) + 12]
     network = last == 0 and after.startswith("/")
     if network and (third < 10 or second == 0):
-        return False  # a network as examples and defaults have it
+        return False  # a network of examples and defaults
     low = max(0, start - 40)
     before = text[max(text.rfind("\n", low, start) + 1, low) : start]
     if _PACKAGE_BEFORE.search(before[-14:]) or (before.endswith(_STEPS) and _RAISED_BEFORE.search(before)):
@@ -193,8 +193,8 @@ def _is_global(value: str) -> bool:
     return address.is_global and not address.is_multicast
 
 
-def find_macs(view: View) -> Iterator[Span]:
-    """Hardware addresses."""
+def find_macs(view: TextView) -> Iterator[Span]:
+    """Find hardware addresses."""
     for anchor in _HARDWARE:
         for at in view.positions(anchor, "hexes"):
             match = _MAC.match(view.text, at)
@@ -203,21 +203,21 @@ def find_macs(view: View) -> Iterator[Span]:
 
 
 def is_hardware(value: str) -> bool:
-    """A hardware address that nobody made up."""
+    """Tell whether a hardware address is not made up."""
     plain = re.sub(r"[^0-9a-f]", "", value.lower())
     return len(set(plain)) > 3 and plain not in SAMPLE_HARDWARE
 
 
-def find_dotted_macs(view: View) -> Iterator[Span]:
-    """Hardware addresses in three groups of four, as switches show them."""
+def find_dotted_macs(view: TextView) -> Iterator[Span]:
+    """Find hardware addresses in three groups of four, as switches print them."""
     for at in view.positions(_DOTTED, "hexes"):
         match = _MAC_DOTTED.match(view.text, at)
         if match and any(c.isdigit() for c in match[0]) and any(c.isalpha() for c in match[0]):
             yield Span(*match.span(), "MAC")
 
 
-def find_ip6(view: View) -> Iterator[Span]:
-    """Global, unique local and link-local IPv6 addresses."""
+def find_ip6(view: TextView) -> Iterator[Span]:
+    """Find global, unique local and link-local IPv6 addresses."""
     hexes, done = view.plane("hexes"), -1
     for at in sorted(at for anchor in _HEXTETS for at in view.positions(anchor, "hexes")):
         if at < done:
@@ -234,7 +234,7 @@ def find_ip6(view: View) -> Iterator[Span]:
 
 
 def _is_documented(text: str, match: re.Match[str]) -> bool:
-    """An address set aside for documentation, and no machine's log shows it."""
+    """Tell whether an address reserved for documentation stands in code or names a network."""
     if not match[0].lower().startswith("2001:db8"):
         return False
     before = text[max(text.rfind("\n", 0, match.start()) + 1, match.start() - 40) : match.start()]
@@ -253,8 +253,8 @@ def _is_ip6(value: str) -> bool:
     return address.is_global or address.is_link_local or value.lower().startswith(("fd", "fc"))
 
 
-def find_blobs(view: View) -> Iterator[Span]:
-    """Encoded data of `BLOB` characters or more, in one row or in wrapped lines."""
+def find_blobs(view: TextView) -> Iterator[Span]:
+    """Find encoded data of `BLOB` characters or more, on one line or wrapped."""
     if len(view.raw) < BLOB:
         return
     text, classes = view.text, view.plane("data")
@@ -285,5 +285,5 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_macs, r"[0-9A-Fa-f]{2}(?:(?::[0-9A-Fa-f]{2}){5}|(?:-[0-9A-Fa-f]{2}){5})"),
     make_probed_detector(find_dotted_macs, r"[0-9a-f]{4}\.[0-9a-f]{4}\.[0-9a-f]{4}"),
     make_probed_detector(find_ip6, r"[0-9A-Fa-f:]:[0-9A-Fa-f]{3,4}:[0-9A-Fa-f:]|[0-9A-Fa-f]{4}::[0-9A-Fa-f]"),
-    make_probed_detector(find_blobs, r"[A-Za-z0-9+/=_\r\n-]{256}"),  # wrapped lines are a row of these too
+    make_probed_detector(find_blobs, r"[A-Za-z0-9+/=_\r\n-]{256}"),  # wrapped lines match this too
 )

@@ -1,5 +1,7 @@
-"""What is known of the user beforehand: exact secrets, own name, machine, home folder; and the user
-names that a trace's own paths give away."""
+"""Search for values known beforehand: exact secrets, the user's names, machines and home folders.
+
+User names that a trace's own paths contain are found here too.
+"""
 
 import re
 from collections import Counter
@@ -9,10 +11,10 @@ from functools import lru_cache
 from pathlib import PurePosixPath, PureWindowsPath
 
 from tracemill.privacy.core.ordinary_values import MIN_SECRET
-from tracemill.privacy.core.rule import LEFT, Span, View, compile_rule_pattern, fold, make_probed_detector
+from tracemill.privacy.core.rule import LEFT, Span, TextView, compile_rule_pattern, fold, make_probed_detector
 from tracemill.privacy.core.secret_variables import is_secret_variable, variable_url_password
 from tracemill.privacy.core.spellings import list_spellings
-from tracemill.privacy.core.user_lists import Listed
+from tracemill.privacy.core.user_lists import UserList
 from tracemill.privacy.core.word_lists import COMMON_WORDS, SHARED_NAMES
 
 MIN_FOLDED = 12  # characters of a value that is searched in any case
@@ -29,21 +31,26 @@ _ROOTED = compile_rule_pattern(
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """Exact values to look for: secrets, own user names, machine names, odd home folders; and what the
-    user lists to redact and to allow. Its `repr` shows none of them."""
+class KnownValues:
+    """Exact values to search for, and the user's lists to redact and to allow.
+
+    The values are secrets, user names, machine names and unusual home folders. Its `repr` shows none of them.
+    """
 
     secrets: tuple[str, ...] = field(default=(), repr=False)
     names: tuple[str, ...] = field(default=(), repr=False)
     hosts: tuple[str, ...] = field(default=(), repr=False)
     homes: tuple[str, ...] = field(default=(), repr=False)
-    redact: Listed = field(default_factory=Listed)
-    allow: Listed = field(default_factory=Listed)
+    redact: UserList = field(default_factory=UserList)
+    allow: UserList = field(default_factory=UserList)
 
 
-def known_identity_from_environment(environ: Mapping[str, str], hostname: str | None = None) -> Known:
-    """What the environment gives away: values of secret-named variables (8 characters or more, no
-    paths), passwords inside URLs, `HOME`, the user's names, the machine's name."""
+def known_identity_from_environment(environ: Mapping[str, str], hostname: str | None = None) -> KnownValues:
+    """Return the values that the environment reveals.
+
+    Those are values of secret-named variables (8 characters or more, no paths), passwords inside URLs,
+    `HOME`, the user's names and the machine's name.
+    """
     values = [v for n, v in environ.items() if is_secret_variable(n, v)]
     values += [p for v in environ.values() if "://" in v and (p := variable_url_password(v))]
     names = [
@@ -57,8 +64,8 @@ def known_identity_from_environment(environ: Mapping[str, str], hostname: str | 
 
 def make_known(
     secrets: Iterable[str], names: Iterable[str] = (), homes: Iterable[str] = (), hosts: Iterable[str] = ()
-) -> Known:
-    """The values worth searching, each once, with the spellings a URL or a JSON string gives them."""
+) -> KnownValues:
+    """Build the values worth searching, each once, with their spellings in URLs and JSON."""
     homes = [home.rstrip("/\\") for home in homes if home]
     people = {name.strip() for name in names} | {_last_part(home) for home in homes}
     machines = {part for host in hosts if host for part in (host, host.split(".")[0])}
@@ -67,7 +74,7 @@ def make_known(
         for home in homes
         if not re.match(r"/(?:home|Users)/|/root$|[A-Za-z]:\\Users\\", home) and home.count("/") > 1
     }
-    return Known(
+    return KnownValues(
         tuple(sorted(_spellings(secrets), key=lambda value: (-len(value), value))),
         tuple(sorted(name for name in people if name and name.lower() not in SHARED_NAMES)),
         tuple(sorted(host for host in machines if _is_distinctive(host))),
@@ -89,25 +96,30 @@ def _is_distinctive(name: str) -> bool:
 
 
 def distinctive_known_names(names: Iterable[str]) -> tuple[str, ...]:
-    """Those names that may be searched outside paths: four characters, no common word."""
+    """Return the names that may be searched outside paths: four characters or more, no common word."""
     return tuple(sorted({name for name in names if _is_distinctive(name)}))
 
 
 def known_names_in_paths(texts: Iterable[str], surely: Iterable[str] = ()) -> tuple[str, ...]:
-    """Distinctive user names that home folders give away: those in `surely` (working directories,
-    projects), and those seen three times or more in `texts`."""
+    """Return distinctive user names found in home folders.
+
+    Those in `surely` (working directories, projects) count at once; those in `texts` count when seen three
+    times or more.
+    """
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(
-            text[s.start : s.end] for s in find_homes(View(text)) if text[s.end : s.end + 1] in ("/", "\\")
+            text[s.start : s.end]
+            for s in find_homes(TextView(text))
+            if text[s.end : s.end + 1] in ("/", "\\")
         )
     for text in surely:
-        counts.update({text[s.start : s.end]: 3 for s in find_homes(View(text))})
+        counts.update({text[s.start : s.end]: 3 for s in find_homes(TextView(text))})
     return distinctive_known_names(name for name, count in counts.items() if count >= 3)
 
 
-def find_homes(view: View, names: Iterable[str] = ()) -> Iterator[Span]:
-    """The user's part of home folders: `/home/x`, `/Users/x`, `C:\\Users\\x`, `-Users-x-`."""
+def find_homes(view: TextView, names: Iterable[str] = ()) -> Iterator[Span]:
+    """Find the user's part of home folders: `/home/x`, `/Users/x`, `C:\\Users\\x`, `-Users-x-`."""
     text = view.text
     slugs = tuple(re.sub(r"[^A-Za-z0-9]", "-", name) for name in names)
     for at in view.positions(b"/home/"):
@@ -140,7 +152,10 @@ def _under_users(text: str, at: int, slugs: tuple[str, ...]) -> Iterator[Span]:
 
 
 def _is_root(text: str, at: int) -> bool:
-    """The backslash at `at` follows a drive, or begins a path: `App\\Users\\X` is a name in code."""
+    """Tell whether the backslash at `at` follows a drive or begins a path.
+
+    `App\\Users\\X` is a name in code.
+    """
     while text[at - 1 : at] == "\\":
         at -= 1
     before = text[at - 1 : at]
@@ -148,7 +163,7 @@ def _is_root(text: str, at: int) -> bool:
 
 
 def _is_slug(text: str, at: int) -> bool:
-    """A `-` at `at` that begins a project slug: after no word, or after a drive letter's dash."""
+    """Tell whether the `-` at `at` begins a project slug: after no word, or after a drive letter's dash."""
     before = text[at - 1 : at]
     return not (before.isalnum() or before in ("-", "_", ".")) or bool(
         re.match(r"[A-Z]-", text[max(0, at - 2) : at])
@@ -172,8 +187,8 @@ def _slug_named(text: str, start: int, slugs: tuple[str, ...]) -> Iterator[Span]
     yield from _named(text, start, _SLUG_NAME)
 
 
-def find_words(view: View, words: Iterable[str], kind: str) -> Iterator[Span]:
-    """Each word where it stands alone, whatever its case."""
+def find_words(view: TextView, words: Iterable[str], kind: str) -> Iterator[Span]:
+    """Find each word where it stands alone, in any case."""
     folded = view.plane("fold")
     for word in words:
         literal = fold(word)
@@ -195,8 +210,8 @@ def _alone(word: str) -> re.Pattern[str]:
     return re.compile(rf"(?i){LEFT}{re.escape(word)}(?![A-Za-z0-9])")
 
 
-def find_exact(view: View, values: Iterable[str]) -> Iterator[Span]:
-    """Each value wherever it stands, also inside other text; one of 12 characters or more in any case."""
+def find_exact(view: TextView, values: Iterable[str]) -> Iterator[Span]:
+    """Find each value anywhere, also inside other text; in any case from 12 characters on."""
     folded = view.plane("fold")
     for value in values:
         literal, size = fold(value), len(value)
@@ -209,8 +224,8 @@ def find_exact(view: View, values: Iterable[str]) -> Iterator[Span]:
             at = folded.find(literal, at + 1)
 
 
-def find_odd_homes(view: View, homes: Iterable[str]) -> Iterator[Span]:
-    """The last part of home folders that lie neither under `/home` nor under `/Users`."""
+def find_odd_homes(view: TextView, homes: Iterable[str]) -> Iterator[Span]:
+    """Find the last part of home folders that lie neither under `/home` nor under `/Users`."""
     for home in homes:
         at = view.text.find(home)
         while at >= 0:

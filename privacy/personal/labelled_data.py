@@ -1,18 +1,20 @@
 # ruff: noqa: E501 (patterns)
-"""Personal data behind a word that says what it is: numbers of persons, birth dates, addresses, places, authors."""
+"""Detect personal data after a label: personal numbers, birth dates, addresses, places, authors."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from tracemill.privacy.core.rule import Detector, Span, View, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, make_probed_detector
 from tracemill.privacy.core.word_lists import NO_PERSONS
 
 _FILLERS = (
     r"(?:card|number|num|no|nr|nummer|numero|n\xfamero|code|id|is|was|ist|est|es|\xe9|do|da|de|del|du|der|des|of|the|on|am|le|el|my|his|her"
     r"|cliente?|customer|holder|user|coordinates?|position|location)"
 )
-_BETWEEN = rf"[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{_FILLERS}(?![A-Za-z]))*[ \t.:=(#\xba\xb0/)>|-]{{0,4}}[\"'`]?[ \t]{{0,4}}[:=]{{0,2}}[ \t]{{0,4}}[\"'`(\[]{{0,2}}"
+TAGS = r"(?:[ \t]{0,2}</?[a-z]\w{0,10}[^<>\n]{0,40}>){0,3}"
+"""The pattern of HTML tags between a label and its value."""
+_BETWEEN = rf"[\"'`]?(?:[ \t_.:=(/#-]{{1,4}}{_FILLERS}(?![A-Za-z]))*{TAGS}[ \t.:=(#\xba\xb0/)>|*-]{{0,4}}[\"'`]?[ \t]{{0,4}}[:=*]{{0,3}}[ \t]{{0,4}}[\"'`(\[]{{0,2}}"
 _END = r"(?![\w-]|\.\d)"
 
 
@@ -25,20 +27,20 @@ def _weighed(digits: list[int], weights: range | tuple[int, ...]) -> int:
 
 
 def _is_cpf(value: str) -> bool:
-    """The two check digits of a Brazilian number (weights 10 to 2 and 11 to 2, modulo 11)."""
+    """Check the two check digits of a Brazilian CPF (weights 10 to 2 and 11 to 2, modulo 11)."""
     digits = _digits(value)
     first, second = (-_weighed(digits, range(n, 1, -1)) % 11 % 10 for n in (10, 11))
     return len(set(digits)) > 1 and digits[9:] == [first, second]
 
 
 def _is_pesel(value: str) -> bool:
-    """The check digit of a Polish number (weights 1, 3, 7, 9, modulo 10)."""
+    """Check the check digit of a Polish PESEL (weights 1, 3, 7, 9, modulo 10)."""
     digits = _digits(value)
     return len(set(digits)) > 2 and _weighed(digits, (1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)) % 10 == 0
 
 
 def _is_dni(value: str) -> bool:
-    """The letter of a Spanish number (its number modulo 23)."""
+    """Check the letter of a Spanish DNI (its number modulo 23)."""
     number = value[:-1].upper().replace("-", "").replace(".", "")
     number = str("XYZ".index(number[0])) + number[1:] if number[0] in "XYZ" else number
     return "TRWAGMYFPDXBNJZSQVHLCKE"[int(number) % 23] == value[-1].upper()
@@ -52,7 +54,7 @@ def _compose(a: int, b: int) -> int:
 
 
 def _is_aadhaar(value: str) -> bool:
-    """Verhoeff's check digit (Verhoeff, Error Detecting Decimal Codes, 1969)."""
+    """Check Verhoeff's check digit (Verhoeff, Error Detecting Decimal Codes, 1969)."""
     check, step = 0, (1, 5, 7, 6, 2, 8, 3, 0, 9, 4)
     for at, digit in enumerate(reversed(_digits(value))):
         for _ in range(at % 8):
@@ -62,7 +64,7 @@ def _is_aadhaar(value: str) -> bool:
 
 
 def _is_resident(value: str) -> bool:
-    """The check digit of a Chinese number (ISO 7064, modulo 11-2)."""
+    """Check the check digit of a Chinese resident number (ISO 7064, modulo 11-2)."""
     total = sum(int(c) * 2 ** (17 - at) for at, c in enumerate(value[:17]))
     return "10X98765432"[total % 11] == value[17].upper()
 
@@ -75,7 +77,7 @@ def _any(_: str) -> bool:
     return True
 
 
-# The words before a number, in small letters, its form, and its check digits.
+# Type, labels in small letters, form and check of a number.
 _NUMBERS: tuple[tuple[str, str, str, Callable[[str], bool]], ...] = (
     ("NATIONAL_ID", "cpf", r"\d{3}\.?\d{3}\.?\d{3}-?\d{2}", _is_cpf),
     ("NATIONAL_ID", "pesel", r"\d{11}", _is_pesel),
@@ -98,16 +100,17 @@ _GPS = re.compile(
     r"(?i)(?:gps|geo|coord(?:inate)?s?|latlng|lat[,_/ ]{1,2}l(?:ng|on|ong)|position|located at)"
     rf"{_BETWEEN}(?P<v>-?\d{{1,2}}\.\d{{3,12}})[\"'`]?\s{{0,2}},\s{{0,2}}[\"'`]?(?P<w>-?\d{{1,3}}\.\d{{3,12}})(?!\w)"
 )
-_STREET = (
+STREET = (
     r"(?:\d{1,5}[A-Za-z]? (?:[A-Z\xc0-\xde][\w'.-]{1,24} ){1,4}(?:Street|St|Avenue|Ave|Road|Rd|Lane|Ln|Drive|Dr|Boulevard|Blvd|Way|Court|Ct|Place|Pl|Square|Sq|Terrace|Close|Crescent|Highway|Hwy|Parkway|Pkwy|Gardens|Row|Hill)\b\.?"
     r"|\d{1,4}(?: ?bis| ?ter)?,? (?:rue|avenue|av\.|boulevard|bd|place|chemin|impasse|all\xe9e|quai|route|cours) [^\n,\"'<>|;]{2,40}"
     r"|[A-Z\xc0-\xde][\w\xdf.-]{1,30}(?: [\w\xdf.-]{1,20}){0,2}?[ -]?(?:[Ss]tra(?:\xdf|ss)e|[Ss]tr\.|[Ww]eg|[Pp]latz|[Aa]llee|[Gg]asse|[Dd]amm|[Rr]ing|[Uu]fer|straat|gatan|vej) \d{1,4}[a-z]?"
     r"|(?:Calle|C/|Avenida|Av\.|Rua|R\.|Via|Plaza|Piazza|Pra\xe7a|Travessa|Viale|Corso|Ulica|ul\.) [^\n,\"'<>|;\d]{2,40},? (?:n[.\xba\xb0o]{1,2} ?)?\d{1,5}(?:[ /]\d{1,4})?)"
 )
+"""The pattern of a street with its number in English, French, German, Spanish, Portuguese or Italian."""
 _ADDRESS = re.compile(
-    r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
+    r"(?:(?i:address(?:e|es)?(?:[ _-]?line)?[ _-]?\d?|street(?:[ _-]?(?:name|line|address))?[ _-]?\d?|line[ _-]?[12]|(?:ship|deliver|bill|send|invoice)(?:ed)?[ _-]to|anschrift|stra(?:\xdf|ss)e|direcci[o\xf3]n|endere[c\xe7]o|indirizzo|adres|rua|lives? at|resid(?:es|ing) at|\u4f4f\u6240)"
     r"[\"'`]?[ \t]{0,3}[:=]?[ \t]{0,4}[\"'`]?)"
-    rf"(?P<v>{_STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
+    rf"(?P<v>{STREET}(?:,? [^\n\"'`<>|;{{}}]{{2,80}})?)"
 )
 
 _COMPANY = re.compile(
@@ -122,7 +125,7 @@ PERSON = rf"(?:{_WORD}|{_UPPER}\.)(?: (?:{_WORD}|{_UPPER}\.|van|von|de|der|den|d
 """The pattern of a first and a last name."""
 _NAMED = rf"(?P<v>{PERSON})"
 _YEARS = r"(?:\d{4}(?:\s?[-,\u2013]\s?(?:\d{2,4}|present))*,?\s{1,3})"
-# The words that announce an author, the probe of what is behind them, and the pattern of both.
+# Words before an author, a probe, and the pattern of words and author.
 _PEOPLE: tuple[tuple[tuple[bytes, ...], str, str], ...] = (
     ((b"copyright", b"(c)", b"\xa9", b"spdx-filecopyrighttext:"),
      r"(?i:copyright|\(c\)|\xa9|SPDX-FileCopyrightText:)[ \t:]",
@@ -161,7 +164,7 @@ _ANY_NAME = re.compile(rf"(?<![^\W\d_]){_NAMED}")
 
 
 def is_person(name: str) -> bool:
-    """Tell whether a name of a person's form is no company's and no group's."""
+    """Tell whether a name in the form of a person's is no company's and no group's."""
     words = name.split(" ")
     if any((len(word) > 2 and word.isupper()) or _MINGLED.search(word) for word in words):
         return False
@@ -169,22 +172,25 @@ def is_person(name: str) -> bool:
 
 
 def _finding(kind: str, labels: str, form: str, check: Callable[[str], bool]) -> Detector:
-    """Build the detector of one number, at its words."""
+    """Build the detector of one kind of number after its labels."""
     words = tuple(label.encode("ascii") for label in labels.split("|"))
-    pattern = re.compile(rf"(?i)(?![a-z]){_BETWEEN}(?P<v>{form}){_END}")
+    pattern = re.compile(rf"(?i)(?:(?-i:Number|No|Nr|Num|Id|ID|Code))?(?![a-z]){_BETWEEN}(?P<v>{form}){_END}")
 
-    def find(view: View) -> Iterator[Span]:
+    def find(view: TextView) -> Iterator[Span]:
         for at in _words(view, words):
             match = pattern.match(view.text, at.end)
             if match and check(match["v"]):
                 yield Span(*match.span("v"), kind)
 
-    told = labels.replace(".", r"\.")
-    return make_probed_detector(find, rf"(?i)(?:{told})[^a-z\n][^\n]{{0,60}}[0-9][0-9A-Z/. -]{{2}}")
+    label_pattern = labels.replace(".", r"\.")
+    return make_probed_detector(
+        find,
+        rf"(?i)(?:{label_pattern})(?:number|no|nr|num|id|code)?[^a-z\n][^\n]{{0,60}}[0-9][0-9A-Z/. -]{{2}}",
+    )
 
 
-def find_written_cpfs(view: View) -> Iterator[Span]:
-    """Brazilian numbers in their usual form, without a label."""
+def find_written_cpfs(view: TextView) -> Iterator[Span]:
+    """Find Brazilian CPFs in their usual form without a label."""
     for at in view.positions(b"000.000.000-00"):
         match = _ALONE.match(view.text, at)
         if match and _is_cpf(match[0]):
@@ -196,8 +202,8 @@ class _Word(NamedTuple):
     end: int
 
 
-def _words(view: View, words: Iterable[bytes]) -> Iterator[_Word]:
-    """Give the places of words, given in small letters, that no letter stands before."""
+def _words(view: TextView, words: Iterable[bytes]) -> Iterator[_Word]:
+    """Yield the positions of words in small letters that follow no letter."""
     for word in words:
         for at in view.positions(word):
             if (
@@ -240,13 +246,16 @@ _ADDRESS_WORDS = (
         b"stra\xdfe",
         b"strasse",
         b"direcci",
+        b"line0",
+        b"line_0",
+        b"line 0",
     ),
     *(b"endere", b"indirizzo", b"adres", b"rua", b"lives at", b"live at", b"resides at", b"residing at"),
 )
 
 
-def find_places(view: View) -> Iterator[Span]:
-    """Postal addresses and pairs of coordinates."""
+def find_places(view: TextView) -> Iterator[Span]:
+    """Find postal addresses and pairs of coordinates."""
     for word in _words(view, _GPS_WORDS):
         if match := _GPS.match(view.text, word.start):
             yield Span(*match.span("v"), "LOCATION")
@@ -261,10 +270,10 @@ def _without_end(match: re.Match[str]) -> Span:
 
 
 def _announced(words: Iterable[bytes], probe: str, pattern: str) -> Detector:
-    """Build the detector of authors behind words, given in small letters."""
+    """Build the detector of authors after words in small letters."""
     compiled = re.compile(pattern)
 
-    def find(view: View) -> Iterator[Span]:
+    def find(view: TextView) -> Iterator[Span]:
         for at in (at for word in words for at in view.positions(word)):
             match = compiled.match(view.text, at)
             if match and is_person(match["v"]):
@@ -273,28 +282,28 @@ def _announced(words: Iterable[bytes], probe: str, pattern: str) -> Detector:
     return make_probed_detector(find, probe)
 
 
-def find_committers(view: View) -> Iterator[Span]:
-    """Names of the authors of commits, as `git log` and `git shortlog` print them."""
+def find_committers(view: TextView) -> Iterator[Span]:
+    """Find author names of commits, as `git log` and `git shortlog` print them."""
     for match in _COMMITS.finditer(f"\n{view.text}"):
         group = match.lastgroup or "v"
         if is_person(match[group]):
             yield Span(match.start(group) - 1, match.end(group) - 1, "PERSON")
 
 
-def find_counted(view: View) -> Iterator[Span]:
-    """Names of the authors of commits behind how many they made."""
+def find_counted(view: TextView) -> Iterator[Span]:
+    """Find author names after their number of commits."""
     before = 0
     for match in _COUNTED.finditer(f"\n{view.text}"):
         count, following = int(match["n"]), int(match["next"] or 0)
-        if count not in (before + 1, following - 1) and is_person(match["v"]):  # no numbers of lines
+        if count not in (before + 1, following - 1) and is_person(match["v"]):  # no line numbers
             yield Span(match.start("v") - 1, match.end("v") - 1, "PERSON")
         before = count
 
 
 def _listed(words: Iterable[bytes], probe: str, pattern: re.Pattern[str], name: re.Pattern[str]) -> Detector:
-    """Build the detector of names in lists that begin with words."""
+    """Build the detector of names in lists that begin with given words."""
 
-    def find(view: View) -> Iterator[Span]:
+    def find(view: TextView) -> Iterator[Span]:
         for at in (at for word in words for at in view.positions(word)):
             listed = pattern.match(view.text, at)
             for match in name.finditer(view.text, *listed.span("items")) if listed else ():
@@ -309,8 +318,8 @@ _BR = r"\([1-9][1-9]\) ?9?\d{4}-\d{4}|[1-9][1-9] 9\d{4}-\d{4}"
 _PHONE = re.compile(rf"(?<![\w.+/-])(?:{_JP}|{_BR})(?![\w-]|\.\d)")
 
 
-def find_phones(view: View) -> Iterator[Span]:
-    """Telephone numbers as Japan and Brazil write them."""
+def find_phones(view: TextView) -> Iterator[Span]:
+    """Find telephone numbers as written in Japan and Brazil."""
     for match in _PHONE.finditer(view.text):
         yield Span(*match.span(), "PHONE")
 
@@ -346,4 +355,4 @@ DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(find_phones, r"0\d{1,2}-\d{3,4}-\d{4}", r"[1-9][1-9]\)? ?9?\d{4}-\d{4}"),
 )
 DOCUMENTED = DETECTORS[:-1]
-"""Those that look at names in JSON."""
+"""The detectors that also run on names in JSON."""

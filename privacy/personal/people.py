@@ -1,20 +1,21 @@
 # ruff: noqa: E501 (patterns)
-"""Names of people and machines in the lines of systems: `sudo`, `ls -l`, logs, commits, remote commands."""
+"""Detect names of people and machines in system output: `sudo`, `ls -l`, logs, commits, ssh."""
 
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.word_lists import COMMON_WORDS, MACHINE_WORDS, NO_PERSONS, SHARED_NAMES
+from tracemill.privacy.personal.labelled_data import PERSON
 
 _USER = r"(?P<v>[A-Za-z_][\w.-]{2,31})"
 _MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _PROBE_USER = r"[A-Za-z_][\w.-]{2}"
 _MODE = r"[dlcbps-](?:[r-][w-][xsStT-]){3}[@+.]?[ \t]+\d+[ \t]+"
-# How a mode ends, one literal a probe, for which the prefilter is fast.
+# Ends of a mode, one literal a probe, for which the prefilter is fast.
 _MODE_ENDS = ("rwx", "rw-", "r-x", "r--", "-wx", "-w-", "--x", "---", "[r-][w-][sStT]")
 _NOT_ROOT = r"(?:[A-Za-qt-z_]|r[^o]|ro[^o]|roo[^t]|s[^t]|st[^a])"
-# A line that names an account, and what in it tells the line.
+# The pattern of a line that names an account, and its probes.
 _ACCOUNTS = (
     (rf"\[sudo\] \w[\w ]{{2,24}} (?:for|f\xfcr|de|di|per|voor) {_USER}(?=:)", r"\[sudo\] "),
     (rf"sudo(?:\[\d+\])?: {{1,8}}{_USER} : (?:TTY|PWD|\d|command|user NOT|a password)", rf"sudo(?:\[\d+\])?: +{_PROBE_USER}[\w.-]* : "),
@@ -33,18 +34,22 @@ _ACCOUNTS = (
     (rf"(?<![\w\\/%:.-])(?!(?:HKEY_\w+|HKLM|HKCU|HKCR|NT|BUILTIN|IIS|SYSTEM|PHP|APP|WINDOWS|PROGRA~1)\\)[A-Z][A-Z0-9-]{{2,14}}\\{{1,2}}(?![A-Z_nrtbfvux0-9]){_USER}(?![\w\\(:;])", r"[A-Z][A-Z0-9-]{2,}\\{1,2}[ac-egh-mo-qswyz][\w.-]{2}"),
     (rf"(?<![\w.-])(?:user|username|usr|owner|uname|login|actor|created_by|assignee|acct)={_USER}(?=[ \t]+\w+=)", rf"(?:user|username|usr|owner|uname|login|actor|created_by|assignee|acct)={_PROBE_USER}[\w.-]*[ \t]+\w+="),
     (r"\"(?:username|user_?[nN]ame|login|userLogin|ownerLogin|samAccountName)\"\s?:\s?\"(?P<v>[A-Za-z_][\w.-]{3,31})\"", rf"\"(?:username|user_?[nN]ame|login|userLogin|ownerLogin|samAccountName)\"\s?:\s?\"{_PROBE_USER}"),
+    (rf"(?<![^\n])r\d{{1,8}} \| {_USER} \| \d{{4}}-\d\d-\d\d", rf"r\d+ \| {_PROBE_USER}[\w.-]* \| \d{{4}}-"),
+    (rf"(?<![^\n])(?:user: {{6,12}}|Last Changed Author: ){_USER}(?=\s|$)", rf"(?:user: {{6,12}}|Last Changed Author: ){_PROBE_USER}"),
     (rf"\((?:cron|CRON)\) {_USER}(?=[\s.,]|$)", r"\((?:cron|CRON)\) "),
     (rf"(?<![^\n]){_USER} {{1,16}}\d{{1,7}} +\d{{1,3}}\.\d +\d{{1,3}}\.\d +\d+ +\d+ +(?:\?\?|\?|pts/\d+|tty\w*|s\d{{3}}) +[RSDTZIWU][sl+<NL]{{0,4}} ", r"\d +\d+\.\d +\d+\.\d +\d+ +\d+ +(?:\?|pts|tty|s\d)"),
     (rf"(?<![^\n]){_USER} {{1,16}}(?:pts/\d+|ttys?\d+|console|:\d) +(?:\S+ +)?(?:\d{{4}}-\d\d-\d\d|[A-Z][a-z]{{2}} +\d{{1,2}}) +\d\d:\d\d", r"(?:pts/\d+|ttys?\d+|console|:\d) +(?:\S+ +)?(?:\d{4}-\d\d-\d\d|[A-Z][a-z]{2} +\d{1,2}) +\d\d:\d\d"),
 )  # fmt: skip
 _PERSON = r"(?P<v>[^\W\d_][\w.'-]{1,30}(?: [^\W\d_][\w.'-]{0,30}){0,3})"
 _TRAILERS = "Author|Commit|Committer|Tagger|AuthorName|Signed-off-by|Co-authored-by|Co-Authored-By|Reviewed-by|Acked-by|Tested-by|Reported-by|Suggested-by|Helped-by|Maintainer|Packager|From|To|Cc"
-# A host that is not GitHub's for addresses of nobody.
+# A host other than GitHub's noreply host.
 _REPLIED_TO = r"(?:[^u]|u[^s]|us[^e]|use[^r]|user[^s]|users[^.]|users\.[^n])"
-# What stands before a trailer is looked at behind it, so that the search is for first letters.
+# The text before a trailer is checked after it, so that the search starts at first letters.
 _TRAILER_LINE = "|".join(rf"{trailer}(?<!\w{trailer}): " for trailer in _TRAILERS.split("|"))
 _PERSONS = (
     (rf"(?:{_TRAILER_LINE}) {{0,4}}{_PERSON} <(?P<w>[^\s<>@]{{1,64}}@[^\s<>]{{3,80}})>", rf"(?:{_TRAILERS}): +[^\n<]+ <[^\s<>@]+@{_REPLIED_TO}"),
+    (rf"(?<![^\n])(?:author|committer) {_PERSON}(?=\n(?:author|committer)-mail )", r"(?:author|committer)-mail "),
+    (rf"(?<![^\n])(?:user|committer|author): {{2,12}}{_PERSON}(?=[ \t]*(?:<|\n|$))", r"(?:user|committer|author): {2,12}[^\s]+ [^\s]"),
     (rf"(?<!\w)\^?[0-9a-f]{{7,40}} (?:[\w./-]{{1,80}} {{1,4}})?\({_PERSON} {{1,30}}\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d [+-]\d{{4}} {{1,8}}\d{{1,6}}\) ", r"\d:\d\d:\d\d [+-]\d{4} +\d+\) "),
     (rf"(?:(?i:user\.name)(?:=\\*[\"']?|[ \t]{{1,4}}\\*[\"'])|git config [^\n]{{0,40}}user\.name ){_PERSON}(?=\\*[\"']|[\n;&|]|$)", r"(?i)user\.name(?:=|[ \t]+)\\*[\"']?[^\s=]"),
     (rf"(?<![^\n])\[user\]\n(?:[ \t]+(?!name)\w+[^\n]*\n){{0,4}}[ \t]+name = {_PERSON}(?=\n|$)", r"\[user\]\n[^\[]*name = "),
@@ -75,7 +80,7 @@ def _finding(kind: str, nobody: frozenset[str], pattern: str, *probes: str) -> D
         re.compile(pattern) if kind == "PERSON" else compile_rule_pattern(pattern)
     )  # persons have any alphabet
 
-    def find(view: View) -> Iterator[Span]:
+    def find(view: TextView) -> Iterator[Span]:
         for match in searched.finditer(view.text):
             yield from _spans(match, kind, nobody)
 
@@ -102,7 +107,7 @@ def _is_nobody(name: str, nobody: frozenset[str]) -> bool:
     return any(word in NO_PERSONS for word in words) or all(word in nobody for word in words)
 
 
-# Lines that only the account of somebody who works there gets into.
+# Lines that only name the account of the person who works there.
 _SURE = 3
 _TELLING = (
     *(compile_rule_pattern(pattern) for pattern, *_ in _ACCOUNTS[:_SURE]),
@@ -118,15 +123,30 @@ _PROCESS = compile_rule_pattern(
 _PROCESSES = compile_rule_pattern(r"PID +%CPU")
 
 
-def find_owners(view: View) -> Iterator[Span]:
-    """Owners of processes in a table of them, which its header begins."""
+def find_owners(view: TextView) -> Iterator[Span]:
+    """Find the owners of processes in a table that starts with its header."""
     if header := _PROCESSES.search(view.text):
         for match in _PROCESS.finditer(view.text, header.end()):
             yield from _spans(match, "USER", _NOBODY)
 
 
+_ADDRESS = re.compile(r" <(?P<w>[^\s<>@]{1,64}@[^\s<>@]{3,80})>")
+_BEFORE_ADDRESS = re.compile(rf"(?<![\w.@/-])(?P<v>{PERSON})\Z")
+_LONGEST = 100  # characters of a name
+
+
+def find_addressed(view: TextView) -> Iterator[Span]:
+    """Find names of persons before their addresses: `First Last <local@host>`."""
+    for address in _ADDRESS.finditer(view.text):
+        low = max(0, address.start() - _LONGEST)
+        name = _BEFORE_ADDRESS.search(view.text, low, address.start())
+        if name and not _is_nobody(name["v"], _NOBODY) and "noreply" not in address["w"]:
+            yield Span(*name.span("v"), "PERSON")
+            yield Span(*address.span("w"), "EMAIL")
+
+
 def find_people_named(text: str) -> Iterator[str]:
-    """Names of accounts in lines of a text that are surely about whoever works there."""
+    """Yield account names from lines that surely name the person who works there."""
     for pattern in _TELLING:
         for match in pattern.finditer(text):
             if match["v"].lower() not in _NOBODY:
@@ -137,7 +157,8 @@ DETECTORS: tuple[Detector, ...] = (
     *(_finding("USER", _NOBODY, *each) for each in _ACCOUNTS),
     make_probed_detector(find_owners, r"PID +%CPU(?s:.*)\n(?:[a-qs-z_]|r[^o]|ro[^o]|roo[^t]|root[^ +])"),
     *(_finding("PERSON", _NOBODY, *each) for each in _PERSONS),
+    make_probed_detector(find_addressed, rf"[^\s<>] <[^\s<>@]+@{_REPLIED_TO}"),
     *(_finding("HOST", _NOWHERE, *each) for each in _HOSTS),
 )
 TELLING: tuple[Detector, ...] = DETECTORS[:_SURE]
-"""The detectors of which one finds something wherever `find_people_named` does, beside `accounts.ACCOUNTS`."""
+"""The detectors that match wherever `find_people_named` finds a name, besides `accounts.ACCOUNTS`."""

@@ -1,9 +1,9 @@
-"""Numbers that are somebody's: telephones, bank accounts, payment cards, social security."""
+"""Detect telephone, bank account, payment card and social security numbers."""
 
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.word_lists import BANK_NUMBER_SIZES, DIGITS_ONLY_BANKS
 
 _PHONE_START = r"(?:(?<![\w.+/-])|(?<=\\[nrt]))"
@@ -56,7 +56,7 @@ _CARD_WORD = re.compile(
     r"|kreditkarte|karte|cart[a\xe3]o|carte|tarjeta|carta|pan)"
     r"(?:[ _-]?(?:number|num|no|nr|nummer|n[u\xfa]mero|#))?[^\w\n]{0,8}(?:\w{2,12}[^\w\n]{1,4}){0,2}$"
 )
-"""What makes sixteen digits in a row a card's; one in ten of any have its check digit."""
+"""Words before 16 digits in a row that make them a card number; one in ten has a valid check digit."""
 _SOCIAL = b"000-00-0000"
 _SSN = compile_rule_pattern(r"(?<![\w.+/-])(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}(?![\w-]|\.\d)")
 _PHONE_WORDS = (
@@ -73,8 +73,8 @@ _PHONE_WORDS = (
 )
 
 
-def find_phones(view: View) -> Iterator[Span]:
-    """Telephone numbers in international form, in North American form, or after a word that says so."""
+def find_phones(view: TextView) -> Iterator[Span]:
+    """Find telephone numbers in international, North American and some national forms."""
     text = view.text
     for at in view.positions(b"+0"):
         match = _PHONE_WORLD.match(text, at)
@@ -98,7 +98,10 @@ def find_phones(view: View) -> Iterator[Span]:
 
 
 def _is_dumped(text: str, match: re.Match[str]) -> bool:
-    """Groups of a memory dump or a table of codes: one is all zeros, all begin with one, or more follow."""
+    """Tell whether the digits are groups of a memory dump or of a table of codes.
+
+    One group is all zeros, all groups begin with zero, or more groups follow.
+    """
     groups = re.findall(r"\d+", match[0])
     if not all(group.strip("0") for group in groups) or all(group[0] == "0" for group in groups):
         return True
@@ -109,14 +112,17 @@ def _is_dumped(text: str, match: re.Match[str]) -> bool:
 
 
 def _is_added_line(text: str, match: re.Match[str]) -> bool:
-    """A `+` that begins a line is a diff's, unless the number is in groups or all there is."""
+    """Tell whether a `+` at the start of a line is a diff's mark.
+
+    It is not where the number is in groups or is the whole text.
+    """
     if match.start() and text[match.start() - 1] != "\n":
         return False
     return len(re.findall(r"\d+", match[0])) < 3 and match.end() - match.start() < len(text)
 
 
-def find_said_phones(view: View) -> Iterator[Span]:
-    """Numbers of nine digits or more after a word that says they are a telephone's."""
+def find_said_phones(view: TextView) -> Iterator[Span]:
+    """Find numbers of nine digits or more after a word for telephones."""
     for literal in _PHONE_WORDS:
         for at in view.positions(literal):
             match = _PHONE_SAID.match(view.text, at)
@@ -124,8 +130,8 @@ def find_said_phones(view: View) -> Iterator[Span]:
                 yield Span(*match.span("v"), "PHONE")
 
 
-def find_accounts(view: View) -> Iterator[Span]:
-    """International bank account numbers, by their country's size and check digits (ISO 13616)."""
+def find_accounts(view: TextView) -> Iterator[Span]:
+    """Find international bank account numbers by country size and check digits (ISO 13616)."""
     text = view.text
     for low, high in view.windows():
         for start in _IBAN_START.finditer(text, low, high):
@@ -136,7 +142,7 @@ def find_accounts(view: View) -> Iterator[Span]:
 
 
 def _account_size(text: str) -> int:
-    """Characters of the account number that a text in capitals begins with, blanks included; 0: none."""
+    """Return the size of the account number at the start of a text, blanks included; 0 for none."""
     wanted, end, plain = BANK_NUMBER_SIZES.get(text[:2], 0), 0, ""
     while end < len(text) and len(plain) < wanted:
         plain += text[end].strip()
@@ -148,8 +154,8 @@ def _account_size(text: str) -> int:
     return end if int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1 else 0
 
 
-def find_numbers(view: View) -> Iterator[Span]:
-    """Payment cards by their check digit (ISO 7812), and United States social security numbers."""
+def find_numbers(view: TextView) -> Iterator[Span]:
+    """Find payment cards by check digit (ISO 7812), and United States social security numbers."""
     for anchor in _CARDS:
         for at in view.positions(anchor):
             match = _CARD.match(view.text, at)

@@ -1,7 +1,7 @@
-"""Where a session worked, for consent: found in the text as recorded, told as digests and redacted names.
+"""Find the projects a session worked in, as digests and redacted names, for consent.
 
-A folder below one the session worked in before is the same project. That does not hold below a folder
-that holds many (the root, a drive, a home folder, `/tmp`), nor below one that lies above another project.
+A folder below an earlier folder of the session is the same project. This does not hold below a folder of
+many projects (the root, a drive, a home folder, `/tmp`), nor below one that lies above another project.
 """
 
 import posixpath
@@ -23,11 +23,10 @@ _OF_MANY = re.compile(
 
 
 def find_trace_projects(trace: Trace, redact: Callable[[str], str], key: bytes) -> tuple[Project, ...]:
-    """The projects of a trace, the first it worked in first; never none. Those that a trace brings along are
-    kept, as they may be shown: nobody knows who wrote them.
+    """Return the projects of a trace in order of first use; at least one.
 
-    `redact` gives the text that may be shown, `key` is the workspace's. A trace that names a repository and
-    no project ran in some container: the repository stands for it.
+    `redact` returns the text that may be shown, `key` is the workspace's. Projects that a trace already has
+    are redacted again. A trace with a repository and no project gets the repository as its project.
     """
 
     def made(kind: str, identity: str, name: str, place: str = "") -> Project:
@@ -63,10 +62,10 @@ def _given(project: Project, shown: Callable[[str], str], key: bytes) -> Project
 
 
 def find_project_roots(folders: Iterable[str], project: str | None = None) -> dict[str, str]:
-    """The folders of a session's projects by what identifies them, each as recorded, in the order given.
+    """Return the folders of a session's projects, as recorded and in order, by their identity.
 
-    `project` is the name of the folder the session began in: where the first folder lies below one of that
-    name, that one comes before it.
+    `project` names the folder the session began in. Where the first folder lies below one of that name, that
+    one comes first.
     """
     given = list(folders)
     if project and given:
@@ -87,8 +86,10 @@ def find_project_roots(folders: Iterable[str], project: str | None = None) -> di
 
 
 def normalise_project_folder(folder: str) -> str:
-    """A folder as it is told from others: one sign between names, none at the end, no `.` and `..`, one
-    form of Unicode, and on Windows, where nothing depends on them, no upper case."""
+    """Return a folder in normal form: one separator, no trailing one, no `.` and `..`, Unicode NFC.
+
+    Windows folders are case-folded.
+    """
     text = _spelt(folder)
     if _WINDOWS.match(text):
         return posixpath.normpath(text.replace("\\", "/").casefold())
@@ -116,12 +117,12 @@ def _is_part(folder: str, name: str) -> bool:
 
 
 def _up_to(folder: str, name: str) -> str:
-    """The folder cut behind the last of its parts that bears the name; as it is where none does."""
+    """Return the folder cut after its last part with that name; unchanged where none has it."""
     signs = r"[\\/]" if _WINDOWS.match(folder) else "/"
     match = re.match(rf"(?s)(.*{signs}{re.escape(name)})(?={signs}|$)", folder)
     return match[1] if match else folder
 
 
 def _last(place: str) -> str:
-    """The name of a folder; the root is its own."""
+    """Return the name of a folder; the root's name is the root itself."""
     return re.split(r"[\\/]", place)[-1] or place

@@ -1,1 +1,1 @@
-"""What judges a finished release and scans files."""
+"""Judge a finished release, and scan files."""

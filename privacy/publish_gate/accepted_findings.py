@@ -1,4 +1,4 @@
-"""Findings that somebody has accepted: fingerprint, rule and date, never a value."""
+"""Read and write accepted findings: fingerprint, rule and date, never a value."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,13 +11,16 @@ from tracemill.records.storage.atomic_files import read_json_file, write_json
 
 
 def read_accepted(path: Path) -> dict[str, dict[str, Any]]:
-    """What was accepted before, by fingerprint. Raises PrivacyError where the file is not of this form."""
+    """Return the accepted findings by fingerprint.
+
+    Raises PrivacyError where the file has another form.
+    """
     if not path.exists():
         return {}
     value = read_json_file(path)
     entries = value.get("accepted") if isinstance(value, dict) else None
     if not isinstance(entries, list) or not all(_is_entry(entry) for entry in entries):
-        raise PrivacyError(f"{path} is no list of accepted findings", "one as --accept writes it")
+        raise PrivacyError(f"{path} is no list of accepted findings", "one as --allow-finding writes it")
     return {entry["fingerprint"]: entry for entry in entries}
 
 
@@ -26,7 +29,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def record_accepted(path: Path, findings: Iterable[Finding]) -> None:
-    """Add findings accepted now, with the time (UTC) and where they stood first."""
+    """Add findings accepted now, with the time (UTC) and their first place."""
     entries = read_accepted(path)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     first: dict[str, Finding] = {}

@@ -1,10 +1,12 @@
-"""Anything on disk as decoded texts: rows of Parquet, JSON, JSON Lines and SQLite, and plain text.
+"""Decode stored strings: rows of Parquet, JSON, JSON Lines and SQLite, and plain text.
 
-A key is found in `"export KEY=...\\n..."` only once the escapes are undone, so a string is judged as what
-it stands for, and a string that is itself JSON is opened in turn, down to `MAX_DEPTH`.
+A key in `"export KEY=...\\n..."` is found only once the escapes are undone. So a string is judged decoded,
+and a string that is itself JSON is opened in turn, down to `MAX_DEPTH`.
 """
 
+import html
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,29 +14,32 @@ MAX_DEPTH = 6
 _NAME_KEYS = ("name", "Name", "key", "Key")
 _VALUE_KEYS = ("value", "Value")
 _OUR_NAMES = frozenset(("request_key",))  # identifiers of our own tables that sound like secrets
+_REFERENCE = re.compile(r"&(?:#\d{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]\w{1,31});")
 Trail = tuple[Any, str | int] | None
 
 
-class Place(NamedTuple):
-    """Where a text stands. `row` counts from 0, as `datasets` does; `line` from 1."""
+class TextPlace(NamedTuple):
+    """Where a text stands; `row` counts from 0, as `datasets` does, `line` from 1."""
 
     file: str
     row: int | None = None
     line: int | None = None
 
 
-class Text(NamedTuple):
-    """A string of a file, as it was stored; `name` is what its surroundings call it, "" where they do
-    not; `trail` leads to it inside its row."""
+class StoredText(NamedTuple):
+    """A string of a file, as it was stored.
+
+    `name` is its name by its surroundings, "" without one; `trail` leads to it inside its row.
+    """
 
     text: str
     name: str
-    place: Place
+    place: TextPlace
     trail: Trail
 
 
-class Leaf(NamedTuple):
-    """A string with every JSON layer opened; `open_decoded_text` where it was JSON and its parts follow."""
+class DecodedText(NamedTuple):
+    """A string with every JSON layer opened; `opened` where it was JSON and its parts follow."""
 
     text: str
     name: str
@@ -43,7 +48,7 @@ class Leaf(NamedTuple):
 
 
 def decoded_text_column(trail: Trail) -> str:
-    """`prompt[3].content` for the trail to it, "" for a whole text."""
+    """Return a trail as text, as in `prompt[3].content`; "" for a whole text."""
     parts: list[str] = []
     while trail is not None:
         trail, key = trail
@@ -51,16 +56,18 @@ def decoded_text_column(trail: Trail) -> str:
     return "".join(reversed(parts)).removeprefix(".")
 
 
-def list_decoded_texts(value: Any, place: Place, name: str = "", trail: Trail = None) -> Iterator[Text]:
-    """Every string of a decoded value, keys too, each with its name and trail."""
+def list_decoded_texts(
+    value: Any, place: TextPlace, name: str = "", trail: Trail = None
+) -> Iterator[StoredText]:
+    """Yield every string of a decoded value, keys too, each with its name and trail."""
     if isinstance(value, str):
         if value:
-            yield Text(value, name, place, trail)
+            yield StoredText(value, name, place, trail)
     elif isinstance(value, dict):
         announced = next((v for k in _NAME_KEYS if isinstance(v := value.get(k), str)), "")
         for key, item in value.items():
             if len(key) >= 8:
-                yield Text(key, "", place, (trail, "(key)"))
+                yield StoredText(key, "", place, (trail, "(key)"))
             called = announced if announced and key in _VALUE_KEYS else key
             yield from list_decoded_texts(item, place, "" if called in _OUR_NAMES else called, (trail, key))
     elif isinstance(value, list | tuple):
@@ -72,20 +79,20 @@ def list_decoded_texts(value: Any, place: Place, name: str = "", trail: Trail = 
             previous = item if isinstance(item, str) else ""
 
 
-def open_decoded_text(text: Text, depth: int = 0) -> Iterator[Leaf]:
-    """The leaves of a string: itself, and where it is JSON, or lines of it, what it holds."""
+def open_decoded_text(text: StoredText, depth: int = 0) -> Iterator[DecodedText]:
+    """Yield a string, and the strings that it holds where it is JSON or JSON Lines."""
     values = parse_decoded_text(text.text) if depth < MAX_DEPTH else None
-    yield Leaf(text.text, text.name, text.trail, values is not None)
+    yield DecodedText(text.text, text.name, text.trail, values is not None)
     for value in values or ():
-        if isinstance(value, str):  # a line among JSON lines that is none
-            yield Leaf(value, "", text.trail, False)
+        if isinstance(value, str):  # an invalid line of JSON Lines
+            yield DecodedText(value, "", text.trail, False)
             continue
         for inner in list_decoded_texts(value, text.place, "", text.trail):
             yield from open_decoded_text(inner, depth + 1)
 
 
 def parse_decoded_text(text: str) -> list[Any] | None:
-    """What a JSON object or array, a JSON string, or lines of JSON objects hold; None for other text."""
+    """Return the values of a JSON object, array or string, or of JSON Lines; None for other text."""
     if text[:1] not in ("{", "[", " ", "\n", '"') or text.lstrip()[:1] not in ("{", "[", '"'):
         return None
     value = load_decoded_json(text)
@@ -99,9 +106,14 @@ def parse_decoded_text(text: str) -> list[Any] | None:
 
 
 def load_decoded_json(text: str | bytes) -> Any:
-    """An object, array or string of JSON; None for anything else."""
+    """Return an object, array or string of JSON; None for anything else."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict | list | str) else None
+
+
+def resolve_references(markup: str) -> str:
+    """Return markup with its character references (`&lt;`) resolved."""
+    return _REFERENCE.sub(lambda found: html.unescape(found[0]), markup)

@@ -1,7 +1,7 @@
-"""Files as documents: pipes read to their end, archives and compressed files unpacked, UTF-16 decoded.
+"""Open files as documents: read pipes, unpack archives and compressed files, decode UTF-16.
 
-What is unpacked lies in files without a name, which are gone with the process. What cannot be read is
-named, so that nobody takes it for clean.
+Unpacked data lies in unnamed files, which end with the process. Files that cannot be read are named, so
+that they do not count as clean.
 """
 
 import bz2
@@ -25,17 +25,17 @@ from typing import IO, NamedTuple
 
 from tracemill.records.errors import SourceError
 
-_HEAD = 8192  # bytes by which a kind is told
+_HEAD = 8192  # bytes that show the kind of a file
 _MOST = 2_000_000_000  # bytes unpacked from one file, or taken from a pipe
 _DEPTH = 4  # archives in archives
-_WRITER_S = 10  # until a pipe that nobody has opened for writing is given up
+_WRITER_S = 10  # seconds to wait for a writer of a pipe
 _COPIED = 1 << 20
 _PACKED = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": lzma.LZMAFile,
 }
-_ENCODED = (  # the longer mark first: UTF-32 begins as UTF-16 does
+_ENCODED = (  # the longer mark first: that of UTF-32 begins as that of UTF-16
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -62,9 +62,11 @@ _TEXTUAL = frozenset(b"\t\n\r\f\b\x1b")
 
 
 @dataclass(slots=True)
-class Skipped:
-    """What was not looked into. `passed_over` counts what holds no text of anybody's, by reason;
-    `not_read` names, by reason, the files that may."""
+class SkippedFiles:
+    """Files that were not read.
+
+    `passed_over` counts files without text, by reason; `not_read` names files that may have text, by reason.
+    """
 
     passed_over: Counter[str] = field(default_factory=Counter)
     not_read: dict[str, list[str]] = field(default_factory=dict)
@@ -77,7 +79,7 @@ class Skipped:
 
 
 class Document(NamedTuple):
-    """A file, or a part of an archive, that can be read from any place; `path` only for a file."""
+    """A seekable file or member of an archive; `path` only for a file."""
 
     handle: IO[bytes]
     shown: str
@@ -85,17 +87,18 @@ class Document(NamedTuple):
     path: Path | None
 
     def head(self) -> bytes:
-        """Its first bytes; the handle is at its beginning afterwards."""
+        """Return its first bytes, and rewind the handle."""
         self.handle.seek(0)
         head = self.handle.read(_HEAD)
         self.handle.seek(0)
         return head
 
 
-def read_documents(path: Path, shown: str, skipped: Skipped) -> Iterator[Document]:
-    """What a file holds, unpacked; `shown` is its name in places, `shown/member` that of a part.
+def read_documents(path: Path, shown: str, skipped: SkippedFiles) -> Iterator[Document]:
+    """Yield the documents of a file, unpacked.
 
-    Raises SourceError for a socket, a device, and a pipe that nobody writes to.
+    `shown` is the file's name in places, `shown/member` that of a member. Raises SourceError for a socket, a
+    device, and a pipe without a writer.
     """
     try:
         handle = _opened(path)
@@ -127,7 +130,7 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _drain(pipe: int, copy: IO[bytes], path: Path) -> None:
-    """Everything until the last writer is gone. Before the first one comes, a pipe seems at its end."""
+    """Copy a pipe until its last writer closes it; before the first writer a pipe seems at its end."""
     ready = select.poll()
     ready.register(pipe, select.POLLIN | select.POLLHUP)
     while True:
@@ -147,11 +150,11 @@ def _drain(pipe: int, copy: IO[bytes], path: Path) -> None:
 class _Room:
     """How much of one file may still be unpacked."""
 
-    skipped: Skipped
+    skipped: SkippedFiles
     left: int = _MOST
 
     def copied(self, source: IO[bytes], shown: str) -> IO[bytes]:
-        """A copy that can be read from any place; short, and said so, where the source is broken."""
+        """Return a seekable copy; a damaged source gives a short one and is noted."""
         copy = tempfile.TemporaryFile()  # noqa: SIM115
         try:
             while data := source.read(_COPIED):
@@ -195,14 +198,14 @@ def _unpacked(made: Document, room: _Room, depth: int) -> Iterator[Document]:
         yield made
 
 
-def _zipped(handle: IO[bytes], _skipped: Skipped) -> Iterator[tuple[IO[bytes], str]]:
+def _zipped(handle: IO[bytes], _skipped: SkippedFiles) -> Iterator[tuple[IO[bytes], str]]:
     with zipfile.ZipFile(handle) as archive:
         for member in archive.infolist():
             if not member.is_dir():
                 yield archive.open(member), member.filename
 
 
-def _tarred(handle: IO[bytes], skipped: Skipped) -> Iterator[tuple[IO[bytes], str]]:
+def _tarred(handle: IO[bytes], skipped: SkippedFiles) -> Iterator[tuple[IO[bytes], str]]:
     with tarfile.open(fileobj=handle, mode="r:") as archive:
         for member in archive:
             source = archive.extractfile(member) if member.isreg() else None
@@ -213,7 +216,7 @@ def _tarred(handle: IO[bytes], skipped: Skipped) -> Iterator[tuple[IO[bytes], st
 
 
 def is_text(head: bytes) -> bool:
-    """UTF-8, or a part of it, in which control characters are rare; without NUL any bytes will do."""
+    """Tell whether bytes are UTF-8 with few control characters, or have no NUL."""
     if b"\0" not in head:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What the gate found, told without telling it: place, rule, masked excerpt, fingerprint."""
+"""Findings without their values: place, rule, masked excerpt, fingerprint."""
 
 import hashlib
 import re
@@ -8,19 +8,22 @@ from typing import Any, NamedTuple
 
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Trail, decoded_text_column
+from tracemill.privacy.publish_gate.decoded_texts import DecodedText, TextPlace, Trail, decoded_text_column
 
 FINGERPRINT = re.compile(r"[0-9a-f]{12}")
-_BEFORE, _AFTER, _MARGIN = 32, 20, 200  # characters shown, and looked at so that none is cut in two
+_BEFORE, _AFTER, _MARGIN = 32, 20, 200  # characters shown, and read around them so that no word is cut
 _RUN = re.compile(r"[A-Za-z0-9_+.~-]{12,}")
 _BLANK = re.compile(r"\s+")
-_REMAINDER = 8  # letters and digits beside a placeholder that could be private in their own right
+_REMAINDER = 8  # letters and digits beside a placeholder that may be private themselves
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A private value in one text. `times`: places that hold the same text; `row` counts from 0, `line`
-    from 1; `opinions` who found it."""
+    """A private value in one text.
+
+    `times` counts the places that hold the same text, `row` counts from 0, `line` from 1, `opinions` names
+    the scanners that found it.
+    """
 
     file: str
     row: int | None
@@ -33,7 +36,7 @@ class Finding:
     times: int
 
     def where(self) -> str:
-        """`data/dpo/train.parquet row 3 prompt[0].content`."""
+        """Return the place, as in `data/dpo/train.parquet row 3 prompt[0].content`."""
         parts = [self.file]
         if self.row is not None:
             parts.append(f"row {self.row}")
@@ -42,17 +45,17 @@ class Finding:
         return " ".join([*parts, self.column]).rstrip()
 
     def text(self) -> str:
-        """One line: place, rule, excerpt, fingerprint."""
+        """Return one line: fingerprint, place, rule, excerpt."""
         times = f" ({self.times:,} places)" if self.times > 1 else ""
         return f"{self.fingerprint}  {self.where()}{times}: {self.rule}: {self.excerpt}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return the fields as plain values."""
         return asdict(self)
 
 
 def summarize_findings(findings: Collection[Finding]) -> str:
-    """`2 private values in 17 places`."""
+    """Return a count, as in `2 private values in 17 places`."""
     values = len({found.fingerprint for found in findings})
     places = sum(found.times for found in findings)
     plural = ("value" if values == 1 else "values", "place" if places == 1 else "places")
@@ -60,17 +63,17 @@ def summarize_findings(findings: Collection[Finding]) -> str:
 
 
 def fingerprint_finding(key: bytes, rule: str, value: str) -> str:
-    """Twelve hex digits for a rule and a value; neither can be computed nor confirmed without the key."""
+    """Return twelve hex digits for a rule and a value; computing them needs the key."""
     state = hashlib.blake2b(key=key[:64], digest_size=6, person=b"gate")
     state.update(rule.encode() + b"\0" + value.encode("utf-8", "surrogatepass"))
     return state.hexdigest()
 
 
-class Found(NamedTuple):
-    """A find with its value: never shown, never kept, only made into a `Finding`."""
+class FoundValue(NamedTuple):
+    """A finding with its value: never shown or stored, only turned into a `Finding`."""
 
-    leaf: Leaf
-    place: Place
+    leaf: DecodedText
+    place: TextPlace
     span: Span
     value: str
     opinions: tuple[str, ...]
@@ -81,8 +84,11 @@ class Found(NamedTuple):
     def told(
         self, key: bytes, others: Iterable[Span], times: int, shown: Callable[[str], str] = str
     ) -> Finding:
-        """The find without its value; `others` are spans of the text that its excerpt must hide too, and
-        `shown` hides what is private in names of files and columns."""
+        """Return the finding without its value.
+
+        `others` are spans of the text that its excerpt must hide too, and `shown` masks private parts of
+        names of files and columns.
+        """
         column, line = _column_name(_shown_trail(self.leaf.trail, shown)), self.place.line
         if line is not None and not column:
             line += self.leaf.text.count("\n", 0, self.span.start)
@@ -100,7 +106,7 @@ class Found(NamedTuple):
 
 
 def mask_finding_excerpt(text: str, span: Span, others: Iterable[Span] = ()) -> str:
-    """The surroundings of a span with it, `others` and every long word hidden; one line."""
+    """Return the surroundings of a span as one line, with it, `others` and long words masked."""
     low, high = max(0, span.start - _BEFORE), min(len(text), span.end + _AFTER)
     pieces, at, bound = ["..." if low else ""], low, max(0, low - _MARGIN)
     for start, end, kind in _apart([*others, span]):
@@ -124,7 +130,7 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
 
 
 def _without_runs(text: str, low: int, high: int, first: int, last: int) -> str:
-    """`text[low:high]` with long words masked; a word may reach from `first` to `last`."""
+    """Return `text[low:high]` with long words masked; a word may reach from `first` to `last`."""
     part = text[first:last]
     fixed = find_keyed_placeholders(part)
 
@@ -136,7 +142,7 @@ def _without_runs(text: str, low: int, high: int, first: int, last: int) -> str:
 
 
 def finding_value_spans(text: str, rule: str, value: str) -> list[Span]:
-    """Where a value stands in a text, but for where it is one of our placeholders, or part of one."""
+    """Return where a value stands in a text, except in one of our placeholders."""
     fixed = find_keyed_placeholders(text)
     found: list[Span] = []
     at = text.find(value) if value else -1
@@ -153,7 +159,7 @@ def finding_value_spans(text: str, rule: str, value: str) -> list[Span]:
 
 
 def is_same(ours: str, theirs: str) -> bool:
-    """Kingfisher's value is the one our rules found: inside it, or not much longer."""
+    """Tell whether kingfisher's value is the one our rules found: inside it, or not much longer."""
     return theirs in ours or (ours in theirs and 2 * len(ours) >= len(theirs))
 
 
@@ -168,6 +174,6 @@ def _shown_trail(trail: Trail, shown: Callable[[str], str]) -> Trail:
 
 
 def _column_name(trail: Trail) -> str:
-    """The column as text; one that people's own long keys make up is cut."""
+    """Return the column as text; a long one is cut."""
     name = decoded_text_column(trail)
     return name if len(name) <= 120 else f"{name[:117]}..."

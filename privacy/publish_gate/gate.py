@@ -1,4 +1,4 @@
-"""The publish gate: a release is judged as it will be read, decoded, before it lies in its place."""
+"""The publish gate: judge a release, decoded as readers see it, before it is published."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -7,17 +7,19 @@ from pathlib import Path
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted, record_accepted
 from tracemill.privacy.publish_gate.findings import Finding, summarize_findings
 from tracemill.privacy.publish_gate.kingfisher import ABSENT
-from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
 from tracemill.records.errors import PrivacyError
-from tracemill.records.printable import printable
+from tracemill.records.printable import printable, printable_count
 
 SHOWN = 50  # findings that an error lists
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """A release that may be published. `accepted`: different findings let pass; `release_gate_opinions` who
-    judged."""
+class PassedRelease:
+    """A release that may be published.
+
+    `accepted` counts the different findings that were allowed; `opinions` names the scanners.
+    """
 
     opinions: tuple[str, ...]
     accepted: int
@@ -26,14 +28,14 @@ class Passed:
 
     @property
     def statement(self) -> str:
-        """`own rules r1 and kingfisher 2.14.0`, or that there was one opinion only."""
-        said = " and ".join(self.opinions)
-        return said if len(self.opinions) > 1 else f"own rules only ({said}); kingfisher was not installed"
+        """Return `own rules r1 and kingfisher 2.14.0`, or that there was one opinion only."""
+        named = " and ".join(self.opinions)
+        return named if len(self.opinions) > 1 else f"own rules only ({named}); kingfisher was not installed"
 
     def lines(self) -> list[str]:
-        """For people: what was judged by whom, and in a line of its own that there was no second."""
-        found = f"{self.accepted} accepted findings" if self.accepted else "no finding"
-        said = [f"{self.texts:,} texts, {found}: {' and '.join(self.opinions)}"]
+        """Return what was scanned with which scanners, and a line where there was no second one."""
+        found = printable_count(self.accepted, "allowed finding") if self.accepted else "nothing found"
+        said = [f"{self.texts:,} texts scanned, {found} ({', '.join(self.opinions)})"]
         return said if len(self.opinions) > 1 else [*said, ABSENT]
 
 
@@ -41,8 +43,8 @@ class Passed:
 class PublishGate:
     """Refuses a release that holds anything private.
 
-    `accept` are fingerprints to let pass; those met are kept in the file at `record`, and hold from then
-    on. `require_second` makes a missing kingfisher an error.
+    `accept` has fingerprints of findings to allow. Those that occur are recorded in the file at `record` and
+    stay allowed. `require_second` makes a missing kingfisher an error.
     """
 
     scanner: Scanner
@@ -52,14 +54,18 @@ class PublishGate:
     require_second: bool = False
 
     def check(self) -> None:
-        """Raises PrivacyError where the gate could not judge: kingfisher wanted and absent, or a broken
-        record."""
+        """Raise PrivacyError where the gate cannot judge.
+
+        That is where kingfisher is required and absent, or the record is damaged.
+        """
         self.scanner.require_second(self.require_second)
         read_accepted(self.record)
 
-    def judge(self, folder: Path) -> Passed:
-        """What was judged. Raises PrivacyError where something was found that nobody accepted, and where
-        something could not be read."""
+    def judge(self, folder: Path) -> PassedRelease:
+        """Judge a release folder, and return what was judged.
+
+        Raises PrivacyError for a finding that is not allowed, and where something cannot be read.
+        """
         self.check()
         verdict = self.scanner.scan(folder)
         known = {*self.accept, *read_accepted(self.record)}
@@ -69,21 +75,23 @@ class PublishGate:
         if refused:
             raise PrivacyError(*_refusal(refused, verdict))
         if verdict.not_read:
-            said = "; ".join(f"{why}: {', '.join(files)}" for why, files in verdict.not_read.items())
-            raise PrivacyError(f"the release is refused: not all of it could be read ({said})", "all of it")
+            reasons = "; ".join(f"{why}: {', '.join(files)}" for why, files in verdict.not_read.items())
+            raise PrivacyError(
+                f"the release is refused: not all of it could be read ({reasons})", "all of it"
+            )
         different = {found.fingerprint for found in accepted}
-        return Passed(
+        return PassedRelease(
             release_gate_opinions(verdict, self.rules_version), len(different), verdict.texts, verdict.seconds
         )
 
 
-def release_gate_opinions(verdict: Verdict, rules_version: str) -> tuple[str, ...]:
-    """Who judged: `own rules r1`, `kingfisher 2.14.0`."""
+def release_gate_opinions(verdict: ScanResult, rules_version: str) -> tuple[str, ...]:
+    """Return the scanners that judged: `own rules r1`, `kingfisher 2.14.0`."""
     own = f"own rules {rules_version}"
     return (own, f"kingfisher {verdict.second}") if verdict.second else (own,)
 
 
-def _refusal(refused: list[Finding], verdict: Verdict) -> tuple[str, str, str]:
+def _refusal(refused: list[Finding], verdict: ScanResult) -> tuple[str, str, str]:
     lines = [f"  {printable(found.text(), 2_000)}" for found in refused[:SHOWN]]
     if len(refused) > SHOWN:
         lines.append(f"  and {len(refused) - SHOWN} more")
@@ -92,5 +100,5 @@ def _refusal(refused: list[Finding], verdict: Verdict) -> tuple[str, str, str]:
     return (
         f"the release is refused: {summarize_findings(refused)}",
         "none",
-        "\n".join(["redact them, or --accept the fingerprint of each that may be published:", *lines]),
+        "\n".join(["redact them, or --allow-finding the fingerprint of each that may be published:", *lines]),
     )

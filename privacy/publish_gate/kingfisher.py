@@ -1,11 +1,11 @@
-"""Kingfisher as a second opinion: a scanner by other people with rules of its own.
+"""Run kingfisher as a second opinion: a scanner of other authors with its own rules.
 
 `kingfisher-bin` on PyPI carries its binary (https://github.com/mongodb/kingfisher). It runs on text files
-alone, validates nothing against any service and asks for no update, so that nothing leaves the machine.
+only, validates nothing against any service and asks for no update, so nothing leaves the machine.
 
-It is not taken at its word: a canary lies among what it reads, a value of a token's form that nobody was
-given. Where it does not find that, or says in its summary that it read or found something else than it
-printed, there is no second opinion, and what was to be judged is refused.
+Its result is checked. A canary, a made-up value in the form of a token, lies among the files. Where
+kingfisher does not find it, or its summary contradicts what it read or printed, there is no second opinion
+and the release is refused.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ from tracemill.records.errors import ConfigError, PrivacyError
 
 VARIABLE = "TRACEMILL_KINGFISHER"
 ABSENT = "no second opinion: kingfisher is absent (pip install kingfisher-bin)"
-_FOUND = (0, 200, 205)  # exit codes: nothing found, findings, findings that hold
-_LEAST_S, _S_PER_BYTE = 120.0, 1e-6  # to compile its rules on a busy machine, and for each byte
+_FOUND = (0, 200, 205)  # exit codes: nothing found, findings, validated findings
+_LEAST_S, _S_PER_BYTE = 120.0, 1e-6  # seconds to compile its rules on a busy machine, and for each byte
 TRIAL_S = 60.0
-"""Seconds that a trial has; the first one compiles the rules, which takes a machine that is busy 20."""
+"""Seconds for a trial; the first one compiles the rules, which takes 20 s on a busy machine."""
 _CANARY = "canary.txt"
 _tried: dict[tuple[str, int, int], str] = {}
 _VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
@@ -42,7 +42,7 @@ _OPTIONS = (
     "--format=jsonl",
     "--confidence=low",
     "--no-dedup",  # every occurrence
-    "--no-ignore",  # a session that says `gitleaks:allow` is not believed
+    "--no-ignore",  # `gitleaks:allow` in a session does not count
     "--git-history=none",
     "--no-extract-archives",
     "--max-file-size=0",  # none is too large
@@ -50,8 +50,8 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
-    """One place kingfisher points at; its `repr` does not show the value."""
+class KingfisherMatch:
+    """One finding of kingfisher; its `repr` does not show the value."""
 
     rule: str
     file: str
@@ -60,10 +60,9 @@ class Match:
 
 
 def find_kingfisher(environ: Mapping[str, str]) -> Path | None:
-    """The binary: the one `TRACEMILL_KINGFISHER` names, of the installed package, or on the path; None
-    where there is none, or the variable says `none`.
+    """Return the binary that `TRACEMILL_KINGFISHER` names, of the installed package, or on the path.
 
-    Raises ConfigError where the variable names what is no file.
+    None where there is none, or the variable is `none`. Raises ConfigError where the variable names no file.
     """
     named = environ.get(VARIABLE, "").strip()
     if named.lower() == "none":
@@ -85,8 +84,11 @@ def find_kingfisher(environ: Mapping[str, str]) -> Path | None:
 def require_kingfisher(
     environ: Mapping[str, str], required: bool, why: str = "release.require_second_opinion is set"
 ) -> None:
-    """Raises ConfigError where kingfisher is misnamed; where it is `required`, PrivacyError where it is
-    absent, or does not find a canary. `why` it is required, for the message."""
+    """Raise an error where kingfisher is misnamed, or required and does not work.
+
+    ConfigError where it is misnamed; PrivacyError where it is `required` and absent or does not find a
+    canary. `why` tells in the message who requires it.
+    """
     binary = find_kingfisher(environ)
     if not required:
         return
@@ -100,10 +102,10 @@ def require_kingfisher(
 
 
 def try_kingfisher(environ: Mapping[str, str], limit_s: float = TRIAL_S) -> str | None:
-    """The version of a kingfisher that finds its canary, None where there is none.
+    """Return the version of a kingfisher that finds its canary, None where there is none.
 
-    Tried once a process, within `limit_s` seconds. Raises ConfigError where it is misnamed, PrivacyError
-    where it does not run, does not end or does not find the canary.
+    It is tried once in a process, within `limit_s` seconds. Raises ConfigError where it is misnamed,
+    PrivacyError where it does not run, does not end or does not find the canary.
     """
     binary = find_kingfisher(environ)
     if binary is None:
@@ -120,9 +122,12 @@ def try_kingfisher(environ: Mapping[str, str], limit_s: float = TRIAL_S) -> str 
 
 
 def kingfisher_version(binary: Path, limit_s: float = TRIAL_S) -> str:
-    """`2.14.0`. Raises PrivacyError where the binary does not run or does not say."""
-    code, said = _run([str(binary), "--version"], {}, limit_s)
-    words = said.decode("utf-8", "replace").split()
+    """Return the version, as in `2.14.0`.
+
+    Raises PrivacyError where the binary does not run or prints no version.
+    """
+    code, output = _run([str(binary), "--version"], {}, limit_s)
+    words = output.decode("utf-8", "replace").split()
     if code != 0 or len(words) < 2 or not _VERSION.fullmatch(words[1]):
         raise _failed("does not say its version")
     return words[1]
@@ -130,12 +135,12 @@ def kingfisher_version(binary: Path, limit_s: float = TRIAL_S) -> str:
 
 def run_kingfisher(
     binary: Path, folder: Path, environ: Mapping[str, str], least_s: float = _LEAST_S
-) -> list[Match]:
-    """Everything kingfisher finds in the files of a folder, to which a canary is added.
+) -> list[KingfisherMatch]:
+    """Run kingfisher on the files of a folder and a canary, and return its findings.
 
-    It has `least_s` seconds and one more for each MB. Raises PrivacyError where it does not run, does not
-    finish, does not read everything, or answers in another form; what it says is never shown, since it
-    quotes what it reads.
+    It gets `least_s` seconds and one more for each MB. Raises PrivacyError where it does not run, does not
+    finish, does not read everything, or answers in another form. Its output is never shown, since it quotes
+    what it reads.
     """
     home = folder.parent / "home"
     home.mkdir(exist_ok=True)
@@ -146,10 +151,10 @@ def run_kingfisher(
     nowhere = "http://127.0.0.1:9"
     given |= dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), nowhere)
     size = sum(sizes.values())
-    code, said = _run([str(binary), *_OPTIONS, str(folder)], given, least_s + size * _S_PER_BYTE)
+    code, output = _run([str(binary), *_OPTIONS, str(folder)], given, least_s + size * _S_PER_BYTE)
     if code not in _FOUND:
         raise _failed(f"ended with {code}")
-    found = _read(said, sizes, size)
+    found = _read(output, sizes, size)
     if not any(Path(each.file).name == _CANARY and canary in each.value for each in found):
         raise _failed("did not find the canary, a token that was put there for it")
     return [each for each in found if Path(each.file).name != _CANARY]
@@ -160,7 +165,7 @@ def _canary() -> str:
 
 
 def _run(command: list[str], environ: dict[str, str], limit_s: float) -> tuple[int, bytes]:
-    """Exit code and stdout. Nothing that it started outlives an exception here."""
+    """Return exit code and stdout; no process that it started survives an exception."""
     process: subprocess.Popen[bytes] | None = None
     try:
         with _signals_wait():
@@ -172,7 +177,7 @@ def _run(command: list[str], environ: dict[str, str], limit_s: float) -> tuple[i
                 env=environ,
                 start_new_session=True,
             )
-        said, _ = process.communicate(timeout=limit_s)
+        output, _ = process.communicate(timeout=limit_s)
     except BaseException as error:
         if process is not None:
             _kill_group(process.pid)
@@ -183,13 +188,15 @@ def _run(command: list[str], environ: dict[str, str], limit_s: float) -> tuple[i
         if isinstance(error, OSError):
             raise _failed(f"did not run ({type(error).__name__})") from None
         raise
-    return process.returncode, said
+    return process.returncode, output
 
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Signals that would end this process wait: one that comes between the start of a child and its being
-    known here would leave the child behind."""
+    """Block signals that would end this process.
+
+    A signal between the start of a child and the return of its id would leave the child behind.
+    """
     held = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
     try:
         yield
@@ -210,12 +217,14 @@ def _failed(what: str) -> PrivacyError:
     )
 
 
-def _read(said: bytes, names: Collection[str], size: int) -> list[Match]:
-    """The findings, checked against the summary that ends them. `names` and `size` (bytes) are what it
-    was given."""
-    found: list[Match] = []
+def _read(output: bytes, names: Collection[str], size: int) -> list[KingfisherMatch]:
+    """Return the findings, checked against the summary at the end.
+
+    `names` and `size` (bytes) are those of the given files.
+    """
+    found: list[KingfisherMatch] = []
     summaries: list[dict[str, Any]] = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         try:
             record: Any = orjson.loads(line)
             if "rule" in record:
@@ -235,7 +244,7 @@ def _read(said: bytes, names: Collection[str], size: int) -> list[Match]:
 
 
 def _cache(environ: Mapping[str, str], home: Path) -> Path:
-    """Where compiled rules are kept, no text among them; they take seconds to make."""
+    """Return the folder for compiled rules, which take seconds to make and hold no text."""
     base = environ.get("XDG_CACHE_HOME") or (
         f"{environ['HOME']}/.cache" if environ.get("HOME") else str(home)
     )
@@ -247,6 +256,8 @@ def _cache(environ: Mapping[str, str], home: Path) -> Path:
     return folder
 
 
-def _match(record: dict[str, Any]) -> Match:
+def _match(record: dict[str, Any]) -> KingfisherMatch:
     finding, rule = record["finding"], str(record["rule"]["id"]).rpartition(".")[2]
-    return Match(f"kingfisher:{rule}", str(finding["path"]), int(finding["line"]), str(finding["snippet"]))
+    return KingfisherMatch(
+        f"kingfisher:{rule}", str(finding["path"]), int(finding["line"]), str(finding["snippet"])
+    )

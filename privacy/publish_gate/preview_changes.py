@@ -1,4 +1,4 @@
-"""What redaction would change in files, told without changing them."""
+"""Show what redaction would change in files, without changing them."""
 
 import os
 from collections import Counter
@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
-from tracemill.privacy.personal.known_identity import Known
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, decoded_text_column, open_decoded_text
-from tracemill.privacy.publish_gate.documents import Skipped
+from tracemill.privacy.personal.known_identity import KnownValues
+from tracemill.privacy.publish_gate.decoded_texts import (
+    DecodedText,
+    TextPlace,
+    decoded_text_column,
+    open_decoded_text,
+)
+from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.file_texts import read_file_texts
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.redact_text import LeafRedactor
@@ -21,8 +26,8 @@ _AROUND = 40  # characters shown on either side of what changes in a line
 
 
 @dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A line that would change, before (values masked unless they were asked for) and after."""
+class ChangedLine:
+    """A line that would change, before and after; values are masked unless asked for."""
 
     where: str
     before: str
@@ -31,14 +36,14 @@ class Excerpt:
 
 @dataclass(slots=True)
 class FileChanges:
-    """What redaction would change in a file: counts by type, and the lines, each different one once."""
+    """What redaction would change in a file: counts by type, and each different line once."""
 
     file: str
     counts: Counter[str] = field(default_factory=Counter)
-    excerpts: list[Excerpt] = field(default_factory=list)
+    excerpts: list[ChangedLine] = field(default_factory=list)
 
     def to_json(self, excerpts: int) -> dict[str, Any]:
-        """Plain values, with so many excerpts at most."""
+        """Return the fields as plain values, with at most `excerpts` lines."""
         shown = [asdict(each) for each in self.excerpts[:excerpts]]
         return {
             "file": self.file,
@@ -48,24 +53,26 @@ class FileChanges:
         }
 
 
-def preview_changes(path: Path, shown: str, known: Known, key: bytes, skipped: Skipped) -> FileChanges:
-    """The changes of one file, as if it were one session: user names that its folders give away count.
+def preview_changes(
+    path: Path, shown: str, known: KnownValues, key: bytes, skipped: SkippedFiles
+) -> FileChanges:
+    """Return the changes of one file, read as one session, with values masked.
 
-    With `values` of `Excerpt` masked. Raises SourceError for a socket, a device, and a pipe that
-    nobody writes to.
+    User names found in its folders count. Raises SourceError for a socket, a device, and a pipe without a
+    writer.
     """
     return _changes(path, shown, known, key, skipped, values=False)
 
 
 def preview_changes_with_values(
-    path: Path, shown: str, known: Known, key: bytes, skipped: Skipped
+    path: Path, shown: str, known: KnownValues, key: bytes, skipped: SkippedFiles
 ) -> FileChanges:
-    """The same with the values as they stand in the file: for the eyes of their owner alone."""
+    """Return the same with values unmasked: only for their owner."""
     return _changes(path, shown, known, key, skipped, values=True)
 
 
 def _changes(
-    path: Path, shown: str, known: Known, key: bytes, skipped: Skipped, *, values: bool
+    path: Path, shown: str, known: KnownValues, key: bytes, skipped: SkippedFiles, *, values: bool
 ) -> FileChanges:
     found = FileChanges(shown)
     stored = list(read_file_texts(path, shown, skipped))
@@ -82,8 +89,8 @@ def _changes(
 
 def _add_leaf(
     found: FileChanges,
-    leaf: Leaf,
-    place: Place,
+    leaf: DecodedText,
+    place: TextPlace,
     rules: LeafRedactor,
     seen: set[tuple[str, str]],
     values: bool,
@@ -95,11 +102,11 @@ def _add_leaf(
     old = leaf.text if values else _masked(leaf.text, new)
     for line, before, after in _lines(old, new):
         where = _where(place, decoded_text_column(leaf.trail), line)
-        found.excerpts.append(Excerpt(where, *_cut(before, after)))
+        found.excerpts.append(ChangedLine(where, *_cut(before, after)))
 
 
 def _masked(old: str, new: str) -> str:
-    """The redacted text with stars for the placeholders it got: what was there is never touched."""
+    """Return the redacted text with stars for its new placeholders."""
     before = {old[start:end] for start, end in find_keyed_placeholders(old)}
     pieces, done = [], 0
     for start, end in find_keyed_placeholders(new):
@@ -110,7 +117,7 @@ def _masked(old: str, new: str) -> str:
 
 
 def _lines(old: str, new: str) -> Iterator[tuple[int, str, str]]:
-    """The lines that differ; where their number differs too, blocks of them."""
+    """Yield the lines that differ, or blocks of lines where their number differs."""
     before, after = old.split("\n"), new.split("\n")
     if len(before) == len(after):
         yield from ((n, a, b) for n, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
@@ -121,7 +128,7 @@ def _lines(old: str, new: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _cut(before: str, after: str) -> tuple[str, str]:
-    """Both lines without what they share beyond the next forty characters."""
+    """Return both lines without what they share beyond the next forty characters."""
     head = _shared(before, after)
     tail = _shared(before[head:][::-1], after[head:][::-1])
     start, spare = max(0, head - _AROUND), max(0, tail - _AROUND)
@@ -131,12 +138,12 @@ def _cut(before: str, after: str) -> tuple[str, str]:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters both begin with."""
+    """Count the characters that both begin with."""
     pairs = enumerate(zip(one, other, strict=False))
     return next((index for index, (a, b) in pairs if a != b), min(len(one), len(other)))
 
 
-def _where(place: Place, column: str, line: int) -> str:
+def _where(place: TextPlace, column: str, line: int) -> str:
     parts = [f"row {place.row}"] if place.row is not None else []
     if place.line is not None:
         parts.append(f"line {place.line if column else place.line + line}")

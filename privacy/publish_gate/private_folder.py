@@ -1,4 +1,4 @@
-"""A folder for decoded texts that nobody else reads and that does not outlive its scan."""
+"""A folder for decoded texts that only its owner reads and that is removed after the scan."""
 
 import fcntl
 import shutil
@@ -20,11 +20,11 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def private_folder() -> Iterator[Path]:
-    """A folder readable by its owner alone, removed at the end, also where SIGTERM or SIGHUP asks this
-    process to end: that raises SystemExit(128 + signal) in the main thread meanwhile, unless the signal
-    is handled or ignored already. Those that killed scans of the same user left behind are removed too.
+    """Make a folder readable by its owner only, and remove it at the end.
 
-    Raises PrivacyError where it cannot be made or used, or is gone before the end.
+    SIGTERM and SIGHUP raise SystemExit(128 + signal) in the main thread meanwhile, unless handled or ignored
+    already. Folders that killed scans of the same user left behind are removed too. Raises PrivacyError where
+    the folder cannot be made or used, or disappears before the end.
     """
     with _ended_by_signals():
         _remove_left_over()
@@ -57,7 +57,7 @@ def _unusable(folder: Path | str, why: str | None) -> PrivacyError:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Signals that would end this process at once raise SystemExit instead."""
+    """Raise SystemExit for signals that would end this process at once."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""Two opinions on anything: our own rules at their strictest, and kingfisher where it is installed.
+"""Scan files twice: with our own strictest rules, and with kingfisher where it is installed.
 
-Every string is decoded, and judged once however often it recurs: a release repeats the context of a
-session in every row of it.
+Every string is decoded and judged once however often it recurs: a release repeats the context of a session
+in every row.
 """
 
 import hashlib
@@ -14,21 +14,26 @@ from pathlib import Path
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.core.secret_names import is_secret_name, secret_name_kind
-from tracemill.privacy.core.user_lists import Listed
-from tracemill.privacy.personal.known_identity import Known
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Text, open_decoded_text
-from tracemill.privacy.publish_gate.documents import Skipped
+from tracemill.privacy.core.user_lists import UserList
+from tracemill.privacy.personal.known_identity import KnownValues
+from tracemill.privacy.publish_gate.decoded_texts import DecodedText, StoredText, TextPlace, open_decoded_text
+from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.file_texts import read_file_texts, walk_text_files
-from tracemill.privacy.publish_gate.findings import Finding, Found, finding_value_spans, is_same
+from tracemill.privacy.publish_gate.findings import Finding, FoundValue, finding_value_spans, is_same
 from tracemill.privacy.publish_gate.kingfisher import (
-    Match,
+    KingfisherMatch,
     find_kingfisher,
     kingfisher_version,
     require_kingfisher,
     run_kingfisher,
 )
 from tracemill.privacy.publish_gate.private_folder import private_folder
-from tracemill.privacy.publish_gate.scan_texts import Written, WrittenTexts
+from tracemill.privacy.publish_gate.scan_texts import WrittenText, WrittenTexts
+from tracemill.privacy.publish_gate.strict_personal import (
+    find_named,
+    find_personal_strictly,
+    is_personal_label,
+)
 from tracemill.privacy.publish_gate.strict_rules import find_strictly
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.known_secrets import KnownSecrets
@@ -38,10 +43,13 @@ OWN, SECOND = "own rules", "kingfisher"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a scan found. `second` is kingfisher's version, None where it did not run; `texts` and
-    `characters` count what was judged, each text once; `passed_over` what holds no text;
-    `not_read` names, by reason, the files that may hold something and were not read to their end."""
+class ScanResult:
+    """What a scan found.
+
+    `second` is kingfisher's version, None where it did not run. `texts` and `characters` count what was
+    judged, each text once. `passed_over` counts what holds no text. `not_read` names, by reason, the files
+    that may hold something and were not read to their end.
+    """
 
     findings: tuple[Finding, ...]
     second: str | None
@@ -62,39 +70,41 @@ class _Hit:
 
 @dataclass(slots=True)
 class _Marked:
-    """A text with something in it, and where it stands."""
+    """A text with findings, and its place."""
 
-    leaf: Leaf
-    place: Place
+    leaf: DecodedText
+    place: TextPlace
     hits: list[_Hit]
     raws: list[bytes]
     """Digests of the stored strings that hold it."""
 
 
 class Scanner:
-    """Judges files. `known` are the exact values to look for, `key` that of the fingerprints. What the
-    user allows redaction to let stand is judged all the same. With `secrets`, those of a workspace, a
-    release is judged: nothing in it was a secret in any session, and the strict rules hold.
+    """Judges files.
 
-    `environ` says where kingfisher is (`TRACEMILL_KINGFISHER`, `PATH`) and where it may keep its
-    compiled rules. Raises ConfigError where it names a kingfisher that is not there.
+    `known` are the exact values to search for, `key` is the key of the fingerprints. What the user allows in
+    redaction is judged too. With `secrets`, those of a workspace, a release is judged: nothing in it may be a
+    secret of any session, and the strict rules apply.
+
+    `environ` says where kingfisher is (`TRACEMILL_KINGFISHER`, `PATH`) and where it may cache its compiled
+    rules. Raises ConfigError where it names a missing kingfisher.
     """
 
     def __init__(
-        self, known: Known, key: bytes, environ: Mapping[str, str], secrets: KnownSecrets | None = None
+        self, known: KnownValues, key: bytes, environ: Mapping[str, str], secrets: KnownSecrets | None = None
     ) -> None:
-        self._known = replace(known, allow=Listed())  # what may be published is accepted find by find
+        self._known = replace(known, allow=UserList())  # what may be published is accepted finding by finding
         self._key, self._environ, self._secrets = key, environ, secrets
         self._binary = find_kingfisher(environ)
 
     def require_second(self, required: bool) -> None:
-        """Raises PrivacyError where kingfisher is `required` and absent or of no use."""
+        """Raise PrivacyError where kingfisher is `required` and absent or does not work."""
         require_kingfisher(self._environ, required)
 
-    def scan(self, path: Path) -> Verdict:
-        """Every text of a file or folder, judged twice.
+    def scan(self, path: Path) -> ScanResult:
+        """Judge every text of a file or folder with both scanners.
 
-        Raises SourceError where the path is not there or is no file, folder or pipe, PrivacyError where
+        Raises SourceError where the path does not exist or is no file, folder or pipe, PrivacyError where
         kingfisher fails.
         """
         began = time.monotonic()
@@ -111,7 +121,7 @@ class Scanner:
                 written.close()
                 matches = run_kingfisher(self._binary, written.folder, self._environ)
                 work.add_second(written, matches)
-        return Verdict(
+        return ScanResult(
             findings=tuple(work.findings(self._key)),
             second=second,
             files=work.files,
@@ -124,19 +134,19 @@ class Scanner:
 
 
 class _Work:
-    """One scan under way."""
+    """The state of one scan."""
 
     def __init__(self, rules: Detectors, written: WrittenTexts | None, secrets: KnownSecrets | None) -> None:
         self._secrets = secrets
         self.files = self.characters = 0
-        self.skipped = Skipped()
+        self.skipped = SkippedFiles()
         self.times: Counter[bytes] = Counter()
         self._rules, self._written = rules, written
         self._judged: set[bytes] = set()
         self._marked: dict[bytes, _Marked] = {}
 
-    def take(self, text: Text) -> None:
-        """Judge a stored string, if it is new, by our own rules, and keep it for kingfisher."""
+    def take(self, text: StoredText) -> None:
+        """Judge a stored string, if it is new, by our own rules, and write it for kingfisher."""
         raw = _digest(text.text, text.name)
         self.times[raw] += 1
         if self.times[raw] > 1:
@@ -148,21 +158,23 @@ class _Work:
             if mark in self._marked:
                 self._marked[mark].raws.append(raw)
                 continue
-            said = declared.get(leaf.text, [])
-            if mark in self._judged and not said:
+            spans_declared = declared.get(leaf.text, [])
+            if mark in self._judged and not spans_declared:
                 continue
             if mark not in self._judged:
                 self._judged.add(mark)
                 self.characters += len(leaf.text)
                 if self._written is not None:
                     self._written.add(leaf, text.place, raw)
-            if spans := self._spans(leaf, said):
+            if spans := self._spans(leaf, spans_declared):
                 hits = [_Hit(span, leaf.text[span.start : span.end], (OWN,)) for span in spans]
                 self._marked[mark] = _Marked(leaf, text.place, hits, [raw])
 
-    def _declared(self, leaves: list[Leaf]) -> dict[str, list[Span]]:
-        """What JSON says is private by its names, in the texts that hold it: a string by itself, a number in
-        the JSON."""
+    def _declared(self, leaves: list[DecodedText]) -> dict[str, list[Span]]:
+        """Return what names in JSON declare private, by the text that holds it.
+
+        The text is a string by itself, or for a number the JSON.
+        """
         found: dict[str, list[Span]] = {}
         texts = {leaf.text for leaf in leaves}
         for leaf in leaves:
@@ -173,8 +185,11 @@ class _Work:
                     found.setdefault(leaf.text, []).extend(finding_value_spans(leaf.text, kind, value)[:1])
         return found
 
-    def _spans(self, leaf: Leaf, declared: list[Span]) -> list[Span]:
-        """What is found in a text, beside what is `declared` of it; of JSON, whose parts follow, no more."""
+    def _spans(self, leaf: DecodedText, declared: list[Span]) -> list[Span]:
+        """Return the findings in a text, with those `declared` of it.
+
+        An opened JSON text has only the declared ones, since its parts are judged too.
+        """
         if leaf.opened:
             return resolve_redacted_spans(leaf.text, declared)
         spans = scan_own_spans(self._rules, leaf.text, leaf.name)
@@ -184,18 +199,19 @@ class _Work:
             return spans
         known = self._secrets.find([leaf.text]).items()
         found = [span for value, kind in known for span in finding_value_spans(leaf.text, kind, value)]
-        return resolve_redacted_spans(leaf.text, [*spans, *found, *find_strictly(leaf.text)])
+        strict = (*find_strictly(leaf.text), *find_named(leaf.text, leaf.name, find_personal_strictly))
+        return resolve_redacted_spans(leaf.text, [*spans, *found, *strict])
 
-    def add_second(self, written: WrittenTexts, matches: list[Match]) -> None:
-        """Kingfisher's findings: joined to ours where they are the same, those in opened texts last."""
+    def add_second(self, written: WrittenTexts, matches: list[KingfisherMatch]) -> None:
+        """Add kingfisher's findings, joined to ours where they are the same; opened texts come last."""
         found = [(written.read(match), match) for match in matches]
         for text, match in sorted(found, key=lambda pair: (pair[0].leaf.opened, pair[1].line)):
             self._add_match(text, match)
 
-    def _add_match(self, text: Written, match: Match) -> None:
+    def _add_match(self, text: WrittenText, match: KingfisherMatch) -> None:
         mark = _digest(text.leaf.text, text.leaf.name)
         there = self._marked.get(mark)
-        # What stands in an opened text stands in a part of it too, which may have been judged elsewhere.
+        # The parts of an opened text hold its values too, and may have been judged elsewhere.
         near = self._marked.values() if text.leaf.opened else [there] if there else []
         for hit in (hit for each in near for hit in each.hits):
             if is_same(hit.value, match.value):
@@ -209,21 +225,21 @@ class _Work:
             self._marked.setdefault(mark, _Marked(text.leaf, text.place, [], [text.raw])).hits += hits
 
     def findings(self, key: bytes) -> Iterator[Finding]:
-        """Everything found, in the order of the files; a value once in a text."""
+        """Yield all findings in the order of the files; a value counts once in a text."""
         for marked in self._marked.values():
             spans = [hit.span for hit in marked.hits]
             times = sum(self.times[raw] for raw in marked.raws)
-            told = {(hit.span.kind, hit.value): hit for hit in reversed(marked.hits)}
-            for hit in reversed(told.values()):
-                found = Found(marked.leaf, marked.place, hit.span, hit.value, hit.opinions)
+            by_value = {(hit.span.kind, hit.value): hit for hit in reversed(marked.hits)}
+            for hit in reversed(by_value.values()):
+                found = FoundValue(marked.leaf, marked.place, hit.span, hit.value, hit.opinions)
                 yield found.told(key, spans, times, self._shown)
 
     def not_read(self) -> dict[str, list[str]]:
-        """The files that were not read, by reason."""
+        """Return the files that were not read, by reason."""
         return {why: [self._shown(file) for file in files] for why, files in self.skipped.not_read.items()}
 
     def _shown(self, name: str) -> str:
-        """The name of a file or a column without what was found in it."""
+        """Return the name of a file or column with its findings masked."""
         marked = self._marked.get(_digest(name, ""))
         for start, end, kind in sorted((hit.span for hit in marked.hits), reverse=True) if marked else ():
             name = f"{name[:start]}[{kind}]{name[min(end, len(name)) :]}"
@@ -231,9 +247,12 @@ class _Work:
 
 
 def scan_own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
-    """What all our own rules find in a decoded text that is called `name`, without the prefilter that
-    redaction relies on; placeholders are nothing."""
-    spans = resolve_redacted_spans(text, rules.spans(text, EVERYTHING))
+    """Return what our own rules find in a decoded text named `name`, except placeholders.
+
+    The prefilter of redaction is not used.
+    """
+    found = find_named(text, name, lambda whole: rules.spans(whole, EVERYTHING))
+    spans = resolve_redacted_spans(text, found)
     whole = any(span.end - span.start == len(text) for span in spans)
     if name and not whole and not find_keyed_placeholders(text):
         kind = secret_name_kind(name.lstrip("-"), text, True)
@@ -243,7 +262,7 @@ def scan_own_spans(rules: Detectors, text: str, name: str) -> list[Span]:
 
 
 def _digest(text: str, name: str) -> bytes:
-    """The same for the same text, unless one is called a secret."""
-    called = name if name and is_secret_name(name) else ""
+    """Return the same digest for the same text, unless a name makes one secret or personal."""
+    called = name if name and (is_secret_name(name) or is_personal_label(name)) else ""
     data = text.encode("utf-8", "surrogatepass")
     return hashlib.blake2b(data, digest_size=16, person=called.encode("utf-8", "replace")[:16]).digest()

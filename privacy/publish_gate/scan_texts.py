@@ -1,21 +1,21 @@
-"""Decoded texts in plain files of a private folder, and the way back from a line to its text."""
+"""Write decoded texts to plain files of a private folder, and find the text of a line."""
 
 from bisect import bisect_right
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from tracemill.privacy.publish_gate.decoded_texts import Leaf, Place, Trail
-from tracemill.privacy.publish_gate.kingfisher import Match
+from tracemill.privacy.publish_gate.decoded_texts import DecodedText, TextPlace, Trail
+from tracemill.privacy.publish_gate.kingfisher import KingfisherMatch
 
 _FILE_BYTES = 16_000_000
 _BETWEEN = b"\n\n#\n\n"  # keeps a rule from reading two texts as one
 
 
-class Written(NamedTuple):
+class WrittenText(NamedTuple):
     """A text as it was written; `raw` is the digest of the stored string it came from."""
 
-    leaf: Leaf
-    place: Place
+    leaf: DecodedText
+    place: TextPlace
     raw: bytes
 
 
@@ -26,12 +26,12 @@ class _Entry(NamedTuple):
     name: str
     trail: Trail
     opened: bool
-    place: Place
+    place: TextPlace
     raw: bytes
 
 
 class WrittenTexts:
-    """Texts one after the other in files of some megabytes. The folder is readable by its owner alone."""
+    """Texts one after the other in files of some megabytes; the folder is readable by its owner only."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700)
@@ -40,7 +40,7 @@ class WrittenTexts:
         self._handle: IO[bytes] | None = None
         self._line, self._at = 1, 0
 
-    def add(self, leaf: Leaf, place: Place, raw: bytes) -> None:
+    def add(self, leaf: DecodedText, place: TextPlace, raw: bytes) -> None:
         """Append one text."""
         if self._handle is None or self._at >= _FILE_BYTES:
             self._next_file()
@@ -54,20 +54,20 @@ class WrittenTexts:
         self._at += len(data) + len(_BETWEEN)
 
     def close(self) -> None:
-        """End writing."""
+        """Close the file that is being written."""
         if self._handle is not None:
             self._handle.close()
             self._handle = None
 
-    def read(self, match: Match) -> Written:
-        """The text a match stands in."""
+    def read(self, match: KingfisherMatch) -> WrittenText:
+        """Return the text that holds a match."""
         number = int(Path(match.file).stem)
         entries = self._entries[number]
         entry = entries[max(0, bisect_right(entries, match.line, key=lambda e: e.line) - 1)]
         with self._path(number).open("rb") as handle:
             handle.seek(entry.start)
             text = handle.read(entry.size).decode("utf-8", "replace")
-        return Written(Leaf(text, entry.name, entry.trail, entry.opened), entry.place, entry.raw)
+        return WrittenText(DecodedText(text, entry.name, entry.trail, entry.opened), entry.place, entry.raw)
 
     def _next_file(self) -> None:
         self.close()

@@ -1,7 +1,7 @@
-"""What the gate refuses beyond redaction's rules: any value that a machine could have made near a word about
-secrets, and constants that a cipher or a login is given.
+"""Strict rules of the gate for secrets: random values near words about secrets, and constant keys.
 
-Redaction would spoil code with these. A release holds few such values, and each is looked at.
+Constant keys are those that a cipher or a login gets in code. In redaction these rules would damage code; a
+release has few such values, and each is reviewed.
 """
 
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ _NAME = compile_rule_pattern(r"[A-Za-z_$]+\d{0,3}|(?:[\w$]+[./_-])+[\w$]*|[\w./-
 
 
 def find_strictly(text: str) -> Iterator[Span]:
-    """Give what may be a secret, where a wrong finding costs a look and a missed one is public."""
+    """Yield possible secrets; a false finding costs a review, a missed one is published."""
     for match in _NEAR.finditer(text):
         start = match.start("v")
         if _may_be_secret(match["v"]) and not _NO_SECRET.search(text, max(0, start - 48), start):

@@ -1,1 +1,1 @@
-"""The redactor: messages and traces without secrets and names."""
+"""Redact secrets and names in messages and traces."""

@@ -1,14 +1,19 @@
-"""All detectors of one redactor in their order of rank, and which of them a text needs."""
+"""All detectors of a redactor in order of rank, and which of them a text needs."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
-from tracemill.privacy.core.line_prefixes import PREFIX_PROBES, PlainText, plain_texts
+from tracemill.privacy.core.line_prefixes import (
+    PREFIX_PROBES,
+    PlainText,
+    plain_texts,
+    unnumber_lines,
+)
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
-    View,
+    TextView,
     encode_rule_text,
     fold,
     fold_rule_bytes,
@@ -18,24 +23,30 @@ from tracemill.privacy.core.secret_names import KEY_PROBES
 from tracemill.privacy.personal import (
     accounts,
     addresses,
+    directory_entries,
     emails_and_ips,
     known_identity,
     labelled_data,
+    national_ids,
     people,
     phones_and_accounts,
+    postal_addresses,
 )
-from tracemill.privacy.personal.known_identity import HOMES, Known, distinctive_known_names
+from tracemill.privacy.personal.known_identity import HOMES, KnownValues, distinctive_known_names
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
 from tracemill.privacy.redaction.redact_json import is_json, may_redact_json, unescape_json_for_redaction
 from tracemill.privacy.secrets import (
     command_lines,
+    device_configs,
     documents,
     encoded,
     hashes_and_wallets,
     joined_values,
     obfuscated,
     program_logins,
+    secret_file_texts,
     surroundings,
+    tables,
 )
 from tracemill.privacy.secrets.formats.all_formats import TOKENS
 from tracemill.privacy.secrets.token_scan import find_tokens
@@ -54,14 +65,20 @@ _GENERAL = (
     *accounts.DETECTORS,
     *people.DETECTORS,
     *labelled_data.DETECTORS,
+    *national_ids.DETECTORS,
+    *directory_entries.DETECTORS,
+    *postal_addresses.DETECTORS,
     *joined_values.DETECTORS,
+    *secret_file_texts.DETECTORS,
+    *tables.DETECTORS,
+    *device_configs.DETECTORS,
 )
 _EXACT, _NAMES, _HOMES, _KEYS, _NESTED, _PREFIXED, _SPECIAL = 1, 2, 4, 8, 16, 32, 6
 _TOKENS = (1 << len(TOKENS)) - 1 << _SPECIAL
 _OF_TEXT = ~(_KEYS | _NESTED)
 _FIRST = _SPECIAL + len(TOKENS)
 _OWN = _FIRST + len(_GENERAL)
-_DECLARING = (documents.DETECTORS[0], *labelled_data.DOCUMENTED)
+_DECLARING = (documents.DETECTORS[0], *labelled_data.DOCUMENTED, *national_ids.DETECTORS)
 _DECLARED = tuple((1 << _FIRST + _GENERAL.index(each), each) for each in _DECLARING)
 _TELLING = sum(
     1 << _FIRST + rank
@@ -69,34 +86,39 @@ _TELLING = sum(
     if any(each is one for one in (*people.TELLING, accounts.ACCOUNTS))
 )
 _MAX_DEPTH = 6
-_HEAD = 64  # characters of a known value that are looked for
+_HEAD = 64  # characters of a known value in its probe
 
 
-class Needs(NamedTuple):
-    """The detectors that can find something in a text, as bits; and where the probes of located ones ended
-    in it, None where that is not known."""
+class DetectorNeeds(NamedTuple):
+    """The detectors that can find something in a text, as bits.
+
+    `ends` has the ends of the probes of located detectors, None where they are not known. `read` is the text
+    without line numbers, or the text itself where it has none; None where that is not known.
+    """
 
     bits: int
     ends: Sequence[int] | None = None
-    plain: "Sequence[tuple[PlainText, Needs]] | None" = None
-    """The text without the prefixes of its lines, in each way that needs anything; None where that is not
-    known."""
+    read: PlainText | None = None
+    plain: "Sequence[tuple[PlainText, DetectorNeeds]] | None" = None
+    """The text without line prefixes, in each way that needs a detector; None where that is not known."""
 
-    def of_part(self) -> "Needs | None":
-        """What a part of the text needs at most, where that says enough: one detector, which costs less to
-        run than it costs to ask again."""
+    def of_part(self) -> "DetectorNeeds | None":
+        """Return what a part of the text needs at most, or None where it must be asked again.
+
+        It is given for a single detector, which costs less to run than to ask for.
+        """
         single = self.bits > 0 and not self.bits & self.bits - 1 and not self.bits & (_TOKENS | _KEYS)
-        return Needs(self.bits) if single else None
+        return DetectorNeeds(self.bits) if single else None
 
 
-NOTHING = Needs(0)
-EVERYTHING = Needs(-1)
-"""Every detector, and nothing looked up beforehand: slow, with the same result."""
+NOTHING = DetectorNeeds(0)
+EVERYTHING = DetectorNeeds(-1)
+"""Every detector, with nothing known beforehand: slow, with the same result."""
 
 
 @cache
 def _shared() -> Prefilter:
-    """The prefilter of everything that is no known value."""
+    """Build the prefilter of all probes except those of known values."""
     probes = [Probe(rule.probe, 1 << _SPECIAL + rank) for rank, rule in enumerate(TOKENS)]
     for rank, each in enumerate(_GENERAL):
         probes += [Probe(probe, 1 << _FIRST + rank, each.located) for probe in each.probes]
@@ -107,15 +129,14 @@ def _shared() -> Prefilter:
 
 
 class Detectors:
-    """What is looked for: the formats, the surroundings, personal data, and the known values.
+    """The detectors of formats, surroundings, personal data and known values.
 
-    `learned` are user names that the trace itself gave away, `more` are detectors beyond those of this
-    program.
+    `learned` are user names found in the trace itself, `more` are detectors beyond those of this program.
     """
 
     def __init__(
         self,
-        known: Known,
+        known: KnownValues,
         learned: Iterable[str] = (),
         base: "Detectors | None" = None,
         more: Sequence[Detector] = (),
@@ -136,26 +157,29 @@ class Detectors:
         mine += [Probe(_literally(value), _EXACT) for value in known.secrets]
         self._mine = Prefilter(mine) if mine else None
 
-    def needs(self, text: str) -> Needs:
-        """What a text needs; where it is JSON, what it holds."""
+    def needs(self, text: str) -> DetectorNeeds:
+        """Return the detectors that a text needs; for JSON, those that its decoded strings need."""
         raw = encode_rule_text(text)
         if may_redact_json(text):
             bits = self._of_json(text, raw) & ~_NESTED
-            return Needs(bits) if bits & ~_PREFIXED else NOTHING
+            return DetectorNeeds(bits) if bits & ~_PREFIXED else NOTHING
+        read = _read(text)
+        if read.text is not text:
+            raw = encode_rule_text(read.text)
         ends: list[int] = []
         bits = self._of_raw(raw, ends)
-        plain = self._of_plain(text) if bits & _PREFIXED else ()
+        plain = self._of_plain(read.text) if bits & _PREFIXED else ()
         bits &= _OF_TEXT if plain else _OF_TEXT & ~_PREFIXED
-        return Needs(bits, ends, plain) if bits else NOTHING
+        return DetectorNeeds(bits, ends, read, plain) if bits else NOTHING
 
-    def _of_plain(self, text: str) -> list[tuple[PlainText, Needs]]:
-        """What the text needs where its lines lack their prefixes."""
-        found: list[tuple[PlainText, Needs]] = []
+    def _of_plain(self, text: str) -> list[tuple[PlainText, DetectorNeeds]]:
+        """Return what the text needs without the prefixes of its lines."""
+        found: list[tuple[PlainText, DetectorNeeds]] = []
         for plain in plain_texts(text):
             ends: list[int] = []
             bits = self._of_raw(encode_rule_text(plain.text), ends) & _OF_TEXT & ~_PREFIXED
             if bits:
-                found.append((plain, Needs(bits, ends)))
+                found.append((plain, DetectorNeeds(bits, ends, plain)))
         return found
 
     def _of_json(self, text: str, raw: bytes) -> int:
@@ -186,11 +210,13 @@ class Detectors:
 
     def with_names_of(
         self, texts: Sequence[str], surely: Iterable[str]
-    ) -> tuple["Detectors", dict[str, Needs]]:
-        """The detectors with the user names that the texts give away, by home folders (those in `surely`
-        without counting) and by lines about who works there; and what each text needs."""
+    ) -> tuple["Detectors", dict[str, DetectorNeeds]]:
+        """Return the detectors with the user names found in the texts, and the needs of each text.
+
+        Names come from home folders (those in `surely` count at once) and from lines about who works there.
+        """
         needs = {text: self.needs(text) for text in texts}
-        told = {
+        named = {
             name
             for text, each in needs.items()
             if each.bits & _TELLING
@@ -198,35 +224,43 @@ class Detectors:
         }
         homes = (text for text, each in needs.items() if each.bits & _HOMES)
         learned = Detectors(
-            self._known, (*known_identity.known_names_in_paths(homes, surely), *sorted(told)), self
+            self._known, (*known_identity.known_names_in_paths(homes, surely), *sorted(named)), self
         )
         if learned._names != self._names:
             needs = {text: learned._with_names(text, each) for text, each in needs.items()}
         return learned, needs
 
-    def _with_names(self, text: str, needs: Needs) -> Needs:
+    def _with_names(self, text: str, needs: DetectorNeeds) -> DetectorNeeds:
         folded = fold(text)
-        hidden = "\\u" in text  # JSON can write any character so
+        hidden = "\\u" in text  # JSON can escape any character this way
         found = hidden or any(name in folded for name in self._folded_names)
         return needs._replace(bits=needs.bits | _NAMES, ends=needs.ends or ()) if found else needs
 
-    def spans(self, text: str, needs: Needs) -> list[Span]:
-        """Everything that the needed detectors find, the surest kind first."""
-        view, bits = View(text, needs.ends), needs.bits
+    def spans(self, text: str, needs: DetectorNeeds) -> list[Span]:
+        """Return all findings of the needed detectors, the surest kind first.
+
+        A text with numbered lines is read without the numbers.
+        """
+        read = needs.read or _read(text)
+        spans = self._spans(read.text, needs)
+        return spans if read.text is text else list(read.place_spans(spans))
+
+    def _spans(self, text: str, needs: DetectorNeeds) -> list[Span]:
+        view, bits = TextView(text, needs.ends), needs.bits
         exact = list(known_identity.find_exact(view, self._known.secrets)) if bits & _EXACT else []
         found = self._others(view, bits)
         for plain, each in self._plain_needs(text, needs) if bits & _PREFIXED else ():
-            found += plain.place_spans(self._others(View(plain.text, each.ends), each.bits))
+            found += plain.place_spans(self._others(TextView(plain.text, each.ends), each.bits))
         return exact + self.without_allowed(text, found)
 
-    def _plain_needs(self, text: str, needs: Needs) -> Sequence[tuple[PlainText, Needs]]:
+    def _plain_needs(self, text: str, needs: DetectorNeeds) -> Sequence[tuple[PlainText, DetectorNeeds]]:
         if needs.bits == EVERYTHING.bits:
             return [(plain, EVERYTHING) for plain in plain_texts(text)]
         return self._of_plain(text) if needs.plain is None else needs.plain
 
-    def declared(self, text: str, needs: Needs) -> dict[str, str]:
-        """Return what its names say is private in a JSON text, each value with its type."""
-        view = View(text)
+    def declared(self, text: str, needs: DetectorNeeds) -> dict[str, str]:
+        """Return the values that names in a JSON text declare private, each with its type."""
+        view = TextView(text)
         found = [span for bit, each in _DECLARED if needs.bits & bit for span in each.find(view)]
         return {text[start:end]: kind for start, end, kind in self.without_allowed(text, found)}
 
@@ -238,19 +272,19 @@ class Detectors:
         return self._chosen[wanted]
 
     def is_allowed(self, text: str) -> bool:
-        """The user lets this whole text stand, and it holds no known secret."""
-        if not self._known.allow or any(known_identity.find_exact(View(text), self._known.secrets)):
+        """Tell whether the user allows this whole text and it holds no known secret."""
+        if not self._known.allow or any(known_identity.find_exact(TextView(text), self._known.secrets)):
             return False
         return (0, len(text)) in self._known.allow.places(text)
 
     def without_allowed(self, text: str, found: list[Span]) -> list[Span]:
-        """Return the spans but for those inside of what the user lets stand."""
+        """Return the spans except those inside text that the user allows."""
         if not found or not self._known.allow:
             return found
         places = list(self._known.allow.places(text))
         return [each for each in found if not any(s <= each.start and each.end <= e for s, e in places)]
 
-    def _others(self, view: View, bits: int) -> list[Span]:
+    def _others(self, view: TextView, bits: int) -> list[Span]:
         found: list[Span] = []
         if bits & _TOKENS:
             found += find_tokens(view, bits >> _SPECIAL)
@@ -265,7 +299,12 @@ class Detectors:
         return found
 
 
-def _of_known(known: Known) -> list[Detector]:
+def _read(text: str) -> PlainText:
+    """Return the text without line numbers, or the text itself where it has none."""
+    return unnumber_lines(text) or PlainText(text)
+
+
+def _of_known(known: KnownValues) -> list[Detector]:
     found: list[Detector] = []
     if known.homes:
         find = partial(known_identity.find_odd_homes, homes=known.homes)

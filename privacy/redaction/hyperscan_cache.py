@@ -1,9 +1,9 @@
-"""The database that Hyperscan makes of expressions, kept from run to run: compiling takes half a second.
+"""Cache compiled Hyperscan databases between runs: compiling takes half a second.
 
-Only what is the same on every machine is kept, never a value of the user's. It lies in
-`$XDG_CACHE_HOME/tracemill`, by default `~/.cache/tracemill`, under what it is for and a name made of the
-expressions and of Hyperscan's version, and is read only where nobody else could have written it: a foreign
-one could find less.
+Only what is the same on every machine is cached, never a value of the user's. Files lie in
+`$XDG_CACHE_HOME/tracemill`, by default `~/.cache/tracemill`, named by purpose and by a hash of the
+expressions and of Hyperscan's version. A file is read only where nobody else could have written it, since a
+foreign one could find less.
 https://specifications.freedesktop.org/basedir-spec/latest/
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 import hyperscan
 
 from tracemill.records.errors import TracemillError
-from tracemill.records.storage.atomic_files import make_private_folder, writing
+from tracemill.records.storage.atomic_files import make_private_folder, write_atomically
 
 _NAME = "redaction-{}-{}.hyperscan"
 _DIGEST_BYTES = 32
@@ -25,13 +25,13 @@ _MODE = hyperscan.HS_MODE_BLOCK
 
 
 def hyperscan_cache_folder() -> Path:
-    """Where what can be made again is kept. Raises RuntimeError where the user has no home folder."""
+    """Return the user's cache folder; raise RuntimeError where the user has no home folder."""
     given = Path(os.environ.get("XDG_CACHE_HOME", ""))
     return (given if given.is_absolute() else Path.home() / ".cache") / "tracemill"
 
 
 def compile_hyperscan_database(expressions: Sequence[bytes], flags: Sequence[int]) -> hyperscan.Database:
-    """A database of the expressions, whose matches bear their places as ids."""
+    """Compile a database of the expressions; the id of a match is the expression's index."""
     database = hyperscan.Database(mode=_MODE)
     database.compile(expressions=list(expressions), ids=list(range(len(expressions))), flags=list(flags))
     return database
@@ -40,9 +40,11 @@ def compile_hyperscan_database(expressions: Sequence[bytes], flags: Sequence[int
 def load_cached_hyperscan(
     purpose: str, expressions: Sequence[bytes], flags: Sequence[int]
 ) -> hyperscan.Database:
-    """Return the same database, out of the user's cache folder where it lies there whole, else compiled and
-    put there; a folder that cannot be written costs the compiling and nothing else. One database is kept for
-    each purpose."""
+    """Return the database from the user's cache folder, else compile it and write it there.
+
+    One database is cached for each purpose. Where the folder cannot be written, the database is compiled in
+    every run.
+    """
     key = _key(expressions, flags)
     try:
         path = hyperscan_cache_folder() / _NAME.format(purpose, key.hex()[:32])
@@ -58,20 +60,20 @@ def load_cached_hyperscan(
 
 def _key(expressions: Sequence[bytes], flags: Sequence[int]) -> bytes:
     version = hyperscan.__version__  # pyright: ignore[reportAttributeAccessIssue]  (its stubs lack it)
-    said = (version, platform.machine(), list(expressions), list(flags))
-    return hashlib.blake2b(repr(said).encode(), digest_size=_DIGEST_BYTES).digest()
+    parts = (version, platform.machine(), list(expressions), list(flags))
+    return hashlib.blake2b(repr(parts).encode(), digest_size=_DIGEST_BYTES).digest()
 
 
 def _read(path: Path, key: bytes) -> hyperscan.Database | None:
-    """The database in a file; None where there is none, or not this user's alone, or not this one."""
+    """Return the database in a file; None where it is missing, not only this user's, or another one."""
     try:
         with path.open("rb") as stream:
             status = os.fstat(stream.fileno())
             if status.st_uid != os.getuid() or status.st_mode & 0o077:
                 return None
             data = stream.read()
-        told, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
-        if told != _digest(key, data):
+        digest, data = data[:_DIGEST_BYTES], data[_DIGEST_BYTES:]
+        if digest != _digest(key, data):
             return None
         database = hyperscan.loadb(data, _MODE)
         database.scratch = hyperscan.Scratch(database)
@@ -81,9 +83,9 @@ def _read(path: Path, key: bytes) -> hyperscan.Database | None:
 
 
 def _write(path: Path, purpose: str, key: bytes, data: bytes) -> None:
-    """Put it there, in place of the one that was for the same."""
+    """Write the database, and remove other ones of the same purpose."""
     make_private_folder(path.parent)
-    with writing(path, private=True) as temporary:
+    with write_atomically(path, private=True) as temporary:
         temporary.write_bytes(_digest(key, data) + data)
     for other in path.parent.glob(_NAME.format(purpose, "*")):
         if other.name != path.name:

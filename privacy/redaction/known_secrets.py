@@ -1,21 +1,21 @@
-"""Keyed hashes of the secrets that were found in a workspace, so that one which a session gave away is found
-in every other: in its subagents, in a teacher's reply, on a card.
+"""Keep keyed hashes of the secrets found in a workspace, to find them in other texts.
 
-The file holds no value: a line is a hash under the workspace's key, the type and the number of characters.
+Such texts are subagents' sessions, teachers' replies and cards. The file holds no value: a line is a hash
+under the workspace's key, the type and the number of characters.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tracemill.privacy.core.distinctive_values import Distinct, judge_distinctiveness
+from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
 from tracemill.privacy.core.placeholder_keys import digest_with_placeholder_key
 from tracemill.privacy.core.spellings import list_echo_spellings
 from tracemill.records.storage.atomic_files import append_private_line
 from tracemill.records.trace import Trace
 
 KNOWN_SECRETS = "known_secrets.keyed"
-"""The file of a workspace."""
+"""The name of the file in a workspace."""
 _PURPOSE = "secret of this workspace"
 _WORD = re.compile(r"[^\s\"'`\\<>]{8,512}")
 _JOINTS = re.compile(r"[=:,;(){}\[\]|&@/]")
@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"[a-z_./-]+|[A-Z_./-]+|\d+|[A-Z]?[a-z]+(?:[A-Z][a-z]+)*")  
 
 
 class KnownSecrets:
-    """The secrets of a workspace, under its key; read again whenever its file grew."""
+    """The secrets of a workspace, under its key; the file is read again whenever it grew."""
 
     def __init__(self, path: Path, key: bytes) -> None:
         self._path, self._key = path, key
@@ -33,7 +33,7 @@ class KnownSecrets:
         self._sizes: set[int] = set()
 
     def add(self, values: Mapping[str, str]) -> None:
-        """Remember secrets with their types: those that are like nothing else.
+        """Store the secrets that are distinctive, with their types.
 
         Raises WorkspaceError where the file cannot be written.
         """
@@ -54,7 +54,7 @@ class KnownSecrets:
         return found
 
     def _lines(self, value: str, kind: str) -> Iterator[str]:
-        if judge_distinctiveness(value) is not Distinct.ANYWHERE:
+        if judge_distinctiveness(value) is not Distinctiveness.ANYWHERE:
             return
         for spelling in sorted(list_echo_spellings(value)):
             digest = self._digest(spelling)
@@ -87,7 +87,7 @@ class KnownSecrets:
 
 
 def trace_texts(trace: Trace) -> Iterator[str]:
-    """Give every text of the messages of a trace, those of a shared message once."""
+    """Yield every text of the messages of a trace; a shared message counts once."""
     seen: set[int] = set()
     for context in trace.contexts:
         for message in context.messages:

@@ -1,8 +1,7 @@
-"""Which detectors a text needs: every probe of every detector, put to it in one pass by Hyperscan.
+"""Tell which detectors a text needs: Hyperscan runs every probe of every detector in one pass.
 
-A pass costs a microsecond and a thousandth of what the patterns would cost one by one. A probe matches
-wherever its detector finds something, and now and then where it does not; so what is found is the same
-with and without the pass.
+A pass costs a microsecond and a thousandth of what the patterns cost one by one. A probe matches wherever
+its detector finds something, and sometimes where it does not, so findings are the same without the pass.
 
 Hyperscan compiles the probes in its prefiltering mode, which may match more than a probe says and never
 less (https://intel.github.io/hyperscan/dev-reference/compilation.html#prefiltering-mode).
@@ -21,8 +20,10 @@ _FLAGS = hyperscan.HS_FLAG_PREFILTER | hyperscan.HS_FLAG_SINGLEMATCH
 
 
 class Probe(NamedTuple):
-    """A pattern of the syntax that `re` and PCRE share, for bytes; the bits to give where it matches; and
-    whether every place where it does is to be told."""
+    """A pattern for bytes, in the syntax common to `re` and PCRE, and the bits it sets.
+
+    `located`: every place where it matches is reported.
+    """
 
     pattern: str
     bits: int
@@ -30,20 +31,23 @@ class Probe(NamedTuple):
 
 
 class _Matches(threading.local):
-    """What one scan of a thread met, and the memory it works in."""
+    """The matches of one scan in a thread, and its working memory."""
 
     def __init__(self) -> None:
         self.met: list[tuple[int, int]] = []
         self.scratch: hyperscan.Scratch | None = None
 
     def took(self, number: int, start: int, end: int, flags: int, context: object) -> None:
-        """A probe matched."""
+        """Record the match of a probe."""
         self.met.append((number, end))
 
 
 class Prefilter:
-    """Probes, compiled when first used, usable by several threads. `kept_as` names the purpose under which
-    what is compiled is kept on the disk: only where no probe holds a value of the user's."""
+    """Probes, compiled when first used, usable by several threads.
+
+    `kept_as` names the purpose under which the compiled database is cached on disk. Use it only where no
+    probe holds a value of the user's.
+    """
 
     def __init__(self, probes: Iterable[Probe], kept_as: str = "") -> None:
         self._probes = tuple(probes)
@@ -59,8 +63,11 @@ class Prefilter:
         return compile_hyperscan_database(expressions, flags)
 
     def bits(self, raw: bytes, ends: list[int]) -> int:
-        """The bits of every probe that matches somewhere in a text, as `rules.raw_of` gives it; to `ends`
-        is added where matches of the located ones end."""
+        """Return the bits of every probe that matches somewhere in a text.
+
+        `raw` is a text as `encode_rule_text` encodes it. Ends of matches of located probes are added to
+        `ends`.
+        """
         matches = self._matches
         met = matches.met
         if matches.scratch is None:
@@ -79,5 +86,5 @@ class Prefilter:
 
 
 def build_prefilter_pattern(value: bytes, any_case: bool = True) -> str:
-    """A pattern that matches a value, in any case unless told otherwise."""
+    """Build a pattern that matches a value, by default in any case."""
     return ("(?i)" if any_case else "") + "".join(f"\\x{byte:02x}" for byte in value)

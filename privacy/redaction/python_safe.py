@@ -1,4 +1,4 @@
-"""Python stays Python: where a placeholder can stand in source without ending that it parses."""
+"""Tell where a placeholder can stand in Python source so that it still parses."""
 
 import ast
 import re
@@ -21,7 +21,7 @@ _ESCAPE_SIZE = 10  # characters of the longest escape that is not a name
 
 
 def is_python(text: str) -> bool:
-    """The text parses as a Python module."""
+    """Tell whether the text parses as a Python module."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -32,15 +32,20 @@ def is_python(text: str) -> bool:
 
 
 def are_python_safe_spans(text: str, spans: Sequence[Span]) -> bool:
-    """If the text is Python, it is so too with a placeholder at each of the spans, as far as can be told
-    without parsing it; spans are in order and apart."""
+    """Tell whether replacing these spans keeps valid Python valid, without parsing it.
+
+    Spans are in order and disjoint.
+    """
     rest = [span for span in spans if not _is_inert(text, span)]
     return not rest or _are_in_strings(text, rest)
 
 
 def _is_inert(text: str, span: Span) -> bool:
-    """Behind a `#`, between two quotes alike, between `<` and `>` (where code stays code), or for words in
-    capitals side by side, which are no code."""
+    """Tell whether a span cannot break the code around it.
+
+    It stands after a `#`, between equal quotes, between `<` and `>`, or is capitalised words side by side,
+    which are no code.
+    """
     before, after = text[span.start - 1 : span.start] if span.start else "", text[span.end : span.end + 1]
     if before in ("'", '"'):
         return after == before
@@ -54,19 +59,19 @@ def _is_inert(text: str, span: Span) -> bool:
 
 
 def _are_in_strings(text: str, spans: Sequence[Span]) -> bool:
-    """Every span stands inside a comment or a plain string."""
+    """Tell whether every span stands inside a comment or a plain string."""
     waiting = iter(spans)
     span = next(waiting)
     for lexeme in _LEXEME.finditer(text):
         if lexeme.start() > span.start:
             return (
                 span.kind == "IP" and "." in text[span.start : span.end]
-            )  # where it stands, it is no Python
+            )  # outside strings it is no valid Python
         formatted = lexeme[0][0] != "#" and _FORMATTED.search(
             text, max(0, lexeme.start() - 3), lexeme.start()
         )
         if formatted and lexeme[0].count("{") != lexeme[0].count("}"):
-            return False  # a string inside it may have ended it here
+            return False  # a string inside it may end it here
         while span.start < lexeme.end():
             if formatted or not _is_inside(text, span, lexeme):
                 return False

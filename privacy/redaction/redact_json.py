@@ -1,7 +1,7 @@
-"""JSON text, redacted leaf by leaf: strings are decoded, judged, and put back in place.
+"""Redact JSON text string by string: decode, redact, and put back in place.
 
-Only the string literals that change are rewritten; every other byte of the text stays, so key order,
-blanks, numbers and escapes are those of the source.
+Only string literals that change are rewritten. Every other byte stays, so key order, blanks, numbers and
+escapes are those of the source.
 """
 
 import codecs
@@ -16,7 +16,7 @@ from tracemill.privacy.core.rule import encode_rule_text
 
 _LITERAL = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_BLANKS = " \t\r\n"  # what JSON takes for blanks
+_BLANKS = " \t\r\n"  # blanks in JSON
 _COLON = re.compile(r"\s*:")
 _NUMBER = re.compile(r"\s*:\s*(?P<v>\d{6,32}|-?\d{1,3}\.\d{3,15})(?=[\s,}\]])")
 _NAME_KEYS = frozenset(("name", "Name", "key", "Key"))
@@ -34,11 +34,11 @@ class _Literal(NamedTuple):
     end: int
     value: str
     name: str
-    """What the value is called, where its surroundings say: its key, the flag before it."""
+    """The value's name by its surroundings: its key, or the flag before it."""
 
 
 def may_redact_json(text: str) -> bool:
-    """The text begins as a JSON object or array does, or is in quotes."""
+    """Tell whether the text begins as a JSON object or array, or is in quotes."""
     head = text[:1]
     if head.isspace():
         head = text.lstrip()[:1]
@@ -46,11 +46,13 @@ def may_redact_json(text: str) -> bool:
 
 
 def unescape_json_for_redaction(raw: bytes, whole: bool = False) -> bytes:
-    """JSON as bytes of Latin-1 with its escapes undone: every string stands in it as it is meant. `whole`:
-    it is surely valid."""
-    if whole and rb"\/" not in raw:  # its only escape that Python does not know
+    """Return JSON as Latin-1 bytes with its escapes undone.
+
+    `whole`: the text is surely valid JSON.
+    """
+    if whole and rb"\/" not in raw:  # the only JSON escape that Python does not know
         return encode_rule_text(codecs.unicode_escape_decode(raw)[0])
-    raw = raw.replace(rb"\\", b"\0")  # which no JSON holds
+    raw = raw.replace(rb"\\", b"\0")  # no JSON holds this byte
     if rb"\u" in raw:
         raw = _UNICODE.sub(_character, raw)
     for escape, character in _ESCAPES:
@@ -64,7 +66,7 @@ def _character(match: re.Match[bytes]) -> bytes:
 
 
 def is_json(text: str) -> bool:
-    """The text is a JSON object or array as a whole."""
+    """Tell whether the whole text is a JSON object or array."""
     head = text.lstrip()[:1]
     if head not in ("{", "["):
         return False
@@ -76,7 +78,7 @@ def is_json(text: str) -> bool:
 
 
 def is_json_string(text: str) -> bool:
-    """The text is one JSON string as a whole, quotes and all."""
+    """Tell whether the whole text is one JSON string, with its quotes."""
     text = text.strip(_BLANKS)
     if len(text) < 2 or text[0] != '"' or text[-1] != '"' or _LITERAL.fullmatch(text) is None:
         return False
@@ -84,7 +86,7 @@ def is_json_string(text: str) -> bool:
 
 
 def _is_lenient_json(text: str) -> bool:
-    """What the standard reader takes besides: `NaN`, lone surrogates, control characters' escapes."""
+    """Tell whether Python's reader accepts the text: `NaN`, lone surrogates, escaped control characters."""
     try:
         json.loads(text)
     except (ValueError, RecursionError):
@@ -93,7 +95,7 @@ def _is_lenient_json(text: str) -> bool:
 
 
 def redact_json(text: str, leaf: Leaf) -> str:
-    """Valid JSON with every string passed through `leaf(value, name)`; the same object if none changed."""
+    """Pass every string of valid JSON through `leaf(value, name)`; same object if none changed."""
     pieces: list[str] = []
     done = 0
     for literal in _literals(text):
@@ -131,6 +133,6 @@ def _decode(literal: str) -> str:
 
 
 def _encode(value: str, model: str) -> str:
-    """The value as a literal in the style of the one it replaces."""
+    """Return the value as a literal in the style of the one it replaces."""
     encoded = json.dumps(value, ensure_ascii=model.isascii())
     return encoded.replace("/", "\\/") if "\\/" in model else encoded

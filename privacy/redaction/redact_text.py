@@ -1,4 +1,4 @@
-"""One text: found spans made into placeholders, again until nothing more is found."""
+"""Replace findings in a text by placeholders, until nothing more is found."""
 
 import json
 import re
@@ -15,15 +15,15 @@ from tracemill.privacy.core.placeholder_keys import (
 )
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.core.secret_names import secret_name_kind
-from tracemill.privacy.redaction.detectors import EVERYTHING, Needs
+from tracemill.privacy.redaction.detectors import EVERYTHING, DetectorNeeds
 from tracemill.privacy.redaction.python_safe import are_python_safe_spans, is_python
 from tracemill.privacy.redaction.redact_json import is_json, is_json_string, may_redact_json, redact_json
 
 _MAX_PASSES = 5
 _MAX_DEPTH = 6
-_MAX_CACHED = 100_000  # characters of a text whose result is kept: keys, paths, commands, files recur
-_SHORT = 600  # characters of a text that is sooner asked than searched
-_MAX_PARSED = 300_000  # characters of a text that is tried as Python
+_MAX_CACHED = 100_000  # characters of a text whose result is cached: keys, paths, commands and files recur
+_SHORT = 600  # a shorter text is cheaper to ask than to search
+_MAX_PARSED = 300_000  # characters of a text that is parsed as Python
 _PERSONAL = frozenset(("EMAIL", "IP", "MAC", "PHONE", "HOST"))
 NO_SECRETS = frozenset(
     (
@@ -36,22 +36,22 @@ _ESCAPES = re.compile(r"\\+[nrt]|\s|[\"'+,→]")
 
 
 class Finder(Protocol):
-    """What tells where something private stands in a text: `Detectors`, or `TakenValues`."""
+    """Finds private spans in a text: `Detectors` or `TakenValues`."""
 
-    def needs(self, text: str) -> Needs:
-        """Tell what a text needs."""
+    def needs(self, text: str) -> DetectorNeeds:
+        """Return the detectors that a text needs."""
         ...
 
-    def spans(self, text: str, needs: Needs) -> list[Span]:
-        """Return everything that is found, the surest kind first."""
+    def spans(self, text: str, needs: DetectorNeeds) -> list[Span]:
+        """Return all findings, the surest kind first."""
         ...
 
-    def declared(self, text: str, needs: Needs) -> Mapping[str, str]:
-        """Return what its names say is private in a JSON text, each value with its type."""
+    def declared(self, text: str, needs: DetectorNeeds) -> Mapping[str, str]:
+        """Return the values that names in a JSON text declare private, each with its type."""
         ...
 
     def is_allowed(self, text: str) -> bool:
-        """Tell whether the user lets this whole text stand."""
+        """Tell whether the user allows this whole text."""
         ...
 
 
@@ -59,34 +59,36 @@ class Finder(Protocol):
 class LeafRedactor:
     """Redacts texts of one scope (a trace): same key, same detectors, same placeholders.
 
-    `needs` holds what is known beforehand of some texts;
-    `thorough` puts every text to every detector, which gives the same result slowly.
+    `needs` holds the known needs of some texts. `thorough` runs every detector on every text, which gives the
+    same result slowly.
     """
 
     detectors: Finder
     key: bytes = field(repr=False)
     scope: str
-    needs: dict[str, Needs] = field(default_factory=dict, repr=False)
+    needs: dict[str, DetectorNeeds] = field(default_factory=dict, repr=False)
     thorough: bool = False
     taken: dict[str, str] = field(default_factory=dict, repr=False)
-    """What was replaced, user names left out, each with the type it was first found as."""
+    """Replaced values except user names, each with the type of its first finding."""
     same: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Texts that are a form of another value, with that value: they get its placeholder."""
+    """Texts that are a form of another value, with that value; they get its placeholder."""
     _log: list[str] = field(default_factory=list, repr=False)
     _cache: dict[str, tuple[str, list[str]]] = field(default_factory=dict, repr=False)
 
     @property
     def findings(self) -> Counter[str]:
-        """What was replaced, by type."""
+        """Count the replaced values by type."""
         return Counter(self._log) if self._log else Counter()
 
     def digits(self, value: str) -> str:
-        """The hash by which a value is told in this scope."""
+        """Return the hash digits of a value in this scope."""
         return hash_with_placeholder_key(self.key, self.scope, value)
 
-    def redact(self, text: str, depth: int = 0, within: Needs | None = None) -> str:
-        """The text without what is private; the same object where nothing was found. `within`: what a text
-        that it is part of needs, where that says enough."""
+    def redact(self, text: str, depth: int = 0, within: DetectorNeeds | None = None) -> str:
+        """Return the redacted text; the same object where nothing was found.
+
+        `within` is the needs of the text that this is part of, where they suffice.
+        """
         if len(text) > _MAX_CACHED:
             return self._redact(text, depth, within)
         if text not in self._cache:
@@ -98,14 +100,14 @@ class LeafRedactor:
         self._log += findings
         return new
 
-    def needs_of(self, text: str) -> Needs:
-        """The detectors that a text needs."""
+    def needs_of(self, text: str) -> DetectorNeeds:
+        """Return the detectors that a text needs."""
         if self.thorough:
             return EVERYTHING
         needs = self.needs.get(text)
         return self.detectors.needs(text) if needs is None else needs
 
-    def _redact(self, text: str, depth: int, within: Needs | None) -> str:
+    def _redact(self, text: str, depth: int, within: DetectorNeeds | None) -> str:
         needs = self.needs_of(text) if within is None or len(text) < _SHORT else within
         if not needs.bits:
             return text
@@ -116,28 +118,27 @@ class LeafRedactor:
                 return self._redact_lines(text, depth + 1)
         return self._redact_plain(text, needs)
 
-    def redact_strings(self, text: str, depth: int, needs: Needs) -> str:
-        """Valid JSON, which needs these detectors, with its strings redacted."""
+    def redact_strings(self, text: str, depth: int, needs: DetectorNeeds) -> str:
+        """Redact the strings of valid JSON that has these needs."""
         within = needs.of_part()
         declared = self.detectors.declared(text, needs)
 
         def redact(value: str, name: str) -> str:
-            for told, kind in declared.items():
-                if told in value and not find_keyed_placeholders(told):
-                    value = value.replace(told, self.take(kind, told))
+            for private, kind in declared.items():
+                if private in value and not find_keyed_placeholders(private):
+                    value = value.replace(private, self.take(kind, private))
             return self._redact_value(value, name, depth, within)
 
         return redact_json(text, redact)
 
     def redact_value(self, value: str, name: str) -> str:
-        """A decoded JSON string; `name` is what its surroundings call it, "" where they do not."""
+        """Redact a decoded JSON string; `name` is its name by its surroundings, "" without one."""
         return self._redact_value(value, name, 0, None)
 
-    def _redact_value(self, value: str, name: str, depth: int, within: Needs | None) -> str:
+    def _redact_value(self, value: str, name: str, depth: int, within: DetectorNeeds | None) -> str:
         kind = secret_name_kind(name.lstrip("-"), value, True) if name else None
         if kind and not find_keyed_placeholders(value) and not self.detectors.is_allowed(value):
-            formats = [s for s in self.detectors.spans(value, EVERYTHING) if s.end - s.start == len(value)]
-            kind = formats[0].kind if formats else kind
+            kind = self._format_of(value) or kind
             self._log.append(kind)
             return self._stand_in(kind, value, bare=False)
         return self.redact(value, depth, within)
@@ -147,7 +148,7 @@ class LeafRedactor:
         new = [self.redact(line, depth) for line in lines]
         return text if new == lines else "".join(new)
 
-    def _redact_plain(self, text: str, needs: Needs) -> str:
+    def _redact_plain(self, text: str, needs: DetectorNeeds) -> str:
         for _ in range(_MAX_PASSES):
             spans = resolve_redacted_spans(text, self.detectors.spans(text, needs)) if needs.bits else []
             if not spans:
@@ -198,19 +199,28 @@ class LeafRedactor:
         digits = hash_with_placeholder_key(self.key, self.scope, plain)
         return build_keyed_placeholder(f"{kind}_{len(value)}" if kind == "BLOB" else kind, digits, bare=bare)
 
+    def _format_of(self, value: str) -> str:
+        """Return the type of a whole value by its own form, "" where it has none."""
+        spans = self.detectors.spans(value, EVERYTHING)
+        return next((kind for start, end, kind in spans if end - start == len(value)), "")
+
     def placeholder(self, value: str) -> str:
-        """Return what stands where a value was that was replaced."""
+        """Return the placeholder of a replaced value."""
         return self._stand_in(self.taken[value], value, bare=False)
 
     def take(self, kind: str, value: str) -> str:
-        """Replace a value that was found by what is around its text; return what stands there now."""
+        """Replace a value found by its surroundings; return its placeholder."""
+        kind = (self._format_of(value) or kind) if kind == "SECRET" else kind
         self._log.append(kind)
         return self._stand_in(kind, value, bare=False)
 
 
 def resolve_redacted_spans(text: str, spans: list[Span]) -> list[Span]:
-    """Spans in order and apart: overlapping ones are joined and keep the type found first in the list;
-    those that touch a placeholder are dropped, unless a private key lies around it."""
+    """Return spans in order and disjoint.
+
+    Overlapping spans are joined and keep the type found first in the list. Spans that touch a placeholder are
+    dropped, except private keys.
+    """
     fixed = find_keyed_placeholders(text) if spans else []
     ranked = [
         (span, rank)
@@ -230,7 +240,7 @@ def resolve_redacted_spans(text: str, spans: list[Span]) -> list[Span]:
 
 
 def redact_arguments(redactor: LeafRedactor, arguments: str) -> str:
-    """Arguments of a tool call: leaf by leaf where they are JSON, as text where they are not."""
+    """Redact the arguments of a tool call: string by string where they are JSON, else as text."""
     needs = redactor.needs_of(arguments)
     if not needs.bits:
         return arguments

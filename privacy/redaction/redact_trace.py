@@ -1,7 +1,7 @@
-"""A trace, part by part: every string of it that a file or a model gave goes through the redactor.
+"""Redact a trace part by part: every string that a file or a model gave.
 
-Left alone is what this program says itself: roles, names of formats, versions of the rules, where a value
-is one of its own words. A part in which nothing private stands stays the same object.
+This program's own words stay: roles, names of formats and versions of the rules, where the value is one of
+them. A part without anything private stays the same object.
 """
 
 import dataclasses
@@ -20,16 +20,18 @@ _OWN_WORD = re.compile(r"[a-z_]{1,24}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 _TEXTS = ("harness_version", "project", "repository", "instance_id", "licence", "started_at", "origin")
 _MADE_ID = re.compile(r"[a-z_]{1,24}-[0-9a-f]{20}")  # `records.identity.make_trace_id`
-_OWN = ("source", "dialect", "harness")  # rows of this program's own tables
+_OWN = ("source", "dialect", "harness")  # keys of this program's own tables
 
 _Part = TypeVar("_Part")
 _Record = TypeVar("_Record", Message, ToolCall, ToolSpec, Step, Context)
 
 
 class TraceParts:
-    """Redacts the parts of one trace. `leaf` redacts its texts; `ids` what other traces refer to as well
-    (ids of traces, calls and responses), so its scope is no single trace; without it they are left
-    alone. `only` has the messages that are looked at, where not all are."""
+    """Redacts the parts of one trace.
+
+    `leaf` redacts its texts. `ids` redacts what other traces refer to (ids of traces, calls and responses),
+    so its scope is no single trace; without it ids stay. `only` limits which messages are redacted.
+    """
 
     def __init__(
         self, leaf: LeafRedactor, ids: LeafRedactor | None = None, only: Collection[Message] | None = None
@@ -40,7 +42,7 @@ class TraceParts:
         self._clean: frozenset[str] = frozenset()
 
     def trace(self, trace: Trace) -> dict[str, Any]:
-        """What becomes of a trace's fields, `trace_id` excepted."""
+        """Return the redacted fields of a trace, except `trace_id`."""
         self._look_ahead(trace)
         fields: dict[str, Any] = {name: _maybe(self._text, getattr(trace, name)) for name in _TEXTS}
         fields |= {name: self._own(getattr(trace, name)) for name in _OWN}
@@ -52,7 +54,7 @@ class TraceParts:
         return fields
 
     def message(self, message: Message) -> Message:
-        """A message without what is private."""
+        """Return a redacted message."""
         return _changed(
             message,
             content=self._leaf.redact(message.content),
@@ -64,8 +66,10 @@ class TraceParts:
         )
 
     def name(self, name: str) -> str:
-        """The name of a tool or speaker. Where something private stood in it, it is one that models'
-        interfaces accept, the same for the same name."""
+        """Return the redacted name of a tool or speaker.
+
+        A changed name is one that model APIs accept, and the same for the same name.
+        """
         if not name or name in self._clean:
             return name
         if name not in self._names:
@@ -76,7 +80,7 @@ class TraceParts:
         return self._names[name]
 
     def _look_ahead(self, trace: Trace) -> None:
-        """Most ids and names need no detector: ask for all of them at once."""
+        """Check all ids and names at once, since most need no detector."""
         short = dict.fromkeys(_short_strings(trace))
         together = "\n".join(short)
         if "\\" not in together and not self._leaf.needs_of(together).bits:
@@ -122,7 +126,7 @@ class TraceParts:
         )
 
     def _value(self, value: Any) -> Any:
-        """A decoded JSON value with its strings and keys redacted."""
+        """Return a decoded JSON value with its strings and keys redacted."""
         if isinstance(value, str):
             return self._leaf.redact(value)
         if isinstance(value, Mapping):
@@ -146,7 +150,7 @@ class TraceParts:
 
 
 def redact_id(ids: LeafRedactor, identity: str) -> str:
-    """An id without what is private, in characters that file names and ids allow."""
+    """Return a redacted id in characters that file names and ids allow."""
     new = identity if _MADE_ID.fullmatch(identity) else ids.redact(identity)
     return identity if new == identity else placeholder_as_identifier(new, ids.digits(identity), 128)
 
@@ -164,7 +168,7 @@ def _short_strings(trace: Trace) -> Iterator[str]:
 
 
 def strings_beside_messages(trace: Trace) -> Iterator[str]:
-    """Give what a trace holds beside its messages and the ids in it, each string once."""
+    """Yield the strings of a trace besides its messages and their ids, each once."""
     found = {text for name in (*_TEXTS, *_OWN) if (text := getattr(trace, name))}
     found.update(trace.seen_tools, trace.notes)
     for context in trace.contexts:
@@ -180,13 +184,13 @@ def _maybe(redact: Callable[[str], str], text: str | None) -> str | None:
 
 
 def _each(items: tuple[_Part, ...], redact: Callable[[_Part], _Part]) -> tuple[_Part, ...]:
-    """The tuple with every item redacted; the same one where none changed."""
+    """Return the tuple with every item redacted; the same object where none changed."""
     new = tuple(redact(item) for item in items)
     return items if all(a is b for a, b in zip(new, items, strict=True)) else new
 
 
 def _changed(record: _Record, **fields: Any) -> _Record:
-    """The record with these fields; the same one where all are as they were."""
+    """Return the record with these fields; the same object where none changed."""
     changes = {
         name: value
         for name, value in fields.items()

@@ -1,8 +1,8 @@
-"""The redactor: nothing reaches a teacher or a dataset but through here.
+"""Redact texts, messages and traces before they reach a teacher or a dataset.
 
-Text is redacted message by message, before anything else is made of it. A trace that went through
-carries the version of the rules; one that did not is refused wherever text would leave the machine.
-Only types and counts are ever reported, never a value.
+Text is redacted message by message, before anything else is made of it. A redacted trace carries the
+version of the rules; any other trace is refused wherever text would leave the machine. Only types and
+counts are reported, never a value.
 """
 
 import dataclasses
@@ -12,46 +12,47 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tracemill.privacy.core.env_files import EnvFile, read_env_file
 from tracemill.privacy.core.ordinary_values import MIN_SECRET
 from tracemill.privacy.core.rule import Detector
 from tracemill.privacy.core.user_lists import make_listed
-from tracemill.privacy.personal.known_identity import Known, known_identity_from_environment, make_known
+from tracemill.privacy.personal.known_identity import KnownValues, known_identity_from_environment, make_known
 from tracemill.privacy.personal.projects import find_trace_projects
 from tracemill.privacy.redaction.detectors import Detectors
 from tracemill.privacy.redaction.known_secrets import trace_texts
 from tracemill.privacy.redaction.redact_text import NO_SECRETS, LeafRedactor
 from tracemill.privacy.redaction.redact_trace import TraceParts, redact_id, strings_beside_messages
+from tracemill.privacy.redaction.secret_file_calls import take_secret_files
 from tracemill.privacy.redaction.secret_outputs import take_secret_outputs
 from tracemill.privacy.redaction.taken_values import TakenValues, find_values_of_placeholders
 from tracemill.records.message import Message
 from tracemill.records.trace import Trace
 
-REDACTION_VERSION = 8
+REDACTION_VERSION = 10
 """Raise it when redaction gives another text for the same message."""
 RULES_VERSION = f"r{REDACTION_VERSION}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Rules:
-    """One version of the rules: what this program looks for, and `more`."""
+class RuleSet:
+    """One version of the rules: the detectors of this program, and `more`."""
 
     version: str = RULES_VERSION
     more: tuple[Detector, ...] = ()
 
 
-TODAYS_RULES = Rules()
+TODAYS_RULES = RuleSet()
 
 
 class Redactor:
     """Replaces secrets and personal data by typed placeholders.
 
-    `secrets` are exact values (shorter than 8 characters: ignored), `home` and `user` the user's own,
-    `hosts` names of own machines. `key` is the workspace's redaction key
-    (`privacy.core.placeholder_keys.workspace_key`): with another key every placeholder is another one.
-    `rules` are today's unless others are given.
+    `secrets` are exact values (shorter than 8 characters: ignored), `home` and `user` the user's own, `hosts`
+    names of own machines. `key` is the workspace's redaction key
+    (`privacy.core.placeholder_keys.workspace_key`); another key gives other placeholders. `rules` default to
+    today's.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Redactor:
         user: str | None = None,
         hosts: Iterable[str] = (),
         key: bytes = b"",
-        rules: Rules = TODAYS_RULES,
+        rules: RuleSet = TODAYS_RULES,
     ) -> None:
         self.rules = rules
         self._know(make_known(secrets, [user or ""], [home or ""], hosts))
@@ -70,7 +71,7 @@ class Redactor:
         self._files: tuple[EnvFile, ...] = ()
         self._found: dict[str, str] = {}
 
-    def _know(self, known: Known) -> None:
+    def _know(self, known: KnownValues) -> None:
         self._known = known
         self._detectors = Detectors(known, more=self.rules.more)
 
@@ -85,15 +86,14 @@ class Redactor:
         redact: Iterable[str] = (),
         allow: Iterable[str] = (),
         env_files: Iterable[Path] = (),
-        rules: Rules = TODAYS_RULES,
+        rules: RuleSet = TODAYS_RULES,
     ) -> "Redactor":
-        """A redactor that knows the values of `environ`'s secret-named variables (8 characters or
-        more), those of `env_files` that are not ordinary (`core.env_files`), its home folder and user,
-        and this machine's name; `secrets` come on top.
+        """Build a redactor that knows the user's values, home folder, names and machine.
 
-        `redact` and `allow` list exact values and, behind `re:`, patterns. What is allowed stands
-        whatever rule finds it; only known secrets do not. Raises ConfigError for a pattern that is none
-        and for a file that cannot be read.
+        Values are those of secret-named variables in `environ` (8 characters or more), those of `env_files`
+        that are not ordinary (`core.env_files`), and `secrets`. `redact` and `allow` list exact values and,
+        after `re:`, patterns. An allowed text stays whatever rule finds it, unless it is a known secret.
+        Raises ConfigError for an invalid pattern and for a file that cannot be read.
         """
         known = known_identity_from_environment(environ, hostname or socket.gethostname())
         files = tuple(map(read_env_file, env_files))
@@ -111,28 +111,33 @@ class Redactor:
         )
         return redactor
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle what it knows, not what is compiled of it: a worker redacts as its driver does."""
+        return _rebuild_redactor, (self._key, self.rules, self._known, self._files)
+
     @property
-    def known(self) -> Known:
-        """The exact values looked for. Never log it."""
+    def known(self) -> KnownValues:
+        """Return the exact values that are searched for; never log them."""
         return self._known
 
     @property
     def known_from_files(self) -> Counter[str]:
-        """How many values are known from each `.env` file, by the file's name."""
+        """Count the values known from each `.env` file, by file name."""
         counts: Counter[str] = Counter()
         for file in self._files:
             counts[file.path.name] += file.known
         return counts
 
     def pop_found_secrets(self) -> dict[str, str]:
-        """Return the secrets that were taken out of traces since it was last asked, each with its type. Never
-        log them."""
+        """Return the secrets found in traces since the last call, each with its type; never log them."""
         found, self._found = self._found, {}
         return found
 
     def redact_text(self, text: str, scope: str = "") -> tuple[str, Counter[str]]:
-        """A text without what is private, and what was found by type. Placeholders agree inside one
-        `scope` (a trace id)."""
+        """Return a redacted text, and its findings by type.
+
+        Placeholders agree inside one `scope` (a trace id).
+        """
         needs = self._detectors.needs(text)
         if not needs.bits:
             return text, Counter()
@@ -140,8 +145,11 @@ class Redactor:
         return leaf.redact(text), leaf.findings
 
     def redact_message(self, message: Message, scope: str = "") -> tuple[Message, Counter[str]]:
-        """A message without what is private; the same object where nothing was found. What was a secret in
-        one part of it is taken out of the others too."""
+        """Return a redacted message, and its findings by type.
+
+        A secret found in one part of the message is redacted in all parts. The same object is returned where
+        nothing was found.
+        """
         leaf = LeafRedactor(self._detectors, self._key, scope)
         ids = LeafRedactor(self._detectors, self._key, "")
         redacted = TraceParts(leaf, ids).message(message)
@@ -152,31 +160,31 @@ class Redactor:
         return echo.message(redacted), found + echo.leaf.findings
 
     def redact_trace(self, trace: Trace) -> tuple[Trace, Counter[str]]:
-        """The trace with every string redacted, `redaction` and `worked_in` set, and what was found by
-        type.
+        """Return the trace with every string redacted, and its findings by type.
 
-        User names that its paths give away are redacted throughout. A message that several contexts
-        share is redacted and counted once. A trace that carries this version already is returned as it is.
+        `redaction` and `worked_in` are set. User names found in paths are redacted throughout. A message that
+        several contexts share is redacted and counted once. A trace of this version is returned unchanged.
         """
         if trace.redaction == self.rules.version:
             return trace, Counter()
         redacted, found, *_ = self._redact(trace)
         return redacted, found
 
-    def redact_again(self, trace: Trace) -> "Renewed":
-        """A redacted trace with its text as these rules and values leave it. Its id and every placeholder
-        in it stay."""
+    def redact_again(self, trace: Trace) -> "RedactedAgain":
+        """Redact a redacted trace with these rules and values; its id and its placeholders stay."""
         redacted, found, leaf, echo = self._redact(trace)
-        return Renewed(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf, echo)
+        return RedactedAgain(dataclasses.replace(redacted, trace_id=trace.trace_id), found, leaf, echo)
 
     def without(self, trace: Trace, values: Mapping[str, str]) -> tuple[Trace, Counter[str]]:
-        """A redacted trace without these values, each given with its type, in any form; and what was found
-        by type."""
+        """Return a redacted trace without these values in any form, and the findings by type.
+
+        Each value is given with its type.
+        """
         echo = self._echo_of(values, trace.trace_id, list(dict.fromkeys(trace_texts(trace))))
         return (echo.trace(trace), echo.leaf.findings) if echo else (trace, Counter())
 
     def message_without(self, message: Message, values: Mapping[str, str], scope: str) -> Message:
-        """The same of a message, with the placeholders of one `scope` (a trace id)."""
+        """Return a message without these values, with the placeholders of one `scope` (a trace id)."""
         echo = self._echo_of(values, scope, list(message.texts()))
         return echo.message(message) if echo else message
 
@@ -185,7 +193,7 @@ class Redactor:
         return _Echo.of(taken, self._detectors, texts)
 
     def _redact(self, trace: Trace) -> "tuple[Trace, Counter[str], LeafRedactor, _Echo | None]":
-        """Redact in two passes: by the rules, then by what these found to be secret."""
+        """Redact in two passes: by the rules, then by the secrets that the rules found."""
         places = [t for t in (trace.origin, trace.project) if t] + [
             step.cwd for context in trace.contexts for step in context.steps if step.cwd
         ]
@@ -194,7 +202,7 @@ class Redactor:
         ids = LeafRedactor(detectors, self._key, "")
         trace_id = redact_id(ids, trace.trace_id)
         leaf = LeafRedactor(detectors, self._key, trace_id, needs)
-        shown = take_secret_outputs(trace, leaf)
+        shown = take_secret_outputs(take_secret_files(trace, leaf), leaf)
         redacted = dataclasses.replace(trace, **TraceParts(leaf, ids).trace(shown))
         if trace.redaction is not None:
             leaf.taken.update(find_values_of_placeholders(texts, self._key, trace_id))
@@ -216,23 +224,28 @@ class Redactor:
 
 
 class _Echo(NamedTuple):
-    """What redacts the secrets that were taken in one place wherever else they stand."""
+    """Redacts secrets and persons that were found in one place wherever else they occur."""
 
     values: TakenValues
     leaf: LeafRedactor
 
     @classmethod
     def of(cls, leaf: LeafRedactor, base: Detectors, texts: list[str]) -> "_Echo | None":
-        """For what another redactor took of these texts; None where none of it differs from ordinary text."""
-        secrets = {value: kind for value, kind in leaf.taken.items() if kind not in NO_SECRETS}
-        values = TakenValues(secrets, base, texts) if secrets else None
+        """Build the second pass for what another redactor found in these texts.
+
+        Returns None where all of it is ordinary text.
+        """
+        sought = {
+            value: kind for value, kind in leaf.taken.items() if kind not in NO_SECRETS or kind == "PERSON"
+        }
+        values = TakenValues(sought, base, texts) if sought else None
         if not values:
             return None
         again = LeafRedactor(values, leaf.key, leaf.scope, taken=leaf.taken, same=values.same)
         return cls(values, again)
 
     def trace(self, trace: Trace) -> Trace:
-        """The trace without the values; the same one where none stands in it."""
+        """Return the trace without the values; the same object where it holds none."""
         messages = dict.fromkeys(message for context in trace.contexts for message in context.messages)
         holders = self.values.find_holders(messages, strings_beside_messages(trace))
         if holders is None:
@@ -240,14 +253,16 @@ class _Echo(NamedTuple):
         return dataclasses.replace(trace, **TraceParts(self.leaf, only=holders).trace(trace))
 
     def message(self, message: Message) -> Message:
-        """The message without the values."""
+        """Return the message without the values."""
         return TraceParts(self.leaf).message(message)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Renewed:
-    """A trace that was redacted before, redacted again: what was found by type, and what takes the same out
-    of messages that were written in view of it."""
+class RedactedAgain:
+    """A trace that was redacted again, and its findings by type.
+
+    It also redacts messages that were written in view of the earlier version of the trace.
+    """
 
     trace: Trace
     found: Counter[str]
@@ -255,27 +270,36 @@ class Renewed:
     _echo: _Echo | None = dataclasses.field(default=None, repr=False)
 
     def message(self, message: Message) -> Message:
-        """A message of somebody who was shown the trace as it was: also what its own surroundings do not
-        give away is taken out of it."""
+        """Redact a message of a model that saw the earlier version of the trace.
+
+        Values that only the trace shows to be private are redacted too.
+        """
         strip = partial(_without, by=self._leaf)
         calls = tuple(
             dataclasses.replace(call, arguments=strip(call.arguments)) for call in message.tool_calls
         )
         reasoning = strip(message.reasoning) if message.reasoning else message.reasoning
-        told = dataclasses.replace(
+        redacted = dataclasses.replace(
             message, content=strip(message.content), tool_calls=calls, reasoning=reasoning
         )
         if self._echo:
-            told = self._echo.message(told)
+            redacted = self._echo.message(redacted)
         ids = LeafRedactor(self._leaf.detectors, self._leaf.key, "")
         leaf = LeafRedactor(self._leaf.detectors, self._leaf.key, self._leaf.scope)
-        return TraceParts(leaf, ids).message(told)
+        return TraceParts(leaf, ids).message(redacted)
 
 
 def _without(text: str, by: LeafRedactor) -> str:
-    """The text without the values that were replaced, as they are and as a JSON string spells them."""
+    """Return the text without the replaced values, as they are and as JSON strings spell them."""
     for value in sorted(by.taken, key=len, reverse=True):
         if len(value) >= MIN_SECRET and (value in text or json.dumps(value)[1:-1] in text):
             stand_in = by.placeholder(value)
             text = text.replace(value, stand_in).replace(json.dumps(value)[1:-1], stand_in)
     return text
+
+
+def _rebuild_redactor(key: bytes, rules: RuleSet, known: KnownValues, files: tuple[EnvFile, ...]) -> Redactor:
+    redactor = Redactor(key=key, rules=rules)
+    redactor._files = files
+    redactor._know(known)
+    return redactor

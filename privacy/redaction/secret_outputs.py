@@ -1,30 +1,40 @@
 # ruff: noqa: E501 (patterns)
-"""Results of calls whose command prints a secret: the call says what its own output is.
+"""Redact results of calls whose command prints secrets or names of authors.
 
-Such an output has no name beside the value and often no format. Where the command line prints nothing but
-secrets, every line of the result becomes a placeholder; where it prints more, what can be a secret does. What
-a harness, a shell or the line itself writes around it stays, and so do error messages.
+Such output has no name beside the value and often no format. Where the command prints only secrets, every
+line of the result becomes a placeholder; where it prints more, only what can be a secret does. Text that a
+harness, a shell or the command line itself adds stays, and so do error messages.
 """
 
 import re
 from dataclasses import replace
 from functools import cache
+from typing import NamedTuple
 
 from tracemill.harnesses.agents.registry import harness_for, rule_of
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.harnesses.operations import action_command_line
 from tracemill.harnesses.text_calls import calls_in_text
-from tracemill.privacy.core.distinctive_values import Distinct, judge_distinctiveness
+from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
 from tracemill.privacy.core.entropy import is_password, is_plain_password
 from tracemill.privacy.core.ordinary_values import is_ordinary
 from tracemill.privacy.core.placeholder_keys import find_keyed_placeholders
 from tracemill.privacy.core.rule import encode_rule_text
+from tracemill.privacy.core.set_passwords import is_scrambled_path
+from tracemill.privacy.personal.author_formats import TRIGGER as AUTHORS
+from tracemill.privacy.personal.author_formats import find_author_forms, find_authors
 from tracemill.privacy.redaction.detectors import EVERYTHING
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
 from tracemill.privacy.redaction.redact_json import is_json, redact_json
 from tracemill.privacy.redaction.redact_text import LeafRedactor
+from tracemill.privacy.secrets.environments import (
+    find_settings,
+    is_everybodys_variable,
+    is_identity,
+    is_private_setting,
+)
 from tracemill.privacy.secrets.printed_secrets import (
-    Printed,
+    PrintedOutput,
     find_printed_secrets,
     find_secrets_of_code,
     find_secrets_of_file,
@@ -34,7 +44,7 @@ from tracemill.records.message import Message, ToolCall, read_arguments
 from tracemill.records.trace import Context, Trace
 
 _KIND = "SECRET"
-_LEAST = 4  # characters of a line that is taken
+_LEAST = 4  # least characters of a line that is redacted
 _GIVES_SECRET = re.compile(
     r"(?i)(?:^|[_.-])(?:get|read|fetch|reveal|show|access|generate|create)[_-]?(?:secret|password|token|credential|api[_-]?key)s?"
     r"(?:[_-]?value)?$"
@@ -66,6 +76,7 @@ _LABEL = re.compile(
     r"(?P<label>\s*[\"']?(?:(?:export |set |- )?[A-Z][A-Z0-9_]{2,40}(?==)|[A-Za-z][a-z]{1,12}(?:[ _-]?[A-Za-z]{1,14}){0,3})[\"']?"
     r"(?:=|:[ \t]+|[ \t]{2,}(?:=[ \t]+)?|[ \t]=[ \t]|[ \t]*\|[ \t]*))(?P<rest>\S.*)"
 )
+_TEXT_OF_SECRET = re.compile(r"SecretString|SecretBinary|[Pp]laintext|secret|password|passphrase")
 _SHORT_LABEL = re.compile(
     r"(?i)(?:user(?:name)?|login|protocol|host|path|url|name|email|server|port|database|type|id)$"
 )
@@ -75,6 +86,7 @@ _EMPTY = re.compile(
 )
 _WORD = re.compile(r"[^\s\"'`,;<>(){}\[\]|]{8,512}")
 _NAME_BEFORE = re.compile(r"[\w.-]{2,40}[=:](?=[^\s=:]{6,})")
+_VARIABLE = re.compile(r"(?:export |declare -x )?[A-Z_][A-Z0-9_]*=")
 _FILE = re.compile(r"[\w@+-][\w.@+-]*\.\w{1,5}:?|.*/|[-dlcbps][rwxsStT-]{9}[.+@]?|\d+(?:\.\d+)*\w{0,3}")
 _PHRASE = re.compile(r"[a-z]{3,12}(?:-[a-z]{3,12}){2,7}")
 _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|sha\d{1,3}[:-].*")
@@ -82,11 +94,11 @@ _HASH = re.compile(r"[0-9a-f]{7,40}|[0-9a-f]{64}|sha\d{1,3}[:-].*")
 
 @cache
 def _trigger() -> Prefilter:
-    return Prefilter([Probe(TRIGGER, 1)], kept_as="outputs")
+    return Prefilter([Probe(TRIGGER, 1), Probe(AUTHORS, 1)], kept_as="outputs")
 
 
 def take_secret_outputs(trace: Trace, leaf: LeafRedactor) -> Trace:
-    """Replace what is secret in the results of calls that print secrets; the same trace where none does."""
+    """Replace secrets in the results of calls that print them; same trace where there are none."""
     outputs = _Outputs(trace.harness, leaf)
     contexts = tuple(map(outputs.context, trace.contexts))
     if all(new is old for new, old in zip(contexts, trace.contexts, strict=True)):
@@ -94,8 +106,19 @@ def take_secret_outputs(trace: Trace, leaf: LeafRedactor) -> Trace:
     return replace(trace, contexts=contexts)
 
 
+class _Judged(NamedTuple):
+    """What the output of a call holds: secrets, or author names in lines of some formats.
+
+    `line` is the command line of the call.
+    """
+
+    printed: PrintedOutput | None
+    line: str
+    authors: tuple[re.Pattern[str], ...] = ()
+
+
 class _Outputs:
-    """Goes through contexts of one trace; what it made of a message is the same message wherever it is shared."""
+    """Redacts the contexts of one trace; a shared message is redacted once."""
 
     def __init__(self, harness: str, leaf: LeafRedactor) -> None:
         self._harness, self._leaf = harness, leaf
@@ -103,9 +126,9 @@ class _Outputs:
         self._made: dict[tuple[int, str], Message] = {}
 
     def context(self, context: Context) -> Context:
-        """The context with its results redacted."""
-        waiting: dict[str, tuple[Printed, str]] = {}
-        written: tuple[Printed, str] | None = None
+        """Return the context with its results redacted."""
+        waiting: dict[str, _Judged] = {}
+        written: _Judged | None = None
         changed: dict[int, Message] = {}
         for at, message in enumerate(context.messages):
             if message.role == "assistant":
@@ -115,7 +138,7 @@ class _Outputs:
             elif message.role in ("tool", "user"):
                 judged = waiting.get(message.tool_call_id) if message.tool_call_id else written
                 if judged and message.content and not message.is_error:
-                    changed[at] = self._redacted(message, *judged)
+                    changed[at] = self._redacted(message, judged)
                 written = None
         if all(context.messages[at] is new for at, new in changed.items()):
             return context
@@ -123,26 +146,28 @@ class _Outputs:
             context, messages=tuple(changed.get(at, old) for at, old in enumerate(context.messages))
         )
 
-    def _judge_text(self, text: str) -> tuple[Printed, str] | None:
+    def _judge_text(self, text: str) -> _Judged | None:
         """Judge the call that is written in a text, in harnesses that act that way."""
-        if not text or not (self._written.user_answers or "<function=" in text) or not _is_triggered(text):
+        if not text or not (self._written.results_as_user or "<function=" in text) or not _is_triggered(text):
             return None
         calls = calls_in_text(text, self._harness)
         return self._judge(calls[0]) if len(calls) == 1 else None
 
-    def _judge(self, call: ToolCall) -> tuple[Printed, str] | None:
-        """Tell what secrets the result of a call holds, with the words that are none."""
+    def _judge(self, call: ToolCall) -> _Judged | None:
+        """Judge what the result of a call holds; None where it is not redacted."""
         if _GIVES_SECRET.search(call.name):
-            return Printed(True), call.arguments
+            return _Judged(PrintedOutput(True), call.arguments)
         if not _is_triggered(call.arguments):
             return None
         rule, arguments = rule_of(self._harness, call.name), read_arguments(call.arguments)
         if rule is None or arguments is None:
             return None
         printed, line = None, None
+        authors: tuple[re.Pattern[str], ...] = ()
         if rule.reading == "shell":
             line = action_command_line(arguments, rule)
             printed = find_printed_secrets(line) if line else None
+            authors = find_author_forms(line) if line else ()
         elif rule.operation == Operation.RUN:
             line = next(
                 (each for each in (arguments.get("code"), arguments.get("script")) if isinstance(each, str)),
@@ -152,14 +177,28 @@ class _Outputs:
         elif rule.operation == Operation.READ or arguments.get("command") == "view":
             line = next((each for name in rule.paths if isinstance(each := arguments.get(name), str)), None)
             printed = find_secrets_of_file(line) if line else None
-        return (printed, line) if printed and line else None
+        return _Judged(printed, line, authors) if line and (printed or authors) else None
 
-    def _redacted(self, message: Message, printed: Printed, line: str) -> Message:
-        key = (id(message), line)
+    def _redacted(self, message: Message, judged: _Judged) -> Message:
+        key = (id(message), judged.line)
         if key not in self._made:
-            content = _Result(self._leaf, printed, line).redact(message.content)
+            content = self._without_authors(message.content, judged.authors)
+            if judged.printed:
+                content = _Result(self._leaf, judged.printed, judged.line).redact(content)
             self._made[key] = message if content == message.content else replace(message, content=content)
         return self._made[key]
+
+    def _without_authors(self, text: str, forms: tuple[re.Pattern[str], ...]) -> str:
+        """Return the text without the names in lines of these formats."""
+        if not forms:
+            return text
+        lines = text.splitlines(keepends=True)
+        for at, line in enumerate(lines):
+            for start, end in sorted(find_authors(forms, line), reverse=True):
+                name = lines[at][start:end]
+                if not self._leaf.detectors.is_allowed(name):
+                    lines[at] = lines[at][:start] + self._leaf.take("PERSON", name) + lines[at][end:]
+        return "".join(lines)
 
 
 def _is_triggered(text: str) -> bool:
@@ -167,44 +206,48 @@ def _is_triggered(text: str) -> bool:
 
 
 class _Result:
-    """The result of one call. `line` is its command line, the words of which are no secrets."""
+    """The result of one call; words of its command line `line` are no secrets."""
 
-    def __init__(self, leaf: LeafRedactor, printed: Printed, line: str) -> None:
+    def __init__(self, leaf: LeafRedactor, printed: PrintedOutput, line: str) -> None:
         self._leaf, self._printed, self._line = leaf, printed, line
         self._hashes = "git" in line
+        self._named = False
 
     def redact(self, text: str) -> str:
-        """The text without what is secret in it."""
+        """Return the text without its secrets."""
         if is_json(text):
-            return redact_json(text, self._leaf_value)
+            return redact_json(text, self._setting_leaf if self._printed.settings else self._leaf_value)
         lines = text.splitlines(keepends=True)
-        told = [at for at, line in enumerate(lines) if self._is_told(line.strip())]
-        if not told:
+        self._named = any(_VARIABLE.match(line) for line in lines)
+        printed = [at for at, line in enumerate(lines) if self._is_output(line.strip())]
+        if not printed:
             return text
-        failed = _FAILED.search(_bare(lines[told[0]]))
+        failed = _FAILED.search(_bare(lines[printed[0]]))
         if failed:
             return (
                 text
-                if len(told) == 1 or failed[0].lower().startswith("usage")
+                if len(printed) == 1 or failed[0].lower().startswith("usage")
                 else "".join(map(self._words, lines))
             )
         if self._printed.whole:
-            body = "".join(lines[told[0] : told[-1] + 1])
+            body = "".join(lines[printed[0] : printed[-1] + 1])
             if is_json(body):
                 return "".join(
-                    (*lines[: told[0]], redact_json(body, self._leaf_value), *lines[told[-1] + 1 :])
+                    (*lines[: printed[0]], redact_json(body, self._leaf_value), *lines[printed[-1] + 1 :])
                 )
-            for at in told:
+            for at in printed:
                 lines[at] = self._whole(lines[at])
             return "".join(lines)
-        edges = {told[0]} if self._printed.first else set()
-        edges |= {told[-1]} if self._printed.last else set()
+        edges = {printed[0]} if self._printed.first else set()
+        edges |= {printed[-1]} if self._printed.last else set()
         return "".join(
             self._edge(line) if at in edges else self._words(line) for at, line in enumerate(lines)
         )
 
-    def _is_told(self, line: str) -> bool:
-        """Tell whether a line is of the command's output, and no mark, prompt or warning."""
+    def _is_output(self, line: str) -> bool:
+        """Tell whether a line is output of the command, and no mark, prompt or warning."""
+        if self._printed.settings and line[:1] == "[" and "=" in line:
+            return True
         if not line or _MARK.fullmatch(line) or _OUTER_ONLY.fullmatch(line) or _WARNED.search(line):
             return False
         if (outer := _OUTER.fullmatch(line)) and not outer["rest"].strip():
@@ -212,11 +255,13 @@ class _Result:
         return line not in self._line
 
     def _whole(self, line: str) -> str:
-        """A line that is a secret, but for a label before it and the words of the command line around it."""
+        """Redact a line that is a secret, except its label and words of the command line."""
         start = self._start(line)
         body, end = line[start:].rstrip(), len(line.rstrip())
-        if _FAILED.search(body) or _SENTENCE.fullmatch(body):
+        if _FAILED.search(body):
             return line
+        if _SENTENCE.fullmatch(body):
+            return self._words(line)
         if label := _LABEL.fullmatch(body):
             start += label.start("rest")
             if _SHORT_LABEL.search(label["label"].strip(" \t=:|\"'")) and not is_password(label["rest"]):
@@ -229,7 +274,10 @@ class _Result:
         )
 
     def _start(self, line: str) -> int:
-        """Where the output begins in a line: behind its number, a label of the harness, words of the command."""
+        """Return where the output begins in a line.
+
+        It begins after a line number, a label of the harness and words of the command line.
+        """
         start = len(line) - len(line.lstrip())
         if number := _NUMBERED.match(line):
             start = number.end()
@@ -241,19 +289,29 @@ class _Result:
         return start
 
     def _edge(self, line: str) -> str:
-        """A line that a secret is expected to be, beside lines of other commands."""
+        """Redact a line that is expected to be a secret, beside lines of other commands."""
         word = line[self._start(line) :].strip()
-        shaped = is_password(word) or is_plain_password(word) or _PHRASE.fullmatch(word)
+        shaped = (
+            is_password(word) or is_plain_password(word) or is_scrambled_path(word) or _PHRASE.fullmatch(word)
+        )
         if " " in word or not shaped or _FILE.fullmatch(word) or (self._hashes and _HASH.fullmatch(word)):
             return self._words(line)
         return self._whole(line)
 
     def _words(self, line: str) -> str:
-        """A line with each word replaced that can be nothing but a secret."""
-        if not self._is_told(line.strip()) or _FAILED.search(line):
+        """Redact each word of a line that can only be a secret."""
+        if not self._is_output(line.strip()) or _FAILED.search(line):
             return line
+        line = self._settings(line)
         fixed = find_keyed_placeholders(line)
         return _WORD.sub(lambda word: self._word(word, fixed), line)
+
+    def _settings(self, line: str) -> str:
+        """Redact the values of settings in a line that can be secrets."""
+        for name, value, start, end in reversed(list(find_settings(line))):
+            if is_private_setting(name, value) and not is_identity(name):
+                line = line[:start] + self._take(value) + line[end:]
+        return line
 
     def _word(self, found: re.Match[str], fixed: list[tuple[int, int]]) -> str:
         word = found[0]
@@ -263,25 +321,53 @@ class _Result:
         value = word[name.end() :] if name else word
         if not any(map(str.isdigit, value)) or not any(map(str.isalpha, value)):
             return word
-        if value in self._line or "://" in value or _FILE.fullmatch(value) or _HASH.fullmatch(value):
+        if value in self._line or "://" in value or _FILE.fullmatch(value):
             return word
-        if judge_distinctiveness(value) is not Distinct.ANYWHERE:
+        if name and is_everybodys_variable(name[0][:-1]):
+            return word
+        if _HASH.fullmatch(value) and not self._is_part_of_value(found):
+            return word
+        if judge_distinctiveness(value) is not Distinctiveness.ANYWHERE and not (
+            self._printed.alone and is_private_setting("", value)
+        ):
             return word
         return word[: len(word) - len(value)] + self._take(value)
 
+    def _is_part_of_value(self, hash_like: re.Match[str]) -> bool:
+        """Tell whether a word like a digest is printed as a secret.
+
+        Among lines of an environment it is one where it is a line of its own: the value of a line above goes on.
+        """
+        if self._hashes or not self._printed.alone:
+            return False
+        return not self._printed.settings or (self._named and hash_like.string.strip() == hash_like[0])
+
     def _leaf_value(self, value: str, name: str) -> str:
-        """A string of a JSON document that was printed."""
+        """Redact a string of a printed JSON document."""
+        if is_json(value):
+            return redact_json(value, self._leaf_value)
+        if not name:
+            return self._take(value) if is_private_setting(name, value) else value
         if (
-            not name
-            or len(value) < _LEAST
+            len(value) < _LEAST
             or _SHORT_LABEL.search(name)
-            or ("\n" not in value and " " in value.strip())
+            or ("\n" not in value and " " in value.strip() and not _TEXT_OF_SECRET.fullmatch(name))
         ):
             return value
-        return redact_json(value, self._leaf_value) if is_json(value) else self._take(value)
+        return self._take(value)
+
+    def _setting_leaf(self, value: str, name: str) -> str:
+        """Redact a string of a JSON document of settings: `NAME=value`, or a value under its name."""
+        if is_json(value):
+            return redact_json(value, self._setting_leaf)
+        if not name or _NAME_BEFORE.match(value):
+            return self._settings(value)
+        if is_identity(name) or not is_private_setting(name, value):
+            return value
+        return self._take(value)
 
     def _take(self, value: str) -> str:
-        """What stands where a secret was; the value itself where it can be none."""
+        """Return the placeholder of a secret, or the value itself where it can be none."""
         if (
             len(value) < _LEAST
             or _EMPTY.fullmatch(value)
@@ -289,7 +375,8 @@ class _Result:
             or find_keyed_placeholders(value)
         ):
             return value
-        if (is_ordinary(value) and not value.isdigit()) or self._leaf.detectors.is_allowed(value):
+        ordinary = is_ordinary(value) and not value.isdigit() and not is_scrambled_path(value)
+        if ordinary or self._leaf.detectors.is_allowed(value):
             return value
         spans = self._leaf.detectors.spans(value, EVERYTHING)
         kinds = [span.kind for span in spans if span.end - span.start == len(value)]

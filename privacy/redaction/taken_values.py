@@ -1,7 +1,7 @@
-"""Secrets that a trace gave away in one place, looked for in all its other places, in every form they take.
+"""Find secrets of one place of a trace in all its other places, in every form.
 
-What a rule finds by its surroundings (`DB_PASSWORD=...`) also stands where nothing surrounds it: bare in a
-tool's result, quoted, escaped, in an address, in Base64 or hex.
+A value that a rule finds by its surroundings (`DB_PASSWORD=...`) also occurs without them: bare in a tool's
+result, quoted, escaped, in a URL, in Base64 or hex.
 """
 
 import base64
@@ -11,64 +11,77 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
-from tracemill.privacy.core.distinctive_values import Distinct, judge_distinctiveness
+from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
 from tracemill.privacy.core.placeholder_keys import find_placeholder_digits, hash_with_placeholder_key
 from tracemill.privacy.core.rule import Span, encode_rule_text
 from tracemill.privacy.core.spellings import base64_spellings, list_echo_spellings
-from tracemill.privacy.redaction.detectors import NOTHING, Detectors, Needs
+from tracemill.privacy.personal.labelled_data import PERSON
+from tracemill.privacy.redaction.detectors import NOTHING, DetectorNeeds, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe, build_prefilter_pattern
 from tracemill.privacy.redaction.redact_text import NO_SECRETS
 from tracemill.records.message import Message
 
-_FOUND = Needs(1)
-_HEAD = 12  # characters of a form that are looked for first
-_LITTLE = 100_000  # characters of a trace that is sooner searched for each form than all forms are compiled
-_SHORT = 500  # the same of one text
-_BROKEN = 24  # characters of a value that lines may break
+_FOUND = DetectorNeeds(1)
+_HEAD = 12  # characters of a form that are searched first
+_LITTLE = 100_000  # a smaller trace is searched form by form, without compiling them
+_SHORT = 500  # the same for one text
+_BROKEN = 24  # least characters of a value that line breaks may interrupt
+_LEAST_JOINED = 8  # a longer name is searched without its blanks too
 _BREAK = r"(?:\\?\r?\n[ \t]*(?:\d{1,6}(?:\u2192|\t|\||:))?[ \t]*)?"
 _BASE64 = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+")
-_BESIDE = 64  # letters of Base64 beside a value that are taken with it
+_BESIDE = 64  # letters of Base64 beside a value that are replaced with it
 _SHELL_ESCAPE = re.compile(r"\\([^\w\s])")
 _KEY_LINE = re.compile(r"(?!b3BlbnNzaC1rZXktdjE)[A-Za-z0-9+/]{32,}={0,2}", re.ASCII)
 _NAMED = "def|class|import|from|function|const|let|var|new|func|fn|type|struct|enum|interface|return"
 _CANDIDATE = re.compile(r"[^\s\"'`\\<>]{8,512}")
 _JOINTS = re.compile(r"[=:,;(){}\[\]|&@/]")
+_FULL_NAME = re.compile(r"[^\W\d_]{2,}[^\d<>]{0,60} [^\W\d_][\w'\u2019-]{2,}")
+_PERSON = re.compile(PERSON)
 _TRAILING = ".,;:!?)]}"
 
 
 class TakenValues:
-    """A finder of values that were secrets elsewhere in the same trace. It takes the place of `Detectors`.
+    """Finds secrets and persons that were found elsewhere in the same trace; replaces `Detectors`.
 
-    `values` has each secret with the type it was found as. `texts` are those of the trace: a value of a
-    name's shape that they use as a name in code is left out.
+    `values` has each secret and each name with its type. `texts` are those of the trace: a value in the shape
+    of a name that they use as a name in code is left out.
     """
 
     def __init__(self, values: Mapping[str, str], base: Detectors, texts: Collection[str]) -> None:
         self._base = base
+        self._persons = {
+            value: _person_pattern(value)
+            for value, kind in values.items()
+            if kind == "PERSON" and _FULL_NAME.fullmatch(value)
+        }
+        values = {value: kind for value, kind in values.items() if kind not in NO_SECRETS}
         self.kinds: dict[str, str] = {}
-        """The values that are looked for, each with the type it was found as."""
+        """The values that are searched for, each with its type."""
         self.same: dict[str, str] = {}
-        """Texts that were found, with the value that each is a form of."""
+        """Texts that were found, each with the value that it is a form of."""
         self._forms: dict[str, str] = {}
         self._pieces: dict[str, str] = {}
         self._broken: list[str] = []
         self._alone: dict[str, re.Pattern[str]] = {}
         for value, kind in _with_parts(values):
-            how = judge_distinctiveness(value)
-            if how is Distinct.NOT or (how is Distinct.ALONE and _is_name_in_code(value, texts)):
+            level = judge_distinctiveness(value)
+            if level is Distinctiveness.NOT or (
+                level is Distinctiveness.ALONE and _is_name_in_code(value, texts)
+            ):
                 continue
             self.kinds.setdefault(value, kind)
-            self._add_forms(value, how)
-        self._heads = sorted({form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)})
+            self._add_forms(value, level)
+        heads = {form[:_HEAD] for form in (*self._forms, *self._pieces, *self._alone)}
+        self._heads = sorted(heads | {part for name in self._persons for part in _person_heads(name)})
         large = sum(map(len, texts)) > _LITTLE
         self._prefilter = Prefilter(map(_probe, self._heads)) if large else None
 
     def __bool__(self) -> bool:
-        return bool(self.kinds)
+        return bool(self.kinds or self._persons)
 
-    def _add_forms(self, value: str, how: Distinct) -> None:
+    def _add_forms(self, value: str, level: Distinctiveness) -> None:
         data = value.encode("utf-8", "surrogatepass")
-        if how is Distinct.ALONE:
+        if level is Distinctiveness.ALONE:
             self._alone[value] = re.compile(rf"(?<![\w.$@/-]){re.escape(value)}(?![\w(\[/-]|\.\w)")
             self._forms |= dict.fromkeys((data.hex(), data.hex().upper()), value)
         else:
@@ -76,31 +89,34 @@ class TakenValues:
             if len(value) >= _BROKEN and value.isascii() and " " not in value:
                 self._broken.append(value)
         self._pieces |= dict.fromkeys(base64_spellings(data), value)
+        self._pieces |= dict.fromkeys(base64_spellings(base64.b64encode(data)), value)
 
-    def needs(self, text: str) -> Needs:
+    def needs(self, text: str) -> DetectorNeeds:
         """Tell whether a text can hold one of the values."""
         if self._prefilter is None or len(text) < _SHORT:
             return _FOUND if any(head in text for head in self._heads) else NOTHING
         return _FOUND if self._prefilter.bits(encode_rule_text(text), []) else NOTHING
 
     def find_holders(self, messages: Collection[Message], others: Iterable[str]) -> frozenset[Message] | None:
-        """Find the messages that can hold one of the values; None where neither these nor the other strings
-        do. Most often nothing does, and one scan tells it."""
+        """Return the messages that can hold one of the values.
+
+        Returns None where neither they nor the other strings do, which one scan shows.
+        """
         texts = [text for message in messages for text in message.texts()]
         if not self.needs("\n".join((*others, *texts))).bits:
             return None
         return frozenset(each for each in messages if any(self.needs(text).bits for text in each.texts()))
 
-    def declared(self, text: str, needs: Needs) -> dict[str, str]:
-        """Return nothing: values are looked for, whatever the form of a text."""
+    def declared(self, text: str, needs: DetectorNeeds) -> dict[str, str]:
+        """Return nothing: values are searched for in any kind of text."""
         return {}
 
     def is_allowed(self, text: str) -> bool:
-        """Tell whether the user lets this whole text stand."""
+        """Tell whether the user allows this whole text."""
         return self._base.is_allowed(text)
 
-    def spans(self, text: str, needs: Needs) -> list[Span]:
-        """Return everything that is a form of one of the values."""
+    def spans(self, text: str, needs: DetectorNeeds) -> list[Span]:
+        """Return all forms of the values in a text."""
         found = [
             self._span(at, at + len(form), text, value)
             for form, value in self._forms.items()
@@ -116,11 +132,34 @@ class TakenValues:
         for piece, value in self._pieces.items():
             for at in _places(text, piece):
                 found.append(self._span(*_around_base64(text, at, at + len(piece)), text, value))
+        for name, pattern in self._persons.items():
+            if any(part in text for part in _person_heads(name)):
+                found += [self._person(match, name) for match in pattern.finditer(text)]
         return self._base.without_allowed(text, found)
+
+    def _person(self, match: re.Match[str], name: str) -> Span:
+        self.same[match[0]] = name
+        return Span(*match.span(), "PERSON")
 
     def _span(self, start: int, end: int, text: str, value: str) -> Span:
         self.same[text[start:end]] = value
         return Span(start, end, self.kinds[value])
+
+
+def _person_heads(name: str) -> tuple[str, str, str, str]:
+    first = name.split(" ")[0]
+    last = name.split(" ")[-1]
+    return first, first.lower(), first.upper(), last
+
+
+@lru_cache(maxsize=256)
+def _person_pattern(name: str) -> re.Pattern[str]:
+    """Build a pattern of a name: as it is, in capitals, last name first, or joined."""
+    words = [re.escape(word) for word in name.split(" ")]
+    forms = [r"\s+".join(words), r"\s+".join(map(str.upper, words)), f"{words[-1]}, {words[0]}"]
+    if len(name) > _LEAST_JOINED:
+        forms.append(f"(?i:{'[._-]?'.join(words)})")
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(forms)})(?![^\W_])")
 
 
 def _probe(head: str) -> Probe:
@@ -128,20 +167,28 @@ def _probe(head: str) -> Probe:
 
 
 def find_values_of_placeholders(texts: Iterable[str], key: bytes, scope: str) -> dict[str, str]:
-    """Find values that stand in a text although a placeholder of theirs stands in another: each with the
-    type that the placeholder says.
+    """Find values in some text whose placeholder stands in another, each with its type.
 
-    Texts that older rules redacted hold placeholders for values that they took in one place alone. The digits
-    of a placeholder are a keyed hash, so every word of the texts is hashed and compared.
+    Texts redacted by older rules can hold a placeholder for a value that was replaced in one place only. The
+    digits of a placeholder are a keyed hash, so every word of the texts is hashed and compared.
     """
     texts = list(texts)
     kinds = {digits: kind for text in texts for kind, digits in find_placeholder_digits(text)}
-    wanted = {digits: kind for digits, kind in kinds.items() if kind not in NO_SECRETS}
+    wanted = {digits: kind for digits, kind in kinds.items() if kind not in NO_SECRETS or kind == "PERSON"}
     if not wanted:
         return {}
     words = {part for text in texts for word in _CANDIDATE.findall(text) for part in _parts_of(word)}
+    if "PERSON" in wanted.values():
+        words |= {part for text in texts for name in _PERSON.findall(text) for part in _names_in(name)}
     hashed = ((word, hash_with_placeholder_key(key, scope, word)) for word in sorted(words))
     return {word: wanted[digits] for word, digits in hashed if digits in wanted}
+
+
+def _names_in(name: str) -> Iterator[str]:
+    """Yield each name of two words or more among capitalised words."""
+    words = name.split(" ")
+    for start in range(len(words) - 1):
+        yield from (" ".join(words[start:end]) for end in range(start + 2, len(words) + 1))
 
 
 def _parts_of(word: str) -> Iterator[str]:
@@ -153,13 +200,15 @@ def _parts_of(word: str) -> Iterator[str]:
 
 @lru_cache(maxsize=64)
 def _broken_pattern(value: str) -> re.Pattern[str]:
-    """A pattern of a value that ends of lines, with the numbers of the next ones, may stand in."""
+    """Build a pattern of a value that line breaks and line numbers may interrupt."""
     return re.compile(_BREAK.join(map(re.escape, value)))
 
 
 def _with_parts(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Give each value, and what is a secret inside of it: the lines of a key, the password of a login, what a
-    value of an address or of Base64 means."""
+    """Yield each value, and the secrets inside it.
+
+    Those are the lines of a key, the password of a login, and the decoded forms of a URL or Base64 value.
+    """
     for value, kind in values.items():
         if kind == "PRIVATE_KEY":
             yield from ((line, kind) for line in _KEY_LINE.findall(value))
@@ -193,7 +242,7 @@ def _from_base64(value: str) -> str:
 
 
 def _is_name_in_code(value: str, texts: Iterable[str]) -> bool:
-    """Tell whether some text uses the value as the name of something in code."""
+    """Tell whether some text uses the value as a name in code."""
     name = re.escape(value)
     used = re.compile(
         rf"(?:\b(?:{_NAMED})\s+|[.$@&*]|->|::){name}\b|\b{name}(?:[(\[]|\.[A-Za-z_]|::|->|\s*=[^=])"
@@ -202,7 +251,7 @@ def _is_name_in_code(value: str, texts: Iterable[str]) -> bool:
 
 
 def _places(text: str, form: str) -> Iterator[int]:
-    """Give the places of a form in a text, but for those whose first letter ends an escape (`\\n`)."""
+    """Yield the positions of a form in a text, except where its first letter ends an escape (`\\n`)."""
     at = text.find(form)
     while at >= 0:
         if not (form[0].isalpha() and _is_escaped(text, at)):
@@ -211,7 +260,7 @@ def _places(text: str, form: str) -> Iterator[int]:
 
 
 def _is_escaped(text: str, at: int) -> bool:
-    """Tell whether an odd number of backslashes stands before a place whose letter they can escape."""
+    """Tell whether an odd number of backslashes stands before a position."""
     before = at
     while before > 0 and text[before - 1] == "\\":
         before -= 1
@@ -219,8 +268,10 @@ def _is_escaped(text: str, at: int) -> bool:
 
 
 def _around_base64(text: str, start: int, end: int) -> tuple[int, int]:
-    """Widen a piece of Base64 to all that is encoded with it (`user:value`), or by a letter on either side
-    where that is long: these hold bits of its first and last byte."""
+    """Widen a piece of Base64 to all that is encoded with it (`user:value`).
+
+    Where that is long, widen it by one letter on either side: these hold bits of its first and last byte.
+    """
     first, last = start, end
     while first > max(0, start - _BESIDE) and text[first - 1] in _BASE64:
         first -= 1

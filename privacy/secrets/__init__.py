@@ -1,1 +1,1 @@
-"""Secrets: in assignments, commands, encodings and known formats."""
+"""Detect secrets in assignments, commands, encodings and known formats."""

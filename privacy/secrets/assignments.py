@@ -1,26 +1,31 @@
-"""Values that are set under a secret's name: `NAME=value`, `"name": "value"`, `--name value`."""
+# ruff: noqa: E501 (patterns)
+"""Detect values set under a secret's name: `NAME=value`, `"name": "value"`, `--name value`."""
 
 import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_random, is_token
-from tracemill.privacy.core.rule import Span, View, compile_rule_pattern
-from tracemill.privacy.core.secret_names import KEY_ADJECTIVE, KEY_ADJECTIVES, may_be_secret, secret_name_kind
+from tracemill.privacy.core.rule import Span, TextView, compile_rule_pattern
+from tracemill.privacy.core.secret_names import (
+    KEY_ADJECTIVE,
+    KEY_ADJECTIVES,
+    bare_value_kind,
+    may_be_secret,
+    secret_name_kind,
+)
 
 _NAME_CHARS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-.")
-# What the word `key` must have before it.
+# What must stand before the word `key`.
 _BEFORE_KEY = rf"(?:[_.\-]|(?:{KEY_ADJECTIVES})[_. -]?)"
-# Where a name can begin to be a secret's: a literal, what must be there, and how far it looks back.
-_STARTS = tuple(
-    (literal, compile_rule_pattern(f"(?i){pattern}"), back)
+# Where a secret's name can begin: a literal, a pattern, and how far the pattern looks back.
+_STARTS = {
+    literal: (compile_rule_pattern(f"(?i){pattern}"), back)
     for literal, pattern, back in (
-        (
-            b"pass",
-            r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|code|(?![a-z]))",
-            0,
-        ),  # no test that passed
+        # no test that passed
+        (b"pass", r"(?!(?-i:(?<![A-WYZa-z0-9_])PASS: ))pass(?:w|phrase|code|(?![a-z]))", 0),
         (b"pwd", r"pwd(?![a-z])", 0),
         (b"psk", r"psk(?![a-z])", 0),
+        (b"pw", r"pw(?=[\"'`]?[ \t]*[=:])(?<![a-oq-z]pw)", 0),
         (b"kennwort", "", 0),
         (b"secret", "", 0),
         (b"token", "", 0),
@@ -30,7 +35,8 @@ _STARTS = tuple(
         (b"_pat", r"_pat(?![\w\-])", 0),
         (b"connection", r"connection[_-]?string", 0),
     )
-)
+}
+_START = re.compile(b"|".join(_STARTS))
 _ASSIGN = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})"
     r"(?P<close>\\*[\"'`]?\)?\]?)"
@@ -43,11 +49,11 @@ _ASSIGN = compile_rule_pattern(
     r"|(?P<bare>(?![:=])[^\s\"'`,;<>(){}\[\]|\\&]{6,1024}))"
 )
 _IDENTIFIER = compile_rule_pattern(r"[a-z]+\d?(?:_[a-z]*\d?)+|[A-Z]+\d?(?:_[A-Z]*\d?)+")
-_MINGLED = compile_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # which the names of variables hardly are
+_MINGLED = compile_rule_pattern(r"(?i)[a-z]\d{1,3}[a-z]{2}")  # names of variables hardly match
 _HEADER_NAME = compile_rule_pattern(r"[a-z]+(?:-[a-z0-9]+){1,5}")
-_LONG_WORD = compile_rule_pattern(r"[a-z]{15,32}")  # no single word of a language, and hardly a variable
+_LONG_WORD = compile_rule_pattern(r"[a-z]{15,32}")  # neither a word nor, mostly, a variable
 _ENV_NAME = compile_rule_pattern(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+")
-# How a line of a diff or of a search's results begins; and options that set a variable.
+# Beginnings of lines of a diff or of search results, and options that set a variable.
 _LINE_MARK = compile_rule_pattern(r"(?:^|\n)(?:[+-]|[^\s:]{1,120}[:-]\d{1,6}[:-]|\d{1,6}:)$")
 _GIVEN = compile_rule_pattern(
     r"(?:--(?:set(?:-string)?|from-literal|build-arg|var|env|params?|parameters?)|[ \t]-(?:var|e|D|P))"
@@ -60,18 +66,21 @@ _IMAGE_LINE = compile_rule_pattern(r"(?<![^\n])[ \t]*ENV[ \t]+$")  # of a Docker
 _ENV_LINE = compile_rule_pattern(r"=(?P<v>[^\s\"'`\\]{6,512})(?=\\n|\\r|\s|$)")
 
 
-def find_assignment_starts(view: View) -> Iterator[tuple[int, int]]:
-    """Where words stand with which the name of a secret can begin or go on, and where these words end."""
+def find_assignment_starts(view: TextView) -> Iterator[tuple[int, int]]:
+    """Yield start and end of words with which a secret's name can begin or go on."""
     text = view.text
-    for literal, start, back in _STARTS:
-        for at in view.near(literal):
-            if start.search(text, max(0, at - back), at) if back else start.match(text, at):
-                yield at, at + len(literal)
+    for word in view.near(_START):
+        start, back = _STARTS[word[0]]
+        at = word.start()
+        if start.search(text, max(0, at - back), at) if back else start.match(text, at):
+            yield word.span()
 
 
 def name_around(text: str, at: int, end: int) -> tuple[int, str]:
-    """Where the name begins that holds the word at `at` and ends at `end`, and the name, "" where none is
-    secret under it."""
+    """Return the start of the name around the word at `at`, and the name up to `end`.
+
+    The name is "" where no value is secret under it.
+    """
     start = at
     while start > 0 and at - start < 48 and text[start - 1] in _NAME_CHARS:
         start -= 1
@@ -83,7 +92,7 @@ def name_around(text: str, at: int, end: int) -> tuple[int, str]:
     return start, name if may_be_secret(name) else ""
 
 
-# How a value goes on in the next line: behind a backslash, indented, in quotes of its own.
+# A value continued in the next line: after a backslash, indented, or in quotes of its own.
 _CONTINUED = compile_rule_pattern(
     r"(?:\\?\r?\n[ \t]*"
     r"|\\*[\"'`][ \t]*(?:[+.&\\]|\.\.)?[ \t]*\r?\n[ \t]*(?:[+.&][ \t]*)?[bfru]{0,2}\\*[\"'`])"
@@ -94,7 +103,7 @@ _MOST_PIECES = 200
 
 
 def find_continued(text: str, first: Span) -> Iterator[Span]:
-    """Give the further pieces of a long value that is wrapped over lines."""
+    """Yield the further pieces of a long value that is wrapped over lines."""
     if not _WHOLE_PIECE.fullmatch(text, first.start, first.end):
         return
     end = first.end
@@ -106,16 +115,85 @@ def find_continued(text: str, first: Span) -> Iterator[Span]:
         end = piece.end("v")
 
 
-def find_assignments(view: View) -> Iterator[Span]:
-    """`NAME=value`, `"name": "value"`, `--name value`, `name is value`, where name says secret."""
+def find_assignments(view: TextView) -> Iterator[Span]:
+    """Find `NAME=value`, `"name": "value"`, `--name value`, `name is value` under secrets' names."""
     seen = -1
+    literals = "''" in view.text or "\\'" in view.text
     for at, end in find_assignment_starts(view):
-        match = _ASSIGN.match(view.text, end)
-        span = _assigned(view.text, at, match) if match else None
+        span = _of_whole_line(view.text, at, end)
+        if span is None and literals:
+            span = _of_literal(view.text, at, end)
+        if span is None and (match := _ASSIGN.match(view.text, end)):
+            span = _assigned(view.text, at, match)
         if span is not None and span.start != seen:
             seen = span.start
             yield span
             yield from find_continued(view.text, span)
+
+
+# A line that sets one name: in YAML, properties, INI, `.env` files, after `export` or a diff mark.
+_LINE_HEAD = compile_rule_pattern(
+    r"[+-]?[ \t]*(?:-[ \t]{1,4})?(?:(?:export|set|SET|setx|ENV|declare -x)[ \t]{1,4})?[\"']?[\w.-]*"
+)
+_LINE_REST = compile_rule_pattern(
+    r"(?P<tail>[\w\-]{0,40})[\"']?(?:[ \t]{0,40}=[ \t]{0,8}|[ \t]{0,8}:[ \t]{1,8})(?P<v>(?![\"'])[^\s][^\n]{6,260}(?=\n|$))"
+)
+_COMMENT = compile_rule_pattern(r"[ \t]+#|[ \t\r]+$")
+_SPECIAL = compile_rule_pattern(r"[\s\"'`,;<>(){}\[\]|\\&/#]")
+
+
+def _of_whole_line(text: str, at: int, end: int) -> Span | None:
+    """Find an unquoted value that takes the rest of its line and holds special characters."""
+    head = text.rfind("\n", max(0, at - 120), at) + 1
+    if (not head and at > 120) or not _LINE_HEAD.fullmatch(text, head, at):
+        return None
+    line = _LINE_REST.match(text, end)
+    if line is None:
+        return None
+    value = line["v"]
+    if comment := _COMMENT.search(value):
+        value = value[: comment.start()]
+    if not _SPECIAL.search(value):
+        return None
+    _, name = name_around(text, at, line.end("tail"))
+    if not name:
+        return None
+    kind = bare_value_kind(name, value, False)
+    if kind is None and bare_value_kind(name, value, True) and _is_among_settings(text, head, line.end()):
+        kind = bare_value_kind(name, value, True)
+    return Span(line.start("v"), line.start("v") + len(value), kind) if kind else None
+
+
+_SETTING = compile_rule_pattern(
+    r"[ \t]*(?:[#;][^\n]*|\[[\w .\"-]+\]|(?:-[ \t]+)?(?:export[ \t]+)?[\"']?[\w.-]+[\"']?(?:[ \t]*=[ \t]*|:(?:[ \t]+|$))[^\n(){}\[\];]*|)"
+)
+
+
+def _is_among_settings(text: str, start: int, end: int) -> bool:
+    """Tell whether the lines before and after are settings or missing, and no code."""
+    first = start - 1
+    before = text[text.rfind("\n", 0, first) + 1 : first] if first > 0 else ""
+    last = text.find("\n", end + 1)
+    behind = text[end + 1 : last if last >= 0 else len(text)]
+    return all(_SETTING.fullmatch(line.rstrip("\r")) is not None for line in (before, behind))
+
+
+# A quoted value whose grammar closes it in another way: `'it''s'`, `'it'\''s'`, `'C:\'`.
+_LITERAL = compile_rule_pattern(
+    r"(?P<tail>[\w\-]{0,40})[\"'`]?\]?(?P<sep>\s{0,4}(?:=>|:=|=|:)\s{0,4})[rR]?"
+    r"'(?P<v>(?:[^'\n]|'\\''|''){6,260}?)'(?=[ \t]*(?:[,;)\]}#&|]|\r?\n|$)|[ \t]+(?:&&|\|\||\S+=))"
+)
+
+
+def _of_literal(text: str, at: int, end: int) -> Span | None:
+    """Find a value in single quotes that holds such a quote, or ends with a backslash."""
+    found = _LITERAL.match(text, end)
+    if found is None or not ("'" in found["v"] or found["v"].endswith("\\")):
+        return None
+    _, name = name_around(text, at, found.end("tail"))
+    plain = found["v"].replace("'\\''", "'").replace("''", "'")
+    kind = secret_name_kind(name, plain, True) if name else None
+    return Span(*found.span("v"), kind) if kind else None
 
 
 def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
@@ -145,7 +223,7 @@ def _assigned(text: str, at: int, match: re.Match[str]) -> Span | None:
 
 
 def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span | None:
-    """An unquoted value: the whole word on an environment line, else only what no code could be."""
+    """Find an unquoted value: the whole word on an environment line, else only what is no code."""
     first, last = match.span("bare")
     if _is_of_environment(text, start, name, match["sep"]) and (whole := _ENV_LINE.match(text, first - 1)):
         kind = secret_name_kind(name, whole["v"], True)
@@ -162,12 +240,14 @@ def _bare_value(text: str, start: int, name: str, match: re.Match[str]) -> Span 
         return None
     if is_token(value) or kind == "BASIC_AUTH":
         return Span(first, last, kind)
-    told = kind == "PASSWORD" and _is_password(text, start, name, match["sep"], Span(first, last, kind))
-    return Span(first, last, kind) if told else None
+    certain = kind in ("PASSWORD", "SECRET") and _is_password(
+        text, start, name, match["sep"], Span(first, last, kind)
+    )
+    return Span(first, last, kind) if certain else None
 
 
 def _is_of_environment(text: str, start: int, name: str, sep: str) -> bool:
-    """Whether a name that begins at `start` is a variable that a line of an environment sets."""
+    """Tell whether a line of an environment sets the name that begins at `start`."""
     if sep != "=" or not name.isupper():
         return False
     before = text[start - 1] if start else "\n"
@@ -177,13 +257,13 @@ def _is_of_environment(text: str, start: int, name: str, sep: str) -> bool:
 
 
 def _is_password(text: str, start: int, name: str, sep: str, span: Span) -> bool:
-    """Whether a value that could be a password is one there, behind a name that begins at `start`."""
+    """Tell whether a possible password after a name that begins at `start` is one."""
     value = text[span.start : span.end]
     before, behind = text[start - 1] if start else "\n", text[span.end : span.end + 1]
     line = text[text.rfind("\n", 0, start) + 1 : start].strip(" \t-\"'").removeprefix("ENV")
     alone = not line and behind in ("", "\n", "\r")
-    told = sep.strip(" :") in ("is", "was", "|", ">") or name.startswith("--")
-    if told or (alone and (sep.startswith(":") or not value.isidentifier() or _MINGLED.search(value))):
+    explicit = sep.strip(" :") in ("is", "was", "|", ">") or name.startswith("--")
+    if explicit or (alone and (sep.startswith(":") or not value.isidentifier() or _MINGLED.search(value))):
         return True
     if sep != "=":
         header = before in "'\"" and behind == before
@@ -195,19 +275,19 @@ def _is_password(text: str, start: int, name: str, sep: str, span: Span) -> bool
     return before in " \t" and behind in ("", " ", "\n", "\r") and bool(_MADE_UP.fullmatch(value))
 
 
-# The probes. A name that says password takes a word; any other ten characters or more with a digit among
-# them, or twenty, or four words apart by hyphens, or a number of six digits. What is quoted may hold other
-# quotes, and its own behind a backslash.
+# Probes. A password's name takes a word; any other name takes ten characters or more with a digit among
+# them, or twenty, or four words joined by hyphens, or a number of six digits. A quoted value may hold other
+# quotes, and its own after a backslash.
 _BARE = r"[^\s\"'`,;<>(){}\[\]|\\&]"
-_WORD = rf"{_BARE[:-1]}:=]{_BARE}{{5}}"
-_TOKEN = (
-    rf"(?:{_BARE}{{0,5}}[0-9]{_BARE}{{4}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}}|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
-)
+_WORD = r"(?:[^\s*]|\*[^*\n])[^\n]{5}"
+_TOKEN = rf"(?:{_BARE}{{0,5}}[0-9]{_BARE}{{4}}|{_BARE}{{6,}}[0-9]|{_BARE}{{20}}|{_BARE}{{2,10}}[!#+$%^*?~@&]{_BARE}{{4}}|(?-i:[a-z]{{2,16}}-){{3}}[a-z])"
 
 
 def _quoted(value: str, lead: str) -> str:
-    """A probe for a value in quotes of any kind, where `value` is the one for bare values: it, or a backslash
-    behind `lead` characters, behind which a quote does not end the value."""
+    """Build a probe for a value in quotes of any kind from the one for bare values.
+
+    It matches `value`, or a backslash after `lead` characters, since an escaped quote does not end the value.
+    """
 
     def among(excluded: str) -> str:
         return value.replace(_BARE, rf"[^\n{excluded}]")
@@ -218,7 +298,6 @@ def _quoted(value: str, lead: str) -> str:
     return rf"(?:{own}|{escaped}|\\\\+[\"'`]{among('')})"
 
 
-_WORD_QUOTED = _quoted(f"{_BARE}{{6}}", "{0,5}")
 _TOKEN_QUOTED = _quoted(_TOKEN, "*")
 _TOKEN_IN_ENVIRONMENT = _TOKEN.replace(_BARE, r"[^\s\"'`\\]")
 _LOGIN = r"(?-i:[a-z]*[A-Z0-9+/=])[A-Za-z0-9+/=]{3}"
@@ -229,7 +308,7 @@ _SAID = r"\s(?:is|was)[: ]\s*|\s+\|\s+"
 
 
 def _set_under(name: str, quoted: str, bare: str) -> str:
-    """A probe for a quoted or a bare value under a name."""
+    """Build a probe for a quoted or a bare value under a name."""
     return (
         rf"(?i){name}{_CLOSE}(?:(?:{_JOINT}|,)\s*|{_SAID}|[ \t](?:to|as)[ \t]+){_SCHEME}[fbru]{{0,2}}{quoted}"
         rf"|(?:{_JOINT})[ \t]*|{_SAID}){_SCHEME}{bare})"
@@ -237,7 +316,7 @@ def _set_under(name: str, quoted: str, bare: str) -> str:
 
 
 def _apart(passwords: str, others: str) -> Iterator[str]:
-    """Probes for names in tags, flags and the environment."""
+    """Yield probes for names in tags, flags and the environment."""
     either, capitals = f"(?:{passwords}|{others})", "[A-Z0-9_]*"
     value = rf"[ \t]+(?:--body[ =])?{_SCHEME}"
     yield rf"(?i){either}[\w-]*{_CLOSE}(?:[ \t]+--body[ =][^\n]{{6}}|>[^<>\n]{{6}}[^<>\n]*</)"
@@ -247,6 +326,7 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
         rf"|(?:{others})[\w-]*{_CLOSE}{value}{token})"
     )
     yield rf"(?:_{either}{capitals}|_PAT|{either}[A-Z0-9]*_{capitals}){_CLOSE}(?i:{value})[^\n]{{6}}"
+    yield rf"PW[\"']?[ \t]*[=:][ \t]*{_WORD}"
     yield rf"PASSWORD{_CLOSE}(?i:{value})[fbruFBRU]{{0,2}}\\*[\"'`]"
     yield rf"ENV[ \t]+PASSWORD[ \t]+{_WORD}"
     named = rf"[A-Z0-9_-]*{_CLOSE}="
@@ -255,8 +335,8 @@ def _apart(passwords: str, others: str) -> Iterator[str]:
 
 PROBES = (
     _set_under(
-        r"(?:pass(?:(?:w|phrase|code|[\d_.-])[\w.-]*)?|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
-        _WORD_QUOTED,
+        r"(?:pass(?:(?:w|phrase|code|[\d_.-])[\w.-]*)?|_pw|(?:pwd|psk)(?:[\d_.-][\w.-]*)?|kennwort[\w.-]*)",
+        _WORD,
         _WORD,
     ),
     _set_under(

@@ -1,4 +1,4 @@
-"""Passwords and keys on command lines: `curl -u`, `mysql -p`, `wandb login`, `net use`, `chpasswd`, SQL."""
+"""Detect passwords and keys on command lines: `curl -u`, `mysql -p`, `net use`, `chpasswd`, SQL."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from tracemill.privacy.core.entropy import is_password, is_plain_password, is_ra
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
-    View,
+    TextView,
     compile_rule_pattern,
     make_near_detector,
     make_probed_detector,
@@ -53,8 +53,8 @@ def _is_login(value: str) -> bool:
     return is_password(value) or is_random(value)
 
 
-def find_shares(view: View) -> Iterator[Span]:
-    """The password of `net use`, before or after the user."""
+def find_shares(view: TextView) -> Iterator[Span]:
+    """Find the password of `net use`, before or after the user."""
     for at in view.positions(b"net use"):
         match = _NET_USE.match(view.text, at)
         if match and (group := "v" if match["v"] else "w"):

@@ -1,6 +1,8 @@
 # ruff: noqa: E501 (patterns)
-"""Secrets that the form of their document gives away: keys in JSON (JWK), states of Terraform, Kubernetes
-secrets, cookie jars, rows of SQL, salts, shares of a vault's key."""
+"""Detect secrets by the form of their document: JWK keys, Terraform states, Kubernetes secrets.
+
+Cookie jars, rows of SQL, salts and shares of a vault's key are found here too.
+"""
 
 import re
 from collections.abc import Iterator
@@ -9,20 +11,21 @@ from tracemill.privacy.core.entropy import is_mixed_case, is_password, is_random
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
-    View,
+    TextView,
     compile_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
 )
-from tracemill.privacy.core.secret_names import may_be_secret, secret_name_kind
+from tracemill.privacy.core.secret_variables import is_secret_variable_name
+from tracemill.privacy.core.table_columns import cell_kind, column_type
 
-_REACH = 20_000  # characters on either side of a mark that its object may take
-_ROWS = 2_000  # rows of one statement that are looked at
-_STRING = r"\"(?P<v>[^\"\\\n]{4,4096})\""
+_REACH = 20_000  # characters on either side of a mark that are searched for its object
+_ROWS = 2_000  # rows of one statement that are read
+_STRING = r"(?P<quote>[\"'])(?P<v>(?:(?!(?P=quote))[^\\\n]){4,4096})(?P=quote)"
 
 
 def _object_around(text: str, at: int) -> tuple[int, int]:
-    """Return where the JSON object that a place is in begins and ends, as far as it is shown."""
+    """Return where the JSON object around a place begins and ends, as far as it is shown."""
     depth = 0
     start = at
     for start in range(at, max(-1, at - _REACH), -1):
@@ -38,23 +41,27 @@ def _object_around(text: str, at: int) -> tuple[int, int]:
     return start, end + 1
 
 
-_KEY_TYPE = compile_rule_pattern(r"\"kty\"\s*:\s*\"(?:EC|RSA|OKP|oct)\"")
-_KEY_PART = compile_rule_pattern(r"\"(?:d|p|q|dp|dq|qi|k)\"\s*:\s*\"(?P<v>[\w-]{16,4096})\"")
-_JSON_SECRET = compile_rule_pattern(r"\"kind\"\s*:\s*\"Secret\"")
-_JSON_DATA = compile_rule_pattern(r"\"(?:data|stringData)\"\s*:\s*\{(?P<items>[^{}]*)\}")
+_KEY_TYPE = compile_rule_pattern(r"[\"']kty[\"']\s*:\s*[\"'](?:EC|RSA|OKP|oct)[\"']")
+_KEY_PART = compile_rule_pattern(r"[\"'](?:d|p|q|dp|dq|qi|k)[\"']\s*:\s*[\"'](?P<v>[\w-]{16,4096})[\"']")
+_JSON_SECRET = compile_rule_pattern(r"[\"']kind[\"']\s*:\s*[\"']Secret[\"']")
+_JSON_DATA = compile_rule_pattern(r"[\"'](?:data|stringData)[\"']\s*:\s*\{(?P<items>[^{}]*)\}")
 _JSON_ITEM = compile_rule_pattern(rf":\s*{_STRING}")
-_SENSITIVE = compile_rule_pattern(r"\"sensitive\"\s*:\s*true")
-_JSON_VALUE = compile_rule_pattern(rf"\"value\"\s*:\s*{_STRING}")
-_DRAWN = compile_rule_pattern(r"\"type\"\s*:\s*\"(?:random_password|random_id|tls_private_key)\"")
-_RESULT = compile_rule_pattern(rf"\"(?:result|bcrypt_hash|b64_std|b64_url|hex)\"\s*:\s*{_STRING}")
+_SENSITIVE = compile_rule_pattern(r"[\"']sensitive[\"']\s*:\s*(?i:true)")
+_JSON_VALUE = compile_rule_pattern(rf"[\"']value[\"']\s*:\s*{_STRING}")
+_TYPE = compile_rule_pattern(r"[\"']type[\"']\s*:")
+_DRAWN = compile_rule_pattern(r"[\"']type[\"']\s*:\s*[\"'](?:random_password|random_id|tls_private_key)[\"']")
+_RESULT = compile_rule_pattern(rf"[\"'](?:result|bcrypt_hash|b64_std|b64_url|hex)[\"']\s*:\s*{_STRING}")
 _SHARES = compile_rule_pattern(
-    r"\"(?:unseal_keys_(?:b64|hex)|recovery_keys_(?:b64|hex)|keys|keys_base64)\"\s*:\s*\[(?P<items>[^\[\]]{20,4000})\]"
+    r"[\"'](?:unseal_keys_(?:b64|hex)|recovery_keys_(?:b64|hex)|keys|keys_base64)[\"']\s*:\s*\[(?P<items>[^\[\]]{20,4000})\]"
 )
-_SHARE = compile_rule_pattern(r"\"(?P<v>[A-Za-z0-9+/=]{32,128})\"")
+_SHARE = compile_rule_pattern(r"[\"'](?P<v>[A-Za-z0-9+/=]{32,128})[\"']")
 
 
-def find_json_secrets(view: View) -> Iterator[Span]:
-    """Parts of private keys, values of Kubernetes secrets, sensitive outputs and shares of keys in JSON."""
+def find_json_secrets(view: TextView) -> Iterator[Span]:
+    """Find private key parts, Kubernetes secrets, sensitive outputs and key shares.
+
+    They stand in JSON or in literals of Python and JavaScript.
+    """
     text = view.text
     for mark, part, kind in ((_KEY_TYPE, _KEY_PART, "PRIVATE_KEY"), (_SENSITIVE, _JSON_VALUE, "SECRET")):
         for found in mark.finditer(text):
@@ -65,8 +72,8 @@ def find_json_secrets(view: View) -> Iterator[Span]:
             for value in _JSON_ITEM.finditer(text, *data.span("items")):
                 yield Span(*value.span("v"), "SECRET")
     for found in _DRAWN.finditer(text):
-        following = text.find('"type"', found.end())
-        for value in _RESULT.finditer(text, found.end(), following if following >= 0 else len(text)):
+        following = _TYPE.search(text, found.end())
+        for value in _RESULT.finditer(text, found.end(), following.start() if following else len(text)):
             yield Span(*value.span("v"), "SECRET")
     for found in _SHARES.finditer(text):
         for value in _SHARE.finditer(text, *found.span("items")):
@@ -74,7 +81,7 @@ def find_json_secrets(view: View) -> Iterator[Span]:
                 yield Span(*value.span("v"), "VAULT_KEY")
 
 
-# The values under `data` and `stringData` of a Kubernetes secret: secret by definition, whatever their names.
+# Values under `data` and `stringData` of a Kubernetes secret are secret, whatever their names.
 _MANIFEST = compile_rule_pattern(r"(?<![^\n])(?P<in>[ \t]*)kind:[ \t]*[\"']?Secret[\"']?[ \t]*(?=\r?\n|$)")
 _DATA = compile_rule_pattern(
     r"(?<![^\n])(?P<in>[ \t]*)(?:data|stringData):[ \t]*\r?\n(?P<items>(?:(?P=in)[ \t]+\S[^\n]*(?:\n|$)|[ \t]*\r?\n){1,400})"
@@ -85,8 +92,8 @@ _ITEM = compile_rule_pattern(
 )
 
 
-def find_manifests(view: View) -> Iterator[Span]:
-    """Values of Kubernetes secrets in YAML."""
+def find_manifests(view: TextView) -> Iterator[Span]:
+    """Find the values of Kubernetes secrets in YAML."""
     text = view.text
     for kind in _MANIFEST.finditer(text):
         start = max(text.rfind("\n---", 0, kind.start()), kind.start() - _REACH, 0)
@@ -115,32 +122,103 @@ _CELL = compile_rule_pattern(
 _NEXT_ROW = compile_rule_pattern(r"\s*,?\s*\(")
 
 
-def find_inserted(view: View) -> Iterator[Span]:
-    """Values of an SQL statement in columns that say they are secret."""
+_INSERT_ALL = compile_rule_pattern(
+    r"(?i)\b(?:insert(?:\s+(?:ignore|or\s+\w+))?\s+into|replace\s+into)\s+(?P<table>[\w.\"`\[\]]{1,130})\s*values?\s*(?=\()"
+)
+_CREATE = compile_rule_pattern(
+    r"(?i)\bcreate\s+(?:\w+\s+){0,3}?table\s+(?:if\s+not\s+exists\s+)?(?P<table>[\w.\"`\[\]]{1,130})\s*\("
+)
+_COLUMN = compile_rule_pattern(r"\s*[\"`\[]?(?P<name>\w{1,64})[\"`\]]?")
+_NO_COLUMN = frozenset(
+    (
+        "primary",
+        "unique",
+        "key",
+        "constraint",
+        "foreign",
+        "check",
+        "index",
+        "fulltext",
+        "exclude",
+        "like",
+        "spatial",
+    )
+)
+
+
+def find_inserted(view: TextView) -> Iterator[Span]:
+    """Find values of an SQL statement in columns with a secret's or person's name.
+
+    The columns stand in the statement itself, or in the statement that creates the table.
+    """
     text = view.text
     for head in _INSERT.finditer(text):
         columns = [column.strip(" \t\r\n\"`[]'") for column in head["columns"].split(",")]
-        wanted = {at for at, column in enumerate(columns) if column.lower() == "pw" or may_be_secret(column)}
-        if not wanted:
-            continue
-        row, rows = _NEXT_ROW.match(text, head.end()), 0
-        while row and rows < _ROWS:
-            rows, at, end = rows + 1, 0, row.end()
-            while cell := _CELL.match(text, end):
-                end = cell.end()
-                group = "single" if cell["single"] is not None else "double"
-                if at in wanted and cell[group] and (kind := _kind_in_column(columns[at], cell[group])):
-                    yield Span(*cell.span(group), kind)
-                at += 1
-                if cell["end"] == ")":
-                    break
-            row = _NEXT_ROW.match(text, end) if cell else None
+        yield from _of_rows(text, head.end(), columns)
+    heads = list(_INSERT_ALL.finditer(text))
+    tables = (
+        {_table(each["table"]): list(_columns(text, each.end())) for each in _CREATE.finditer(text)}
+        if heads
+        else {}
+    )
+    for head in heads:
+        yield from _of_rows(text, head.end(), tables.get(_table(head["table"]), []))
+
+
+def _table(name: str) -> str:
+    return name.rpartition(".")[2].strip('"`[]').lower()
+
+
+def _columns(text: str, at: int) -> Iterator[str]:
+    """Yield the names of the columns in a `CREATE TABLE` statement, from `at` on."""
+    depth, fresh = 0, True
+    for place in range(at, min(len(text), at + _REACH)):
+        if fresh and (column := _COLUMN.match(text, place)):
+            if column["name"].lower() not in _NO_COLUMN:
+                yield column["name"]
+            fresh = False
+        sign = text[place]
+        depth += (sign == "(") - (sign == ")")
+        if depth < 0:
+            return
+        fresh = fresh or (sign == "," and not depth)
+
+
+def _of_rows(text: str, at: int, columns: list[str]) -> Iterator[Span]:
+    """Yield the private values of the rows that begin at a place."""
+    wanted = {at for at, column in enumerate(columns) if column.lower() == "pw" or column_type(column)}
+    row, rows = (_NEXT_ROW.match(text, at), 0) if wanted else (None, 0)
+    while row and rows < _ROWS:
+        rows, at, end = rows + 1, 0, row.end()
+        while cell := _CELL.match(text, end):
+            end = cell.end()
+            group = "single" if cell["single"] is not None else "double"
+            if at in wanted and cell[group] and (kind := _kind_in_column(columns[at], cell[group])):
+                yield Span(*cell.span(group), kind)
+            at += 1
+            if cell["end"] == ")":
+                break
+        row = _NEXT_ROW.match(text, end) if cell else None
 
 
 def _kind_in_column(column: str, value: str) -> str | None:
-    kind = secret_name_kind(column, value, True)
-    made_up = is_password(value) and any(map(str.isdigit, value))
-    return kind or ("SECRET" if made_up else None)
+    if column_type(column) is not None:
+        return cell_kind(column, value, data=True)
+    return "SECRET" if is_password(value) and any(map(str.isdigit, value)) else None
+
+
+_ENCODED_ATTRIBUTE = compile_rule_pattern(
+    r"(?<![^\n\"'`])[ \t]*(?P<name>[A-Za-z][\w.-]{1,60})(?:;[\w-]{1,40}){0,3}::[ \t]+(?P<v>[A-Za-z0-9+/]{4,4096}={0,2}(?:\r?\n [A-Za-z0-9+/=]{1,80}){0,200})(?=[\s\"'`]|$)"
+)
+
+
+def find_encoded_attributes(view: TextView) -> Iterator[Span]:
+    """Find secrets in attributes of LDIF that are encoded in Base64 (RFC 2849)."""
+    for line in _ENCODED_ATTRIBUTE.finditer(view.text):
+        value = "".join(line["v"].split())
+        encoded = len(value) % 4 == 0 and not value.isalpha()
+        if encoded and is_secret_variable_name(line["name"]) and "ublic" not in line["name"]:
+            yield Span(*line.span("v"), "PASSWORD")
 
 
 _JAR_LINE = compile_rule_pattern(
@@ -149,8 +227,8 @@ _JAR_LINE = compile_rule_pattern(
 _LOGIN_COOKIE = compile_rule_pattern(r"(?i)sess|sid|auth|token|csrf|xsrf|login|remember|jwt|user|key|secret")
 
 
-def find_jars(view: View) -> Iterator[Span]:
-    """Values in a jar of cookies, as Netscape, curl and wget keep it."""
+def find_jars(view: TextView) -> Iterator[Span]:
+    """Find values in a cookie jar, as Netscape, curl and wget write it."""
     for line in _JAR_LINE.finditer(view.text):
         if is_random(line["v"]) or (_LOGIN_COOKIE.search(line["name"]) and any(map(str.isdigit, line["v"]))):
             yield Span(*line.span("v"), "COOKIE")
@@ -165,8 +243,8 @@ _COOKIE_PAIR = compile_rule_pattern(
 )
 
 
-def find_given_cookies(view: View) -> Iterator[Span]:
-    """Cookies that a command or a call is given."""
+def find_given_cookies(view: TextView) -> Iterator[Span]:
+    """Find cookies that a command or a call gets."""
     for given in _GIVEN_COOKIES.finditer(view.text):
         for pair in _COOKIE_PAIR.finditer(view.text, *given.span("all")):
             named = _LOGIN_COOKIE.search(pair["name"]) and sum(map(str.isdigit, pair["v"])) >= 2
@@ -186,11 +264,11 @@ _CODE_LINE = compile_rule_pattern(
     r"[ \t]*(?:[-*+\u2022#>|]{1,3}[ \t]*|\[[ x]?\][ \t]*|\d{1,2}[.):][ \t]*)*[\"'`]?(?P<v>(?:(?=[A-Za-z -]*\d)[A-Za-z0-9]{4,12}(?:[- ][A-Za-z0-9]{3,12}){0,4}|\d{3,5}(?: \d{3,5}){1,3}))"
     r"(?:[\"'`]?,?[ \t]+(?:\d{1,2}[.):][ \t]*)?[\"'`]?(?P<w>(?=[A-Za-z -]*\d)[A-Za-z0-9]{4,12}(?:-[A-Za-z0-9]{3,12}){0,4}))?[\"'`]?,?[ \t]*[|]?[ \t]*"
 )
-_OTHER_LINES = 3  # between the words that announce codes and the first code
+_OTHER_LINES = 3  # lines between the words that announce codes and the first code
 
 
-def find_code_lists(view: View) -> Iterator[Span]:
-    """Codes, one or two a line, below words that announce them."""
+def find_code_lists(view: TextView) -> Iterator[Span]:
+    """Find recovery codes, one or two a line, below words that announce them."""
     text = view.text
     for head in _CODES.finditer(text):
         at, others, found = text.find("\n", head.end()) + 1, 0, 0
@@ -209,16 +287,19 @@ def find_code_lists(view: View) -> Iterator[Span]:
 DETECTORS: tuple[Detector, ...] = (
     make_probed_detector(
         find_json_secrets,
-        r"\"kty\"\s*:",
-        r"\"kind\"\s*:\s*\"Secret\"",
-        r"\"sensitive\"\s*:\s*true",
-        r"\"type\"\s*:\s*\"(?:random_password|random_id|tls_private_key)\"",
-        r"\"(?:unseal_keys_|recovery_keys_|keys(?:_base64)?\"\s*:\s*\[)",
+        r"[\"']kty[\"']\s*:",
+        r"[\"']kind[\"']\s*:\s*[\"']Secret[\"']",
+        r"[\"']sensitive[\"']\s*:\s*(?i:true)",
+        r"[\"']type[\"']\s*:\s*[\"'](?:random_password|random_id|tls_private_key)[\"']",
+        r"[\"'](?:unseal_keys_|recovery_keys_|keys(?:_base64)?[\"']\s*:\s*\[)",
     ),
     make_probed_detector(find_manifests, r"kind:[ \t]*[\"']?Secret"),
     make_probed_detector(
-        find_inserted, r"(?i)(?:into|copy)\s+[\w.\"`\[\]]+\s*\([^()]*(?:pass|pwd?|secret|token|key|auth|credential|_pat)[^()]*\)\s*(?:overriding\s+\w+\s+value\s+)?value"
+        find_inserted,
+        r"(?i)(?:into|copy)\s+[\w.\"`\[\]]+\s*\([^()]*(?:pass|pwd?|secret|token|key|auth|credential|_pat|name|phone|mobile|birth|dob)[^()]*\)\s*(?:overriding\s+\w+\s+value\s+)?value",
+        r"(?i)into\s+[\w.\"`\[\]]+\s*values?\s*\(",
     ),
+    make_probed_detector(find_encoded_attributes, r"[a-zA-Z][\w.-]+(?:;[\w-]+)*::[ \t]+[A-Za-z0-9+/]{4}"),
     make_probed_detector(find_jars, r"(?:TRUE|FALSE)[ \t]+/\S*[ \t]+(?:TRUE|FALSE)[ \t]+\d"),
     make_probed_detector(
         find_given_cookies,

@@ -1,17 +1,17 @@
 # ruff: noqa: E501 (patterns)
-"""Text in Base64 or hex that holds a secret: `echo ... | base64 -d`, `powershell -enc`, dumped variables."""
+"""Detect Base64 or hex that encodes a secret: `echo ... | base64 -d`, `powershell -enc`, dumps."""
 
 import base64
 import binascii
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.core.spellings import base64_spellings
 from tracemill.privacy.secrets.token_scan import find_tokens
 
-# Groups of Base64 whose three bytes are printable ASCII: the bits that say so are those of these letters.
+# Groups of Base64 whose three bytes are printable ASCII; these letters have the bits for it.
 _GROUP = r"[I-Za-fCD][CDEFGHSTUVWXijklmnyz0123][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/]"
 _BASE64 = compile_rule_pattern(
     rf"(?<![A-Za-z0-9+/_-])(?:{_GROUP}){{6}}[A-Za-z0-9+/]{{0,4000}}={{0,2}}(?![A-Za-z0-9+/_-])"
@@ -24,7 +24,7 @@ _PAIR = compile_rule_pattern(
     r"(?m)(?:^|[\s;,{])[\"']?(?P<name>[A-Za-z_][\w.-]{2,48})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<v>[^\s\"']{6,256})"
 )
 
-# One of these is in encoded text that holds a secret.
+# Encoded text that holds a secret has one of these words.
 _WORDS = (
     *(
         "ghp_",
@@ -60,8 +60,8 @@ _WORDS = (
 _IN_BASE64 = sorted({piece for word in _WORDS for piece in base64_spellings(word.encode(), 4)})
 
 
-def find_encoded(view: View) -> Iterator[Span]:
-    """Encoded text that holds a token or a value under a secret's name; all of it."""
+def find_encoded(view: TextView) -> Iterator[Span]:
+    """Find encoded text that holds a token or a value under a secret's name; all of it."""
     for pattern, read in ((_BASE64, _from_base64), (_WIDE, _from_wide), (_HEX, _from_hex)):
         for match in pattern.finditer(view.text):
             plain = read(match[0])
@@ -101,7 +101,7 @@ def _printable(data: bytes) -> str:
 
 
 def _kind_in(plain: str) -> str | None:
-    token = next(find_tokens(View(plain)), None)
+    token = next(find_tokens(TextView(plain)), None)
     if token and token.kind != "JWT":
         return token.kind
     for pair in _PAIR.finditer(plain):

@@ -1,7 +1,7 @@
-"""Tokens glued to the word before them: `ABCghp_...`, a column that ran into the next, a cut-off escape.
+"""Detect tokens glued to the text before them: `ABCghp_...`, a column that ran into the next.
 
-Without an edge on its left a token is told by a prefix of four characters or more and by a body of exactly
-the vendor's length and alphabet, which ends there. Formats of any length are not among them. Lengths are
+Without an edge on its left a token is recognised by a prefix of four characters or more and by a body of
+exactly the vendor's length and alphabet, which ends there. Formats of any length are left out. Lengths are
 those of the vendors' pages on their key formats.
 """
 
@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tracemill.privacy.core.entropy import entropy
-from tracemill.privacy.core.rule import Rule, Span, compile_rule_pattern
+from tracemill.privacy.core.rule import FormatRule, Span, compile_rule_pattern
 
 _EXACT = {
     "AKIA": "[A-Z2-7]{16}",
@@ -43,28 +43,28 @@ _EXACT = {
     "AGE-SECRET-KEY-": "1[A-Z0-9]{58}",
     "eyJ": r"[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{43}",
 }
-_MIN_ENTROPY = 3.0  # bits a character; random hex of 32 has about 3.7
+_MIN_ENTROPY = 3.0  # bits per character; 32 random hex digits have about 3.7
 
 
 def glued_token_formats(*, whole: bool = False) -> str:
-    """A pattern of the prefixes that are told without an edge; `whole`: of the tokens."""
+    """Return a pattern of the prefixes that need no edge; with `whole`, of the tokens."""
     found = (re.escape(prefix) + (f"(?:{body})" if whole else "") for prefix, body in sorted(_EXACT.items()))
     return "|".join(found)
 
 
-def glued_patterns(rule: Rule) -> tuple[re.Pattern[str], ...]:
-    """One pattern for each of the rule's prefixes that can be told without an edge before it."""
+def glued_patterns(rule: FormatRule) -> tuple[re.Pattern[str], ...]:
+    """Return one pattern for each of the rule's prefixes that need no edge before them."""
     return tuple(
         compile_rule_pattern(rf"(?<=[A-Za-z0-9]){re.escape(literal)}(?:{_EXACT[literal]})(?![A-Za-z0-9_-])")
         for literal in rule.literals
-        if literal in _EXACT and rule.prefixed and rule.kind != "JWE"  # begins as a JWT does, has any length
+        if literal in _EXACT and rule.prefixed and rule.kind != "JWE"  # begins like a JWT, has any length
     )
 
 
 def find_glued(
     patterns: Sequence[re.Pattern[str]], kind: str, text: str, start: int, end: int
 ) -> Iterator[Span]:
-    """What stands in `text[start:end]` behind a letter or digit."""
+    """Yield the tokens in `text[start:end]` that follow a letter or digit."""
     for pattern in patterns:
         for match in pattern.finditer(text, start, end):
             if entropy(match[0]) >= _MIN_ENTROPY:

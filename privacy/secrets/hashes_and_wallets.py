@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (patterns)
-"""Secrets that a shape and a word or two around it give away: hashes of passwords, wallets, calls, addresses."""
+"""Detect secrets by their shape and a word or two nearby: password hashes, wallets, calls, URLs."""
 
 import re
 
@@ -46,7 +46,7 @@ def _is_made_up(value: str) -> bool:
 
 
 _BASE58_SET = r"[1-9A-HJ-NP-Za-km-z]"
-# What a password is kept as: crypt(3), bcrypt, Argon2, scrypt, PBKDF2, LDAP, databases, Windows.
+# Password hashes: crypt(3), bcrypt, Argon2, scrypt, PBKDF2, LDAP, databases, Windows.
 _HASHES = (
     (r"\$(?:[1567]|apr1|2[abxy]|y|gy|sha1|md5)\$[\w./$=,-]{20,200}", r"\$(?:[1567]|apr1|2[abxy]|y|gy|sha1|md5)\$"),
     (r"\$(?:argon2(?:id|i|d)|scrypt|pbkdf2[\w-]{0,10})\$[\w./$=,+-]{20,300}", r"\$(?:argon2|scrypt|pbkdf2)"),
@@ -148,6 +148,12 @@ DETECTORS: tuple[Detector, ...] = (
         r"(?i)(?:azure|devops|azdo|\bado\b|personal access token|\bpat\b|visualstudio)[^\n]{0,60}?(?<![a-z0-9])(?P<v>(?-i:[a-z2-7]{52}|[A-Za-z0-9]{84}))(?![a-z0-9])",
         r"(?i)(?:azure|devops|azdo|ado\b|token|pat\b|visualstudio)[^\n]{0,61}[a-z0-9]{52}",
         is_random,
+    ),
+    make_anywhere_detector(
+        "NGROK_TOKEN",
+        r"(?<![A-Za-z0-9])(?P<v>[123][A-Za-z0-9]{26}_[A-Za-z0-9]{20,22})(?![A-Za-z0-9_])",
+        r"[123][A-Za-z0-9]{26}_[A-Za-z0-9]{20}",
+        is_mixed_case,
     ),
     make_anywhere_detector(
         "DISCORD_TOKEN",

@@ -1,15 +1,18 @@
 # ruff: noqa: E501 (patterns)
-"""Values joined to a secret's name in other ways than by an assignment: coloured output, defaults, typed
-constants, cells of a table, sentences; and secrets of protocols, clients and manifests."""
+"""Detect values joined to a secret's name in other ways than by an assignment.
+
+Those are coloured output, defaults, typed constants, cells of a table and sentences. Secrets of protocols,
+clients and manifests are found here too.
+"""
 
 import re
 from collections.abc import Iterator
 
-from tracemill.privacy.core.entropy import is_base64_login, is_mixed_case, is_password, is_stand_in, is_token
+from tracemill.privacy.core.entropy import is_base64_login, is_given, is_mixed_case, is_password, is_token
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
-    View,
+    TextView,
     compile_rule_pattern,
     make_anywhere_detector,
     make_probed_detector,
@@ -52,8 +55,8 @@ _DEFINES = compile_rule_pattern(r"(?:\(def(?:once|parameter|var|constant)?|#defi
 _MARK = compile_rule_pattern(r"(?:\d{1,3}(?:;\d{1,3})*)?m(?=[A-Z])")
 
 
-def find_joined(view: View) -> Iterator[Span]:
-    """Values behind a secret's name and a joint that no assignment has."""
+def find_joined(view: TextView) -> Iterator[Span]:
+    """Find values after a secret's name and a separator that no assignment has."""
     text = view.text
     for at, end in find_assignment_starts(view):
         match = _JOINED.match(text, end)
@@ -89,7 +92,7 @@ def _kind(text: str, start: int, name: str, how: str, value: str) -> str | None:
 
 
 def _is_made_up(value: str) -> bool:
-    """Letters, digits, and symbols or capitals among them: no name of a column."""
+    """Tell whether a value has letters, digits, and symbols or capitals: no column's name."""
     return (
         is_password(value)
         and bool(re.search(r"\d", value))
@@ -97,10 +100,6 @@ def _is_made_up(value: str) -> bool:
         and bool(re.search(r"[A-Z!@#$%^&*+=?~]", value))
         and not re.search(r"[/\[\]<>|]", value)
     )
-
-
-def _is_given(value: str) -> bool:
-    return not is_stand_in(value) and len(set(value)) > 3
 
 
 def _is_set(value: str) -> bool:
@@ -144,16 +143,16 @@ DETECTORS: tuple[Detector, ...] = (
         rf"(?i)(?:def|defonce|defparameter|defvar|defconstant|define|setq)\s+[\w.-]*{_NAME}[\w-]*[ \t]+\"",
         located=True,
     ),
-    make_anywhere_detector("PASSWORD", r"(?i:ConvertTo-SecureString)(?:\s{1,3}-(?i:AsPlainText|Force))*\s{1,3}(?:-(?i:String)\s{1,3})?(?:\\*(?P<quote>[\"'])(?P<w>[^\"'\n$]{4,256})\\*(?P=quote)|(?P<v>(?![-$(\"'])[^\s\"'|;()]{4,256}))", r"(?i)ConvertTo-SecureString\s", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?i:ConvertTo-SecureString)(?:\s{1,3}-(?i:AsPlainText|Force))*\s{1,3}(?:-(?i:String)\s{1,3})?(?:\\*(?P<quote>[\"'])(?P<w>[^\"'\n$]{4,256})\\*(?P=quote)|(?P<v>(?![-$(\"'])[^\s\"'|;()]{4,256}))", r"(?i)ConvertTo-SecureString\s", is_given),
     make_anywhere_detector("PASSWORD", r"(?:(?<=> )|(?<=[\"'])|(?<![^\n])[ \t]*)AUTH (?:[\w.-]{1,40} )?(?P<v>(?!PLAIN|LOGIN|XOAUTH2|CRAM)[^\s\"'\\]{6,128})(?=\\[rn]|[\"']|\s*?(?:\n|$))", r"AUTH (?:[\w.-]+ )?[^\s\"'\\]{6}", _is_set),
-    make_anywhere_detector("PASSWORD", r"curl\b[^\n|;&]{0,300}?\s-[a-zA-Z]{0,6}u\\*[\"']?[^\s:\"'\\-][^\s:\"'\\]{0,64}:(?P<v>[^\s\"'\\]{4,128})", r"curl\b[^\n|;&]*\s-[a-zA-Z]*u\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}", _is_given),
-    make_anywhere_detector("PASSWORD", r"(?i:jdbc:oracle:(?:thin|oci8?):)[\w$#.-]{1,64}/(?P<v>[^\s\"'@/]{4,128})@", r"(?i)jdbc:oracle:(?:thin|oci8?):[\w$#.-]+/", _is_given),
-    make_anywhere_detector("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", _is_given),
-    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", _is_given),
-    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])(?:machine[ \t]+\S{1,200}|default)\s+(?:(?:login|account)\s+\S{1,100}\s+){0,3}password\s+(?P<v>[^\s\"'<>$]{4,256})", r"(?:machine[ \t]+\S+|default)\s+(?:(?:login|account)\s+\S+\s+)*password\s+\S", _is_given),
-    make_anywhere_detector("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", _is_given),
+    make_anywhere_detector("PASSWORD", r"curl\b[^\n|;&]{0,300}?\s-[a-zA-Z]{0,6}u\\*[\"']?[^\s:\"'\\-][^\s:\"'\\]{0,64}:(?P<v>[^\s\"'\\]{4,128})", r"curl\b[^\n|;&]*\s-[a-zA-Z]*u\\*[\"']?[^\s:\"'\\]+:[^\s\"'\\]{4}", is_given),
+    make_anywhere_detector("PASSWORD", r"(?i:jdbc:oracle:(?:thin|oci8?):)[\w$#.-]{1,64}/(?P<v>[^\s\"'@/]{4,128})@", r"(?i)jdbc:oracle:(?:thin|oci8?):[\w$#.-]+/", is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![^\n])[ \t]*(?:requirepass|masterauth|sentinel auth-pass \S{1,64})[ \t]+[\"']?(?P<v>[^\s\"'#]{5,256})", r"(?:requirepass|masterauth|auth-pass)[ \t]", is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])USER \S{1,80}\r?\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,40}?(?<![A-Za-z])PASS (?P<v>[^\s\"'*]{4,128})(?=\s|$)", r"USER \S+\r?\n", is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![A-Za-z])(?:machine[ \t]+\S{1,200}|default)\s+(?:(?:login|account)\s+\S{1,100}\s+){0,3}password\s+(?P<v>[^\s\"'<>$]{4,256})", r"(?:machine[ \t]+\S+|default)\s+(?:(?:login|account)\s+\S+\s+)*password\s+\S", is_given),
+    make_anywhere_detector("PASSWORD", r"(?:host(?:addr)?|user|dbname|port|sslmode)=[^\s\"'=]{1,200} password=(?P<v>[^\s\"'{}%<>]{4,256})", r"(?:host|hostaddr|user|dbname|port|sslmode)=[^\s=]+ password=", is_given),
     make_anywhere_detector("SECRET", r"(?<![A-Za-z])AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) (?P<v>[A-Za-z0-9+/]{12,4096}={0,2})(?![A-Za-z0-9])", r"AUTH (?:PLAIN|LOGIN|XOAUTH2|CRAM-MD5) [A-Za-z0-9+/]{12}", lambda value: is_mixed_case(value) or is_base64_login(value)),
-    make_anywhere_detector("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", _is_given),
+    make_anywhere_detector("PASSWORD", r"(?<![\w:/.-])[\w.-]{1,64}:(?P<v>[^\s\"'`@:/$%{}]{4,128})@(?:tcp6?|unix|cloudsql)\(", r"[^\s\"'@]@(?:tcp6?|unix|cloudsql)\(", is_given),
     make_anywhere_detector("PASSWORD", r"(?i)enter (?:the |your |new |same )?(?:pass(?:word|phrase|code)|api key|(?:\w{1,20} )?token)(?: (?:for|again|to)[^\n:]{0,120})?: (?P<v>[^\s\"'`<>()]{8,256})(?=\r?\n|$)", r"(?i)enter [\w ]*(?:pass(?:word|phrase|code)|api key|token)[^\n:]*: [^\s]{8}", _is_set),
     make_anywhere_detector("PASSWORD", r"(?:\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638)\s?(?:[:\uff1a=]|\u662f|\u4e3a|\u70ba|\u306f|\ub294)\s?[\"'`\u201c\u300c]?(?P<v>[!-&(->@-_a-~]{6,64})", r"\?\?\s?[:?=]\s?[\"'`?]?[!->@-~]{6}", _is_set),
     make_anywhere_detector("SECRET", r"(?i:\bhmac(?:\.new|_sha\d{1,3}|\.HMAC)?|createHmac)\(\s{0,4}(?:\\*[\"'][\w-]{2,16}\\*[\"'],\s{0,4})?b?\\*[\"'](?P<v>[^\"'\n\\]{16,512})\\*[\"']", r"(?i)hmac(?:\.new|_sha\d{1,3}|\.hmac)?\(\s*(?:\\*[\"'][\w-]+\\*[\"'],\s*)?b?\\*[\"'][^\"'\n\\]{16}", is_token),

@@ -1,16 +1,19 @@
 # ruff: noqa: E501 (patterns)
-"""Tokens that something stands in the middle of: colours, invisible characters, joints of string literals,
-line ends, characters written as escapes. What a reader or a program takes out again is taken out here."""
+"""Detect tokens with something in the middle: colours, invisible characters, joined string literals.
+
+Line ends and characters written as escapes count too. What a reader or a program would remove is removed
+here.
+"""
 
 import re
 from collections.abc import Iterator
 
 from tracemill.privacy.core.entropy import is_mixed
-from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.secrets.glued_tokens import glued_token_formats
 from tracemill.privacy.secrets.token_scan import find_tokens
 
-_REACH = 400  # characters around a disguise that a token may take
+_REACH = 400  # characters around a disguise that are searched for a token
 _COLOUR = r"(?:\x1b|\\x1b|\\u001b|\\033|\\e)\[[0-9;]*[A-Za-z]"
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\x00"
 _JOINT = r"\\*[\"'`][ \t]*(?:[+.&]|\\|\.\.)?[ \t]*(?:\\?\r?\n[ \t]*)?(?:[+.&][ \t]*)?[frbuFRBU]?\\*[\"'`]"
@@ -26,8 +29,8 @@ _LINE_END = compile_rule_pattern(
 )
 
 
-def find_disguised(view: View) -> Iterator[Span]:
-    """Tokens that a disguise runs through."""
+def find_disguised(view: TextView) -> Iterator[Span]:
+    """Find tokens that are interrupted or escaped."""
     text, done = view.text, -1
     for match in _BEGINNING.finditer(text):
         if match.start() < done:
@@ -38,7 +41,7 @@ def find_disguised(view: View) -> Iterator[Span]:
 
 
 def _tokens_of(text: str, start: int, end: int) -> Iterator[Span]:
-    """What the formats find in a part of the text as it is meant."""
+    """Yield the tokens that the formats find in a part of the text once it is decoded."""
     pieces: list[str] = []
     places: list[int] = []
     at = start
@@ -52,7 +55,7 @@ def _tokens_of(text: str, start: int, end: int) -> Iterator[Span]:
     pieces.append(text[at:end])
     places += [*range(at, end), end]
     meant = "".join(pieces)
-    for span in find_tokens(View(meant)):
+    for span in find_tokens(TextView(meant)):
         first, last = places[span.start], places[span.end - 1]
         if text[first : last + 1] != meant[span.start : span.end]:
             last = _end_of(text, last)
@@ -73,8 +76,8 @@ def _meant(match: re.Match[str]) -> str:
     return chr(int(written[-2:], 16))
 
 
-def find_wrapped(view: View) -> Iterator[Span]:
-    """Tokens of a fixed size that a line end runs through."""
+def find_wrapped(view: TextView) -> Iterator[Span]:
+    """Find tokens of a fixed size that a line end interrupts."""
     for match in _LINE_END.finditer(view.text):
         whole = match["a"] + match["b"]
         if _WHOLE.fullmatch(whole) and not _WHOLE.fullmatch(match["a"]) and is_mixed(whole):
@@ -86,7 +89,7 @@ _IN_TOKEN = r"[A-Za-z0-9_-]"
 
 
 def _beginnings(invisible: str) -> tuple[str, ...]:
-    """What a disguise looks like in the middle of what may be a token."""
+    """Return patterns of interruptions and escapes in the middle of a possible token."""
     return (
         rf"{_IN_TOKEN}{{4}}(?:{_COLOUR})+{_IN_TOKEN}{{4}}",
         rf"{_IN_TOKEN}{{2}}[{invisible}]+{_IN_TOKEN}{{8}}",

@@ -1,7 +1,7 @@
 # ruff: noqa: E501 (patterns)
-"""What a command line prints: a secret, settings with secrets among them, or neither.
+"""Judge what a command line prints: a secret, settings with secrets among them, or neither.
 
-The line is read as the shell reads it (`harnesses.shell.parse_line`): what flows through its pipes, what is
+The line is parsed as a shell does (`harnesses.shell.parse_line`): what flows through its pipes, what is
 written to files, which variables hold a secret. Nothing is run.
 """
 
@@ -12,12 +12,16 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tracemill.harnesses.shell.operations import unwrap_operation_command
-from tracemill.harnesses.shell.parse_line import Simple, parse_command
+from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
+from tracemill.privacy.secrets.queries import CLIENTS, judge_query
 from tracemill.privacy.secrets.secret_commands import (
     PROGRAMS,
     is_name_of_secret,
+    is_neutral_variable,
+    prints_environment,
     prints_fields,
     prints_secret,
+    prints_variable,
 )
 from tracemill.privacy.secrets.secret_files import FileKind, find_secret_file_kind
 
@@ -30,21 +34,26 @@ class Flow(IntEnum):
     """Words of the command line itself."""
     OTHER = 2
     SETTINGS = 3
-    """The environment, by lines of a name and a value."""
+    """The environment, as lines of a name and a value."""
     MIXED = 4
     """A file of settings, with secrets among them."""
     FIELDS = 5
-    """Settings that secrets are among, or one that is a secret by its name."""
+    """Settings with secrets among them, or one that is a secret by its name."""
     SECRET = 6
 
 
-class Printed(NamedTuple):
-    """What the output of a command line holds. `whole`: nothing but secrets, and words of the line itself;
-    `first` and `last`: its first or its last line is a secret."""
+class PrintedOutput(NamedTuple):
+    """What the output of a command line holds.
+
+    `whole`: only secrets, and words of the line itself. `first` and `last`: the first or the last line is a
+    secret. `settings`: names with values that can be secrets. `alone`: no output of other commands.
+    """
 
     whole: bool
     first: bool = False
     last: bool = False
+    settings: bool = False
+    alone: bool = False
 
 
 _MAX_DEPTH = 4
@@ -70,12 +79,12 @@ _PASSING = _READERS | _set(
 _GREPS = _set("grep egrep fgrep rg")
 _PICKING = _set("cut awk gawk mawk sed")
 _QUERIES = _set("jq yq gojq dasel xq tomlq fx")
-_WITH_PROGRAM = _GREPS | _PICKING | _QUERIES | {"tr"}
+_WITH_PROGRAM = (_GREPS | _PICKING | _QUERIES | {"tr"}) - {"cut"}
 _SAYING = _set("echo printf print Write-Output Write-Host")
 _RUNNERS = _set(
     """docker podman nerdctl docker-compose kubectl oc ssh heroku fly flyctl doppler infisical op aws-vault chamber
-    dotenv vagrant gcloud railway teller nsenter chroot watch lxc su direnv with-contenv nix-shell busybox winpty
-    mise unbuffer script dbus-run-session runuser gosu aws-okta saml2aws"""
+    dotenv vagrant gcloud railway teller nsenter chroot watch lxc su direnv sops with-contenv nix-shell busybox winpty
+    mise unbuffer script dbus-run-session runuser gosu aws-okta saml2aws minikube multipass limactl colima incus wsl"""
 )
 _SHELLS = _set("bash sh zsh dash ash ksh powershell pwsh")
 _INTERPRETERS = re.compile(r"(?:python[\d.]*|node|bun|deno|ruby|perl|php)$")
@@ -83,6 +92,11 @@ _AWAY = re.compile(r"1?(?:>|>>|>\|)$|&>>?$")
 _SHOWN = re.compile(r"/dev/(?:stdout|stderr|tty|fd/[12])$|&?[12]$")
 _VARIABLE = re.compile(
     r"(?<!\\)\$(?:(?:env:)?(?P<plain>[A-Za-z_]\w*)|\{(?P<sign>[#!]?)(?P<name>[A-Za-z_]\w*)(?P<rest>[^{}]*)\})"
+)
+_POWERSHELL = re.compile(r"\$env:\w+")
+_LISTED = re.compile(r"-[a-zA-Z]*")
+_TOKEN_FILE = re.compile(
+    r"(?:^|/)(?:(?:[\w-]+-)?token|[\w-]+-password|initialAdminPassword|\.(?:token|secret|password))$"
 )
 _RANDOM = re.compile(r"/dev/u?random$")
 _COUNTS = re.compile(
@@ -109,47 +123,69 @@ _CODE_FIELD = re.compile(
 _CODE_FILE = re.compile(
     r"(?:open|readFileSync|read_text|File\.read|file_get_contents|Path)\(\s*[\"'](?P<path>[^\"']+)[\"']"
 )
+_CODE_ENVIRONMENT = re.compile(
+    r"os\.environ(?:\.items\(\)|\.copy\(\))?(?=[)\s]*(?:$|[;:\n}]))|process\.env(?![.\[\w])|ENV\.(?:to_h|each|inspect)|Deno\.env\.toObject|\bputs ENV\b|getenv\(\)"
+)
 _CODE_HARMLESS = re.compile(
     r"\blen\(|bool\(|!!|is (?:not )?None|\.length\b|\bin os\.environ|hashlib|sha256|md5|createHash|\*{3}|[\"'] in |isinstance|type\("
 )
 
 
 @lru_cache(maxsize=512)
-def find_printed_secrets(line: str) -> Printed | None:
-    """Tell what secrets the output of a command line holds; None where it holds none."""
+def find_printed_secrets(line: str) -> PrintedOutput | None:
+    """Return which secrets the output of a command line holds; None without any."""
     flows = [flow for flow in _Line().flows(line) if flow != Flow.NOTHING]
     return _summary(flows)
 
 
-def find_secrets_of_code(code: str) -> Printed | None:
-    """Tell what secrets a program in Python, JavaScript, Ruby, Perl or PHP prints."""
-    return Printed(False, last=True) if _code_flow(code) == Flow.SECRET else None
+def find_secrets_of_code(code: str) -> PrintedOutput | None:
+    """Return which secrets a program in Python, JavaScript, Ruby, Perl or PHP prints."""
+    flow = _code_flow(code)
+    if flow < Flow.SETTINGS:
+        return None
+    return PrintedOutput(False, last=flow == Flow.SECRET, settings=flow == Flow.SETTINGS)
 
 
-def find_secrets_of_file(path: str) -> Printed | None:
-    """Tell what secrets a file that is shown holds."""
-    kind = find_secret_file_kind(path)
-    return None if kind is None else Printed(kind is FileKind.SECRET)
+def find_secrets_of_file(path: str) -> PrintedOutput | None:
+    """Return which secrets a file holds that is shown."""
+    kind = _secret_file_kind(path)
+    return None if kind is None else PrintedOutput(kind is FileKind.SECRET)
 
 
-def _summary(flows: Sequence[Flow]) -> Printed | None:
-    if max(flows, default=Flow.NOTHING) < Flow.MIXED:
+def _secret_file_kind(path: str) -> FileKind | None:
+    """Return which secrets a file holds.
+
+    A file without a suffix that is named after one token is that token.
+    """
+    return FileKind.SECRET if _TOKEN_FILE.search(path) else find_secret_file_kind(path)
+
+
+def _summary(flows: Sequence[Flow]) -> PrintedOutput | None:
+    if max(flows, default=Flow.NOTHING) < Flow.SETTINGS:
         return None
     printing = [flow for flow in flows if flow > Flow.WORDS]
     whole = all(flow == Flow.SECRET for flow in printing)
-    return Printed(whole, printing[0] == Flow.SECRET, printing[-1] == Flow.SECRET)
+    return PrintedOutput(
+        whole,
+        printing[0] == Flow.SECRET,
+        printing[-1] == Flow.SECRET,
+        max(printing) == Flow.SETTINGS,
+        min(printing) > Flow.OTHER,
+    )
 
 
 class _Line:
-    """A command line, walked command by command: which variables hold secrets, and what each pipeline prints."""
+    """A command line, read command by command: its secret variables and what each pipeline prints."""
 
     def __init__(self, depth: int = 0) -> None:
         self._depth = depth
         self._secret: dict[str, bool] = {}
         self._literal: dict[str, str] = {}
+        self._written: dict[str, Flow] = {}
+        self._piped: tuple[str, ...] = ()
 
     def flows(self, line: str) -> list[Flow]:
-        """What each pipeline of a line prints."""
+        """Return what each pipeline of a line prints."""
         commands = parse_command(line) if self._depth < _MAX_DEPTH else None
         found: list[Flow] = []
         openers: list[int] = []
@@ -158,15 +194,17 @@ class _Line:
         return found
 
     def _inner(self, line: str) -> Flow:
-        """What a line inside of this one prints, as one."""
+        """Return what a line inside this one prints as a whole."""
         inner = _Line(self._depth + 1)
-        inner._secret, inner._literal = self._secret, self._literal
+        inner._secret, inner._literal, inner._written = self._secret, self._literal, self._written
         printed = _summary([flow for flow in inner.flows(line) if flow != Flow.NOTHING])
         if printed is None:
             return Flow.OTHER
-        return Flow.SECRET if printed.whole or printed.last else Flow.FIELDS
+        if printed.whole or printed.last:
+            return Flow.SECRET
+        return Flow.SETTINGS if printed.settings else Flow.FIELDS
 
-    def _pipeline(self, pipeline: list[Simple], found: list[Flow], openers: list[int]) -> Flow:
+    def _pipeline(self, pipeline: list[SimpleCommand], found: list[Flow], openers: list[int]) -> Flow:
         flow = Flow.NOTHING
         for at, command in enumerate(pipeline):
             for keyword in command.keywords:
@@ -183,11 +221,12 @@ class _Line:
                         ]
             if command.argv[:1] == ("for",):
                 openers.append(len(found))
+            self._piped = pipeline[at - 1].argv if at else ()
             flow = self._stage(command, flow, piped=at > 0)
         return flow
 
-    def _stage(self, command: Simple, flow: Flow, *, piped: bool) -> Flow:
-        """What a command prints that is given `flow`; variables that it sets are noted."""
+    def _stage(self, command: SimpleCommand, flow: Flow, *, piped: bool) -> Flow:
+        """Return what a command prints with input `flow`, and note the variables that it sets."""
         for operator, target in command.redirects:
             if operator == "<<<":
                 flow, piped = self._said([target]), True
@@ -201,9 +240,21 @@ class _Line:
             if command.argv
             else (flow if not command.assignments else Flow.NOTHING)
         )
-        if command.heredoc and command.argv and _INTERPRETERS.match(_name(command.argv[0])):
-            printed = _code_flow(command.heredoc)
-        return Flow.NOTHING if _is_away(command) else printed
+        given = command.heredoc or next((text for sign, text in command.redirects if sign == "<<<"), None)
+        if given and command.argv:
+            printed = self._given_text(command.argv, given, printed)
+        if _is_away(command):
+            self._written.update((target, printed) for _, target in command.redirects)
+            return Flow.NOTHING
+        return printed
+
+    def _given_text(self, argv: tuple[str, ...], text: str, printed: Flow) -> Flow:
+        """Return what an interpreter or database client prints whose program is a given text."""
+        words = unwrap_operation_command(argv)
+        if words and _INTERPRETERS.match(_name(words[0])):
+            return _code_flow(text)
+        client = next((_name(word) for word in words if _name(word) in CLIENTS), None)
+        return max(printed, _flow_of_query(client, [text])) if client else printed
 
     def _words(self, argv: tuple[str, ...], flow: Flow, piped: bool) -> Flow:
         if argv[0] == "xargs":
@@ -211,7 +262,7 @@ class _Line:
             return flow if not inner or _name(inner[0]) in ("xargs", "echo", "printf") else Flow.OTHER
         words = unwrap_operation_command(argv)
         if not words:
-            return Flow.NOTHING
+            return Flow.SETTINGS if "env" in map(_name, argv) else Flow.NOTHING
         program = _name(words[0])
         if program in _SAYING:
             return self._said(_past_options(words[1:]))
@@ -221,18 +272,26 @@ class _Line:
             return Flow.SECRET
         if _INTERPRETERS.match(program) and prints_secret(words[1:]):
             return Flow.SECRET
-        if prints_fields(words):
+        if prints_fields(words) or prints_variable(words):
             return Flow.FIELDS
+        if prints_environment(words):
+            return Flow.SETTINGS
+        if program in CLIENTS:
+            return _queried_database(program, words, self._piped[1:])
         if (inner := self._wrapped(program, words)) is not None:
             return inner
         return self._passed(program, words, flow, piped)
 
     def _own(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow | None:
-        """What the shell's own commands, readers of the environment and interpreters print; None for others."""
+        """Return what shell builtins, environment readers and interpreters print; None for others."""
         rest = words[1:]
+        if program == "set" and not rest:
+            return Flow.SETTINGS
         if program in _SILENT:
             return Flow.NOTHING
         if program in _ASSIGNING:
+            if program != "local" and all(_LISTED.fullmatch(word) for word in rest):
+                return Flow.SETTINGS
             self._assign(rest)
             return Flow.NOTHING
         if program == "read":
@@ -246,14 +305,18 @@ class _Line:
         if program == "eval":
             return self._inner(" ".join(map(_unescaped, rest))) if rest else Flow.NOTHING
         if program == "printenv" and (names := _operands(words)):
-            return Flow.SECRET if any(map(is_name_of_secret, names)) else Flow.OTHER
+            if any(map(is_name_of_secret, names)):
+                return Flow.SECRET
+            return Flow.FIELDS if any(map(is_neutral_variable, names)) else Flow.OTHER
+        if variable := _POWERSHELL.fullmatch(words[0]):
+            return self._said([variable[0]])
         if program in ("env", "printenv", "set") and not _operands(words):
             return Flow.SETTINGS
         code = _inline_code(program, words)
         return None if code is None else _code_flow(code, flow if piped else Flow.NOTHING)
 
     def _wrapped(self, program: str, words: tuple[str, ...]) -> Flow | None:
-        """What a command prints that another one runs: in a shell, a container, another machine."""
+        """Return what a command prints that another one runs: in a shell, a container, another machine."""
         if program in _SHELLS:
             option = next(
                 (at for at, word in enumerate(words) if re.fullmatch(r"-\w*c|-Command", word)), None
@@ -274,7 +337,7 @@ class _Line:
         return None
 
     def _passed(self, program: str, words: tuple[str, ...], flow: Flow, piped: bool) -> Flow:
-        """What a command prints of the files that it names and of what a pipe gives it."""
+        """Return what a command prints of the files that it names and of its piped input."""
         if program == "openssl" and words[1:2] in (("base64",), ("enc",)):
             return flow if piped else self._read(words[2:])
         if program not in _PASSING | _QUERIES:
@@ -285,27 +348,29 @@ class _Line:
             if program in _QUERIES
             else 0
         )
-        told = " ".join(operands[at : at + 1]) if program in _WITH_PROGRAM else ""
-        read = self._read(operands[at + 1 :] if told else operands)
+        query = " ".join(operands[at : at + 1]) if program in _WITH_PROGRAM else ""
+        read = self._read(operands[at + 1 :] if query else operands)
         if program == "dd":
             read = self._read([word[3:] for word in words if word.startswith("if=")])
         given = max(read, flow)
-        if _COUNTS.search(_SELECT.sub("", told)) or (program in _GREPS and _tells_only(words)):
+        if _COUNTS.search(_SELECT.sub("", query)) or (program in _GREPS and _tells_only(words)):
             return Flow.OTHER
         if program in _QUERIES:
-            return _queried(told, given)
+            return _queried(query, given)
         if program in _GREPS and Flow.SETTINGS <= given <= Flow.FIELDS:
-            return _searched(told, given)
-        if program in _PICKING and given in (Flow.MIXED, Flow.FIELDS):
-            return Flow.FIELDS if given == Flow.MIXED else Flow.SECRET
+            return _searched(query, given)
+        if program in _PICKING and given in (Flow.SETTINGS, Flow.MIXED, Flow.FIELDS):
+            named = is_name_of_secret(_NO_NAME.sub("", query)) and "$2" in query
+            return Flow.FIELDS if given < Flow.FIELDS and not named else Flow.SECRET
         return given if given > Flow.WORDS else Flow.OTHER
 
     def _read(self, paths: Iterable[str]) -> Flow:
-        """What the files are that a command reads."""
+        """Return what the files hold that a command reads."""
         flow = Flow.NOTHING
         for path in paths:
             place = self._expand(path)
-            kind = find_secret_file_kind(place)
+            kind = _secret_file_kind(place)
+            flow = max(flow, self._written.get(place, Flow.NOTHING))
             if kind is FileKind.SECRET or _RANDOM.search(place):
                 return Flow.SECRET
             if kind is FileKind.FIELDS:
@@ -313,7 +378,7 @@ class _Line:
         return flow
 
     def _said(self, words: Iterable[str]) -> Flow:
-        """What words come to that are printed."""
+        """Return what printed words hold."""
         flow = Flow.WORDS
         for word in words:
             if len(word) > 1 and word[0] == word[-1] == "'":
@@ -361,12 +426,32 @@ _KNOWN = (
     PROGRAMS
     | _READERS
     | _SHELLS
-    | {"printenv", "echo", "printf", "env", "jq", "yq", "python", "python3", "node"}
+    | CLIENTS.keys()
+    | {"set", "export", "printenv", "echo", "printf", "env", "jq", "yq", "python", "python3", "node"}
 )
 
 
-def _pipelines(commands: Iterable[Simple]) -> Iterator[list[Simple]]:
-    pipeline: list[Simple] = []
+def _queried_database(program: str, words: tuple[str, ...], piped: tuple[str, ...]) -> Flow:
+    """Return what a database client prints for the queries on its command line or input."""
+    options = CLIENTS[program]
+    queries = _operands(words)[1:] if not options else []
+    for at, word in enumerate(words[1:], 1):
+        option, sign, value = word.partition("=")
+        bundled = len(option) > 2 and option[1] != "-" and f"-{option[-1]}" in options
+        if option in options or bundled:
+            queries.append(value if sign else " ".join(words[at + 1 : at + 2]))
+    return _flow_of_query(program, queries or piped)
+
+
+def _flow_of_query(program: str, queries: Iterable[str]) -> Flow:
+    judged = [judge_query(program, _bare(query)) for query in queries]
+    if not any(each is not None for each in judged):
+        return Flow.OTHER
+    return Flow.SECRET if all(judged) else Flow.FIELDS
+
+
+def _pipelines(commands: Iterable[SimpleCommand]) -> Iterator[list[SimpleCommand]]:
+    pipeline: list[SimpleCommand] = []
     for command in commands:
         if pipeline and command.joiner not in ("|", "|&"):
             yield pipeline
@@ -376,24 +461,24 @@ def _pipelines(commands: Iterable[Simple]) -> Iterator[list[Simple]]:
         yield pipeline
 
 
-def _inputs(command: Simple) -> list[str]:
+def _inputs(command: SimpleCommand) -> list[str]:
     return [target for sign, target in command.redirects if sign == "<"]
 
 
-def _is_away(command: Simple) -> bool:
+def _is_away(command: SimpleCommand) -> bool:
     """Tell whether the output goes to a file, or nowhere."""
     return any(_AWAY.match(sign) and not _SHOWN.match(target) for sign, target in command.redirects)
 
 
 def _searched(pattern: str, given: Flow) -> Flow:
-    """What `grep` gives of settings: those of a name."""
+    """Return what `grep` prints of settings: those of a name."""
     if is_name_of_secret(_NO_NAME.sub("", pattern)):
         return Flow.SECRET if "(?<=" in pattern or "\\K" in pattern else Flow.FIELDS
     return min(given, Flow.MIXED)
 
 
 def _queried(query: str, given: Flow) -> Flow:
-    """What a query of JSON or YAML gives: a value by its name."""
+    """Return what a query of JSON or YAML prints: a value by its name."""
     names = _FIELD.findall(_SELECT.sub("", query.strip("'\"")))
     while len(names) > 1 and names[-1] in ("value", "data", "plaintext"):
         names.pop()
@@ -405,15 +490,19 @@ def _queried(query: str, given: Flow) -> Flow:
 
 
 def _code_flow(code: str, given: Flow = Flow.NOTHING) -> Flow:
-    """What a program prints that is written on the command line."""
+    """Return what a program on the command line prints."""
     if not _CODE_PRINTS.search(code) or _CODE_HARMLESS.search(code):
         return Flow.OTHER
     names = [found["name"] for found in _CODE_READS.finditer(code)]
     names += [found["key"] or found["field"] for found in _CODE_FIELD.finditer(code)]
     files = [found["path"] for found in _CODE_FILE.finditer(code)]
     secret = _CODE_MAKES.search(code) or any(map(is_name_of_secret, names))
-    secret = secret or any(find_secret_file_kind(path) is FileKind.SECRET for path in files)
-    return Flow.SECRET if secret or given == Flow.SECRET else Flow.OTHER
+    kinds = list(map(_secret_file_kind, files))
+    if secret or FileKind.SECRET in kinds or given == Flow.SECRET:
+        return Flow.SECRET
+    if FileKind.FIELDS in kinds:
+        return Flow.FIELDS
+    return Flow.SETTINGS if _CODE_ENVIRONMENT.search(code) else Flow.OTHER
 
 
 def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
@@ -425,20 +514,20 @@ def _inline_code(program: str, words: tuple[str, ...]) -> str | None:
         if word in ("-c", "-e", "-p", "-pe", "-ne", "-r", "--eval", "--print", "eval") or (
             word.endswith("e") and word[0] == "-" and word[1] != "-"
         ):
-            said = words[at + 1]
-            return f"print({said})" if word in ("-p", "--print", "-pe") else said
+            code = words[at + 1]
+            return f"print({code})" if word in ("-p", "--print", "-pe") else code
     return None
 
 
 def _tells_only(words: tuple[str, ...]) -> bool:
-    """Tell whether `grep` gives a count, a file's name or nothing."""
+    """Tell whether `grep` prints a count, a file's name or nothing."""
     return any(
         re.fullmatch(r"-[a-zA-Z]*[qclL][a-zA-Z]*|--count|--quiet|--files-with\w*", word) for word in words[1:]
     )
 
 
 def _substitutions(word: str) -> Iterator[str]:
-    """Give the lines inside `$(...)` and backticks."""
+    """Yield the lines inside `$(...)` and backticks."""
     at = word.find("$(")
     while at >= 0:
         depth, end = 1, at + 2
@@ -460,12 +549,12 @@ def _operands(words: tuple[str, ...]) -> list[str]:
 
 
 def _bare(word: str) -> str:
-    """A word without quotes around it."""
+    """Return a word without the quotes around it."""
     return word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word
 
 
 def _unescaped(word: str) -> str:
-    """A line that another shell is given as a word."""
+    """Return a line that another shell gets as a word."""
     return _bare(word).replace("\\$", "$") if word[:1] == '"' else _bare(word)
 
 

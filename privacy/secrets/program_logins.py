@@ -1,9 +1,9 @@
 # ruff: noqa: E501 (patterns)
-"""Passwords on command lines of many programs, in connection strings and in sentences."""
+"""Detect passwords on command lines of many programs, in connection strings and in sentences."""
 
 import re
 
-from tracemill.privacy.core.entropy import is_password, is_plain_password, is_random, is_stand_in
+from tracemill.privacy.core.entropy import is_given, is_password, is_plain_password, is_random
 from tracemill.privacy.core.rule import Detector, make_anywhere_detector
 
 _QUOTE = r"\\*[\"']?"
@@ -15,7 +15,7 @@ def _is_set(value: str) -> bool:
 
 
 def _is_strong(value: str) -> bool:
-    """Letters and digits, and nothing of a path, a call or a version."""
+    """Tell whether a value has letters and digits, and nothing of a path, a call or a version."""
     value = value.rstrip(".,;:!?)")
     return (
         is_password(value)
@@ -25,13 +25,8 @@ def _is_strong(value: str) -> bool:
     )
 
 
-def _is_given(value: str) -> bool:
-    """Whatever stands where only a password can, unless it stands in for one."""
-    return not is_stand_in(value) and len(set(value)) > 3
-
-
 _UNBOUND = re.compile(r"\{\d+,\d*\}\??")
-# A program, and how it is given a password.
+# A program, and how it gets a password.
 _COMMANDS = (
     (r"echo|printf", r"\s(?:-[en]+\s|[\"']?%s[\"']?\s)?", r"[^\n|]{0,4}\|[^\n|]{0,160}(?:--?\w*-?(?:password|token|pass|passphrase|secret|key)[\w-]*-?stdin|--with-token|passwd --stdin|passphrase-fd 0|login[^\n|]{0,60}--?stdin)"),
     (r"keytool|jarsigner|apksigner|openssl|signtool|x11vnc|vncpasswd|certutil|cosign|pkcs12|osslsigncode", r"[^\n|;&]{0,160}?\s--?(?:\w{0,4}(?:store|key)pass|passwd|pass(?:word|in|out|phrase)?|rfbauth|p)[ :=](?:(?:pass|password):)?", ""),
@@ -72,7 +67,7 @@ DETECTORS: tuple[Detector, ...] = (
         "PASSWORD",
         r"(?i)(?:^|[;\"'`= ])(?:password|pwd)\s?=\s?(?P<v>[^;\"'`\n\\{<$]{4,128});(?=[^\n]{0,200}=)",
         r"(?i)(?:password|pwd)\s?=[^;\"'`\n\\]{4,128};",
-        _is_given,
+        is_given,
     ),
     make_anywhere_detector(
         "PASSWORD",
@@ -94,7 +89,7 @@ DETECTORS: tuple[Detector, ...] = (
     ),
     make_anywhere_detector(
         "PIN",
-        r"(?i:\b(?:bank|card|sim|phone|door|alarm|my|your|the|his|her)\b[^\n]{0,12}\s)PIN(?: code| number)?(?:\s(?:is|was)\s|\s?[:=]\s?)(?P<v>\d{4,8})(?!\w)",
-        r"PIN(?: code| number)?\s?(?:is|was|[:=])\s?\d{4}",
+        r"(?:(?<![A-Za-z0-9])(?i:pin|puk)|(?<=[a-z])(?:Pin|PIN))(?:[ _-]?(?i:code|number|no\.?))?\\*[\"'`]?(?:[ \t]?[:=][ \t]{0,8}|\s(?:is|was)[: ]\s?)\\*[\"'`]?(?P<v>\d{4,8})(?!\w|[.:-]\d)",
+        r"(?i)(?:pin|puk)(?:[ _-]?(?:code|number|no\.?))?\\*[\"'`]?\s?(?:is|was|[:=])[: ]?\s*\\*[\"'`]?\d{4}",
     ),
 )

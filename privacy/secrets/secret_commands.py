@@ -1,16 +1,20 @@
 # ruff: noqa: E501 (tables)
-"""Commands that print a secret, as a table of one command a line.
+"""A table of commands that print a secret, one command a line.
 
-A line has the program, then words that its operands must hold in this order (`a|b`: one of them). Behind `!`
-stand words that the first operand may not be, behind `+` options of which one must be there, behind `~` options
-of which none may be. `?`: the last operand must be the name of a secret; `??`: it may not be another name.
+A line has the program, then words that its operands must hold in this order (`a|b`: one of them). `!` is
+followed by words that the first operand may not be, `+` by options of which one is required, `~` by options
+that are excluded. `?`: the last operand must be the name of a secret; `??`: it may not be another name. `*`
+in a word stands for anything.
 """
 
 import re
+from collections.abc import Callable
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import NamedTuple
 
 from tracemill.privacy.core.secret_variables import is_secret_variable_name
+from tracemill.privacy.secrets.environments import is_everybodys_variable
 
 # Password managers and keyrings.
 _MANAGERS = """
@@ -161,8 +165,14 @@ heroku auth:token
 heroku config:get ?
 heroku authorizations:create
 heroku pg:credentials:url
-netlify env:get ?
-railway variables get ?
+netlify env:get ??
+railway variables get ??
+vercel env get ??
+dokku config:get * ??
+fly|flyctl secrets get ??
+launchctl getenv ?
+snap get ?
+ddev config get ?
 supabase projects api-keys
 pscale password create
 turso auth token
@@ -191,6 +201,7 @@ npm|yarn|pnpm config get ?
 poetry config ?
 pip config get ?
 composer config ?
+composer config *oauth*|*token*|http-basic*|bearer*|custom-headers*
 huggingface-cli|hf auth token
 databricks auth token
 databricks tokens create
@@ -206,12 +217,17 @@ step oauth
 jwt encode
 git credential fill|get
 git config ?
+git config *extraheader
 git credential-osxkeychain|credential-manager|credential-store|credential-cache|credential-libsecret get
 git-credential-osxkeychain|git-credential-manager|git-credential-store get
 wp config get ?
 symfony secrets:reveal
 dotnet user-jwts create|print
-redis-cli get ?
+redis-cli|valkey-cli|keydb-cli get|GET|Get|getex|GETEX|getdel|GETDEL|mget|MGET ?
+redis-cli|valkey-cli|keydb-cli hget|HGET|HGet * ?
+redis-cli|valkey-cli|keydb-cli hgetall|HGETALL|hvals|HVALS|lrange|LRANGE|smembers|SMEMBERS ?
+etcdctl get ?
+memcached-tool|memccat ?
 travis token
 influx auth create
 nmcli * +-s|--show-secrets
@@ -219,7 +235,7 @@ netsh wlan key=clear
 wpa_passphrase
 rclone reveal
 """
-# What decrypts, and what makes a secret.
+# Commands that decrypt, and commands that make a secret.
 _KEYS = """
 ansible-vault view
 ansible-vault decrypt +--output=-|--output
@@ -253,7 +269,10 @@ rails credentials:show|secrets:show|encrypted:show
 artisan|php key:generate +--show
 mix phx.gen.secret|guardian.gen.secret
 auth secret
-manage.py generate_secret_key
+manage.py generate_secret_key|drf_create_token|create_token|createtoken|create_api_key
+flask|artisan|rake|rails create-token|token:create|passport:client
+Get-Secret
+Get-AzKeyVaultSecret +-AsPlainText
 solana-keygen new ~-o|--outfile
 cast wallet new|new-mnemonic|private-key
 bitcoin-cli dumpprivkey
@@ -280,6 +299,52 @@ mc alias list
 wg showconf
 s3cmd +--dump-config
 """
+# Environments and settings of services: names with values that can be secrets.
+_ENVIRONMENTS = """
+docker|podman|nerdctl inspect
+docker|podman|nerdctl container|service|config|task|stack inspect|config
+docker|podman|nerdctl compose config|convert
+docker-compose|podman-compose config|convert
+docker stack config
+kubectl|oc get pod|pods|po|deploy|deployment|deployments|statefulset|sts|daemonset|ds|cm|configmap|configmaps|cronjob|job|all +-o|--output|--template|-ojsonpath|-oyaml|-ojson|-ogo-template
+kubectl|oc describe pod|pods|po|deploy|deployment|statefulset|sts|daemonset|ds|cm|configmap|configmaps|cronjob|job
+kubectl|oc set env +--list
+nomad job|alloc inspect
+systemctl show Environment|Environment,* +-p|--property
+systemctl show +--property=Environment|-pEnvironment
+systemctl show ~-p|--property|-pEnvironment
+systemctl cat|show-environment
+tmux show-environment|showenv
+aws lambda get-function-configuration|get-function
+aws ecs describe-task-definition|describe-tasks
+aws elasticbeanstalk describe-configuration-settings
+aws amplify get-app|get-branch
+aws apprunner describe-service
+gcloud run services|revisions|jobs describe
+gcloud functions|app describe
+az webapp|functionapp config appsettings|connection-string list
+az containerapp show
+cf env
+eb printenv
+dokku config|config:show|config:export
+netlify env:list
+railway variables
+vercel env ls
+render env
+fly|flyctl config show|env
+pm2 env|show|prettylist|jlist
+supervisorctl environment
+dotenv list
+direnv export
+crontab +-l
+git config +--list|-l
+composer config +--list|-l
+npm|yarn|pnpm config list|ls
+pip config list
+Get-ChildItem|gci|dir|ls|Get-Item|gi Env:*|env:*|ENV:*
+snap get
+ps *eww*|*auxe*|axe*
+"""
 _SELECTING = frozenset(
     (
         "--fields",
@@ -300,6 +365,11 @@ _KEYWORDS = (
     r"|shadow|my\.cnf|\.pem\b|kube/config|npmrc|pypirc|docker/config|dockercfg|terraformrc|tfvars|tfstate|\.boto|s3cfg|rclone"
     r"|databrickscfg|\.envrc|hosts\.yml|erlang\.cookie|vault|salt|pepper|mnemonic|webhook|senha|kennwort|op://"
 )
+# Shell commands that print the environment.
+_SHELLS_OWN = (
+    r"\b(?:print)?env(?:\b|:)|\b(?:set|export|(?:declare|typeset|export|local) -[a-z]*[xp][a-z]*)[ \t]*(?:\\n|[\n\"|;&)>}]|$)"
+    r"|GetEnvironmentVariable|extraheader|drf_create|\bps -?(?:[a-z]*eww|auxe|axe)|process\.env|\bENV\b"
+)
 _SECRET_PART = re.compile(
     r"(?i)passw|pass\b|secret|token|key|credential|\bpin\b|otp|value|data|connection|string|pwd|private|\.\.|\*|@"
 )
@@ -313,6 +383,9 @@ _NO_SECRET = re.compile(
     r"(?i)COUNT|LENGTH|LEN$|SIZE|^(?:NUM|MAX|MIN|TOTAL|N)_|KEYWORD|TOKENI[SZ]|TOKENS$|^KEYS$|EXPIR|PUBLIC|ALGO|"
     r"(?:CACHE|PRIMARY|FOREIGN|SORT|PARTITION|S3|OBJECT|CONFIG|DICT|MAP)_?KEY|(?:^|_)(?:HAS|IS|USE|ENABLE\w*)_|_(?:LABEL|FIELD|HEADER|VERSION|STATUS|ENV|SET)$"
 )
+
+
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]+")
 
 
 class _Command(NamedTuple):
@@ -349,18 +422,20 @@ def _by_program(table: str) -> dict[str, list[_Command]]:
 _ALL = _MANAGERS + _STORES[1:] + _SERVICES[1:] + _KEYS[1:]
 _PRINTING = _by_program(_ALL)
 _HOLDING = _by_program(_FIELDS)
-PROGRAMS = frozenset(_PRINTING) | frozenset(_HOLDING)
+_LISTING = _by_program(_ENVIRONMENTS)
+PROGRAMS = frozenset((*_PRINTING, *_HOLDING, *_LISTING)) - {"dir", "ls", "ps"}
 """Programs of the table."""
 
 
 def _trigger() -> str:
-    told = re.compile(rf"(?i){_KEYWORDS}")
+    keyword = re.compile(rf"(?i){_KEYWORDS}")
     names: set[str] = set()
-    for line in (_ALL + _FIELDS).split("\n"):
+    for line in (_ALL + _FIELDS[1:] + _ENVIRONMENTS[1:]).split("\n"):
         words = [word.split("|") for word in line.split() if word[0] not in "!+~?"]
-        if words and " ?" not in line and not any(all(map(told.search, word)) for word in words):
+        if words and " ?" not in line and not any(all(map(keyword.search, word)) for word in words):
             names.update(words[0])
-    return rf"(?i)(?:{_KEYWORDS})|\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b"
+    names -= {"dir", "ls", "ps"}
+    return rf"(?i)(?:{_KEYWORDS}|{_SHELLS_OWN})|\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b"
 
 
 TRIGGER = _trigger()
@@ -369,7 +444,7 @@ TRIGGER = _trigger()
 
 @lru_cache(maxsize=1024)
 def is_name_of_secret(name: str) -> bool:
-    """Tell whether what stands under a name is a secret, and no count, flag or other fact about one."""
+    """Tell whether the value of a name is a secret, and no count, flag or other fact about one."""
     return is_secret_variable_name(name) and not _NO_SECRET.search(name)
 
 
@@ -380,21 +455,49 @@ def prints_secret(argv: tuple[str, ...]) -> bool:
 
 
 @lru_cache(maxsize=1024)
+def prints_variable(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command prints one variable with a neutral name, by the table."""
+    return _is_among(argv, _PRINTING, is_neutral_variable)
+
+
+@lru_cache(maxsize=1024)
+def prints_environment(argv: tuple[str, ...]) -> bool:
+    """Tell whether a command prints an environment or the settings of a service, by the table."""
+    return _is_among(argv, _LISTING)
+
+
+@lru_cache(maxsize=1024)
+def is_neutral_variable(name: str) -> bool:
+    """Tell whether a variable can hold a secret although its name does not say so."""
+    if not _VARIABLE.fullmatch(name) or is_everybodys_variable(name):
+        return False
+    return not _NO_SECRET.search(name) and not _ORDINARY_PART.search(name)
+
+
+@lru_cache(maxsize=1024)
 def prints_fields(argv: tuple[str, ...]) -> bool:
     """Tell whether a command prints settings with secrets among them, by the table."""
     return _is_among(argv, _HOLDING)
 
 
-def _is_among(argv: tuple[str, ...], table: dict[str, list[_Command]]) -> bool:
+def _is_among(
+    argv: tuple[str, ...],
+    table: dict[str, list[_Command]],
+    is_name: Callable[[str], bool] = is_name_of_secret,
+) -> bool:
     commands = table.get(argv[0].rpartition("/")[2], ()) if argv else ()
-    if not commands or not {"--help", "-h", "--version"}.isdisjoint(argv) or argv[1:2] == ("help",):
+    if not commands or not {"--help", "--version"}.isdisjoint(argv) or argv[1:2] == ("help",):
+        return False
+    if argv[-1] == "-h":
         return False
     operands = [word for word in argv[1:] if word == "-" or not word.startswith("-")]
     options = [word for word in argv[1:] if word.startswith("-")]
-    return any(_fits(command, operands, options) for command in commands) and not _selects_other(argv)
+    return any(_fits(command, operands, options, is_name) for command in commands) and not _selects_other(
+        argv
+    )
 
 
-def _fits(command: _Command, operands: list[str], options: list[str]) -> bool:
+def _fits(command: _Command, operands: list[str], options: list[str], is_name: Callable[[str], bool]) -> bool:
     if command.excluded is not None and (not operands or operands[0] in command.excluded):
         return False
     waiting = iter(operands)
@@ -406,12 +509,14 @@ def _fits(command: _Command, operands: list[str], options: list[str]) -> bool:
         return False
     name = _last_part(next(waiting, "")) if command.named else ""
     if command.named == "?":
-        return is_name_of_secret(name)
+        return is_name(name)
     return not _ORDINARY_PART.search(name)
 
 
 def _is_of(word: str, wanted: frozenset[str]) -> bool:
-    return word in wanted or "*" in wanted or word.partition("/")[0] in wanted
+    if word in wanted or word.partition("/")[0] in wanted:
+        return True
+    return any("*" in each and fnmatchcase(word, each) for each in wanted)
 
 
 def _has(wanted: frozenset[str], options: list[str]) -> bool:

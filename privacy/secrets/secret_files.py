@@ -1,4 +1,4 @@
-"""Files that hold secrets, by their paths: those that are one secret, and those that hold some."""
+"""Recognise secret files by their paths: those that are one secret, and those that hold some."""
 
 import re
 from enum import Enum
@@ -7,7 +7,7 @@ from tracemill.privacy.core.secret_names import is_secret_name
 
 
 class FileKind(Enum):
-    """What a file holds."""
+    """What a secret file holds."""
 
     SECRET = "secret"
     """A secret and nothing else."""
@@ -49,7 +49,7 @@ _PUBLIC = re.compile(
 
 
 def find_secret_file_kind(path: str) -> FileKind | None:
-    """Tell what secrets a file holds by its path; None for any other file, a sample, and what is public."""
+    """Return the kind of a secret file by its path; None for other, sample and public files."""
     path = path.replace("\\", "/").strip("'\"")
     name = path.rpartition("/")[2]
     if not name or _SAMPLE.search(name) or _PUBLIC.search(name):
@@ -65,7 +65,7 @@ def find_secret_file_kind(path: str) -> FileKind | None:
 
 
 def _is_named_secret(name: str) -> bool:
-    """Tell whether the name of a file of plain text says that the file is a secret: `db_password.txt`."""
+    """Tell whether a plain text file is a secret by its name: `db_password.txt`."""
     stem = _PLAIN_SUFFIX.sub("", name).lstrip(".")
     return (
         stem != name

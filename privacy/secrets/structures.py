@@ -1,12 +1,12 @@
-"""Secrets in structures that set them apart from their names: YAML blocks and lists, name and value pairs."""
+"""Detect secrets that stand apart from their names: YAML blocks and lists, name and value pairs."""
 
 from collections.abc import Iterator
 
-from tracemill.privacy.core.rule import Detector, Span, View, compile_rule_pattern, make_probed_detector
+from tracemill.privacy.core.rule import Detector, Span, TextView, compile_rule_pattern, make_probed_detector
 from tracemill.privacy.core.secret_names import secret_name_kind
 from tracemill.privacy.secrets.assignments import find_assignment_starts, find_continued, name_around
 
-_ITEMS = 100  # values of a list that are looked at
+_ITEMS = 100  # values of a list that are read
 _BLOCK = compile_rule_pattern(
     r"(?P<tail>[\w\-]{0,40})[\"'`]?:[ \t]*(?:[|>][+-]?[ \t]*)?\r?\n(?P<indent>[ \t]{0,40})(?=[^\s#])"
 )
@@ -24,8 +24,8 @@ _NAME_BEFORE = compile_rule_pattern(
 _VALUE = compile_rule_pattern(r"(?i)value\\*[\"']?\s{0,3}[:=]\s{0,4}\\*[\"']?(?P<v>[^\s\"'\\<>]{4,512})")
 
 
-def find_blocks(view: View) -> Iterator[Span]:
-    """`api_key: |` with the value in the line below, `api_keys:` with a list below."""
+def find_blocks(view: TextView) -> Iterator[Span]:
+    """Find `api_key: |` with the value in the next line, and `api_keys:` with a list below."""
     text = view.text
     for at, end in find_assignment_starts(view):
         match = _BLOCK.match(text, end)
@@ -47,8 +47,8 @@ def find_blocks(view: View) -> Iterator[Span]:
             item = _ITEM.match(text, following) if again else None
 
 
-def find_flow_lists(view: View) -> Iterator[Span]:
-    """`api_keys: [first, second]`, and the same in code."""
+def find_flow_lists(view: TextView) -> Iterator[Span]:
+    """Find `api_keys: [first, second]`, and the same in code."""
     text = view.text
     for at, end in find_assignment_starts(view):
         match = _FLOW.match(text, end)
@@ -61,8 +61,8 @@ def find_flow_lists(view: View) -> Iterator[Span]:
                 yield Span(*item.span(group), kind)
 
 
-def find_named_values(view: View) -> Iterator[Span]:
-    """`name: DB_PASSWORD` with `value: ...` behind it, as container manifests, XML and forms have it."""
+def find_named_values(view: TextView) -> Iterator[Span]:
+    """Find `name: DB_PASSWORD` followed by `value: ...`, as in container manifests, XML and forms."""
     text = view.text
     for at in view.positions(b"value"):
         match = _VALUE.match(text, at)

@@ -1,7 +1,7 @@
-"""Secrets that only their surroundings give away: `password: ...`, `Bearer ...`, `://user:...@host`.
+"""Detect secrets by their surroundings: `password: ...`, `Bearer ...`, `://user:...@host`.
 
-Each detector starts from a literal in the lower-cased text, so that its pattern is matched at a few
-places and never searched. Values pass `randomness.py`, which tells `password=get_password()` and
+Each detector starts from a literal in the lower-cased text, so its pattern is matched at a few places and
+never searched. Values are checked by `privacy.core.entropy`, which tells `password=get_password()` and
 `token: str` from a secret.
 """
 
@@ -19,7 +19,7 @@ from tracemill.privacy.core.entropy import (
 from tracemill.privacy.core.rule import (
     Detector,
     Span,
-    View,
+    TextView,
     compile_rule_pattern,
     make_near_detector,
     make_probed_detector,
@@ -81,8 +81,8 @@ def _always(_: str) -> bool:
     return True
 
 
-def find_spoken(view: View) -> Iterator[Span]:
-    """A machine's value a few words after `password`, `API key` and the like."""
+def find_spoken(view: TextView) -> Iterator[Span]:
+    """Find a random value a few words after `password`, `API key` and the like."""
     text = view.text
     for word in _SPOKEN_WORDS:
         for at in view.positions(word):
@@ -93,8 +93,8 @@ def find_spoken(view: View) -> Iterator[Span]:
                 yield Span(*match.span("v"), "SECRET")
 
 
-def find_private_keys(view: View) -> Iterator[Span]:
-    """PEM and OpenSSH private keys, whole or cut off, with real or escaped newlines."""
+def find_private_keys(view: TextView) -> Iterator[Span]:
+    """Find PEM and OpenSSH private keys, whole or cut off, with real or escaped newlines."""
     for at in view.positions(b"-----begin"):
         match = _PEM.match(view.text, at)
         if match and _is_key_body(match["body"]):
@@ -109,8 +109,8 @@ def _is_key_body(body: str) -> bool:
     return len(plain) >= 40 and code >= 0.9 * len(plain)
 
 
-def find_cookies(view: View) -> Iterator[Span]:
-    """Values of `Cookie` and `Set-Cookie` headers that a machine made."""
+def find_cookies(view: TextView) -> Iterator[Span]:
+    """Find random values of `Cookie` and `Set-Cookie` headers."""
     for at in view.positions(b"cookie"):
         header = _COOKIE.match(view.text, at)
         if header is None:
@@ -120,8 +120,8 @@ def find_cookies(view: View) -> Iterator[Span]:
                 yield Span(*value.span("v"), "COOKIE")
 
 
-def find_aws_secrets(view: View, keys: list[Span]) -> Iterator[Span]:
-    """The forty characters of an AWS secret key, which stand near its key id and have no prefix."""
+def find_aws_secrets(view: TextView, keys: list[Span]) -> Iterator[Span]:
+    """Find AWS secret keys: forty characters near a key id, without a prefix."""
     for key in keys:
         low, high = max(0, key.start - 200), key.end + 200
         for match in _AWS_PAIR.finditer(view.text, low, high):
@@ -129,8 +129,8 @@ def find_aws_secrets(view: View, keys: list[Span]) -> Iterator[Span]:
                 yield Span(*match.span("v"), "AWS_SECRET")
 
 
-def find_paired_keys(view: View) -> Iterator[Span]:
-    """Keys of an id in hex, a dot and a mixed part."""
+def find_paired_keys(view: TextView) -> Iterator[Span]:
+    """Find keys of an id in hex, a dot and a mixed part."""
     for at in view.positions(_HEX_DOT, "hexes"):
         match = _PAIRED.match(view.text, at)
         if match and is_mixed_case(match[0][33:]):

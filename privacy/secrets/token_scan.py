@@ -1,16 +1,19 @@
-"""Tokens of known formats, looked for around the long runs of a text."""
+"""Find tokens of known formats around the long runs of a text."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from tracemill.privacy.core.rule import Rule, Span, View
+from tracemill.privacy.core.rule import FormatRule, Span, TextView
 from tracemill.privacy.secrets.formats.all_formats import TOKENS
 from tracemill.privacy.secrets.glued_tokens import find_glued, glued_patterns
 
 
-def token_literal_pattern(rules: Iterable[Rule]) -> re.Pattern[bytes]:
-    """One pattern that matches where any literal of the rules occurs, the shortest where several begin
-    there: a tree by first characters, ten times as fast as one search a literal."""
+def token_literal_pattern(rules: Iterable[FormatRule]) -> re.Pattern[bytes]:
+    """Build one pattern that matches where any literal of the rules occurs.
+
+    It matches the shortest of literals that begin at one place. A tree by first characters is ten times as
+    fast as one search for each literal.
+    """
     tree: dict[str, dict] = {}
     for literal in (literal for each in rules for literal in each.literals):
         branch = tree
@@ -20,10 +23,11 @@ def token_literal_pattern(rules: Iterable[Rule]) -> re.Pattern[bytes]:
     return re.compile(_branches(tree).encode("ascii"))
 
 
-def token_rules_by_literal(rules: Sequence[Rule]) -> dict[bytes, frozenset[int]]:
-    """For each literal that `token_literal_pattern` may match, the ranks of the rules it may stand for:
-    those that
-    name it, and those that name a longer literal beginning with it."""
+def token_rules_by_literal(rules: Sequence[FormatRule]) -> dict[bytes, frozenset[int]]:
+    """Return the ranks of the rules for each literal that `token_literal_pattern` may match.
+
+    Those are the rules with that literal, and those with a longer one that begins with it.
+    """
     ranked = [(literal, rank) for rank, each in enumerate(rules) for literal in each.literals]
     return {
         short.encode("ascii"): frozenset(rank for literal, rank in ranked if literal.startswith(short))
@@ -43,8 +47,8 @@ _RULES_OF = token_rules_by_literal(TOKENS)
 _GLUED = tuple(map(glued_patterns, TOKENS))
 
 
-def find_tokens(view: View, wanted: int = -1) -> Iterator[Span]:
-    """What the rules of `TOKENS` find; those of them whose bits are in `wanted`."""
+def find_tokens(view: TextView, wanted: int = -1) -> Iterator[Span]:
+    """Yield the findings of the rules of `TOKENS` whose bits are in `wanted`."""
     for start, end in view.regions():
         ranks: set[int] = set()
         hit = _ANY_TOKEN.search(view.raw, start, end)

@@ -149,5 +149,5 @@ def test_what_secret_named_variables_hold_that_is_none() -> None:
 def test_a_file_that_is_far_too_large_is_one_line_and_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "big.env").open("wb") as handle:
         handle.truncate(MAX_MB * 1_000_000 + 1)
-    with pytest.raises(ConfigError, match=r"big\.env has 16 MB; wanted a \.env file of 16 MB at most"):
+    with pytest.raises(ConfigError, match=r"big\.env has 16 MB; expected a \.env file of 16 MB at most"):
         read_env_file(tmp_path / "big.env")

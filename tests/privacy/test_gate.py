@@ -80,7 +80,7 @@ def test_a_planted_key_refuses_the_release_and_is_never_told(tmp_path: Path, env
     with pytest.raises(PrivacyError) as caught:
         release(pairs, tmp_path, gate(tmp_path, environ))
     first, *lines = str(caught.value).splitlines()
-    assert first.startswith("the release is refused: 1 private value in 8 places; wanted none")
+    assert first.startswith("the release is refused: 1 private value in 8 places; expected none")
     fingerprint = fingerprint_finding(KEY, "GITHUB_TOKEN", planted)
     assert lines[0] == (
         f"  {fingerprint}  {TABLE} row 2 chosen[0].tool_calls[0].function.arguments.command (6 places): "
@@ -154,7 +154,7 @@ def test_a_kingfisher_that_fails_refuses_and_is_not_quoted(tmp_path: Path) -> No
     broken.chmod(0o755)
     with pytest.raises(PrivacyError) as caught:
         release([pair(0)], tmp_path, gate(tmp_path, {"TRACEMILL_KINGFISHER": str(broken)}))
-    assert str(caught.value).startswith("the second opinion failed: kingfisher ended with 3; wanted")
+    assert str(caught.value).startswith("the second opinion failed: kingfisher ended with 3; expected")
     assert "\n" not in str(caught.value)
     assert [path.name for path in (tmp_path / "releases" / "demo").iterdir()] == [".lock"]
 

@@ -15,11 +15,12 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from leak_corpus import MISSED_FORMS, SESSION_FORMS, cases, session_secret
+from leak_corpus import RECORDS, Case, cases
 from release_rows import SPEC, TOOLS, hindsight, normalized, pair, vote
 
+from tracemill.data_cards.card.render_card import cell_of_lines
 from tracemill.data_cards.model.columns import storage_column_schema
-from tracemill.data_cards.model.release_spec import Loss, LossExample
+from tracemill.data_cards.model.release_spec import DropExample, DroppedBy
 from tracemill.data_cards.report.example_rows import embed_example_json
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.flows.config.run_settings import load_settings
@@ -38,19 +39,27 @@ from tracemill.records.message import Message, ToolCall, ToolSpec, render_turn
 from tracemill.records.pair import DroppedPair, StepVotes
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Step, Trace
-from tracemill.records.views import Candidate, Origin, SoftStep
+from tracemill.records.views import CandidateAction, SoftStep, StepOrigin
 
 KEY = b"k" * 32
 KINGFISHER = ["none"] + ["installed"] * (find_kingfisher(os.environ) is not None)
 ROWS = 24
+PERSONAL = ("personal", "labelled")
+ALL, OF_MISSED = 0.97, 0.9  # shares that are found: of all plants, of those that ingest's rules miss
 
 
 class Plant(NamedTuple):
     """A text with private parts; `missed` where ingest's rules leave one of them."""
 
+    group: str
     text: str
     parts: tuple[str, ...]
     missed: bool
+
+    @property
+    def personal(self) -> bool:
+        """Tell whether it is somebody's data and no secret."""
+        return self.group in PERSONAL
 
 
 class Lines(NamedTuple):
@@ -70,13 +79,20 @@ class Planted:
     row: int | None = None
     column: str = ""
     lines: Lines | None = None
+    document: int = 0
+    """The line of the page that holds the document of which the place is a part; 0 where that is the file."""
+
+    def is_around(self, found: Finding) -> bool:
+        """Return whether a finding is of the whole document that this place is in."""
+        there = found.file == self.file and self.column != "" and not found.column
+        return there and self.document in (0, found.line)
 
     def holds(self, found: Finding) -> bool:
         """Return whether a finding stands in this place."""
         if found.file != self.file or found.row != self.row:
             return False
         if self.lines is not None:
-            return not found.column and self.lines.first <= (found.line or 0) <= self.lines.last
+            return self.lines.first <= (found.line or 0) <= self.lines.last
         return found.column.startswith(self.column)
 
 
@@ -144,50 +160,51 @@ CELLS = {
         "soft", ("candidates", 0, "completion", 0, "tool_calls", 0), lambda t: _call(_arguments(t))
     ),
 }
-JOINED = "card: table"
-"""The place where a text becomes one line, so that what its lines tell is gone."""
-FILES = ("card: text", JOINED, "report: pairs", "report: losses", "report.json")
+FILES = ("card: text", "card: table", "report: pairs", "report: losses", "report.json")
+JSON_FILES: dict[str, Callable[[str], Any]] = {
+    "json file: string": lambda text: {"files": [{"path": "x", "content": text}]},
+    "json file: JSON in a string": lambda text: {"call": json.dumps({"content": text})},
+    "json file: document": lambda text: load_decoded_json(text) or {"notes": [text]},
+}
 
 
 def draw_plants(secrets: KnownSecrets, rng: random.Random) -> list[Plant]:
-    """Return plants of every native form, tokens in their settings, bare values that sessions gave away, and
-    values in words that redaction's rules leave."""
-    redactor = Redactor(key=KEY)
-    drawn = [(case.planted.text, case.planted.parts) for case in cases(17, 1) if case.group == "native"]
-    shapes = [(case.planted.text, case.planted.parts) for case in cases(17, 1) if case.group == "shape"]
-    drawn += rng.sample(shapes, 60)
-    for number in range(80):
-        value = session_secret(rng)
-        redactor.redact_trace(_trace(number, f"DB_PASSWORD={value}\n"))
-        drawn.append((SESSION_FORMS[number % len(SESSION_FORMS)].replace("{v}", value), (value,)))
-    for number in range(80):
-        value = session_secret(rng)
-        drawn.append((MISSED_FORMS[number % len(MISSED_FORMS)].replace("{v}", value), (value,)))
+    """Return plants of every native form, tokens in their settings, bare values that sessions gave away,
+    values in words that redaction's rules leave, and personal data. Groups lie together, so that each is
+    dealt to every place."""
+    redactor, clean = Redactor(key=KEY), Redactor(key=KEY)
+    drawn = rng.sample(list(cases(17, 1, "shape")), 60)
+    for group, times in (("session", 11), ("missed", 12), ("native", 1), *((group, 1) for group in PERSONAL)):
+        some = list(cases(17, times, group))
+        drawn += rng.sample(some, len(some))
+    for case in drawn:
+        if case.group == "session":
+            redactor.redact_trace(_trace(case))
     secrets.add(redactor.pop_found_secrets())
-    rng.shuffle(drawn)
-    clean = Redactor(key=KEY)
     return [
-        Plant(text, parts, any(part in clean.redact_text(text)[0] for part in parts)) for text, parts in drawn
+        Plant(group, text, parts, any(part in clean.redact_text(text)[0] for part in parts))
+        for group, _, _, (text, parts) in drawn
     ]
 
 
-def _trace(number: int, text: str) -> Trace:
-    messages = (Message("user", "Go on."), Message("assistant", text))
-    return Trace(f"s{number}", "openhands", "openhands", "openhands", (Context(0, messages, (Step(0, 1),)),))
+def _trace(case: Case) -> Trace:
+    [value] = case.planted.parts
+    messages = (Message("user", "Go on."), Message("assistant", f"DB_PASSWORD={value}\n"))
+    return Trace(value, "openhands", "openhands", "openhands", (Context(0, messages, (Step(0, 1),)),))
 
 
 def write_clean_release(folder: Path) -> Path:
     """Write a release with rows in every config that a plant goes to."""
-    origin = Origin("openhands-1", "openhands", "openhands", "p1", None, "unknown")
+    origin = StepOrigin("openhands-1", "openhands", "openhands", "p1", None, "unknown")
     said = [Message("assistant", "I look.", (ToolCall("c1", "Bash", '{"cmd": "ls"}'),))]
-    candidates = (Candidate(said[0], "run", ("qwen-a",)), Candidate(said[0], "run", ("zai-a",)))
+    candidates = (CandidateAction(said[0], "run", ("qwen-a",)), CandidateAction(said[0], "run", ("zai-a",)))
     state = (Message("system", "You are an agent."), Message("user", "Fix the bug."))
     soft = [
         SoftStep(origin, f"openhands-1:0:{n}", state, TOOLS, "no_agreement", candidates, -1, 0.25)
         for n in range(ROWS)
     ]
-    example = LossExample(pair_id="p", reason="too few words", value="1", chosen="say it", rejected="do")
-    losses = (Loss(operator="words(chosen)", rows_in=ROWS + 1, dropped=1, examples=(example,)),)
+    example = DropExample(pair_id="p", reason="too few words", value="1", chosen="say it", rejected="do")
+    losses = (DroppedBy(operator="words(chosen)", rows_in=ROWS + 1, dropped=1, examples=(example,)),)
     made = write_release(
         SPEC.model_copy(update={"losses": losses}),
         normalized(*map(pair, range(ROWS)), hindsight(ROWS)),
@@ -202,7 +219,7 @@ def write_clean_release(folder: Path) -> Path:
 
 def plant_all(release: Path, plants: Sequence[Plant]) -> list[Planted]:
     """Deal the plants over all places of a release."""
-    kinds = [*CELLS, *FILES]
+    kinds = [*CELLS, *FILES, *JSON_FILES]
     dealt = {kind: plants[at :: len(kinds)] for at, kind in enumerate(kinds)}
     done = []
     by_config = defaultdict(list)
@@ -210,9 +227,14 @@ def plant_all(release: Path, plants: Sequence[Plant]) -> list[Planted]:
         by_config[cell.config].append(kind)
     for config, names in by_config.items():
         done += _plant_table(release, f"data/{config}/train-00000-of-00001.parquet", names, dealt)
-    done += _plant_card(release, dealt["card: text"], dealt[JOINED])
+    done += _plant_card(release, dealt["card: text"], dealt["card: table"])
     done += _plant_report(release, dealt["report: pairs"], dealt["report: losses"])
     done += _plant_figures(release, dealt["report.json"])
+    for kind, written in JSON_FILES.items():
+        for plant in dealt[kind]:
+            path = release / f"notes-{len(done)}.json"
+            path.write_text(json.dumps(written(plant.text), indent=2))
+            done.append(Planted(kind, plant, path.name))
     return done
 
 
@@ -244,10 +266,10 @@ def _plant_card(release: Path, texts: Sequence[Plant], cells: Sequence[Plant]) -
         first = len(lines) + 1
         lines += [*plant.text.split("\n"), "```", ""]
         done.append(Planted("card: text", plant, card.name, lines=Lines(first, len(lines) - 2)))
-    for plant in cells:
-        cell = " ".join(plant.text.replace("|", "\\|").split())
-        lines += ["", "## Notes", "", f"| teacher | {cell} | 3 |", ""]
-        done.append(Planted(JOINED, plant, card.name, lines=Lines(len(lines) - 1, len(lines) - 1)))
+    lines += ["", "| row | value | chosen |", "|---|---|---|"]
+    for number, plant in enumerate(cells):
+        lines.append(f"| p{number} | 3 | {cell_of_lines(plant.text)} |")
+        done.append(Planted("card: table", plant, card.name, lines=Lines(len(lines), len(lines))))
     card.write_text("\n".join(lines) + "\n")
     return done
 
@@ -261,6 +283,8 @@ def _plant_report(release: Path, pairs: Sequence[Plant], losses: Sequence[Plant]
         embedded["rows"][number][side] = f"I run it.\n{plant.text}"
         done.append(Planted("report: pairs", plant, page.name, column=f"rows[{number}].{side}"))
     items, first = [], head[: head.index('<section id="losses"')].count("\n") + 1
+    data_line = head.count("\n") + 1 + sum(html.escape(plant.text).count("\n") + 1 for plant in losses)
+    done = [replace(each, document=data_line) for each in done]
     for plant in losses:
         item = f'<li dir="auto">{html.escape(plant.text)}</li>\n'
         last = first + item.count("\n") - 1
@@ -285,7 +309,7 @@ def _plant_figures(release: Path, plants: Sequence[Plant]) -> list[Planted]:
     ]
 
 
-class Case(NamedTuple):
+class Releases(NamedTuple):
     """A release as it was written, and the same with plants in it."""
 
     work: Workspace
@@ -295,18 +319,18 @@ class Case(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def case(tmp_path_factory: pytest.TempPathFactory) -> Case:
+def case(tmp_path_factory: pytest.TempPathFactory) -> Releases:
     folder = tmp_path_factory.mktemp("gate")
     work = Workspace.open(folder / "w")
     secrets = KnownSecrets(work.root / KNOWN_SECRETS, workspace_key(work.root / "redaction.key"))
     clean = write_clean_release(folder / "releases")
     release = Path(shutil.copytree(clean, folder / "planted"))
-    return Case(work, clean, release, plant_all(release, draw_plants(secrets, random.Random(23))))
+    return Releases(work, clean, release, plant_all(release, draw_plants(secrets, random.Random(23))))
 
 
 @pytest.fixture
-def gate(case: Case, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PublishGate:
-    """The gate as `tracemill publish` makes it, without or with kingfisher."""
+def gate(case: Releases, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PublishGate:
+    """The gate as `tracemill release publish` makes it, without or with kingfisher."""
     if request.param == "none":
         monkeypatch.setenv(VARIABLE, "none")
     return make_gate(load_settings(None, {"workspace": str(case.work.root)}), case.work)
@@ -316,7 +340,7 @@ def test_a_text_that_is_a_json_document_is_judged_as_one(tmp_path: Path) -> None
     """What the names of a document say of each other gives its values away: the gate finds as many as ingest
     takes out, numbers too, and what it says of a string is its own place."""
     redactor = Redactor(key=KEY)
-    drawn = [each.planted for each in cases(29, 6) if each.group != "shape"]
+    drawn = [each.planted for each in cases(29, 6, "native", "personal", "labelled")]
     documents = [each for each in drawn if each.text[:1] == "{" and load_decoded_json(each.text)]
     table = pa.Table.from_pylist([{"content": each.text} for each in documents])
     pq.write_table(table, tmp_path / "a.parquet")
@@ -333,30 +357,52 @@ def test_a_text_that_is_a_json_document_is_judged_as_one(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("gate", KINGFISHER, indirect=True)
-def test_plants_are_found_in_every_place_of_a_release(gate: PublishGate, case: Case) -> None:
+def test_plants_are_found_in_every_place_of_a_release(gate: PublishGate, case: Releases) -> None:
     assert gate.judge(case.clean).accepted == 0
     findings = gate.scanner.scan(case.release).findings
-    assert [found.text() for found in findings if not any(p.holds(found) for p in case.planted)] == []
-    of, found, missed, found_of_missed = Counter[str](), Counter[str](), 0, 0
+    stray = [f for f in findings if not any(p.holds(f) or p.is_around(f) for p in case.planted)]
+    assert [found.text() for found in stray] == []
+    of, found = Counter[Any](), Counter[Any]()
     passed = []
     for planted in case.planted:
         there = any(map(planted.holds, findings))
-        of[planted.place] += 1
-        found[planted.place] += there
-        missed += planted.plant.missed
-        found_of_missed += planted.plant.missed and there
+        personal, missed = planted.plant.personal, planted.plant.missed
+        for name in (planted.place, (personal, "all"), *([(personal, "missed")] if missed else ())):
+            of[name] += 1
+            found[name] += there
         passed += [] if there else [(planted.place, planted.plant.text)]
-    shares = {place: found[place] / count for place, count in of.items()}
-    assert len(of) == len(CELLS) + len(FILES)
-    assert min(of.values()) >= 12
-    assert missed > 120
-    assert found.total() >= 0.95 * of.total(), passed
-    assert found_of_missed >= 0.5 * missed, passed
-    assert {p: s for p, s in shares.items() if s < (0.7 if p == JOINED else 0.9)} == {}, passed
+    places = [*CELLS, *FILES, *JSON_FILES]
+    assert min(of[place] for place in places) >= 14
+    for personal in (False, True):
+        assert of[personal, "missed"] >= 40
+        assert found[personal, "all"] >= ALL * of[personal, "all"], passed
+        assert found[personal, "missed"] >= OF_MISSED * of[personal, "missed"], passed
+    assert [(place, found[place], of[place]) for place in places if found[place] < 0.9 * of[place]] == []
+
+
+@pytest.mark.parametrize("place", ["column", "key", "cell"])
+def test_a_name_says_that_its_value_is_somebodys(tmp_path: Path, place: str) -> None:
+    """Values alone, in columns, JSON files and tables of the card."""
+    drawn = {(name, make(random.Random(f"{name} {n}"))) for name, make in RECORDS.items() for n in range(5)}
+    release = tmp_path / "r"
+    release.mkdir()
+    for number, (name, value) in enumerate(sorted(drawn)):
+        if place == "column":
+            pq.write_table(pa.table({name: [value], "note": ["x"]}), release / f"{number}.parquet")
+        elif place == "key":
+            (release / f"{number}.json").write_text(json.dumps({"rows": [{name: value}]}))
+        else:
+            (release / f"{number}.md").write_text(f"| {name} | x |\n|---|---|\n| {value} | y |\n")
+    secrets = KnownSecrets(tmp_path / "none", KEY)
+    findings = Scanner(make_known([]), KEY, {VARIABLE: "none"}, secrets).scan(release).findings
+    found = {int(Path(each.file).stem) for each in findings}
+    passed = [each for number, each in enumerate(sorted(drawn)) if number not in found]
+    assert len(drawn) >= 80
+    assert len(passed) <= 0.05 * len(drawn), passed
 
 
 def test_any_one_finding_refuses_a_release_until_it_is_accepted(
-    case: Case, monkeypatch: pytest.MonkeyPatch
+    case: Releases, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "none")
     settings = load_settings(None, {"workspace": str(case.work.root)})

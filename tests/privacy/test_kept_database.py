@@ -96,7 +96,7 @@ def test_databases_for_several_purposes_lie_side_by_side(cache: Path) -> None:
 def test_every_database_of_one_redaction_is_kept(cache: Path) -> None:
     script = (
         "from tracemill.privacy.redaction import detectors, secret_outputs\n"
-        "detectors.Detectors(detectors.Known()).needs('1\\tPASSWORD=x\\n2\\ty')\n"
+        "detectors.Detectors(detectors.KnownValues()).needs('1\\tPASSWORD=x\\n2\\ty')\n"
         "secret_outputs._is_triggered('cat .env')"
     )
     kept = []

@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 from collections import Counter
 from pathlib import Path
 
@@ -92,3 +93,20 @@ def test_an_env_file_that_is_no_file_is_one_clear_line(tmp_path: Path) -> None:
 def test_an_empty_setting_does_not_take_the_next_line_for_its_value() -> None:
     text = "SECRET_KEY=\nBUILD_ID=584381\nAPI_TOKEN=\nRELEASE=20261121\n"
     assert Redactor().redact_text(text) == (text, Counter())
+
+
+def test_a_redactor_of_another_process_knows_the_same(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("WORD=quite-an-unusual-value-77\n")
+    redactor = Redactor.from_environment(
+        {"HOME": "/home/kathe", "USER": "kathe", "MY_TOKEN": "plain-token-of-mine"},
+        key=b"k" * 32,
+        redact=["Nordlicht", "re:Vertrag-[0-9]+"],
+        allow=["nobody@example.org"],
+        env_files=[tmp_path / ".env"],
+    )
+    other = pickle.loads(pickle.dumps(redactor))
+    text = "kathe plain-token-of-mine quite-an-unusual-value-77 Nordlicht Vertrag-12 nobody@example.org"
+    redacted, found = redactor.redact_text(text, "t1")
+    assert other.redact_text(text, "t1") == (redacted, found)
+    assert found.total() == 5
+    assert other.known_from_files == redactor.known_from_files == {".env": 1}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tracemill.privacy.core.rule import View
+from tracemill.privacy.core.rule import TextView
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.redaction.detectors import EVERYTHING, Detectors
 from tracemill.privacy.redaction.prefilter import Prefilter, Probe
@@ -153,10 +153,10 @@ def test_every_string_of_json_stands_in_its_unescaped_text(value: object, plain:
     text = json.dumps([value], ensure_ascii=plain)
     text = text.replace("/", "\\/") if slashed else text
     for whole in (False, True):
-        flat = unescape_json_for_redaction(View(text).raw, whole)
+        flat = unescape_json_for_redaction(TextView(text).raw, whole)
         for string in _strings(value):
             if "\0" not in string and not any(ord(c) >= 0xD800 for c in string):
-                assert View(string).raw in flat
+                assert TextView(string).raw in flat
 
 
 def _strings(value: object) -> list[str]:

@@ -17,12 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracemill.data_cards.card.render_card import cell_of_lines
 from tracemill.privacy.core.rule import Span
 from tracemill.privacy.personal.known_identity import make_known
-from tracemill.privacy.publish_gate.documents import Skipped
+from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.findings import finding_value_spans, mask_finding_excerpt
 from tracemill.privacy.publish_gate.preview_changes import preview_changes, preview_changes_with_values
-from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
 from tracemill.privacy.redaction.known_secrets import KnownSecrets
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import SourceError
@@ -37,7 +38,7 @@ def token(seed: int = 1) -> str:
     return "gh" + "p_" + "".join(random.Random(seed).choices(letters, k=36))
 
 
-def scan(path: Path) -> Verdict:
+def scan(path: Path) -> ScanResult:
     return Scanner(KNOWN, KEY, {"TRACEMILL_KINGFISHER": "none"}).scan(path)
 
 
@@ -93,6 +94,59 @@ def test_a_page_is_judged_as_it_is_shown(tmp_path: Path) -> None:
     found = strict.scan(tmp_path / "page.html").findings
     assert [(each.line, each.rule) for each in found if each.rule.startswith("STRICT")] == [
         (2, "STRICT_GIVEN")
+    ]
+
+
+def test_tables_of_markdown_are_read_as_records(tmp_path: Path) -> None:
+    """A cell is a text with lines, called by its column or the cell before it; lines without a rule of dashes
+    are no table, and one between fences is read as ingest reads it."""
+    jar = f".host.dev\tTRUE\t/\tTRUE\t0\tsessionid\t{token(4)[4:]}"
+    secret = f"kind: Secret\nstringData:\n  dsn: {token(1)[4:20]}\n"
+    lines = [
+        "| host | password | note |",
+        "|---|:-:|---|",
+        f"| a | Zk9!vvQm2 | {cell_of_lines(secret)} |",
+        "| setting | value |",
+        f"| DB_PASSWORD | Zk9!vv\\|Qm3 | {cell_of_lines(jar)} |",
+        "",
+        f"| text | {token(2)} |",
+        "```",
+        "| a | password |",
+        "|---|---|",
+        "| b | Zk9!vvQm4 |",
+        "```",
+    ]
+    (tmp_path / "card.md").write_text("\n".join(lines) + "\n")
+    assert places(tmp_path / "card.md") == [
+        ("card.md", None, 7, "", "GITHUB_TOKEN"),
+        ("card.md", None, 11, "", "PASSWORD"),
+        ("card.md", None, 3, "password", "PASSWORD"),
+        ("card.md", None, 3, "note", "SECRET"),
+        ("card.md", None, 5, "password", "PASSWORD"),
+        ("card.md", None, 5, "note", "COOKIE"),
+    ]
+    assert "[PASSWORD, 10 characters]" in scan(tmp_path).findings[4].excerpt
+
+
+def test_json_files_are_judged_as_the_documents_they_are(tmp_path: Path) -> None:
+    """What the names of a document say of each other counts, in its lines and in what a page embeds too."""
+    keys = [json.dumps({"kty": "oct", "k": token(seed)[4:]}) for seed in range(3)]
+    state = {
+        "out": {"sensitive": True, "value": "Velvet-Otter-4711"},
+        "at": {"lat": 52.51627, "lng": 13.37771},
+    }
+    (tmp_path / "a.json").write_text(json.dumps({"pip.conf": "x", "jwk": keys[0]}, indent=2))
+    (tmp_path / "b.json").write_text("\n" + json.dumps(state, indent=2))
+    (tmp_path / "c.jsonl").write_text(f"{json.dumps({})}\n{keys[1]}\n")
+    page = f'<!doctype html>\n<script type="application/json">{keys[2]}</script>\n'
+    (tmp_path / "d.html").write_text(page)
+    assert sorted(places(tmp_path), key=str) == [
+        ("a.json", None, None, "jwk.k", "PRIVATE_KEY"),
+        ("b.json", None, None, "", "LOCATION"),
+        ("b.json", None, None, "", "LOCATION"),
+        ("b.json", None, None, "out.value", "SECRET"),
+        ("c.jsonl", None, 2, "k", "PRIVATE_KEY"),
+        ("d.html", None, 2, "k", "PRIVATE_KEY"),
     ]
 
 
@@ -210,7 +264,7 @@ def test_changes_are_told_with_stars_and_nothing_is_written(tmp_path: Path) -> N
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     before = path.read_bytes()
-    found = preview_changes(path, "s.jsonl", KNOWN, KEY, Skipped())
+    found = preview_changes(path, "s.jsonl", KNOWN, KEY, SkippedFiles())
     assert found.counts == {"USER": 1, "GITHUB_TOKEN": 2}
     assert [(each.where, each.before) for each in found.excerpts] == [
         ("line 1 cwd", "/home/********/app"),
@@ -219,6 +273,6 @@ def test_changes_are_told_with_stars_and_nothing_is_written(tmp_path: Path) -> N
     assert found.excerpts[1].after.startswith("key <GITHUB_TOKEN_")
     assert token() not in repr(found)
     assert "marguerite" not in repr(found)
-    assert token() in repr(preview_changes_with_values(path, "s.jsonl", KNOWN, KEY, Skipped()))
+    assert token() in repr(preview_changes_with_values(path, "s.jsonl", KNOWN, KEY, SkippedFiles()))
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]

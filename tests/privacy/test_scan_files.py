@@ -24,7 +24,7 @@ from tracemill.flows.privacy_scan import run_privacy_scan_diff, scan_path
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.publish_gate import documents
 from tracemill.privacy.publish_gate.gate import PublishGate
-from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
 from tracemill.records.errors import ConfigError, PrivacyError, SourceError
 
 KEY = b"k" * 32
@@ -37,11 +37,11 @@ def token(seed: int = 1) -> str:
     return "gh" + "p_" + "".join(random.Random(seed).choices(letters, k=36))
 
 
-def scan(path: Path) -> Verdict:
+def scan(path: Path) -> ScanResult:
     return Scanner(make_known([]), KEY, ALONE).scan(path)
 
 
-def files(verdict: Verdict) -> list[str]:
+def files(verdict: ScanResult) -> list[str]:
     return [found.file for found in verdict.findings]
 
 
@@ -137,7 +137,7 @@ def test_exit_codes_say_clean_only_where_everything_was_read(
     place.mkdir()
     (place / "a.txt").write_text("fine")
     assert scan_path(place, None, [], as_json=False) == 0
-    assert capsys.readouterr().out.startswith("clean: 1 files")
+    assert capsys.readouterr().out.startswith("nothing found: 1 file with ")
     (place / "b\x1b[31m.pkl").write_bytes(b"\x80\0\xff")
     assert scan_path(place, None, [], as_json=False) == 3
     said = capsys.readouterr()

@@ -17,7 +17,7 @@ import pytest
 from tracemill.cli.doctor import run_doctor_checks
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.preflight import run_preflight
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.privacy.personal.known_identity import make_known
 from tracemill.privacy.publish_gate.kingfisher import (
     find_kingfisher,
@@ -26,7 +26,7 @@ from tracemill.privacy.publish_gate.kingfisher import (
     try_kingfisher,
 )
 from tracemill.privacy.publish_gate.private_folder import private_folder
-from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
 from tracemill.records.errors import PrivacyError
 
 KEY = b"k" * 32
@@ -52,7 +52,7 @@ def fake(folder: Path, scan: str, version: str = "echo kingfisher 2.14.0") -> di
     return {"TRACEMILL_KINGFISHER": str(path), "PATH": os.environ["PATH"], "HOME": str(folder)}
 
 
-def scan(path: Path, environ: dict[str, str]) -> Verdict:
+def scan(path: Path, environ: dict[str, str]) -> ScanResult:
     return Scanner(make_known([]), KEY, environ).scan(path)
 
 
@@ -151,7 +151,7 @@ def test_a_broken_one_ends_a_run_and_a_replay_before_anything_is_read_or_sent(
     for name, value in fake(tmp_path, script).items():
         monkeypatch.setenv(name, value)
     given = {"workspace": tmp_path / "w", "teachers": AWAY, "budget": {"max_total_usd": 1.0}}
-    given["sources"] = {"paths": [SESSIONS], "idle_minutes": 0}
+    given["sources"] = {"paths": [SESSIONS], "min_age_minutes": 0}
     settings = RunSettings.model_validate(given)
     for command in (run_preflight, replay_workspace):
         with pytest.raises(PrivacyError, match="the second opinion failed: kingfisher") as caught:

@@ -10,8 +10,8 @@ import re
 import pytest
 from secret_sessions import FORMS, PLACES, command_call, echoed_trace, random_secrets, trace_of
 
-from tracemill.privacy.core.distinctive_values import Distinct, judge_distinctiveness
-from tracemill.privacy.redaction.redactor import Redactor, Rules
+from tracemill.privacy.core.distinctive_values import Distinctiveness, judge_distinctiveness
+from tracemill.privacy.redaction.redactor import Redactor, RuleSet
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.trace import Trace
 
@@ -105,7 +105,7 @@ def test_a_long_value_is_found_across_numbered_lines() -> None:
 @pytest.mark.parametrize("name", WORDS)
 def test_what_is_no_secret_elsewhere_is_not_carried_there(name: str) -> None:
     value = WORDS[name]
-    assert judge_distinctiveness(value) is Distinct.NOT
+    assert judge_distinctiveness(value) is Distinctiveness.NOT
     code = f"class A:\n    x = '{value}'  # {value}\n"
     plain = (
         Redactor(key=b"k").redact_trace(trace_of(Message("user", code)))[0].contexts[0].messages[0].content
@@ -161,7 +161,7 @@ def test_what_older_rules_left_is_taken_out_when_a_trace_is_redacted_again() -> 
     context = dataclasses.replace(trace.contexts[0], messages=messages)
     stored = dataclasses.replace(trace, contexts=(context,), redaction="r6")
     assert value in repr(stored)
-    again = Redactor(key=b"k", rules=Rules("r8")).redact_again(stored)
+    again = Redactor(key=b"k", rules=RuleSet("r8")).redact_again(stored)
     assert value not in repr(again.trace)
     assert set(PLACEHOLDER.findall(repr(again.trace))) == set(PLACEHOLDER.findall(repr(call)))
 

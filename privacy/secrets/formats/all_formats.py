@@ -1,15 +1,15 @@
-"""Formats of the tokens, keys and webhook addresses that services hand out: the whole table.
+"""The table of all formats of tokens, keys and webhook URLs that services issue.
 
-The formats of services stand in `formats_models.py`, `formats_business.py`, `formats_hosting.py` and
-`formats_development.py`; here are those that no one service has to itself. Prefixes that a vendor made
-distinctive need no context; the others do (`contexts.py`). Where two rules find the same, the earlier one of
-`TOKENS` names it. Every rule holds a long run (`rules.RUN`).
+Formats of single services are in `model_services.py`, `business.py`, `hosting.py` and `development.py`;
+formats that several services share are here. Distinctive prefixes need no context; the others do
+(`surroundings.py`). Where two rules find the same, the earlier one of `TOKENS` names it. Every rule holds a
+long run (`core.rule.RUN`).
 """
 
 import re
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case, is_scrambled
-from tracemill.privacy.core.rule import Rule, build_literal_rule
+from tracemill.privacy.core.rule import FormatRule, build_literal_rule
 from tracemill.privacy.secrets.formats.business import BUSINESS
 from tracemill.privacy.secrets.formats.development import DEVELOPMENT
 from tracemill.privacy.secrets.formats.hosting import HOSTING
@@ -17,15 +17,17 @@ from tracemill.privacy.secrets.formats.model_services import MODELS
 
 
 def _is_secret_part(value: str) -> bool:
-    """The last part of a token is no word, number or name: 32 hex digits, both cases and two digits, or
-    letters whose case goes up and down."""
+    """Tell whether the last part of a token is no word, number or name.
+
+    It is 32 hex digits, both cases and two digits, or letters of changing case.
+    """
     body = re.split(r"[_-]", value)[-1]
     if re.fullmatch(r"[0-9a-f]{32,}|[0-9A-F]{32,}", body):
         return is_mixed(body)
     return is_scrambled(body) or (is_mixed_case(body) and sum(map(str.isdigit, body)) >= 2)
 
 
-# Clerk, Composio, Lob and GoCardless: others use their prefixes too, behind a name of their own.
+# Clerk, Composio, Lob and GoCardless: others use their prefixes too, followed by a name.
 _PLAIN = (
     build_literal_rule("CLERK_KEY", "sk_ pk_live", r"\<(?:sk_|pk_live_)[A-Za-z0-9]{24,}", is_mixed_case),
     build_literal_rule("COMPOSIO_KEY", "ak_", r"\<ak_[A-Za-z0-9_-]{20,}", is_mixed_case),
@@ -36,7 +38,7 @@ _PLAIN = (
         "GOCARDLESS_TOKEN", "live_ sandbox_", r"\<(?:live|sandbox)_[\w=-]{40}(?![\w-])", is_mixed_case
     ),
 )
-# Pieces of tokens of which an output shows no more.
+# Tokens of which an output shows only a piece.
 _CUT = (
     build_literal_rule(
         "GITHUB_TOKEN",
@@ -51,7 +53,7 @@ _CUT = (
     build_literal_rule("GOOGLE_KEY", "AIza", r"\<AIza[\w-]{18,}", is_mixed_case),
     build_literal_rule("HF_TOKEN", "hf_", r"\<hf_[A-Za-z0-9]{18,}", is_mixed_case),
 )
-# Prefixes that say secret.
+# Prefixes that contain a word for secrets.
 _SAYING = (
     build_literal_rule(
         "API_KEY",
@@ -68,4 +70,4 @@ _SAYING = (
         _is_secret_part,
     ),
 )
-TOKENS: tuple[Rule, ...] = (*MODELS, *BUSINESS, *_PLAIN, *HOSTING, *DEVELOPMENT, *_CUT, *_SAYING)
+TOKENS: tuple[FormatRule, ...] = (*MODELS, *BUSINESS, *_PLAIN, *HOSTING, *DEVELOPMENT, *_CUT, *_SAYING)

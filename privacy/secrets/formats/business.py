@@ -1,12 +1,12 @@
-"""Formats of the tokens, keys and webhooks of business: messages, office and content, payments and shops.
+"""Formats of business tokens, keys and webhooks: messages, office and content, payments and shops.
 
-Sources are the vendors' own pages on their key formats. Every rule holds a long run (`rules.RUN`).
+Sources are the vendors' pages on their key formats. Every rule holds a long run (`core.rule.RUN`).
 """
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case
 from tracemill.privacy.core.rule import UUID, build_literal_rule
 
-# A bot token begins with the user's number in Base64: digits come out as these.
+# A bot token begins with the user's number in Base64; digits are encoded as these.
 _DISCORD = " ".join(a + b + c for a in "MNO" for b in "DTjz" for c in "AEIMQUYcgk")
 
 _MESSAGES = (

@@ -1,6 +1,6 @@
-"""Formats of the tokens of those who develop: git hosts, package registries, builds, boards and monitors.
+"""Formats of developer tokens: git hosts, package registries, builds, boards and monitors.
 
-Sources are the vendors' own pages on their key formats. Every rule holds a long run (`rules.RUN`).
+Sources are the vendors' pages on their key formats. Every rule holds a long run (`core.rule.RUN`).
 """
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case

@@ -1,6 +1,6 @@
-"""Formats of the keys and tokens of clouds, hosts, databases, networks and keepers of secrets.
+"""Formats of keys and tokens of clouds, hosts, databases, networks and secret stores.
 
-Sources are the vendors' own pages on their key formats. Every rule holds a long run (`rules.RUN`).
+Sources are the vendors' pages on their key formats. Every rule holds a long run (`core.rule.RUN`).
 """
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case

@@ -1,6 +1,6 @@
-"""Formats of the keys of models: who serves them, what agents search with, watch and run in.
+"""Formats of keys of model services: model servers, search, monitoring and sandboxes of agents.
 
-Sources are the vendors' own pages on their key formats. Every rule holds a long run (`rules.RUN`).
+Sources are the vendors' pages on their key formats. Every rule holds a long run (`core.rule.RUN`).
 """
 
 from tracemill.privacy.core.entropy import is_mixed, is_mixed_case
