@@ -1,4 +1,4 @@
-"""From configuration to teachers that can be asked."""
+"""Build teachers from their settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,10 +17,10 @@ def build_teachers(
     book: PriceBook | None = None,
     to_ask: bool = True,
 ) -> list[Teacher]:
-    """Build one teacher for each of the settings, in their order; nothing is sent yet.
+    """Build one teacher for each of the settings, in order; nothing is sent yet.
 
-    Teachers of one server and key share connections and catalogue; `book` keeps what they cost. Where they
-    are not `to_ask`, keys are not needed. Raises ConfigError where a key is missing.
+    Teachers of one server and key share connections and catalogue; `book` keeps prices. Without `to_ask` no
+    keys are needed. Raises ConfigError where a key is missing.
     """
     if not to_ask:
         named = {name for one in settings if (name := one.key_variable())}
@@ -31,8 +31,10 @@ def build_teachers(
 
 
 async def check_all(teachers: Sequence[Teacher]) -> None:
-    """Raises TeacherError where one of them cannot answer at all: wrong key, unknown model, no network. Reads
-    their prices too, sends no text of a session, and gives their connections back."""
+    """Raise TeacherError where a teacher cannot answer: wrong key, unknown model, no network.
+
+    Prices are read too, no session text is sent, and the connections are closed.
+    """
     try:
         for teacher in teachers:
             await teacher.check()

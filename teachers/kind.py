@@ -1,4 +1,4 @@
-"""What a type of teachers is to tracemill: its settings, and what makes a teacher of them."""
+"""Define what a teacher type is: its settings, and the function that builds a teacher."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +14,10 @@ S = TypeVar("S", bound=BaseTeacherSettings)
 
 @dataclass(frozen=True, slots=True)
 class TeacherContext:
-    """What the teachers of one run are built with.
+    """Shared parts that the teachers of one run are built with.
 
-    `environ` is the environment, `redact` is applied to every text an answer holds before it is kept, `book`
-    keeps prices. `shared` is empty at first: what teachers of one run share, such as the connections to one
-    server, is put there by whoever builds the first of them, under a key of its own.
+    `redact` is applied to every text of an answer before it is stored, `book` keeps prices. `shared` is empty
+    at first; builders put shared objects there, such as connections to one server, under a key of their own.
     """
 
     environ: Mapping[str, str]
@@ -27,16 +26,16 @@ class TeacherContext:
     shared: dict[tuple[Any, ...], Any] = field(default_factory=dict[tuple[Any, ...], Any], repr=False)
 
     def api_key(self, settings: BaseTeacherSettings) -> str | None:
-        """Return the key of a teacher. Raises ConfigError where one is wanted and not set."""
+        """Return the key of a teacher, None where it needs none. Raises ConfigError where it is not set."""
         return api_key(settings, self.environ)
 
 
 @dataclass(frozen=True, slots=True)
 class TeacherKind(Generic[S]):
-    """One type of teachers, as the registry holds it under the name that `type` has in `[[teachers]]`.
+    """A teacher type, registered under the `type` of its entries in `[[teachers]]`.
 
     `settings` is the model of an entry; its `type` has that name as default. `build` makes a teacher and
-    sends nothing. Import what is large inside of it: the settings are read by commands that ask nobody.
+    sends nothing. Import large packages inside it: settings are read by commands that ask nobody.
     """
 
     settings: type[S]
@@ -44,5 +43,5 @@ class TeacherKind(Generic[S]):
 
     @property
     def name(self) -> str:
-        """The `type` of an entry of `[[teachers]]`."""
+        """Return the `type` of an entry of `[[teachers]]`."""
         return self.settings.model_fields["type"].default

@@ -1,6 +1,6 @@
-"""The one list of types of teachers.
+"""List the teacher types.
 
-A type of a package is added by an entry point of the group `tracemill.teachers`.
+A package adds a type by an entry point of the group `tracemill.teachers`.
 """
 
 from typing import Annotated, Any
@@ -22,7 +22,7 @@ TEACHERS: Registry[TeacherKind[Any]] = Registry(
         "recorded": "tracemill.teachers.offline.offline_kinds:RECORDED",
     },
     fits=lambda name, kind: isinstance(kind, TeacherKind) and kind.name == name,
-    wanted="a TeacherKind whose settings have that name as their `type`",
+    expected="a TeacherKind whose settings have that name as their `type`",
 )
 
 
@@ -30,7 +30,7 @@ def _settings_of_its_type(entry: Any) -> BaseTeacherSettings:
     if isinstance(entry, BaseTeacherSettings):
         return entry
     if not isinstance(entry, dict):
-        raise ValueError("a teacher is a table with `type` and `model`")
+        raise ValueError("a teacher must be a table with `type` and `model`")
     name = entry.get("type")
     try:
         if not isinstance(name, str):

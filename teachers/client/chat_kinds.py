@@ -1,4 +1,4 @@
-"""Teachers behind the chat-completions wire as types of the registry."""
+"""Register the teacher types that use the chat-completions API."""
 
 from collections.abc import Mapping
 
@@ -23,9 +23,9 @@ def _chat_teacher(
     url: str,
     headers: Mapping[str, str],
 ) -> Teacher:
-    """Teachers of one server and key share connections and catalogue."""
+    """Build a teacher; teachers of one server and key share connections and catalogue."""
     from tracemill.teachers.client.chat_teacher import ChatTeacher
-    from tracemill.teachers.client.model_catalogue import Catalogue
+    from tracemill.teachers.client.model_catalogue import ModelCatalogue
     from tracemill.teachers.client.transport import Transport
 
     key = context.api_key(settings)
@@ -33,13 +33,13 @@ def _chat_teacher(
     if place not in context.shared:
         transport = Transport(url, key, headers)
         key_page = isinstance(settings, OpenRouterSettings)
-        context.shared[place] = (transport, Catalogue(transport, key_page, context.book))
+        context.shared[place] = (transport, ModelCatalogue(transport, key_page, context.book))
     transport, catalogue = context.shared[place]
     return ChatTeacher(settings, transport, catalogue, context.redact, context.book)
 
 
 def _attribution(settings: OpenRouterSettings) -> dict[str, str]:
-    """Headers that name the application at OpenRouter (https://openrouter.ai/docs/app-attribution)."""
+    """Return headers that name the application (https://openrouter.ai/docs/app-attribution)."""
     headers = {"X-OpenRouter-Title": TITLE}
     return headers | {"HTTP-Referer": settings.attribution_url} if settings.attribution_url else headers
 

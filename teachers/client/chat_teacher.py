@@ -1,4 +1,4 @@
-"""Teachers behind the chat-completions wire: OpenRouter and any OpenAI-compatible server."""
+"""Ask a model over the chat-completions API: OpenRouter or any OpenAI-compatible server."""
 
 import math
 import time
@@ -10,23 +10,23 @@ from urllib.parse import urlsplit
 
 from tracemill.records.identity import request_key
 from tracemill.records.reply import FailureKind, TeacherReply, TeacherUsage
-from tracemill.teachers.client.build_request import count_message_bytes, count_request_bytes, request_body
+from tracemill.teachers.client.build_request import count_message_bytes, request_body
 from tracemill.teachers.client.check_model import card_found, check_model_entry, require_usable
-from tracemill.teachers.client.error_policy import Fault, fault_of_error_status
-from tracemill.teachers.client.model_catalogue import Catalogue
+from tracemill.teachers.client.error_policy import CallFault, fault_of_error_status
+from tracemill.teachers.client.model_catalogue import ModelCatalogue
 from tracemill.teachers.client.parse_completion import (
     Completion,
-    billed_cost_nusd,
-    counted_cost_nusd,
+    billed_cost_nanousd,
+    counted_cost_nanousd,
     parse_json,
     raw_failed_completion,
     read_completion,
 )
-from tracemill.teachers.client.transport import GENERATION_HEADER, Received, Transport, TransportFault
+from tracemill.teachers.client.transport import GENERATION_HEADER, HttpResponse, Transport, TransportFault
 from tracemill.teachers.core.bundled_prices import OFFLINE_DAY, find_bundled_price
-from tracemill.teachers.core.price import Price, nusd_to_usd, price_of
+from tracemill.teachers.core.price import Price, nanousd_to_usd, price_of
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
 from tracemill.teachers.core.teacher_settings import OPENROUTER_URL, CompatibleSettings, OpenRouterSettings
 from tracemill.teachers.core.token_chain import ChainMemory
 from tracemill.teachers.pricing.model_info import ModelCard
@@ -34,30 +34,32 @@ from tracemill.teachers.pricing.price_book import PriceBook
 
 SIMULATED_HEADER = "x-tracemill-simulated"
 _REFUSALS = 2
-"""Prompts of a context that are refused, one after the other, before no longer one of it is sent."""
+"""Refused prompts of a context in a row before no longer prompt of it is sent."""
 MOST_BYTES_A_TOKEN = 16
-"""Bytes of a request that one token stands for at most, on average over a prompt: a server that counts fewer
-tokens has not counted them."""
+"""Most bytes of a request per token, on average over a prompt: a server that counts fewer tokens did not
+count all of them."""
 BELIEVED = 0.99
-"""The share of the least price at which a stated cost is believed."""
-ROUNDING_NUSD = 1_000
-"""What a stated cost may be above tokens times price without the price being another."""
+"""Lowest ratio of a stated cost to the least possible price at which it is believed."""
+ROUNDING_NANOUSD = 1_000
+"""Most nano-USD that a stated cost may exceed tokens times price by rounding."""
 UNKNOWN_PRICE = "nowhere: counted as free"
 
 
 class ChatTeacher:
-    """One model behind one server. Makes one attempt a call; retries and money are the replay's."""
+    """One model behind one server. It makes one attempt a call; retries and money belong to the replay."""
 
     def __init__(
         self,
         settings: OpenRouterSettings | CompatibleSettings,
         transport: Transport,
-        catalogue: Catalogue,
+        catalogue: ModelCatalogue,
         redact: Callable[[str], str] = str,
         book: PriceBook | None = None,
     ) -> None:
-        """`redact` is applied to every text a server answers before it is kept anywhere; `book` keeps
-        what the catalogue said."""
+        """Set up the teacher without sending anything.
+
+        `redact` is applied to every text a server answers before it is stored; `book` keeps prices.
+        """
         self.name = settings.name
         self.family = settings.family
         self.model = settings.model
@@ -73,8 +75,10 @@ class ChatTeacher:
         self._refused: Counter[str] = Counter()
 
     def _route(self) -> str | None:
-        """The pinned provider; of a server other than OpenRouter also which one it is, so that what
-        a stand-in answered is never taken for an answer of the real thing."""
+        """Return the pinned provider, with the server's name unless it is OpenRouter.
+
+        So stub answers are never cached as real ones.
+        """
         if isinstance(self._settings, CompatibleSettings):
             return self._transport.base_url
         if self._transport.base_url == OPENROUTER_URL:
@@ -82,7 +86,7 @@ class ChatTeacher:
         return f"{self._settings.provider or ''}@{urlsplit(self._transport.base_url).hostname}"
 
     def request_key(self, question: Question, sample: int) -> str:
-        """What the answer is bought under: neither prices nor data policy are part of it."""
+        """Return the key under which an answer is bought; prices and data policy are no part of it."""
         settings = self._settings
         room = {} if settings.reasoning_room is None else {"reasoning_room": settings.reasoning_room}
         return request_key(
@@ -96,8 +100,11 @@ class ChatTeacher:
         )
 
     async def check(self) -> None:
-        """Reads the server's catalogue once. Raises TeacherError: no network, wrong key, unknown model,
-        a model without tool calling, or one that the settings do not fit; prices that cannot be read."""
+        """Read the server's catalogue.
+
+        Raises TeacherError for no network, a wrong key, an unknown model, one without tool calling or one
+        that the settings do not fit, and unreadable prices.
+        """
         models = await self._catalogue.models()
         settings, server = self._settings, self._transport.base_url
         if models or isinstance(settings, OpenRouterSettings):
@@ -114,59 +121,60 @@ class ChatTeacher:
 
     @property
     def price(self) -> Price:
-        """The price list calls are bounded by."""
+        """Return the price that calls are bounded by."""
         return self._card.price
 
     @property
     def context_tokens(self) -> int | None:
-        """The longest prompt and answer together, None where nobody said."""
+        """Return the longest prompt and answer together, None where unknown."""
         return self._card.context_tokens
 
     @property
     def url(self) -> str:
-        """Where its requests go."""
+        """Return the URL of its requests."""
         return f"{self._transport.base_url}/chat/completions"
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """What goes with its requests beside the key."""
+        """Return the headers of its requests, without the key."""
         return self._transport.headers
 
     def body(self, question: Question, sample: int) -> bytes:
-        """The request as it goes over the wire."""
+        """Return the request as bytes."""
         return request_body(self._settings, question, sample, self._card, self._chain.before(question))
 
     def recall(self, question: Question, reply: TeacherReply) -> None:
-        """An answer bought before: later steps of its context are bound by what was counted for it."""
+        """Learn from a cached answer: its token count bounds later prompts of the context."""
         if reply.usage.prompt_tokens:
             self._chain.answered(question, reply.usage.prompt_tokens)
 
     def follow(self, question: Question) -> None:
-        """Goes on as if the question had been answered: the next one of its context is put like one that
-        comes after it."""
+        """Continue as if the question had been answered: later prompts of the context follow it."""
         self._chain.answered(question, 0)
 
-    def bound_nusd(self, question: Question) -> int:
-        """The most one attempt can cost, at the dearest price: the tokens the teacher counted at an
-        earlier step of the context and every byte of what is new, a token each; bytes alone where there is
-        none. A model takes no prompt that is longer than its context."""
+    def bound_nanousd(self, question: Question) -> int:
+        """Return the most that one attempt can cost, in nano-USD.
+
+        Prompt tokens are those counted at an earlier step of the context plus the bytes of what is new, else
+        all bytes, limited by the model's context. The highest price counts.
+        """
         before = self._chain.before(question)
         if before is not None and before.tokens:
             tokens = before.tokens + count_message_bytes(question.messages[before.messages :])
         else:
-            tokens = count_request_bytes(self._settings, question, 0, self._card, before)
+            tokens = len(request_body(self._settings, question, 0, self._card, before))
         longest = self._card.context_tokens
-        bound = self._card.price.bound_nusd(
+        bound = self._card.price.bound_nanousd(
             tokens if longest is None else min(tokens, longest), self._card.room(self._settings)
         )
         times = self._book.times_charged(self._transport.base_url, self.model)
         return bound if times == 1 else math.ceil(bound * times)
 
-    async def ask(self, question: Question, sample: int) -> Asked:
-        """One attempt. Raises PrivacyError where the question was never redacted."""
+    async def ask(self, question: Question, sample: int) -> AttemptResult:
+        """Make one attempt. Raises PrivacyError where the question was not redacted."""
         require_redacted([question])
         if (known := self._known_fault(question)) is not None:
-            return replace(self._asked(question, sample, Completion(fault=known), 0.0), sent=False)
+            return replace(self._result(question, sample, Completion(fault=known), 0.0), sent=False)
         body = self.body(question, sample)
         started = time.perf_counter()
         try:
@@ -175,25 +183,24 @@ class ChatTeacher:
             kind = FailureKind.TIMEOUT if fault.timed_out else FailureKind.NETWORK
             broken = "broke off" if fault.sent else "cannot be reached"
             why = "gave no answer in time" if fault.timed_out else f"{broken} ({fault.kind})"
-            found = Fault(kind, retry=True, billed=fault.sent, why=why)
+            found = CallFault(kind, retry=True, billed=fault.sent, why=why)
             completion = Completion(fault=found, generation_id=fault.generation_id, raw=fault.kind)
-            return self._asked(question, sample, completion, time.perf_counter() - started)
+            return self._result(question, sample, completion, time.perf_counter() - started)
         latency_s = time.perf_counter() - started
-        completion = self._compared(self._read(received), len(body))
+        completion = self._check_cost(self._read(received), len(body))
         self._learn(question, completion)
-        return self._asked(question, sample, completion, latency_s, received)
+        return self._result(question, sample, completion, latency_s, received)
 
-    def _known_fault(self, question: Question) -> Fault | None:
-        """Why a question would fail like one before it in its context; None where it may be answered."""
+    def _known_fault(self, question: Question) -> CallFault | None:
+        """Return why a question would fail like an earlier one of its context; None where it may not."""
         if self._is_too_long(question):
-            return Fault(FailureKind.CONTEXT_TOO_LONG)
+            return CallFault(FailureKind.CONTEXT_TOO_LONG)
         if self._refused[question.context] >= _REFUSALS:
-            return Fault(FailureKind.BAD_REQUEST, why="refuses the prompts of a session")
+            return CallFault(FailureKind.BAD_REQUEST, why="refuses the prompts of a session")
         return None
 
     def _is_too_long(self, question: Question) -> bool:
-        """Whether the model has refused a beginning of this prompt as too long, or counted one that fills
-        its context."""
+        """Return whether a beginning of this prompt was refused as too long, or fills the context."""
         before, longest = self._chain.before(question), self._card.context_tokens
         full = before is not None and longest is not None and before.tokens >= longest
         return full or len(question.messages) >= self._too_long.get(
@@ -213,7 +220,7 @@ class ChatTeacher:
         elif fault is None:
             self._refused.pop(question.context, None)
 
-    def _read(self, received: Received) -> Completion:
+    def _read(self, received: HttpResponse) -> Completion:
         if received.status == 200:
             return read_completion(received.text, received.headers, self._card.price, self._redact)
         body = parse_json(received.text)
@@ -224,42 +231,46 @@ class ChatTeacher:
             fault=fault, generation_id=named, raw=raw_failed_completion(body, received.text, self._redact)
         )
 
-    def _compared(self, completion: Completion, sent_bytes: int) -> Completion:
-        """The completion with its stated cost held against tokens times price. A cost below what its
-        provider can charge at least is not taken for the truth: the tokens at our price stand in its place,
-        nothing where so few cannot be all of the prompt. One above makes later reservations larger."""
-        stated = completion.cost_nusd
+    def _check_cost(self, completion: Completion, sent_bytes: int) -> Completion:
+        """Compare a completion's stated cost with tokens times price.
+
+        A cost below the provider's least is replaced by tokens times price, or None where too few tokens were
+        counted. A cost above makes later reservations larger.
+        """
+        stated = completion.cost_nanousd
         if stated is None or not completion.cost_said or not self._card.priced:
             return completion
-        least, counted = self.cost_range_nusd(completion.provider, completion.usage, sent_bytes)
+        least, counted = self.cost_range_nanousd(completion.provider, completion.usage, sent_bytes)
         if stated >= BELIEVED * least:
-            if counted is not None and stated > counted + ROUNDING_NUSD:
+            if counted is not None and stated > counted + ROUNDING_NANOUSD:
                 times = stated / counted
                 self._book.charged(self._transport.base_url, self.model, times)
             return completion
         cost = None if counted is None else max(counted, stated)
-        return replace(completion, cost_nusd=cost, cost_said=False)
+        return replace(completion, cost_nanousd=cost, cost_said=False)
 
-    def cost_range_nusd(
+    def cost_range_nanousd(
         self, provider: str | None, usage: TeacherUsage, sent_bytes: int
     ) -> tuple[int, int | None]:
-        """Return the least that the provider of an answer can charge for its tokens, and what they come to at
-        our price; None for that where fewer were counted than a request of so many bytes has."""
-        fewest = sent_bytes // MOST_BYTES_A_TOKEN
-        counted = counted_cost_nusd(usage, self.price) if usage.prompt_tokens >= fewest else None
-        likely = replace(usage, prompt_tokens=max(usage.prompt_tokens, fewest))
-        return self._card.least_nusd(provider, likely), counted
+        """Return the provider's least charge for an answer, and tokens times price, in nano-USD.
 
-    def _asked(
+        The latter is None where fewer tokens were counted than a request of this many bytes has.
+        """
+        fewest = sent_bytes // MOST_BYTES_A_TOKEN
+        counted = counted_cost_nanousd(usage, self.price) if usage.prompt_tokens >= fewest else None
+        likely = replace(usage, prompt_tokens=max(usage.prompt_tokens, fewest))
+        return self._card.least_nanousd(provider, likely), counted
+
+    def _result(
         self,
         question: Question,
         sample: int,
         completion: Completion,
         latency_s: float,
-        received: Received | None = None,
-    ) -> Asked:
+        received: HttpResponse | None = None,
+    ) -> AttemptResult:
         fault = completion.fault
-        cost = completion.cost_nusd
+        cost = completion.cost_nanousd
         unbilled = fault is not None and not fault.billed and not cost
         if unbilled:
             cost = 0
@@ -274,18 +285,20 @@ class ChatTeacher:
             failure=fault.kind.value if fault else None,
             finish_reason=completion.finish_reason,
             usage=completion.usage,
-            cost_usd=nusd_to_usd(cost or 0),
+            cost_usd=nanousd_to_usd(cost or 0),
             latency_s=latency_s,
             simulated=received is not None and SIMULATED_HEADER in received.headers,
             raw=completion.raw,
         )
         stated = cost or 0 if completion.cost_said else 0
-        claimed = completion.claimed_nusd
+        claimed = completion.claimed_nanousd
         if fault is None:
-            return Asked(reply, cost, bill_id=bill_id or "", stated_nusd=stated, claimed_nusd=claimed)
+            return AttemptResult(
+                reply, cost, bill_id=bill_id or "", stated_nanousd=stated, claimed_nanousd=claimed
+            )
         why = fault.why or f"answers with a fault ({fault.kind})"
         wait_s = fault.retry_after_s
-        return Asked(
+        return AttemptResult(
             reply,
             cost,
             fault.retry,
@@ -294,37 +307,39 @@ class ChatTeacher:
             why,
             fault.account,
             bill_id or "",
-            stated_nusd=stated,
-            claimed_nusd=claimed,
+            stated_nanousd=stated,
+            claimed_nanousd=claimed,
         )
 
-    async def billed_nusd(self, bill_id: str) -> int | None:
-        """What OpenRouter's page on the answer says, looked up once; it may come seconds after the answer."""
+    async def billed_nanousd(self, bill_id: str) -> int | None:
+        """Return the price on OpenRouter's page on the answer, in nano-USD; None where it has none yet."""
         try:
             received = await self._transport.generation(bill_id)
         except TransportFault:
             return None
-        return billed_cost_nusd(received.text) if received.status == 200 else None
+        return billed_cost_nanousd(received.text) if received.status == 200 else None
 
     @property
     def account(self) -> str:
-        """What server and key are known by; "" for a server that keeps no account."""
+        """Return an id of server and key; "" for a server that keeps no account."""
         return self._transport.account_id if isinstance(self._settings, OpenRouterSettings) else ""
 
-    async def usage_nusd(self, fresh: bool) -> int | None:
-        """Return what OpenRouter's page on the key, else on the account, says that was charged."""
-        return await self._catalogue.usage_nusd(fresh)
+    async def usage_nanousd(self, fresh: bool) -> int | None:
+        """Return what OpenRouter's page on the key, else on the account, says was charged."""
+        return await self._catalogue.usage_nanousd(fresh)
 
     async def close(self) -> None:
-        """Closes the connections to the server; teachers that share them open new ones."""
+        """Close the connections to the server; teachers that share them open new ones."""
         await self._transport.close()
 
 
 def _known_card(
     settings: OpenRouterSettings | CompatibleSettings, book: PriceBook, server: str
 ) -> tuple[ModelCard, str]:
-    """What is known without a network, and from where: the prices of the settings, else those read last,
-    else the table that ships."""
+    """Return what is known of the model without network, and where it is from.
+
+    Prices of the settings come first, then those read last, then the bundled table.
+    """
     if settings.prices is not None:
         return ModelCard(price_of(settings.prices)), "the configuration"
     if isinstance(settings, CompatibleSettings):

@@ -1,4 +1,4 @@
-"""Whether a model can be asked at all, by what its server says of it; found before anything is spent."""
+"""Check by its catalogue entry that a model can be asked, before any money is spent."""
 
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from tracemill.teachers.pricing.model_info import ModelCard, read_model_info_of_
 
 
 def check_model_entry(models: Mapping[str, Mapping[str, Any]], model: str, server: str) -> Mapping[str, Any]:
-    """The entry of a model in a server's list. Raises TeacherError where it has none."""
+    """Return a model's entry in a server's list. Raises TeacherError where it has none."""
     entry = models.get(model)
     if entry is None:
         like = get_close_matches(model, models, 3)
@@ -25,8 +25,10 @@ def check_model_entry(models: Mapping[str, Mapping[str, Any]], model: str, serve
 def card_found(
     entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], settings: OpenRouterSettings
 ) -> ModelCard:
-    """The card of a teacher's model. Raises TeacherError where the pinned provider does not serve it, or
-    its prices cannot be read."""
+    """Return the card of a teacher's model.
+
+    Raises TeacherError where the pinned provider does not serve it, or its prices cannot be read.
+    """
     model, provider = settings.model, settings.provider
     try:
         card = read_model_info_of_endpoints(entry, endpoints, provider)
@@ -43,8 +45,10 @@ def card_found(
 
 
 def require_usable(card: ModelCard, settings: OpenRouterSettings) -> None:
-    """Raises TeacherError where the model cannot call tools, where an answer of `max_tokens` does not fit
-    it, or where it does not reason the way the settings want."""
+    """Raise TeacherError where the model does not fit the settings.
+
+    It must call tools, fit an answer of `max_tokens`, and support the reasoning asked for.
+    """
     model, reasoning = settings.model, settings.reasoning
     if not card.heeds("tools"):
         raise TeacherError(f"{model!r} cannot call tools", "a model that can", "choose another teacher")
@@ -60,12 +64,12 @@ def require_usable(card: ModelCard, settings: OpenRouterSettings) -> None:
     if not reasoning.to_wire():
         return
     if not card.heeds("reasoning"):
-        raise TeacherError(f"{model!r} takes no `reasoning`", "none of it", "remove it from the teacher")
+        raise TeacherError(f"{model!r} does not support `reasoning`", "none", "remove it from the teacher")
     if card.reasoning_mandatory and (reasoning.enabled is False or reasoning.effort == "none"):
         raise TeacherError(f"{model!r} always reasons", "`reasoning` that is on", "leave it out")
     if card.efforts and reasoning.effort not in (None, *card.efforts):
         raise TeacherError(
-            f"{model!r} knows no effort {reasoning.effort!r}",
+            f"{model!r} does not support the effort {reasoning.effort!r}",
             f"one of {', '.join(card.efforts)}",
             "correct `reasoning.effort`",
         )

@@ -1,8 +1,8 @@
-"""From a status code and an error body to what it means for the call and for the money.
+"""Map a status code and an error body to what they mean for the call and for the money.
 
-The table is that of https://openrouter.ai/docs/api-reference/errors-and-debugging: before generation
-starts the HTTP status equals `error.code` and nothing is billed; afterwards the status is 200 and the
-error is in the body. Which of the two it was decides whether a call may have been billed.
+After https://openrouter.ai/docs/api-reference/errors-and-debugging: before generation starts the HTTP status
+equals `error.code` and nothing is billed; afterwards the status is 200 and the error is in the body, and the
+call may have been billed.
 """
 
 import math
@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
 from tracemill.records.reply import FailureKind
+from tracemill.teachers.pricing.model_info import as_mapping
 
 _TOO_LONG = frozenset(
     {"context_length_exceeded", "max_tokens_exceeded", "token_limit_exceeded", "string_too_long"}
@@ -21,7 +22,7 @@ _REFUSED = frozenset({"content_policy_violation", "refusal", "moderation"})
 _MODERATION_KEYS = ("patterns", "reasons", "flagged_input")
 _TIMEOUTS = frozenset({408, 504, 524})
 _VERDICTS = frozenset({401, 402, 403, 404})
-"""Statuses by which an API says that a key or a model is of no use."""
+"""Statuses by which an API rejects a key or a model."""
 _RESET = "x-ratelimit-reset"
 _UNAVAILABLE = {
     "model_not_found": "the server no longer has the model",
@@ -33,13 +34,16 @@ _UNAVAILABLE = {
     "constraint_filtered": "no provider of the model meets what the request asks for",
     "wrong_endpoint": "the model does not answer chat completions",
 }
-"""Codes of `error.availability` in words."""
+"""Messages for codes of `error.availability`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """Why a call failed. `billed` is True where it may have cost something nobody states; `account` where
-    the limit met is that of the account: the wait holds for all of its calls."""
+class CallFault:
+    """Reason that a call failed.
+
+    `billed` is True where it may have cost something; `account` where the limit met is the account's, so that
+    the wait holds for all of its calls.
+    """
 
     kind: FailureKind
     retry: bool = False
@@ -50,15 +54,14 @@ class Fault:
     account: bool = False
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def error_retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) -> float | None:
-    """Seconds the server asks to wait: `retry-after-ms`; `Retry-After` in seconds or as a date (RFC 9110,
-    section 10.2.3); the error body; the moment of `X-RateLimit-Reset` in milliseconds since 1970."""
-    availability, metadata = _mapping(error.get("availability")), _mapping(error.get("metadata"))
-    limits = {str(name).lower(): value for name, value in _mapping(metadata.get("headers")).items()}
+    """Return the seconds the server asks to wait, None where it does not.
+
+    Sources in order: `retry-after-ms`; `Retry-After` in seconds or as a date (RFC 9110, 10.2.3); the error
+    body; `X-RateLimit-Reset` in milliseconds since 1970.
+    """
+    availability, metadata = as_mapping(error.get("availability")), as_mapping(error.get("metadata"))
+    limits = {str(name).lower(): value for name, value in as_mapping(metadata.get("headers")).items()}
     reset = headers.get(_RESET) or limits.get(_RESET)
     now = time.time()
     candidates = (
@@ -73,7 +76,7 @@ def error_retry_after_s(headers: Mapping[str, str], error: Mapping[str, Any]) ->
 
 
 def _scaled(value: object, unit: float, since: float = 0.0) -> float | None:
-    """`value` times `unit`, less `since`; None where it is no number, 0 where it is past."""
+    """Return `value` times `unit`, less `since` and at least 0; None where it is no number."""
     try:
         seconds = float(str(value)) * unit
     except ValueError:
@@ -84,7 +87,7 @@ def _scaled(value: object, unit: float, since: float = 0.0) -> float | None:
 
 
 def _until(value: str | None, now: float) -> float | None:
-    """Seconds until an HTTP date; None where it is none."""
+    """Return the seconds until an HTTP date; None where it is none."""
     try:
         return max(parsedate_to_datetime(value or "").timestamp() - now, 0.0)
     except (TypeError, ValueError, OverflowError):
@@ -92,64 +95,63 @@ def _until(value: str | None, now: float) -> float | None:
 
 
 def _of_account(headers: Mapping[str, str], error: Mapping[str, Any]) -> bool:
-    """Whether a rate limit is OpenRouter's own and not one of a provider behind it: its own alone come
-    with X-RateLimit fields."""
-    limits = _mapping(_mapping(error.get("metadata")).get("headers"))
+    """Return whether a rate limit is OpenRouter's own, which alone has X-RateLimit fields."""
+    limits = as_mapping(as_mapping(error.get("metadata")).get("headers"))
     return _RESET in headers or any(str(name).lower() == _RESET for name in limits)
 
 
 def _error_type(error: Mapping[str, Any]) -> str:
-    metadata = _mapping(error.get("metadata"))
+    metadata = as_mapping(error.get("metadata"))
     for value in (metadata.get("error_type"), error.get("error_type"), error.get("type"), error.get("code")):
         if isinstance(value, str) and value:
             return value
     return ""
 
 
-def _bad_request(error: Mapping[str, Any]) -> Fault:
+def _bad_request(error: Mapping[str, Any]) -> CallFault:
     kind = _error_type(error)
     message = str(error.get("message", "")).lower()
     if kind in _TOO_LONG or "maximum context length" in message or "context length" in message:
-        return Fault(FailureKind.CONTEXT_TOO_LONG)
+        return CallFault(FailureKind.CONTEXT_TOO_LONG)
     if kind in _REFUSED:
-        return Fault(FailureKind.REFUSED)
-    return Fault(FailureKind.BAD_REQUEST)
+        return CallFault(FailureKind.REFUSED)
+    return CallFault(FailureKind.BAD_REQUEST)
 
 
-def _payment(error: Mapping[str, Any]) -> Fault:
-    """402 by its kind: a hold on what is in flight passes, spent credit does not."""
-    metadata = _mapping(error.get("metadata"))
+def _payment(error: Mapping[str, Any]) -> CallFault:
+    """Return the fault of HTTP 402: a hold for calls in flight passes, spent credit does not."""
+    metadata = as_mapping(error.get("metadata"))
     source, reason = str(metadata.get("limit_source", "")), str(metadata.get("reason", ""))
     if "in_flight" in source or "in_flight" in reason:
-        return Fault(FailureKind.RATE_LIMITED, retry=True, account=True)
+        return CallFault(FailureKind.RATE_LIMITED, retry=True, account=True)
     if "weight_exceeds_budget" in reason:
         why = "the credit left does not cover an answer of `max_tokens`: add credit, or lower `max_tokens`"
     elif "key_limit" in source:
         why = "the spending limit of the API key is reached"
     else:
         why = "the account or key has no credit left"
-    return Fault(FailureKind.NO_CREDIT, halt="run", why=why)
+    return CallFault(FailureKind.NO_CREDIT, halt="run", why=why)
 
 
-def _not_found(error: Mapping[str, Any]) -> Fault:
-    code = str(_mapping(error.get("availability")).get("code", ""))
+def _not_found(error: Mapping[str, Any]) -> CallFault:
+    code = str(as_mapping(error.get("availability")).get("code", ""))
     why = _UNAVAILABLE.get(code, "no endpoint serves the model as asked")
-    return Fault(FailureKind.BAD_REQUEST, halt="teacher", why=why)
+    return CallFault(FailureKind.BAD_REQUEST, halt="teacher", why=why)
 
 
-def _forbidden(error: Mapping[str, Any]) -> Fault:
-    metadata = _mapping(error.get("metadata"))
+def _forbidden(error: Mapping[str, Any]) -> CallFault:
+    metadata = as_mapping(error.get("metadata"))
     if any(key in metadata for key in _MODERATION_KEYS) or _error_type(error) in _REFUSED:
-        return Fault(FailureKind.REFUSED)
+        return CallFault(FailureKind.REFUSED)
     message = str(error.get("message", "")).lower()
     if "limit_usd" in metadata or "limit exceeded" in message or "budget" in message:
-        return Fault(FailureKind.NO_CREDIT, halt="run", why="the spending limit of the key is reached")
-    return Fault(FailureKind.BAD_REQUEST, halt="teacher", why="the key may not use the model")
+        return CallFault(FailureKind.NO_CREDIT, halt="run", why="the spending limit of the key is reached")
+    return CallFault(FailureKind.BAD_REQUEST, halt="teacher", why="the key may not use the model")
 
 
-def _by_status(status: int, error: Mapping[str, Any]) -> Fault:
+def _by_status(status: int, error: Mapping[str, Any]) -> CallFault:
     if status == 401:
-        return Fault(FailureKind.BAD_REQUEST, halt="run", why="the API key was refused")
+        return CallFault(FailureKind.BAD_REQUEST, halt="run", why="the API key was refused")
     if status == 402:
         return _payment(error)
     if status == 403:
@@ -157,34 +159,33 @@ def _by_status(status: int, error: Mapping[str, Any]) -> Fault:
     if status == 404:
         return _not_found(error)
     if status == 413:
-        return Fault(FailureKind.CONTEXT_TOO_LONG)
+        return CallFault(FailureKind.CONTEXT_TOO_LONG)
     if status in _TIMEOUTS:
-        return Fault(FailureKind.TIMEOUT, retry=True)
+        return CallFault(FailureKind.TIMEOUT, retry=True)
     if status == 429:
-        return Fault(FailureKind.RATE_LIMITED, retry=True)
+        return CallFault(FailureKind.RATE_LIMITED, retry=True)
     if status >= 500:
-        return Fault(FailureKind.PROVIDER_ERROR, retry=True)
+        return CallFault(FailureKind.PROVIDER_ERROR, retry=True)
     if 400 <= status < 500:
         return _bad_request(error)
-    return Fault(FailureKind.MALFORMED)
+    return CallFault(FailureKind.MALFORMED)
 
 
-def fault_of_error_status(status: int, body: object, headers: Mapping[str, str]) -> Fault:
-    """What an HTTP status other than 200 means.
+def fault_of_error_status(status: int, body: object, headers: Mapping[str, str]) -> CallFault:
+    """Return what an HTTP status other than 200 means.
 
-    What ends a teacher or a run is believed of the API alone, in JSON: a page of a firewall or a proxy on the
-    way says nothing of a key or a model. A redirect (3xx) is not followed; it and a refusal (4xx) are never
-    billed. A server error is not where its body is the API's own error with the same code; a page of some
-    proxy in between says nothing, so the call may have been billed.
+    Only the API itself, in JSON, can end a teacher or a run: a firewall's or proxy's page says nothing about
+    key or model. A redirect (3xx) is not followed; it and a refusal (4xx) are never billed. A server error is
+    not billed where its body is the API's own error with the same code.
     """
     if 300 <= status < 400:
         why = f"its server answers with a redirect (HTTP {status}), which is not followed"
-        return Fault(FailureKind.REDIRECTED, halt="teacher", why=why)
+        return CallFault(FailureKind.REDIRECTED, halt="teacher", why=why)
     if status in _VERDICTS and not isinstance(body, dict):
-        return _with_wait(Fault(FailureKind.PROVIDER_ERROR, retry=True), headers, {})
-    error = _mapping(_mapping(body).get("error"))
+        return _with_wait(CallFault(FailureKind.PROVIDER_ERROR, retry=True), headers, {})
+    error = as_mapping(as_mapping(body).get("error"))
     fault = _by_status(status, error)
-    availability = _mapping(error.get("availability"))
+    availability = as_mapping(error.get("availability"))
     if availability.get("retryable") is True and fault.halt != "run":
         fault = replace(fault, retry=True, halt="", why="")
     elif availability.get("retryable") is False:
@@ -193,14 +194,14 @@ def fault_of_error_status(status: int, body: object, headers: Mapping[str, str])
     return _with_wait(replace(fault, billed=not own), headers, error)
 
 
-def _with_wait(fault: Fault, headers: Mapping[str, str], error: Mapping[str, Any]) -> Fault:
+def _with_wait(fault: CallFault, headers: Mapping[str, str], error: Mapping[str, Any]) -> CallFault:
     limited = fault.kind is FailureKind.RATE_LIMITED and _of_account(headers, error)
     return replace(fault, retry_after_s=error_retry_after_s(headers, error), account=fault.account or limited)
 
 
-def fault_of_error_body(error: object, headers: Mapping[str, str]) -> Fault:
-    """What an `error` object in a body of HTTP 200 means: generation had begun, it may be billed."""
-    details = _mapping(error)
+def fault_of_error_body(error: object, headers: Mapping[str, str]) -> CallFault:
+    """Return what an `error` object in a body of HTTP 200 means; it may have been billed."""
+    details = as_mapping(error)
     try:
         status = int(details.get("code") or 500)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What a server says before any money is spent: its models and their prices, and whose key this is."""
+"""Read what a server says before any money is spent: models, prices, and the key's state."""
 
 import asyncio
 import math
@@ -15,7 +15,7 @@ from tenacity import (
 
 from tracemill.records.errors import TeacherError
 from tracemill.teachers.client.parse_completion import parse_json
-from tracemill.teachers.client.transport import Received, Transport, TransportFault
+from tracemill.teachers.client.transport import HttpResponse, Transport, TransportFault
 from tracemill.teachers.core.price import usd_up
 from tracemill.teachers.pricing.price_book import PriceBook
 
@@ -23,14 +23,17 @@ _PAGE = 1000
 _MAX_PAGES = 50
 _ATTEMPTS = 4
 _FIRST_WAIT_S = 0.5
-"""Seconds before a page is asked for again; doubles: 3.5 s in all."""
+"""Seconds before a page is requested again; doubles: 3.5 s in all."""
 
 
-class Catalogue:
-    """The model list of one server; shared by the teachers that ask there."""
+class ModelCatalogue:
+    """The model list of one server, shared by its teachers."""
 
     def __init__(self, transport: Transport, key_page: bool, book: PriceBook) -> None:
-        """`key_page` is True for servers that have `GET /key`; `book` remembers what was read lately."""
+        """Set up without a request.
+
+        `key_page` is True for servers that have `GET /key`; `book` remembers recent pages.
+        """
         self._transport = transport
         self._key_page = key_page
         self._book = book
@@ -38,10 +41,12 @@ class Catalogue:
         self._fault: TeacherError | None = None
 
     async def models(self) -> Mapping[str, Mapping[str, Any]]:
-        """Entries by model id. Raises TeacherError where there is no network, the key is refused, or nothing
-        is left on it."""
+        """Return the catalogue's entries by model id.
+
+        Raises TeacherError where there is no network, the key is refused, or its limit is reached.
+        """
         async with self._lock:
-            if self._fault is not None:  # what one teacher was told holds for the others
+            if self._fault is not None:  # it holds for every teacher of the server
                 raise self._fault
             place = (self._transport.account, "models")
             found = self._book.recent(place)
@@ -57,8 +62,10 @@ class Catalogue:
             return found
 
     async def endpoints(self, model: str) -> list[Mapping[str, Any]]:
-        """The endpoints that serve a model; none where the server has no such page. Raises TeacherError
-        where there is no network."""
+        """Return the endpoints that serve a model; none where the server has no such page.
+
+        Raises TeacherError where there is no network.
+        """
         if not self._key_page:
             return []
         async with self._lock:
@@ -69,9 +76,11 @@ class Catalogue:
                 self._book.just_read(place, found)
             return found
 
-    async def usage_nusd(self, fresh: bool) -> int | None:
-        """Return what was ever charged to the key, else to its account; with `fresh` as it is now, else as
-        read lately. None where the server does not say."""
+    async def usage_nanousd(self, fresh: bool) -> int | None:
+        """Return what was ever charged to the key, else to its account; None where unknown.
+
+        It is a recent reading unless `fresh`.
+        """
         if not self._key_page:
             return None
         place = (self._transport.account, "usage")
@@ -82,15 +91,14 @@ class Catalogue:
                 received = await page()
             except TransportFault:
                 return None
-            used = charged_usage_nusd(_data(received)) if received.status == 200 else None
+            used = charged_usage_nanousd(_data(received)) if received.status == 200 else None
             if used is not None:
                 self._book.just_read(place, used)
                 return used
         return None
 
-    async def _get(self, page: Callable[..., Awaitable[Received]], *about: object) -> Received:
-        """Return a page; one that the server cannot give at the moment is asked for again. Raises
-        TeacherError where it does not answer."""
+    async def _get(self, page: Callable[..., Awaitable[HttpResponse]], *about: object) -> HttpResponse:
+        """Return a page, with retries. Raises TeacherError where the server does not answer."""
         retrying = AsyncRetrying(
             stop=stop_after_attempt(_ATTEMPTS),
             wait=wait_exponential(multiplier=_FIRST_WAIT_S),
@@ -108,7 +116,7 @@ class Catalogue:
         found = data.get("endpoints") if isinstance(data, dict) else None
         return [e for e in found if isinstance(e, dict)] if isinstance(found, list) else []
 
-    def _require_no_redirect(self, received: Received) -> None:
+    def _require_no_redirect(self, received: HttpResponse) -> None:
         if received.redirected:
             raise TeacherError(
                 f"{self._transport.base_url} answers with {received.redirected}",
@@ -134,7 +142,7 @@ class Catalogue:
         if received.status == 401 and not _may_pass(received):
             raise self._refused()
         data = _data(received)
-        self._book.just_read((self._transport.account, "usage"), charged_usage_nusd(data))
+        self._book.just_read((self._transport.account, "usage"), charged_usage_nanousd(data))
         left = data.get("limit_remaining") if isinstance(data, dict) else None
         if isinstance(left, int | float) and left <= 0:
             raise TeacherError(
@@ -153,7 +161,7 @@ class Catalogue:
                 break
         return found
 
-    async def _page(self, offset: int) -> Received:
+    async def _page(self, offset: int) -> HttpResponse:
         query: dict[str, object] = {"limit": _PAGE, "offset": offset} if self._key_page else {}
         received = await self._get(self._transport.models, query)
         self._require_no_redirect(received)
@@ -168,9 +176,11 @@ class Catalogue:
         return received
 
 
-def charged_usage_nusd(data: object) -> int | None:
-    """Return all that was ever charged by a page on a key (`usage`, and `byok_usage` at providers of one's
-    own) or on an account (`total_usage`); None where it does not say."""
+def charged_usage_nanousd(data: object) -> int | None:
+    """Return the total charge on a page, in nano-USD; None where it has none.
+
+    A page on a key has `usage`, and `byok_usage` at one's own providers; one on an account has `total_usage`.
+    """
     page = data if isinstance(data, dict) else {}
     found = [page.get("usage", page.get("total_usage")), page.get("byok_usage") or 0]
     amounts = [each for each in found if isinstance(each, int | float) and not isinstance(each, bool)]
@@ -179,25 +189,27 @@ def charged_usage_nusd(data: object) -> int | None:
     return sum(map(usd_up, amounts))
 
 
-def _may_pass(received: Received) -> bool:
-    """Whether the page may be given later: the server cannot at the moment, or it was not the API that
-    refused."""
+def _may_pass(received: HttpResponse) -> bool:
+    """Return whether the page may be available later.
+
+    The server cannot answer now, or it was not the API that refused.
+    """
     if received.status in (401, 403):
         return not isinstance(parse_json(received.text), dict)
     return received.status in (408, 429) or received.status >= 500
 
 
 def _broke_off(error: BaseException) -> bool:
-    """Whether the server was there; one that is not, or that nobody knows, is told at once."""
+    """Return whether the server was reached; one that was not is reported at once."""
     return isinstance(error, TransportFault) and error.sent
 
 
-def _data(received: Received) -> object:
+def _data(received: HttpResponse) -> object:
     body = parse_json(received.text)
     return body.get("data") if isinstance(body, dict) else None
 
 
-def _total(received: Received) -> int:
+def _total(received: HttpResponse) -> int:
     body = parse_json(received.text)
     total = body.get("total_count") if isinstance(body, dict) else None
     return total if isinstance(total, int) else 0

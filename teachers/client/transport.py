@@ -1,10 +1,9 @@
-"""One HTTP server behind the openai SDK: bytes out, status and text back, no retries of its own.
+"""Send requests to one HTTP server: bytes out, status and text back, without retries.
 
-Pages are read through the SDK. A completion goes out under the SDK's own headers on an aiohttp session
-beside it: building its request and its answer in the SDK's layers takes three times as long as all the rest.
-
-Redirects are not followed: text and key go to the server that was named, and nowhere else. The proxies of
-the environment carry every request alike, but none to this machine.
+Pages are read through the openai SDK. A completion uses the SDK's headers on an aiohttp session beside it:
+the SDK's request and response layers take three times as long as everything else. Redirects are not followed,
+so text and key only go to the named server. Proxies of the environment apply to every request, but none to
+this machine.
 """
 
 from collections.abc import Mapping
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S = 10.0
 _IDLE_S = 5.0
-"""Seconds a connection is kept for the next call: servers close theirs later."""
+"""Seconds an idle connection is kept: servers close theirs later."""
 _RAW: "RequestOptions" = {"headers": {"X-Stainless-Raw-Response": "true"}}
-"""Makes the SDK hand out the HTTP answer itself, what its `with_raw_response` does."""
+"""Makes the SDK return the HTTP response itself, as its `with_raw_response` does."""
 
 _NO_PROXY = {"http://": None, "https://": None}
-"""Stands over what HTTP_PROXY, HTTPS_PROXY and ALL_PROXY say."""
+"""Overrides HTTP_PROXY, HTTPS_PROXY and ALL_PROXY."""
 
 MIN_SCRUBBED = 8
-"""Characters of a key that is taken out of answers. A shorter one may be part of any word."""
+"""Least characters of a key that is removed from answers; a shorter one may be part of any word."""
 
 GENERATION_HEADER = "x-generation-id"
 
 NO_KEY = "none"
-"""Sent where a server wants no key: the SDK insists on one."""
+"""Sent where a server needs no key: the SDK requires one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
-    """An HTTP answer of any status; header names in lower case."""
+class HttpResponse:
+    """An HTTP response of any status; header names in lower case."""
 
     status: int
     text: str
@@ -49,13 +48,16 @@ class Received:
 
     @property
     def redirected(self) -> str:
-        """What a redirect is called in an error; empty where the answer is none."""
+        """Return the description of a redirect for errors; "" where the response is none."""
         return f"a redirect (HTTP {self.status}), which is not followed" if 300 <= self.status < 400 else ""
 
 
 class TransportFault(Exception):
-    """No whole HTTP answer came. `sent` is False where the request cannot have reached the server;
-    `generation_id` is what the answer's headers said before it broke off."""
+    """No complete HTTP response came.
+
+    `sent` is False where the request cannot have reached the server; `generation_id` is from the response's
+    headers.
+    """
 
     def __init__(self, kind: str, sent: bool, timed_out: bool, generation_id: str | None = None) -> None:
         super().__init__(kind)
@@ -74,8 +76,11 @@ def _causes(error: BaseException | None) -> list[BaseException]:
 
 
 def _fault(error: Exception, generation_id: str | None = None) -> TransportFault:
-    """Whether the request went out is read off aiohttp's own exception: the SDK's adapter turns a
-    reset after sending into a connect timeout."""
+    """Return the fault of an exception.
+
+    Whether the request went out is read from aiohttp's own exception: the SDK reports a reset after sending
+    as a connect timeout.
+    """
     import aiohttp
 
     never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL)
@@ -86,7 +91,7 @@ def _fault(error: Exception, generation_id: str | None = None) -> TransportFault
 
 
 def _proxy_of(url: str) -> str | None:
-    """The proxy that the environment names for a URL, None where it goes straight."""
+    """Return the environment's proxy for a URL, None where there is none."""
     parts = urlsplit(url)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
@@ -96,7 +101,7 @@ def _proxy_of(url: str) -> str | None:
 
 
 class Transport:
-    """Connections to one base URL with one key; made at the first call, on the running loop."""
+    """Connections to one base URL with one key, opened at the first call on the running loop."""
 
     def __init__(self, base_url: str, api_key: str | None, headers: Mapping[str, str] | None = None) -> None:
         self.base_url = base_url.rstrip("/")
@@ -109,16 +114,16 @@ class Transport:
 
     @property
     def account(self) -> tuple[str, str | None]:
-        """Server and key: what pages are read for."""
+        """Return server and key, for which pages are cached."""
         return self.base_url, self._api_key
 
     @property
     def account_id(self) -> str:
-        """What server and key are known by in a ledger."""
+        """Return the id of server and key in a ledger."""
         return blake2b(f"{self.base_url}\n{self._api_key}".encode(), digest_size=8).hexdigest()
 
     def scrub(self, text: str) -> str:
-        """The text without the API key, should a server echo it."""
+        """Return the text without the API key, should a server echo it."""
         key = self._api_key or ""
         return text.replace(key, "[api key]") if len(key) >= MIN_SCRUBBED else text
 
@@ -136,13 +141,15 @@ class Transport:
                     follow_redirects=False, mounts=_NO_PROXY if is_loopback(self.base_url) else None
                 ),
             )
-            # The SDK reads these from OPENAI_* variables: another vendor's account is none of this server's.
+            # The SDK reads these from OPENAI_* variables, which belong to another server's account.
             self._client.organization = self._client.project = None
         return self._client
 
     def _connect(self) -> "ClientSession":
-        """The session completions go out on. Cookies are not kept; how many calls there are at once, and
-        for how long, is the replay's to say."""
+        """Return the session for completions, without cookies.
+
+        The replay limits the number and duration of calls.
+        """
         if self._session is None:
             import httpx2
             from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
@@ -159,9 +166,12 @@ class Transport:
             )
         return self._session
 
-    async def complete(self, body: bytes) -> Received:
-        """POST /chat/completions with a body serialised already. Raises TransportFault where no answer
-        came. The SDK's typed method would walk every message of the prompt in Python."""
+    async def complete(self, body: bytes) -> HttpResponse:
+        """Send POST /chat/completions with a serialised body.
+
+        Raises TransportFault where no response came. The SDK's typed method would walk every message of the
+        prompt in Python.
+        """
         import aiohttp
 
         session, named = self._session or self._connect(), None
@@ -174,31 +184,31 @@ class Transport:
         except (aiohttp.ClientError, OSError) as error:
             raise _fault(error, named) from None
         headers = {name.lower(): value for name, value in answer.headers.items()}
-        return Received(answer.status, self.scrub(text), headers)
+        return HttpResponse(answer.status, self.scrub(text), headers)
 
-    async def models(self, query: dict[str, object]) -> Received:
-        """GET /models."""
+    async def models(self, query: dict[str, object]) -> HttpResponse:
+        """Send GET /models."""
         return await self._received(self._open().models.with_raw_response.list(extra_query=query))
 
-    async def endpoints(self, model: str) -> Received:
-        """GET /models/{author}/{slug}/endpoints, OpenRouter's page on who serves a model."""
+    async def endpoints(self, model: str) -> HttpResponse:
+        """Send GET /models/{author}/{slug}/endpoints, OpenRouter's page on who serves a model."""
         place = f"/models/{quote(model, safe='/:')}/endpoints"
         return await self._received(self._open().get(place, cast_to=object, options=_RAW))
 
-    async def key(self) -> Received:
-        """GET /key, OpenRouter's page on the key itself."""
+    async def key(self) -> HttpResponse:
+        """Send GET /key, OpenRouter's page on the key."""
         return await self._received(self._open().get("/key", cast_to=object, options=_RAW))
 
-    async def credits(self) -> Received:
-        """GET /credits, OpenRouter's page on the account."""
+    async def credits(self) -> HttpResponse:
+        """Send GET /credits, OpenRouter's page on the account."""
         return await self._received(self._open().get("/credits", cast_to=object, options=_RAW))
 
-    async def generation(self, generation_id: str) -> Received:
-        """GET /generation, OpenRouter's page on one answer."""
+    async def generation(self, generation_id: str) -> HttpResponse:
+        """Send GET /generation, OpenRouter's page on one answer."""
         wanted: RequestOptions = {**_RAW, "params": {"id": generation_id}}
         return await self._received(self._open().get("/generation", cast_to=object, options=wanted))
 
-    async def _received(self, call: Any) -> Received:
+    async def _received(self, call: Any) -> HttpResponse:
         import openai
 
         try:
@@ -208,10 +218,10 @@ class Transport:
         except (openai.APIConnectionError, OSError) as error:
             raise _fault(error) from None
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return Received(response.status_code, self.scrub(response.text), headers)
+        return HttpResponse(response.status_code, self.scrub(response.text), headers)
 
     async def close(self) -> None:
-        """Closes the connections; the next call opens new ones."""
+        """Close the connections; the next call opens new ones."""
         if self._client is not None:
             await self._client.close()
             self._client = None

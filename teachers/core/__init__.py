@@ -1,1 +1,1 @@
-"""What a teacher is: question, settings, price, protocol."""
+"""Parts of a teacher: question, settings, price, protocol."""

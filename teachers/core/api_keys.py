@@ -1,4 +1,4 @@
-"""The API key of a teacher, from the environment."""
+"""Read the API key of a teacher from the environment."""
 
 from collections.abc import Mapping
 
@@ -7,8 +7,10 @@ from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 
 def api_key(settings: BaseTeacherSettings, environ: Mapping[str, str]) -> str | None:
-    """Return the key of a teacher, None where it needs none. Raises ConfigError where a variable is named
-    and not set, or holds what cannot be a key."""
+    """Return the key of a teacher, None where it needs none.
+
+    Raises ConfigError where the variable is not set, or holds what cannot be a key.
+    """
     variable = settings.key_variable()
     if variable is None:
         return None

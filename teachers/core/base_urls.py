@@ -1,4 +1,4 @@
-"""Where a base URL leads: its origin, and whether that is this machine."""
+"""Parse base URLs: origin, host, and whether they lead to this machine."""
 
 from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
@@ -9,20 +9,22 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL as `https://host:8443`; the scheme's own port is left out (RFC 6454,
-    section 6). Raises ConfigError for a URL of another scheme, without a host or with no such port."""
+    """Return scheme, host and port of a URL as `https://host:8443`, without a default port.
+
+    See RFC 6454, section 6. Raises ConfigError for another scheme, a missing host or an invalid port.
+    """
     parts, port = _split(url)
     host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
     return f"{parts.scheme}://{host}" + ("" if port == _PORTS[parts.scheme] else f":{port}")
 
 
 def host_of(url: str) -> str:
-    """The host of a URL in lower case. Raises ConfigError as `origin_of` does."""
+    """Return the host of a URL in lower case. Raises ConfigError as `origin_of` does."""
     return _split(url)[0].hostname or ""
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL leads to this machine by an address that no other machine can be reached by."""
+    """Return whether a URL leads to this machine by an address that only it can reach."""
     host = host_of(url)
     try:
         return ip_address(host).is_loopback

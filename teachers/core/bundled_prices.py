@@ -1,4 +1,4 @@
-"""Prices of models for estimates and bounds without network; a run over the network reads them afresh.
+"""List prices of models for estimates without network; a run reads current prices.
 
 USD per million tokens, from OpenRouter's catalogue (https://openrouter.ai/api/v1/models).
 """
@@ -7,7 +7,7 @@ from tracemill.teachers.core.price import Price, price_of
 from tracemill.teachers.core.teacher_settings import PriceSettings
 
 OFFLINE_DAY = "2026-11-21"
-"""The day on which they were read (UTC)."""
+"""Date of the prices (UTC)."""
 
 
 def _price(
@@ -72,6 +72,6 @@ OFFLINE_PRICES: dict[str, PriceSettings] = {
 
 
 def find_bundled_price(model: str) -> Price | None:
-    """The price of a model per token, None where the table has none."""
+    """Return the price of a model per token, None where the table has none."""
     found = OFFLINE_PRICES.get(model)
     return None if found is None else price_of(found)

@@ -1,4 +1,4 @@
-"""Whether the teachers of a run can make a vote at all, checked before anything is spent."""
+"""Check before any money is spent that the teachers of a run can make a vote."""
 
 from collections.abc import Collection, Sequence
 
@@ -10,7 +10,7 @@ from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 def eligible_families(
     teachers: Sequence[BaseTeacherSettings], student_family: str, exclude_student_family: bool = True
 ) -> set[str]:
-    """The families that may vote on a step of a student of `student_family`."""
+    """Return the vendor families that may vote on steps of a student of `student_family`."""
     families = {teacher.family for teacher in teachers} - {UNKNOWN}
     return families - {student_family} if exclude_student_family else families
 
@@ -23,15 +23,15 @@ def require_eligible(
     min_families: int = 2,
     exclude_student_family: bool = True,
 ) -> None:
-    """Raises ConfigError where names repeat, or where for some student too few may vote.
+    """Raise ConfigError where names repeat, or where too few teachers may vote for a student.
 
-    A vote needs `min_families`, and one more so that a single failed teacher does not end it; and at
+    A vote needs `min_families` families, one more so that a single failed teacher does not end it, and at
     least `threshold` teachers.
     """
     names = [teacher.name for teacher in teachers]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ConfigError(f"teachers share a name: {', '.join(repeated)}", "a name each", "set `name`")
+        raise ConfigError(f"teachers share a name: {', '.join(repeated)}", "unique names", "set `name`")
     for student in sorted(student_families) or [UNKNOWN]:
         families = eligible_families(teachers, student, exclude_student_family)
         voters = [teacher for teacher in teachers if teacher.family in families]

@@ -1,4 +1,4 @@
-"""Teacher sets that ship with the product."""
+"""Define the teacher presets that ship with the product."""
 
 from dataclasses import dataclass
 

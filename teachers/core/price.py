@@ -1,6 +1,6 @@
-"""What a call may cost at most, and what it did cost, in integers of nano-USD (1e-9 USD).
+"""Compute what a call may cost at most, and what it did cost, in integers of nano-USD (1e-9 USD).
 
-Prices are kept per token as Decimal, the way OpenRouter's catalogue gives them
+Prices are Decimals per token, the way OpenRouter's catalogue gives them
 (https://openrouter.ai/docs/api-reference/models). Bounds round up.
 """
 
@@ -13,30 +13,32 @@ from tracemill.teachers.core.teacher_settings import PriceSettings, PriceTierSet
 
 NANO = Decimal(1_000_000_000)
 MILLION = Decimal(1_000_000)
-_HAIR = Decimal("1.000000001")
+_ROUNDING_MARGIN = Decimal("1.000000001")
 TEMPLATE_TOKENS = 1024
 """Tokens a chat template may add around messages and tools beyond the bytes of their JSON."""
 
 
 def usd_up(usd: Decimal | float | str) -> int:
-    """A cost in nano-USD, rounded up. A float is read as its shortest decimal text."""
+    """Return a cost in nano-USD, rounded up; a float is read as its shortest decimal text."""
     return int((Decimal(str(usd)) * NANO).to_integral_value(rounding=ROUND_CEILING))
 
 
 def usd_down(usd: Decimal | float | str) -> int:
-    """A cap in nano-USD, rounded down."""
+    """Return a cap in nano-USD, rounded down."""
     return int((Decimal(str(usd)) * NANO).to_integral_value(rounding=ROUND_FLOOR))
 
 
-def nusd_to_usd(nusd: int) -> float:
-    """Nano-USD as USD, for rows and tables; sums are kept in integers."""
-    return float(Decimal(nusd) / NANO)
+def nanousd_to_usd(nanousd: int) -> float:
+    """Return nano-USD as USD, for rows and tables; sums are kept in integers."""
+    return float(Decimal(nanousd) / NANO)
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """Prices that replace the base where the prompt is longer than `min_prompt_tokens`. `timed` is True
-    for one of certain hours: which hour it is is not looked at, so that it bounds always."""
+    """Prices that replace the base where the prompt is longer than `min_prompt_tokens`.
+
+    `timed` is True for prices of certain hours; the hour is not checked, so such a tier always bounds.
+    """
 
     min_prompt_tokens: int
     prompt: Decimal
@@ -58,34 +60,40 @@ class Price:
     tiers: tuple[Tier, ...] = ()
 
     def _within(self, prompt_tokens: int) -> "Iterator[Price | Tier]":
-        """The prices a prompt of at most so many tokens may be charged."""
+        """Yield the prices that a prompt of at most this many tokens may be charged."""
         yield self
         yield from (tier for tier in self.tiers if tier.min_prompt_tokens < prompt_tokens)
 
-    def bound_nusd(self, prompt_tokens: int, max_tokens: int) -> int:
-        """The most a call can cost whose messages and tools are at most `prompt_tokens` (or so many bytes:
-        a byte-level tokenizer makes no more tokens than there are bytes) and that answers `max_tokens`.
+    def bound_nanousd(self, prompt_tokens: int, max_tokens: int) -> int:
+        """Return the most that a call can cost, in nano-USD.
 
-        Prompt tokens count at the dearest of the input and cache-write prices of every tier the prompt may
-        fall into.
+        Messages and tools have at most `prompt_tokens` tokens, or bytes, since a byte-level tokenizer makes
+        no more tokens than bytes. Prompt tokens count at the highest input or cache-write price of every tier
+        the prompt may reach.
         """
         tokens = prompt_tokens + TEMPLATE_TOKENS
         prompt = max(max(p.prompt, p.cache_write) for p in self._within(tokens))
         completion = max(p.completion for p in self._within(tokens))
         return usd_up(tokens * prompt + max_tokens * completion + self.request)
 
-    def cost_nusd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> int:
-        """What a call costs by these prices where the provider does not say: no cache discount is
-        assumed beyond `cached_tokens`, and what is not read from the cache may have been written."""
+    def cost_nanousd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int = 0) -> int:
+        """Return what a call costs, in nano-USD, where the provider does not say.
+
+        Only `cached_tokens` get the cache discount, and the others may have been written to the cache.
+        """
         some = list(self._within(prompt_tokens))
         cached = min(cached_tokens, prompt_tokens)
         usd = (prompt_tokens - cached) * max(max(p.prompt, p.cache_write) for p in some)
         usd += cached * max(p.cache_read for p in some)
         return usd_up(usd + completion_tokens * max(p.completion for p in some) + self.request)
 
-    def least_nusd(self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written: int) -> int:
-        """Return the least that a provider with this list can charge: every token at the lowest price that
-        it has in any tier."""
+    def least_nanousd(
+        self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written: int
+    ) -> int:
+        """Return the least that a provider with these prices can charge, in nano-USD.
+
+        Every token counts at its lowest price in any tier.
+        """
         every = [self, *self.tiers]
         cached = min(cached_tokens, prompt_tokens)
         fresh = min(p.prompt for p in every)
@@ -97,20 +105,23 @@ class Price:
         return usd_down(usd)
 
     def limits_usd(self, prompt_tokens: int) -> dict[str, float]:
-        """Return the dearest prices that a prompt of at most so many tokens may be charged, in USD per
-        million tokens, as OpenRouter's `provider.max_price` has them; a hair above, since a price per token
-        times a million is compared with them."""
+        """Return the highest prices of a prompt of at most this many tokens, in USD per million.
+
+        They have the shape of OpenRouter's `provider.max_price`, plus a margin for its rounding.
+        """
         some = list(self._within(prompt_tokens + TEMPLATE_TOKENS))
         prices = {"prompt": max(p.prompt for p in some), "completion": max(p.completion for p in some)}
-        found = {name: float(price * MILLION * _HAIR) for name, price in prices.items()}
-        return found | ({"request": float(self.request * _HAIR)} if self.request else {})
+        found = {name: float(price * MILLION * _ROUNDING_MARGIN) for name, price in prices.items()}
+        return found | ({"request": float(self.request * _ROUNDING_MARGIN)} if self.request else {})
 
-    def charge_nusd(
+    def charge_nanousd(
         self, prompt_tokens: int, completion_tokens: int, cached_tokens: int, written_tokens: int
     ) -> int:
-        """What a provider with this list charges: of the prompt, what was read from its cache and what was
-        written to it, at their prices; the rest at the input price. Prices of certain hours are left out;
-        of the tiers that fit, the last holds."""
+        """Return what a provider with these prices charges for a call, in nano-USD.
+
+        Cached and written tokens have their own prices. Prices of certain hours are left out; the last
+        fitting tier holds.
+        """
         *_, p = (p for p in self._within(prompt_tokens) if not (isinstance(p, Tier) and p.timed))
         plain = prompt_tokens - cached_tokens - written_tokens
         usd = plain * p.prompt + cached_tokens * p.cache_read + written_tokens * p.cache_write
@@ -118,7 +129,7 @@ class Price:
 
 
 def dearest(prices: Sequence[Price]) -> Price:
-    """A price that bounds each of these."""
+    """Return a price that bounds each of these."""
     return Price(
         prompt=max(p.prompt for p in prices),
         completion=max(p.completion for p in prices),
@@ -134,7 +145,7 @@ def _per_token(usd: Decimal | None, default: Decimal) -> Decimal:
 
 
 def price_of(settings: PriceSettings) -> Price:
-    """The per-token price of a configured one; unset cache prices are the prompt price."""
+    """Return the per-token price of configured prices; unset cache prices are the prompt price."""
     prompt = settings.prompt_usd / MILLION
     base = Price(
         prompt=prompt,
@@ -158,7 +169,7 @@ def _configured_tier(tier: PriceTierSettings, base: Price) -> Tier:
 
 
 def _decimal(value: object, default: Decimal = Decimal(0)) -> Decimal:
-    """A price string of the catalogue; negative ("-1": depends on the routed model) raises ValueError."""
+    """Return a price of the catalogue; raise ValueError for a negative one (depends on routing)."""
     if value is None or value == "":
         return default
     number = Decimal(str(value))
@@ -180,8 +191,10 @@ def _tier(override: Mapping[str, Any], base: Price) -> Tier:
 
 
 def price_of_catalogue(entry: Mapping[str, Any]) -> Price:
-    """The price of one entry of `GET /models`, or of one endpoint of a model. Raises ValueError where its
-    prices cannot be read."""
+    """Return the price of an entry of `GET /models`, or of one endpoint of a model.
+
+    Raises ValueError where it cannot be read.
+    """
     pricing: Mapping[str, Any] = entry.get("pricing") or {}
     try:
         prompt = _decimal(pricing.get("prompt"))
@@ -195,4 +208,4 @@ def price_of_catalogue(entry: Mapping[str, Any]) -> Price:
         overrides: Sequence[Mapping[str, Any]] = pricing.get("overrides") or ()
         return replace(base, tiers=tuple(_tier(override, base) for override in overrides))
     except ArithmeticError:
-        raise ValueError("a price that is no number") from None
+        raise ValueError("a price is not a number") from None

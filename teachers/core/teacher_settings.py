@@ -1,4 +1,4 @@
-"""Configuration of teachers, money and the replay; light to import, unknown keys refused."""
+"""Define the settings of teachers, budget, replay and gate; light to import."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     field_validator,
@@ -19,19 +17,15 @@ from pydantic import (
 
 from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.families import family_of
+from tracemill.records.frozen_model import FrozenModel
 
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
 REASONING_ROOM = 8192
 OPENROUTER_URL_VARIABLE = "TRACEMILL_OPENROUTER_URL"
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class PriceTierSettings(_Settings):
-    """Prices in place of the base ones for every token of a prompt longer than `above_tokens`; what is not
-    given stays."""
+class PriceTierSettings(FrozenModel):
+    """Prices for every token of a prompt longer than `above_tokens`; unset ones stay."""
 
     above_tokens: int = Field(ge=0, description="prompts of more tokens than this")
     prompt_usd: Decimal | None = Field(default=None, ge=0)
@@ -40,7 +34,7 @@ class PriceTierSettings(_Settings):
     cache_write_usd: Decimal | None = Field(default=None, ge=0)
 
 
-class PriceSettings(_Settings):
+class PriceSettings(FrozenModel):
     """Prices of a model in USD per million tokens; cache prices default to the prompt price."""
 
     prompt_usd: Decimal = Field(default=Decimal(0), ge=0, description="USD per million prompt tokens")
@@ -51,8 +45,8 @@ class PriceSettings(_Settings):
     tiers: tuple[PriceTierSettings, ...] = Field(default=(), description="other prices of long prompts")
 
 
-class ReasoningSettings(_Settings):
-    """How much a teacher reasons before it answers; constant along a run. All unset: its default."""
+class ReasoningSettings(FrozenModel):
+    """Amount of reasoning before an answer, constant along a run. All unset: the model's default."""
 
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh"] | None = None
     max_tokens: int | None = Field(default=None, ge=0, description="reasoning tokens, part of max_tokens")
@@ -60,17 +54,17 @@ class ReasoningSettings(_Settings):
     exclude: bool | None = Field(default=None, description="reason, but do not return the reasoning")
 
     def to_wire(self) -> dict[str, object]:
-        """The `reasoning` object of a request: what is set and nothing else."""
+        """Return the `reasoning` object of a request: what is set and nothing else."""
         return self.model_dump(exclude_none=True)
 
 
 @dataclass(frozen=True, slots=True)
 class DataPolicy:
-    """What is asked of the server about the text it is sent.
+    """Data policy that is requested of the server.
 
-    `provider` is the one pinned behind it, None where any may answer; `data_collection` is whether providers
-    may keep prompts, None where nothing is asked; `distillable` is True where only endpoints whose author
-    allows text distillation may answer.
+    `provider` is the pinned one, None where any may answer. `data_collection` is whether providers may keep
+    prompts, None where nothing is asked. `distillable` is True where only endpoints whose author allows text
+    distillation may answer.
     """
 
     provider: str | None = None
@@ -81,11 +75,11 @@ class DataPolicy:
 _NEWER = frozenset({"reasoning_room", "terms"})
 
 
-class BaseTeacherSettings(_Settings):
+class BaseTeacherSettings(FrozenModel):
     """Settings of any teacher: one entry of `[[teachers]]`.
 
-    A type of teachers has a subclass with further keys, whose `type` has its name as default, and says in
-    `sends_to` where text goes. `name` is unique in a run; `family` defaults to that of the model id.
+    A teacher type has a subclass with further keys, whose `type` has its name as default; `sends_to` says
+    where text goes. `name` is unique in a run; `family` defaults to that of the model id.
     """
 
     simulated: ClassVar[bool] = False
@@ -121,7 +115,7 @@ class BaseTeacherSettings(_Settings):
         """
 
     def reasoning_tokens(self, reasons: bool) -> int:
-        """Return the tokens asked for on top of `max_tokens`; `reasons` is whether the model does."""
+        """Return the tokens allowed on top of `max_tokens`; `reasons` is whether the model reasons."""
         if self.reasoning_room is not None:
             return self.reasoning_room
         given = self.reasoning
@@ -130,12 +124,11 @@ class BaseTeacherSettings(_Settings):
         return REASONING_ROOM if reasons or given.enabled or given.effort is not None else 0
 
     def stays_here(self) -> bool:
-        """Tell whether a server on this machine keeps what it is sent, so that no consent is asked for it;
-        one that relays it to another does not."""
+        """Return whether a server on this machine keeps what it is sent, so that no consent is needed."""
         return False
 
     def data_policy(self) -> DataPolicy:
-        """Return what the server is asked to do and not to do with the text."""
+        """Return what the server is asked to do with the text."""
         return DataPolicy()
 
     def key_variable(self) -> str | None:
@@ -255,7 +248,7 @@ class RecordedSettings(BaseTeacherSettings):
         """Return None: the table is a file."""
 
 
-class BudgetSettings(_Settings):
+class BudgetSettings(FrozenModel):
     """Hard caps in USD on what is spent and reserved together; None is no cap of that kind."""
 
     max_total_usd: Decimal = Field(ge=0, le=1_000_000, description="for the run, over all its restarts")
@@ -273,8 +266,8 @@ _NOT_WHAT_IS_ASKED = {
 }
 
 
-class ReplaySettings(_Settings):
-    """How questions go out."""
+class ReplaySettings(FrozenModel):
+    """Settings of a replay: concurrency, retries, stopping and deadlines."""
 
     concurrency: int = Field(default=32, ge=1, le=1024, description="most calls in flight")
     samples: int = Field(default=1, ge=1, le=16, description="answers asked of a teacher at a step")
@@ -301,34 +294,31 @@ class ReplaySettings(_Settings):
     reconcile_after_s: float = Field(
         default=600.0, ge=0, description="age at which calls in doubt are held against the account's usage"
     )
-    stop: Literal["off", "lossless", "tiered", "value"] = Field(
+    stop: Literal["off", "lossless", "tiered"] = Field(
         default="lossless", description="when nobody else is asked at a step: its label is certain"
-    )
-    keep: float = Field(
-        default=0.98, gt=0, le=1, description="share of the pairs that `value` keeps where money is not short"
     )
     deadline_minutes: float | None = Field(
         default=None, gt=0, description="minutes after which nothing more goes out"
     )
-    ask_again: bool = Field(
+    reredact: bool = Field(
         default=False, description="read and ask anew where the text was redacted otherwise than today"
     )
 
     @property
     def come_home_s(self) -> float:
-        """The most seconds that calls in flight are waited for at an interrupt."""
+        """Return the most seconds that calls in flight may take at an interrupt."""
         return self.attempt_timeout_s if self.grace_s is None else self.grace_s
 
     def what_is_asked(self) -> dict[str, Any]:
-        """Return the settings as JSON without those that say how fast it goes and how it is interrupted."""
+        """Return the settings as JSON, without those on speed and interruption."""
         return self.model_dump(mode="json", exclude=_NOT_WHAT_IS_ASKED)
 
 
 GatePolicy = Literal["all", "voi", "random", "first_k", "after_error", "entropy_only"]
 
 
-class UtilitySettings(_Settings):
-    """What a pair at a step is worth, before its probability is looked at."""
+class UtilitySettings(FrozenModel):
+    """The value of a pair at a step, apart from its probability."""
 
     outcome: dict[str, float] = Field(
         default={"resolved": 0.5, "not_resolved": 1.0, "unknown": 1.0},
@@ -364,8 +354,8 @@ def _checked(weights: dict[str, float], known: frozenset[str]) -> dict[str, floa
     return weights
 
 
-class GateSettings(_Settings):
-    """Which steps are asked."""
+class GateSettings(FrozenModel):
+    """Settings of the gate: which steps are asked."""
 
     policy: GatePolicy = Field(
         default="all", description="all steps, or those worth most for what asking them costs"

@@ -1,8 +1,8 @@
-"""What a teacher has been shown along each context, and how many tokens it counted there.
+"""Remember the token counts of answered prompts, to bound those of later prompts.
 
-A prompt of a later step begins with one of an earlier step. So its tokens are at most those the teacher
-itself reported for the earlier one and the bytes of what is new: a bound that holds for any tokenizer and
-is three to four times tighter than bytes alone.
+A later prompt of a context begins with an earlier one, so it has at most the tokens that the teacher counted
+for that one plus the bytes of what is new: a bound for any tokenizer that is three to four times tighter than
+bytes alone.
 """
 
 from bisect import bisect_right
@@ -16,8 +16,8 @@ from tracemill.teachers.core.question import Question
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Shown:
-    """A prompt that was answered: `messages` long, counted as `tokens` by the teacher."""
+class AnsweredPrompt:
+    """An answered prompt: number of messages, and tokens as counted by the teacher."""
 
     messages: int
     tokens: int
@@ -29,23 +29,24 @@ class ChainMemory:
     """The prompts one teacher has answered, by context."""
 
     def __init__(self) -> None:
-        self._shown: dict[str, list[Shown]] = {}
+        self._shown: dict[str, list[AnsweredPrompt]] = {}
 
-    def _of(self, question: Question) -> list[Shown]:
+    def _of(self, question: Question) -> list[AnsweredPrompt]:
         return self._shown.setdefault(question.context, [])
 
     def answered(self, question: Question, prompt_tokens: int) -> None:
-        """Remembers what a teacher counted for a prompt; 0 where it did not say, which is remembered for
-        its length alone."""
-        shown = Shown(len(question.messages), prompt_tokens, question.prompt_id, _whole(question))
+        """Remember what a teacher counted for a prompt; 0 remembers its length alone."""
+        shown = AnsweredPrompt(len(question.messages), prompt_tokens, question.prompt_id, _whole(question))
         known = self._of(question)
         place = bisect_right(known, shown)
         if not place or known[place - 1].prompt_id != shown.prompt_id:
             known.insert(place, shown)
 
-    def before(self, question: Question) -> Shown | None:
-        """The longest answered prompt that this one begins with, None where there is none. That it does
-        is known of two views of one context, and else checked: the prompt's identity is computed from it."""
+    def before(self, question: Question) -> AnsweredPrompt | None:
+        """Return the longest answered prompt that this one begins with, None without one.
+
+        For two views of one context this is known; otherwise it is checked by computing the prompt id.
+        """
         known = self._of(question)
         size = len(question.messages)
         place = bisect_right(known, size, key=lambda shown: shown.messages)
@@ -61,5 +62,5 @@ class ChainMemory:
 
 
 def _whole(question: Question) -> Sequence[Message]:
-    """The context a prompt is a view of; nothing where it is none."""
+    """Return the context that a prompt is a view of, else ()."""
     return question.messages.whole if isinstance(question.messages, MessageView) else ()

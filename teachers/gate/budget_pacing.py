@@ -1,9 +1,8 @@
-"""Which steps of a batch the remaining budget is for: lambda, the price of money, as a quantile.
+"""Choose which steps of a batch the remaining budget is for.
 
-Steps are sorted by score. Those of the batch whose scores are among the best of all steps seen lately, up to
-the share of their cost that the budget covers, are asked. With every step in one batch that is the greedy
-knapsack; in batches it paces the budget over what is still to come (S. Balseiro et al., Robust budget pacing
-with a single sample, ICML 2023).
+Steps are sorted by score. Those among the best of all recent steps, up to the share of cost that the budget
+covers, are asked. In one batch that is the greedy knapsack; over batches it paces the budget (S. Balseiro et
+al., Robust budget pacing with a single sample, ICML 2023). The threshold is lambda, the price of money.
 """
 
 import math
@@ -12,20 +11,23 @@ from collections.abc import Sequence
 from itertools import accumulate
 
 EXPLORED_MONEY = 0.2
-"""The share of the money that goes to exploration at most: with little money a twentieth of the steps, asked
-by all teachers, would take half of it."""
+"""Highest share of the money for exploration: with little money, 5 % of the steps asked of all teachers
+would take half of it."""
 _REMEMBERED = 2000
 
 
 class Pacer:
-    """Scores and costs of the steps seen last, by which lambda is set."""
+    """Scores and costs of recent steps, from which lambda is set."""
 
     def __init__(self) -> None:
         self._past: deque[tuple[float, float]] = deque(maxlen=_REMEMBERED)
 
     def threshold(self, scores: Sequence[float], costs_usd: Sequence[float], share: float) -> float:
-        """The score from which on a step is asked, so that asked steps take `share` of the cost of all, those
-        of this batch and those remembered; -inf where all are asked, inf where none is."""
+        """Return the score from which on a step is asked, so that `share` of the cost is spent.
+
+        The cost is that of this batch and the remembered steps. Return -inf where all are asked, inf where
+        none is.
+        """
         here = list(zip(scores, costs_usd, strict=True))
         every = sorted([*self._past, *here], reverse=True)
         if share >= 1.0:
@@ -40,18 +42,22 @@ class Pacer:
         return threshold
 
     def remember(self, scores: Sequence[float], costs_usd: Sequence[float]) -> None:
-        """The steps of a batch that was decided."""
+        """Remember the steps of a decided batch."""
         self._past.extend(zip(scores, costs_usd, strict=True))
 
 
 def paced_explored_share(explore: float, share: float) -> float:
-    """The share of the steps that is asked at random by all teachers: `explore`, or less where that
-    would take more than `EXPLORED_MONEY` of the money, a share of what all teachers at all steps would cost.
-    Who wants more than that explored may spend as much on it."""
+    """Return the share of steps to explore: `explore`, or less where money is short.
+
+    Exploration takes at most `EXPLORED_MONEY` of the money, or `explore` where that is more. `share` is the
+    share of the full cost that may be spent.
+    """
     return min(explore, max(EXPLORED_MONEY, explore) * share)
 
 
 def paced_choice_share(share: float, explore: float) -> float:
-    """The share of cost that is left to choose by, where `share` of all may be spent and a random share
-    `explore` of the steps is asked anyway."""
+    """Return the share of cost left to choose by, beside randomly explored steps.
+
+    `share` of the full cost may be spent; `explore` of the steps are asked anyway.
+    """
     return 0.0 if explore >= 1.0 else max(0.0, (share - explore) / (1.0 - explore))

@@ -1,77 +1,85 @@
-"""The explored steps go first where the money or the time may not last for all that is asked.
+"""Ask explored steps first where money or time may not last for everything.
 
-In the order of the traces each of their questions reads a prompt cache, and that is how they go where all
-will be asked. First, they are paid in full, and are complete wherever a cap or a deadline ends the run.
+In trace order each question reads a prompt cache, so this is the order where all will be asked. Asked first,
+explored steps cost full price, and are complete wherever a cap or a deadline ends the run.
 """
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tracemill.teachers.core.price import Price, nusd_to_usd, usd_up
+from tracemill.teachers.core.price import Price, nanousd_to_usd, usd_up
 from tracemill.teachers.planning.prompt_length import prompt_lengths_by_step
-from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, LATENCY_S, Item
-from tracemill.teachers.planning.strand_state import Call
+from tracemill.teachers.planning.replay_plan import ANSWER_TOKENS, LATENCY_S, WantedAnswer
+from tracemill.teachers.planning.strand_state import OutgoingCall
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
 FREE = Price()
 _SAMPLE = 50
-"""Items whose cost is looked at first, to see whether there is plenty."""
+"""Items in the sample that shows whether there is plenty of budget."""
 _PLENTY = 4.0
-"""How many times what they all cost by that sample the room must be for no closer look."""
+"""Ratio of budget to sampled cost from which on costs are not computed item by item."""
 SAFETY = 1.5
-"""How many times its expected cost, or time, a plan must fit into what there is to count as safe."""
+"""Ratio of budget, or time, to expectation from which on a plan counts as safe."""
 MOST_KEPT = 0.5
-"""The share of the money left that is kept at most for explored steps still to come."""
+"""Highest share of the money left that is kept for later explored steps."""
 
 
-class Room(NamedTuple):
-    """What there is for a plan: money, and seconds where there is a deadline, at `width` calls at once.
-    `later` is how many times as much as this plan is to come after it."""
+class PlanBudget(NamedTuple):
+    """The budget of a plan: nano-USD, and seconds where there is a deadline, at `width` calls at once.
 
-    nusd: int
+    `remaining` is how many times the work of this plan comes after it.
+    """
+
+    nanousd: int
     time_s: float | None
     width: int
-    later: float = 0.0
+    remaining: float = 0.0
 
 
-def split_exploration_phases(items: Sequence[Item], explored: Container[str], room: Room) -> list[list[Item]]:
-    """The items in the phases they are asked in: all at once where they fit into the room, else those at
-    explored steps and then the others. The others leave what explored steps to come are expected to cost,
-    up to `MOST_KEPT` of the room."""
+def split_exploration_phases(
+    items: Sequence[WantedAnswer], explored: Container[str], room: PlanBudget
+) -> list[list[WantedAnswer]]:
+    """Split the items into phases: one where all fit the budget, else explored steps first.
+
+    The other items leave what later explored steps are expected to cost, up to `MOST_KEPT` of the money.
+    """
     first = [item for item in items if item.question.step_id in explored]
     if not first or _fits(items, room):
         return [list(items)]
     kept = min(
-        room.later * expected_exploration_usd(first, cached=False), MOST_KEPT * nusd_to_usd(max(room.nusd, 0))
+        room.remaining * expected_exploration_usd(first, cached=False),
+        MOST_KEPT * nanousd_to_usd(max(room.nanousd, 0)),
     )
     rest = [item for item in items if item.question.step_id not in explored]
-    return [phase for phase in (first, [replace(item, leave_nusd=usd_up(kept)) for item in rest]) if phase]
+    return [phase for phase in (first, [replace(item, leave_nanousd=usd_up(kept)) for item in rest]) if phase]
 
 
-def _fits(items: Sequence[Item], room: Room) -> bool:
-    times = SAFETY * (1 + room.later)
-    if times * expected_exploration_usd(items, cached=True) > nusd_to_usd(max(room.nusd, 0)):
+def _fits(items: Sequence[WantedAnswer], room: PlanBudget) -> bool:
+    times = SAFETY * (1 + room.remaining)
+    if times * expected_exploration_usd(items, cached=True) > nanousd_to_usd(max(room.nanousd, 0)):
         return False
     return room.time_s is None or times * _expected_s(items, room.width) <= room.time_s
 
 
-def _expected_s(items: Sequence[Item], width: int) -> float:
-    """Seconds the items take: all of them at so many at once, or the longest trace step by step."""
+def _expected_s(items: Sequence[WantedAnswer], width: int) -> float:
+    """Return the seconds that the items take: all at `width` at once, or the longest trace."""
     steps: dict[str, set[str]] = {}
     for item in items:
         steps.setdefault(item.question.trace_id, set()).add(item.question.step_id)
     return max(len(items) / width, *map(len, steps.values())) * LATENCY_S
 
 
-def expected_exploration_usd(items: Sequence[Item], cached: bool) -> float:
-    """What the items cost together, by the prices of their teachers and tokens of four bytes; `cached`
-    where each reads what the step before it left."""
+def expected_exploration_usd(items: Sequence[WantedAnswer], cached: bool) -> float:
+    """Return what the items cost together in USD, at four bytes a token.
+
+    `cached` is whether each prompt reads what the step before it wrote.
+    """
     return sum(expected_costs_usd(items, cached))
 
 
-def expected_costs_usd(items: Sequence[Item], cached: bool) -> list[float]:
-    """What each of the items costs, likewise."""
+def expected_costs_usd(items: Sequence[WantedAnswer], cached: bool) -> list[float]:
+    """Return what each item costs in USD; see `expected_exploration_usd`."""
     costs = {id(item.teacher): TokenCosts.of(item.teacher.price) for item in items}
     lengths = prompt_lengths_by_step(item.question for item in items)
     found: list[float] = []
@@ -82,16 +90,15 @@ def expected_costs_usd(items: Sequence[Item], cached: bool) -> list[float]:
     return found
 
 
-def expected_if_scarce(items: Sequence[Item], room_nusd: int) -> dict[Call, int] | None:
-    """What each of the items is expected to cost, in nano-USD, where the room may not last for all of them;
-    None where it does."""
+def expected_if_scarce(items: Sequence[WantedAnswer], room_nanousd: int) -> dict[OutgoingCall, int] | None:
+    """Return the expected cost of each item in nano-USD; None where the budget suffices."""
     if not any(item.teacher.price != FREE for item in items):
         return None
     some = items[:: max(len(items) // _SAMPLE, 1)]
     likely = sum(expected_costs_usd(some, cached=False)) / max(len(some), 1) * len(items)
-    if _PLENTY * likely <= nusd_to_usd(max(room_nusd, 0)):
+    if _PLENTY * likely <= nanousd_to_usd(max(room_nanousd, 0)):
         return None
     expected = expected_costs_usd(items, cached=True)
-    if SAFETY * sum(expected) <= nusd_to_usd(max(room_nusd, 0)):
+    if SAFETY * sum(expected) <= nanousd_to_usd(max(room_nanousd, 0)):
         return None
     return {item.call: usd_up(usd) for item, usd in zip(items, expected, strict=True)}

@@ -1,30 +1,29 @@
-"""How probable it is that asking at a step gives a pair: Bayesian logistic regression over words.
+"""Predict whether asking at a step gives a pair: Bayesian logistic regression over words.
 
-Each word of a step (`teachers.gate.features`) has a weight with a normal prior; the posterior is Laplace's:
-its mode, found by Newton's method, and the curvature there (C. M. Bishop, Pattern Recognition and Machine
-Learning, 4.5). Words never met before have their prior weight. The prior is set by hand and small, and says
-what holds before anything was asked.
+Each word of a step (`teachers.gate.features`) has a weight with a normal prior. The posterior is Laplace's:
+its mode, by Newton's method, and the curvature there (C. M. Bishop, Pattern Recognition and Machine Learning,
+4.5). Unknown words have their prior weight. The prior is small and set by hand, and holds before anything was
+asked.
 """
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from tracemill.records.identity import canonical_json, digest
 
 BASE = "base"
-"""The weight that every step has."""
+"""The word of the intercept, which every step has."""
 PRIOR_NAME = "hand-3"
 _BASE_MEAN, _BASE_PRECISION = -1.7, 1.0
 _PRECISION, _CORE_PRECISION = 16.0, 4.0
 _MOST_STEPS, _CLOSE = 50, 1e-9
 
 PRIOR: Mapping[str, float] = {
-    "ended=resolved": -2.0,  # the act that solved the task
+    "ended=resolved": -2.0,  # the action that solved the task
     "prev=failed": 0.3,
     "prev=tests_failed": 0.3,
     "repeated=last": 0.5,
@@ -36,14 +35,14 @@ PRIOR: Mapping[str, float] = {
     "invalid=argument_of_a_wrong_type": 0.7,
     "invalid=required_argument_missing": 0.7,
     "invalid=fakes_a_tool_result": 0.5,
-    "fits=said*0": -0.7,  # nothing to call, and nothing called
+    "fits=said*0": -0.7,  # no tool fits, and none was called
     "fits=said*2": 0.3,
     "fits=said*3": 0.5,
     "fits=said*4": 0.5,
     "fits=called*0": 0.5,
     "fits=called*3": -0.2,
     "fits=called*4": -0.2,
-    **{f"sentence={size}": 0.4 * (7.5 - size) for size in range(2, 11)},  # the shorter, the more agree
+    **{f"sentence={size}": 0.4 * (7.5 - size) for size in range(2, 11)},  # short requests: more agreement
     "told=0": 0.8,
     "told=1": 0.4,
     "told=3": -0.4,
@@ -51,38 +50,30 @@ PRIOR: Mapping[str, float] = {
     "second=different": 1.0,
     "second=class": 0.7,
     "second=effect": -1.2,
-    "heard1=effect": -2.0,
-    "heard1=intent": -0.5,
 }
-"""Prior means of weights; 0 where a word is not here."""
+"""Prior means of weights, by word; 0 for others."""
 CORE = frozenset(
     {"op", "prev", "own", "op*own", "length", "context", "guess", "invalid", "repeated", "ended", "place"}
     | {"fits", "items*calls", "sentence", "told", "second", "entropy"}
 )
-"""Features whose weights may move soon; those of the others are held closer to their prior."""
-
-HEARD = "heard"
-"""How the words of answers begin (`teachers.gate.value_stages`)."""
+"""Features with a weaker prior, whose weights move sooner."""
 
 Row = tuple[tuple[str, ...], float]
-"""The words of a step at which was asked, and whether a pair came of it: 1 or 0, or how probable that was
-where asking ended before it was known."""
+"""The words of an asked step, and whether it gave a pair: 1 or 0, or the probability where asking ended
+before it was known."""
 
 
 def pair_model_prior(word: str) -> tuple[float, float]:
-    """Mean and precision of a weight before anything was asked."""
+    """Return the prior mean and precision of a weight."""
     if word == BASE:
         return _BASE_MEAN, _BASE_PRECISION
-    core = word.partition("=")[0] in CORE or word.startswith(HEARD)
+    core = word.partition("=")[0] in CORE
     return PRIOR.get(word, 0.0), _CORE_PRECISION if core else _PRECISION
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
-    """Weights by word with their standard deviations, and on how many steps and pairs they rest.
-
-    `version` names it by its content: equal weights, equal versions.
-    """
+class PairModel:
+    """Weights by word with standard deviations, and the steps and pairs they rest on."""
 
     weights: Mapping[str, tuple[float, float]] = field(default_factory=dict[str, tuple[float, float]])
     asked: int = 0
@@ -90,11 +81,11 @@ class Belief:
 
     @property
     def version(self) -> str:
-        """A digest of prior and weights."""
+        """Return a digest of prior and weights."""
         return digest("belief", PRIOR_NAME, canonical_json(self.to_json()), size=4)
 
     def probability(self, words: Iterable[str]) -> float:
-        """The probability of a pair at a step, at the mode of the posterior."""
+        """Return the probability of a pair at a step, at the mode of the posterior."""
         total = self._weight(BASE) + math.fsum(map(self._weight, words))
         return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, total))))
 
@@ -102,23 +93,17 @@ class Belief:
         known = self.weights.get(word)
         return pair_model_prior(word)[0] if known is None else known[0]
 
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> "Belief":
-        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
-        weights = {str(word): (float(m), float(s)) for word, (m, s) in value["weights"].items()}
-        return cls(weights, int(value["asked"]), int(value["pairs"]))
-
     def to_json(self) -> dict[str, object]:
-        """Plain values, to six digits."""
+        """Return plain values, rounded to six digits."""
         kept = {word: [round(m, 6), round(s, 6)] for word, (m, s) in sorted(self.weights.items())}
         return {"prior": PRIOR_NAME, "asked": self.asked, "pairs": self.pairs, "weights": kept}
 
 
-def learn_pair_model(rows: Iterable[Row]) -> Belief:
-    """The belief after these steps; their order does not matter."""
+def learn_pair_model(rows: Iterable[Row]) -> PairModel:
+    """Fit the model to these steps, whatever their order."""
     met = Counter(rows)
     if not met:
-        return Belief()
+        return PairModel()
     counts, pairs = Counter[tuple[str, ...]](), dict[tuple[str, ...], float]()
     for words, label in sorted(met):
         counts[words] += met[words, label]
@@ -137,13 +122,16 @@ def learn_pair_model(rows: Iterable[Row]) -> Belief:
         name: (round(float(m), 6), round(float(s), 6))
         for name, m, s in zip(names, mode, deviations, strict=True)
     }
-    return Belief(weights, counts.total(), round(math.fsum(pairs.values())))
+    return PairModel(weights, counts.total(), round(math.fsum(pairs.values())))
 
 
 def _laplace(
     x: np.ndarray, n: np.ndarray, k: np.ndarray, names: Sequence[str]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Mode and standard deviations of the posterior, of `k` pairs among `n` steps with the words in `x`."""
+    """Return mode and standard deviations of the posterior.
+
+    `x` is (steps, words) of 0 and 1; `n` and `k` are the number of steps and pairs of each row.
+    """
     mean, precision = np.array([pair_model_prior(name) for name in names]).T
     w = mean.copy()
     hessian = np.diag(precision)

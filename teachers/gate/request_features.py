@@ -1,9 +1,9 @@
-"""What a request asks for, and whether an action takes it up, as words of a step: `fits=said*3`.
+"""Compute features of a request and of the first action after it: `fits=said*3`.
 
-A student that only says something where a tool fits, that calls one that does not, or that answers a request
-for several things with one call is likely to be outvoted. Where a line of code is written, teachers are the
-likelier to agree the shorter the request is, and the student to be outvoted the less of its line was asked
-for. Said of the first action after a request. Of a long text the beginning is read.
+A student that only answers where a tool fits, that calls one that does not, or that answers a request for
+several things with one call is likely to be outvoted. For one line of code, teachers agree more the shorter
+the request is, and outvote the student more the less of its line was asked for. Only the beginning of a long
+text is read.
 """
 
 import math
@@ -25,11 +25,11 @@ _COMMON_WORDS = """about are calculate can find for from get give given how like
     this use using want what with would you"""
 _COMMON = frozenset(_COMMON_WORDS.split())
 _STEM = 5
-"""Letters by which words are told apart, so that `converted` meets `conversion`."""
+"""Length of a word's stem in letters, so that `converted` matches `conversion`."""
 _SHORTEST = 3
 _ENOUGH_WORDS = 8
 _LONGEST = 31
-"""Words of a request that is one sentence: of a longer one, how long it is tells nothing."""
+"""Most words of a one-sentence request: beyond it the length is not informative."""
 _OF_CODE = frozenset(
     {Operation.READ, Operation.SEARCH, Operation.LIST, Operation.EDIT, Operation.CREATE}
     | {Operation.RUN, Operation.RUN_TEST, Operation.VCS}
@@ -39,62 +39,64 @@ _MANY_ITEMS, _MANY_CALLS = 4, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What a user asked: the stems of its words, how many words it has, and in how many places it goes on
-    with a further item."""
+class UserRequest:
+    """A user's request: stems of its words, number of words, and number of enumerated items."""
 
     stems: frozenset[str]
     length: int
     items: int
 
     @classmethod
-    def of(cls, text: str) -> "Request":
-        """That of a text."""
+    def of(cls, text: str) -> "UserRequest":
+        """Return the request of a text."""
         read = text[:_READ_CHARS]
         return cls(_stems(read), len(_WORD.findall(read)), len(_ITEMS.findall(read)))
 
 
 def request_feature_words(
-    request: Request, action: Action, operation: Operation, tools: Sequence[ToolSpec]
+    request: UserRequest, action: Action, operation: Operation, tools: Sequence[ToolSpec]
 ) -> list[str]:
-    """The words of the first action after a request."""
+    """Return the words of the first action after a request."""
     return [*_of_line(request, action, operation), *_of_tools(request, action, tools)]
 
 
-def _of_line(request: Request, action: Action, operation: Operation) -> list[str]:
-    """Of an action on code or files after a request of a sentence: `sentence` has the words of the request
-    in half powers of two, `told` in quarters how much of the action's words the request has too."""
+def _of_line(request: UserRequest, action: Action, operation: Operation) -> list[str]:
+    """Return features for one-sentence requests about code or files.
+
+    `sentence` is the number of words (log2, half steps), `told` the share of the action's words that the
+    request has, in quarters.
+    """
     if operation not in _OF_CODE or not 0 < request.length <= _LONGEST:
         return []
     stems = _stems(" ".join(_written(call) for call in action.tool_calls) or action.text)
-    told = round(_QUARTERS * len(stems & request.stems) / len(stems)) if stems else 0
-    return [f"sentence={round(2 * math.log2(request.length + 1))}", f"told={told}"]
+    overlap = round(_QUARTERS * len(stems & request.stems) / len(stems)) if stems else 0
+    return [f"sentence={round(2 * math.log2(request.length + 1))}", f"told={overlap}"]
 
 
 def _written(call: ToolCall) -> str:
-    """The values of a call without their names."""
+    """Return the argument values of a call without their names."""
     values = read_arguments(call.arguments)
     return call.arguments if values is None else " ".join(str(value) for value in values.values())
 
 
-def _of_tools(request: Request, action: Action, tools: Sequence[ToolSpec]) -> list[str]:
-    """None where no tool is offered, or none is described: of names alone nothing is told.
+def _of_tools(request: UserRequest, action: Action, tools: Sequence[ToolSpec]) -> list[str]:
+    """Return features of how well the request fits the tools; none without tool descriptions.
 
-    `fits` has, in quarters, how much of the tool called is in the words of the request, of several calls the
-    most; where the action only says something, of the tool that fits best. `items*calls` has the further
-    items asked for, up to 4, and the calls made, up to 2.
+    `fits` is the share, in quarters, of the called tool's words in the request, the highest of several calls;
+    of the best tool where none was called. `items*calls` is the enumerated items, up to 4, and the calls, up
+    to 2.
     """
     if not any(tool.description for tool in tools):
         return []
     names = {clean_schema_name(call.name) for call in action.tool_calls}
-    near = (tool for tool in tools if not names or clean_schema_name(tool.name) in names)
-    fit = max((_fit(request, tool) for tool in near), default=0)
+    called = (tool for tool in tools if not names or clean_schema_name(tool.name) in names)
+    fit = max((_fit(request, tool) for tool in called), default=0)
     items, calls = min(request.items, _MANY_ITEMS), min(len(action.tool_calls), _MANY_CALLS)
     return [f"fits={'called' if names else 'said'}*{fit}", f"items*calls={items}*{calls}"]
 
 
-def _fit(request: Request, tool: ToolSpec) -> int:
-    """Quarters of the words of a tool's name and description, of eight at most, that the request has too."""
+def _fit(request: UserRequest, tool: ToolSpec) -> int:
+    """Return the share of a tool's words, at most eight, that the request has, in quarters."""
     stems = _of_tool(tool.name, tool.description)
     shared = len(stems & request.stems)
     return round(_QUARTERS * min(1.0, shared / max(1, min(len(stems), _ENOUGH_WORDS))))

@@ -1,7 +1,4 @@
-"""What came back for an action, and what the agent did next, as far as the session shows it.
-
-Sessions are recorded: what followed an action is known when a teacher is asked about it.
-"""
+"""Classify the results of an action, as far as the session shows them."""
 
 import re
 from collections.abc import Sequence
@@ -28,34 +25,37 @@ _LOOKED_AT = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
-    """What came back for an action: `kind` is `nothing_yet` (no result follows), `empty`, `ok`, `absent`
-    (it names what is not there), `syntax`, `tests_failed` or `failed`; `length` in characters."""
+class CallResult:
+    """The result of an action; `length` is in characters.
+
+    `kind` is `nothing_yet` (no result follows), `empty`, `ok`, `absent` (it names what does not exist),
+    `syntax`, `tests_failed` or `failed`.
+    """
 
     kind: str
     length: int = 0
 
     @property
     def is_error(self) -> bool:
-        """Whether the action did not do what it was meant to."""
+        """Return whether the action failed."""
         return self.kind in ("absent", "syntax", "failed", "tests_failed")
 
 
-NOTHING_YET = Came("nothing_yet")
+NOTHING_YET = CallResult("nothing_yet")
 
 
-def read_result_features(results: Sequence[Message]) -> Came:
-    """What these results of one action come to: the first that failed, else the longest."""
+def read_result_features(results: Sequence[Message]) -> CallResult:
+    """Return the result of an action: its first failed result, else the longest."""
     if not results:
         return NOTHING_YET
     found = [_of(result) for result in results]
     length = sum(each.length for each in found)
     worst = next((each for each in found if each.is_error), None)
     kind = worst.kind if worst else "ok" if any(each.kind == "ok" for each in found) else "empty"
-    return Came(kind, length)
+    return CallResult(kind, length)
 
 
-def _of(result: Message) -> Came:
+def _of(result: Message) -> CallResult:
     text = result.content
     head = text[:_LOOKED_AT]
     flagged = bool(result.is_error or result.error_kind)
@@ -63,8 +63,8 @@ def _of(result: Message) -> Came:
     if flagged or _FAILED.search(head) or (short and (_ABSENT.search(head) or _SYNTAX.search(head))):
         for kind, pattern in (("syntax", _SYNTAX), ("absent", _ABSENT), ("tests_failed", _TESTS_FAILED)):
             if pattern.search(head):
-                return Came(kind, len(text))
-        return Came("failed", len(text))
+                return CallResult(kind, len(text))
+        return CallResult("failed", len(text))
     if _TESTS_FAILED.search(text[-_LOOKED_AT:]):
-        return Came("tests_failed", len(text))
-    return Came("empty" if head.strip().lower() in _NOTHING else "ok", len(text))
+        return CallResult("tests_failed", len(text))
+    return CallResult("empty" if head.strip().lower() in _NOTHING else "ok", len(text))

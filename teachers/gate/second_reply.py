@@ -1,4 +1,4 @@
-"""What a stored reply says of a step to the gate: what a second model would do, and how sure it was."""
+"""Read what a stored reply tells the gate about a step."""
 
 import math
 from collections.abc import Iterator
@@ -7,19 +7,20 @@ from typing import Any
 import orjson
 
 from tracemill.records.reply import TeacherReply
-from tracemill.teachers.gate.features import Second
+from tracemill.teachers.gate.features import SecondOpinion
 
 
-def read_second_reply(reply: TeacherReply) -> Second:
-    """The action of a reply, and the mean entropy of its tokens in nats where it came with log
-    probabilities."""
-    return Second(reply.action, second_reply_entropy(reply.raw))
+def read_second_reply(reply: TeacherReply) -> SecondOpinion:
+    """Return the action of a reply and the mean entropy of its tokens."""
+    return SecondOpinion(reply.action, second_reply_entropy(reply.raw))
 
 
 def second_reply_entropy(raw: str) -> float | None:
-    """The mean over tokens of the entropy of the alternatives given, what they leave taken as one more;
-    None where the answer has no log probabilities. Shape:
-    https://platform.openai.com/docs/api-reference/chat/object (`choices[].logprobs.content`)."""
+    """Return the mean entropy of the tokens in nats, None without log probabilities.
+
+    The probability that the given alternatives leave counts as one more. Shape:
+    https://platform.openai.com/docs/api-reference/chat/object (`choices[].logprobs.content`).
+    """
     try:
         answer = orjson.loads(raw) if raw else {}
     except ValueError:

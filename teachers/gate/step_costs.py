@@ -1,7 +1,7 @@
-"""What asking at a step costs, given at which other steps of its context is asked.
+"""Estimate what asking at a step costs, given which other steps of its context are asked.
 
-Steps of a context share a growing prefix. What the step asked before it had is read from the cache, the rest
-is new; where nobody was asked before, all of it is.
+Steps of a context share a growing prefix. The prefix of the last asked step is read from the cache, the rest
+is new.
 """
 
 from collections.abc import Container, Sequence
@@ -16,9 +16,8 @@ from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
 
 @dataclass(frozen=True, slots=True)
-class Priced:
-    """A teacher as far as its costs go. `share` is the share of the steps at which it is asked, where a
-    step ends as soon as its label is certain."""
+class PricedTeacher:
+    """The price of a teacher; `share` is the share of steps at which it is asked."""
 
     name: str
     family: str
@@ -26,8 +25,8 @@ class Priced:
     share: float = 1.0
 
 
-def teachers_by_step_cost(teachers: Sequence[Priced], tokens: int) -> list[Priced]:
-    """The teachers by what a call with a prompt of so many tokens, cached for the most part, costs."""
+def teachers_by_step_cost(teachers: Sequence[PricedTeacher], tokens: int) -> list[PricedTeacher]:
+    """Return the teachers sorted by the cost of a mostly cached prompt of this many tokens."""
     return sorted(
         teachers,
         key=lambda t: TokenCosts.of(t.price).call_usd(tokens, round(0.9 * tokens), ANSWER_TOKENS),
@@ -35,20 +34,25 @@ def teachers_by_step_cost(teachers: Sequence[Priced], tokens: int) -> list[Price
 
 
 def step_costs_usd(
-    questions: Sequence[Question], teachers: Sequence[Priced], asked: Container[str] | None = None
+    questions: Sequence[Question], teachers: Sequence[PricedTeacher], asked: Container[str] | None = None
 ) -> list[float]:
-    """What each question is expected to cost in USD: of every teacher what a call costs times its share.
-    `asked` has the steps at which is asked too, None: all."""
+    """Return the expected cost of each question in USD: each teacher's call times its share.
+
+    `asked` has the steps that are asked, None for all.
+    """
     shares = [teacher.share for teacher in teachers]
     calls = step_call_costs_usd(questions, teachers, asked)
     return [sum(usd * share for usd, share in zip(costs, shares, strict=True)) for costs in calls]
 
 
 def step_call_costs_usd(
-    questions: Sequence[Question], teachers: Sequence[Priced], asked: Container[str] | None = None
+    questions: Sequence[Question], teachers: Sequence[PricedTeacher], asked: Container[str] | None = None
 ) -> list[list[float]]:
-    """What a call to each teacher costs at each question, in USD. `asked` has the steps at which is asked
-    too, None: all. Teachers of the student's family cost nothing: they are not asked."""
+    """Return what a call to each teacher costs at each question, in USD.
+
+    `asked` has the steps that are asked, None for all. Teachers of the student's family are not asked and
+    cost 0.
+    """
     sizes = [length.tokens for length in replay_plan_lengths(questions)]
     found: list[list[float]] = []
     context, cached = "", 0
@@ -62,16 +66,7 @@ def step_call_costs_usd(
     return found
 
 
-def step_costs_to_go(costs: Sequence[float], shares: Sequence[float]) -> list[float]:
-    """Of each teacher what asking it and, as often as it comes to that, those after it costs."""
-    found: list[float] = []
-    for place, share in enumerate(shares):
-        later = zip(costs[place:], shares[place:], strict=True)
-        found.append(sum(usd * (min(other / share, 1.0) if share else 1.0) for usd, other in later))
-    return found
-
-
-def _usd(question: Question, teacher: Priced, tokens: int, cached: int) -> float:
+def _usd(question: Question, teacher: PricedTeacher, tokens: int, cached: int) -> float:
     if teacher.family == question.student_family != UNKNOWN:
         return 0.0
     read = min(cached, tokens) if cache_rule(teacher.family).lifetime_s else 0

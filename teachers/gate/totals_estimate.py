@@ -1,9 +1,9 @@
-"""What all steps would have given, estimated from those that were asked with known probability.
+"""Estimate what all steps would have given, from those asked with known probability.
 
-Horvitz-Thompson weights asked steps by one over their probability. It is unbiased and noisy, since a step
-asked by chance at 5 % counts for twenty; the estimate given here counts what the gate expected of every
-step and weights only the error of that (the difference estimator; Sarndal, Swensson and Wretman, Model
-Assisted Survey Sampling, 6.3), which is as unbiased and less noisy the better the gate.
+Horvitz-Thompson weights asked steps by one over their probability: unbiased and noisy, since a step asked at
+5 % counts for twenty. The difference estimator used here counts what the gate expected of every step and
+weights only its error (Sarndal, Swensson and Wretman, Model Assisted Survey Sampling, 6.3): as unbiased, and
+less noisy the better the gate.
 """
 
 import math
@@ -12,15 +12,17 @@ from dataclasses import asdict, dataclass
 
 _TWO_SIDED_95 = 1.959964
 _UNSEEN = 2.0
-"""Steps that the interval adds to those drawn, each with the error that the gate itself expects, so that a
-few drawn steps at which nothing came do not count as certainty (A. Agresti and B. Coull, Approximate is
+"""Steps that the interval adds to those drawn, each with the error that the gate expects, so that a
+few drawn steps without a pair do not count as certainty (A. Agresti and B. Coull, Approximate is
 better than "exact" for interval estimation of binomial proportions, 1998)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Chance:
-    """A step of the log: the probability with which it was asked, what the gate expected, and what came of
-    it: 1.0 or 0.0, None where it was not asked or no answer came."""
+class StepChance:
+    """A step of the log: probability of asking, expected pairs, and pairs found.
+
+    `found` is 1.0 or 0.0, None where it was not asked or no answer came.
+    """
 
     probability: float
     expected: float
@@ -29,11 +31,13 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """Pairs that all steps together would give, with a 95 % interval: no fewer than were found, and no more
-    than these and the steps of which nothing is known. `counted` are those found, `weighted` is the plain
-    inverse-propensity sum. `never` are steps that could not be asked by chance and count for nothing here;
-    `censored` those asked of which no label came: the others stand for them."""
+class EstimatedTotals:
+    """The pairs that all steps would give, with a 95 % interval.
+
+    `low` is at least the pairs found, `high` at most these and the steps of unknown result. `counted` are
+    those found, `weighted` is the inverse-propensity sum. `never` steps could not be asked and count for
+    nothing; `censored` ones were asked without a label, and the others stand for them.
+    """
 
     steps: int
     asked: int
@@ -46,12 +50,12 @@ class Totals:
     censored: int = 0
 
     def to_json(self) -> dict[str, float | int]:
-        """Plain values, to two digits."""
+        """Return plain values, rounded to two digits."""
         return {k: round(v, 2) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
-def estimate_totals(chances: Iterable[Chance]) -> Totals:
-    """The totals of a log of steps."""
+def estimate_totals(chances: Iterable[StepChance]) -> EstimatedTotals:
+    """Estimate the totals of a log of steps."""
     drawn = list(chances)
     able = [each for each in drawn if each.probability > 0]
     certain = [each for each in able if each.probability >= 1]
@@ -62,7 +66,7 @@ def estimate_totals(chances: Iterable[Chance]) -> Totals:
     known = [each for each in able if each.asked and each.found is not None]
     counted = sum(each.found or 0.0 for each in known)
     most = counted + len(able) - len(known)
-    return Totals(
+    return EstimatedTotals(
         steps=len(drawn),
         asked=sum(each.asked for each in drawn),
         counted=counted,
@@ -75,8 +79,8 @@ def estimate_totals(chances: Iterable[Chance]) -> Totals:
     )
 
 
-def _sum(group: list[Chance]) -> tuple[float, float, float]:
-    """Difference estimate, inverse-propensity sum and variance of the first, of steps of one kind."""
+def _sum(group: list[StepChance]) -> tuple[float, float, float]:
+    """Return difference estimate, inverse-propensity sum and the estimate's variance."""
     asked = [each for each in group if each.asked]
     known = [each for each in asked if each.found is not None]
     lost = len(asked) / len(known) if known else 1.0
@@ -93,8 +97,8 @@ def _sum(group: list[Chance]) -> tuple[float, float, float]:
     return estimate, weighted, variance
 
 
-def _of_one_more(group: list[Chance]) -> float:
-    """The variance that one more drawn step would add, if the gate is as often wrong as it expects to be."""
+def _of_one_more(group: list[StepChance]) -> float:
+    """Return the variance that one more drawn step adds at the gate's expected error rate."""
     if not group:
         return 0.0
     p = sum(each.probability for each in group) / len(group)

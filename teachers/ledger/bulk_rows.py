@@ -1,5 +1,6 @@
-"""Many rows written at once: row by row on SQLite; on PostgreSQL in one statement, since each would be a way
-there and back while every other writer waits.
+"""Write many rows at once: row by row on SQLite, in one statement on PostgreSQL.
+
+On PostgreSQL each statement would be a round trip while every other writer waits.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,14 +16,14 @@ from tracemill.teachers.ledger.schema import answers, budgets, calls
 
 
 @dataclass(frozen=True, slots=True)
-class Many:
+class BulkStatement:
     """A statement that takes many rows, for SQLite and for PostgreSQL."""
 
     row_by_row: Insert | Update
     at_once: TextClause
 
     def run(self, connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Writes the rows, which all have the same keys; none is nothing to do."""
+        """Write the rows, which all have the same keys; do nothing without rows."""
         if not rows:
             return
         if connection.dialect.name == "postgresql":
@@ -32,17 +33,17 @@ class Many:
 
 
 def _at_once(statement: str, columns: str) -> TextClause:
-    """PostgreSQL's own statement on `v`, the table of all rows with typed columns."""
+    """Return PostgreSQL's statement over `v`, the table of all rows with typed columns."""
     return text(statement.format(v=f"json_to_recordset(CAST(:rows AS json)) AS v({columns})"))
 
 
-OPEN_BUDGETS = Many(
+OPEN_BUDGETS = BulkStatement(
     sqlite.insert(budgets).values(settled_nusd=0, reserved_nusd=0).on_conflict_do_nothing(),
     _at_once("INSERT INTO budgets SELECT scope, 0, 0 FROM {v} ON CONFLICT DO NOTHING", "scope text"),
 )
-"""Budgets that are missing, by their `scope`."""
+"""Inserts missing budgets, by `scope`."""
 
-BOOK = Many(
+BOOK = BulkStatement(
     update(budgets)
     .where(budgets.c.scope == bindparam("of_scope"))
     .values(
@@ -57,7 +58,7 @@ BOOK = Many(
 )
 """Adds `settled` and `reserved` to the budget `of_scope`."""
 
-CLOSE = Many(
+CLOSE = BulkStatement(
     update(calls).where(calls.c.id == bindparam("of_id")),
     _at_once(
         "UPDATE calls SET state = v.state, cost_nusd = v.cost_nusd, outcome = v.outcome,"
@@ -67,9 +68,9 @@ CLOSE = Many(
         " closed_at float8",
     ),
 )
-"""What became of the call `of_id`."""
+"""Closes the call `of_id`."""
 
-KEEP = Many(
+KEEP = BulkStatement(
     sqlite.insert(answers).on_conflict_do_nothing(),
     _at_once(
         "INSERT INTO answers (request_key, reply, cost_nusd, created_at)"
@@ -77,4 +78,4 @@ KEEP = Many(
         "request_key text, reply text, cost_nusd bigint, created_at float8",
     ),
 )
-"""Answers that were bought; the first of a request stays."""
+"""Inserts bought answers; the first one of a request stays."""

@@ -1,4 +1,4 @@
-"""Who waits for what another replay is asking, and when it is looked for."""
+"""Schedule checks on requests that another replay is asking."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,57 +7,60 @@ from dataclasses import dataclass
 from tracemill.teachers.ledger.claims import BEAT_S
 from tracemill.teachers.ledger.entries import Grant, Intent
 
-LOOK_S = 0.2
-"""How often a replay looks for what others are asking: a transaction that reads."""
+CHECK_INTERVAL_S = 0.2
+"""Seconds between checks on what other replays are asking; each is a reading transaction."""
 
 
 @dataclass(slots=True)
-class Wish:
-    """An intent, and who waits for what becomes of it; None where everything stopped meanwhile."""
+class PendingReservation:
+    """An intent and the future of its grant, None where everything stopped first."""
 
     intent: Intent
     granted: "asyncio.Future[Grant | None]"
 
 
-class Lookout:
-    """Those of one replay who wait for others. It calls `look` every `LOOK_S` while anybody does, and
-    `BEAT_S` after the last transaction, which says that this replay is there."""
+class ClaimWatch:
+    """The reservations of one replay that wait for other replays.
 
-    def __init__(self, look: Callable[[], None]) -> None:
-        self.waiting: list[Wish] = []
+    It calls `check` every `CHECK_INTERVAL_S` while any is waiting, and `BEAT_S` after the last transaction,
+    so that the next one renews the heartbeat.
+    """
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self.waiting: list[PendingReservation] = []
         self.due = False
-        self._look = look
-        self._looking: asyncio.TimerHandle | None = None
-        self._beating: asyncio.TimerHandle | None = None
+        self._check = check
+        self._check_timer: asyncio.TimerHandle | None = None
+        self._beat_timer: asyncio.TimerHandle | None = None
 
-    def take(self) -> list[Wish]:
-        """Those who wait, where it is time to look; they are waiting no longer."""
+    def take_due(self) -> list[PendingReservation]:
+        """Return the waiting reservations when a check is due, and wait for them no longer."""
         if not self.due:
             return []
-        taken, self.waiting = [wish for wish in self.waiting if not wish.granted.done()], []
+        taken, self.waiting = [request for request in self.waiting if not request.granted.done()], []
         return taken
 
-    def began(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A transaction begins: it looks, and it is a beat."""
+    def transaction_began(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Note that a transaction begins, which checks and renews the heartbeat."""
         self.due = False
-        if self._beating is not None:
-            self._beating.cancel()
-        self._beating = loop.call_later(BEAT_S, self._time_to_look)
+        if self._beat_timer is not None:
+            self._beat_timer.cancel()
+        self._beat_timer = loop.call_later(BEAT_S, self._mark_due)
 
-    def ended(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A transaction ended, and told who must wait."""
-        if self.waiting and self._looking is None:
-            self._looking = loop.call_later(LOOK_S, self._time_to_look)
+    def transaction_ended(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Schedule the next check where anything is still waiting."""
+        if self.waiting and self._check_timer is None:
+            self._check_timer = loop.call_later(CHECK_INTERVAL_S, self._mark_due)
 
     def close(self) -> None:
-        """Looks no more."""
-        for timer in (self._looking, self._beating):
+        """Cancel the timers."""
+        for timer in (self._check_timer, self._beat_timer):
             if timer is not None:
                 timer.cancel()
 
-    def _time_to_look(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            self._looking = None
+    def _mark_due(self) -> None:
+        if self._check_timer is not None:
+            self._check_timer.cancel()
+            self._check_timer = None
         self.due = True
-        self._look()
+        self._check()

@@ -1,20 +1,23 @@
-"""What goes into the ledger and what comes out; amounts are integers of nano-USD."""
+"""Define what goes into the ledger and what comes out; amounts are integers of nano-USD."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """A call about to go out, and the most it can cost. `leave_nusd` of the caps of run and day must be
-    left free beside it. `account` names whose money it is, "" where nobody can say what was charged."""
+    """A call about to go out, and the most it can cost.
+
+    `leave_nanousd` of the caps of run and day must remain free beside it. `account` names whose money it is,
+    "" where nobody can report charges.
+    """
 
     run_id: str
     trace_id: str
     step_id: str
     teacher: str
     request_key: str
-    amount_nusd: int
-    leave_nusd: int = 0
+    amount_nanousd: int
+    leave_nanousd: int = 0
     account: str = ""
 
 
@@ -23,61 +26,65 @@ class Reservation:
     """A granted intent."""
 
     call_id: int
-    amount_nusd: int
+    amount_nanousd: int
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
-    """A refused intent: the cap of `scope` (`run`, `day` or `trace`) does not cover it now. Of what it
-    wants, `kept_nusd` is what it would have to leave."""
+class DeniedReservation:
+    """A refused intent: the cap of `scope` (`run`, `day` or `trace`) does not cover it now.
+
+    `kept_nanousd` is the part of `wanted_nanousd` that must remain free.
+    """
 
     scope: str
-    cap_nusd: int
-    settled_nusd: int
-    reserved_nusd: int
-    wanted_nusd: int
-    kept_nusd: int = 0
+    cap_nanousd: int
+    settled_nanousd: int
+    reserved_nanousd: int
+    wanted_nanousd: int
+    kept_nanousd: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
-    """The answer is in the ledger already: its reply as JSON."""
+class CachedAnswer:
+    """A stored answer: its reply as JSON."""
 
     reply: str
 
 
 @dataclass(frozen=True, slots=True)
-class BeingBought:
-    """Somebody else who lives is asking it at the moment: its answer is worth waiting for."""
+class InFlightElsewhere:
+    """A request that another live replay is asking now: its answer is worth waiting for."""
 
 
-Grant = Reservation | Denied | Bought
-"""What becomes of an intent in the end."""
+Grant = Reservation | DeniedReservation | CachedAnswer
+"""The final decision on an intent."""
 
 
 @dataclass(frozen=True, slots=True)
-class Close:
-    """A call come home: `cost_nusd` None books the worst case; `reply` is kept as the answer to the
-    request; `state` is `settled`, `released` (it cannot have been billed), `written_off` or `reconciled`.
-    `stated_nusd` is what the provider said it charged, and `bill_id` what its page on the answer is found
-    by."""
+class Settlement:
+    """The end of a call.
+
+    `cost_nanousd` None books the worst case. `reply` is stored as the answer to the request. `state` is
+    `settled`, `released` (it cannot have been billed), `written_off` or `reconciled`. `stated_nanousd` is
+    what the provider said it charged, `bill_id` the id under which its charge can be looked up.
+    """
 
     reservation: Reservation
-    cost_nusd: int | None
+    cost_nanousd: int | None
     reply: str | None = None
     outcome: str = "answer"
     state: str = "settled"
-    stated_nusd: int = 0
+    stated_nanousd: int = 0
     bill_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Spent:
-    """Where a run stands; `open_calls` are intents nobody has settled."""
+class RunSpending:
+    """The spending of a run; `open_calls` are not settled yet."""
 
-    settled_nusd: int
-    reserved_nusd: int
-    cap_nusd: int
+    settled_nanousd: int
+    reserved_nanousd: int
+    cap_nanousd: int
     calls: int
     open_calls: int
     written_off: int

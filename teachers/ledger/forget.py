@@ -1,4 +1,4 @@
-"""Taking text out of the ledger, while the money stays on its books."""
+"""Delete text from the ledger while the money stays booked."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -16,8 +16,10 @@ _AT_ONCE = 500
 def forget_rows(
     connection: Connection, aliases: Mapping[str, str], holds: Callable[[str], bool], keep: frozenset[str]
 ) -> int:
-    """Delete the answers of the traces in `aliases` and those that `holds`, and book what the traces
-    cost on their aliases; gives how many answers are gone."""
+    """Delete the answers of the traces in `aliases` and those that `holds`; return how many.
+
+    What the traces cost is booked on their aliases. Answers in `keep` are only deleted where they hold.
+    """
     doomed = set(_keys_of(connection, list(aliases))) - keep
     renamed: dict[str, str] = {}
     for row in connection.execute(select(answers.c.request_key, answers.c.reply)).yield_per(_AT_ONCE):
@@ -39,7 +41,7 @@ def forget_rows(
 
 
 def trace_of_forgotten_answer(text: str) -> str:
-    """The trace an answer was bought for, read off its JSON; empty where it says none."""
+    """Return the trace an answer was bought for, read from its JSON; "" where it says none."""
     try:
         return str(orjson.loads(text)["step_id"]).rsplit(":", 2)[0]
     except (ValueError, KeyError, TypeError):
@@ -60,7 +62,7 @@ def _with_aliases(text: str, aliases: Mapping[str, str]) -> str:
 
 
 def _rename(connection: Connection, trace_id: str, alias: str) -> None:
-    """Calls and budget of a trace under its alias; both together, so that an open call still settles."""
+    """Rename a trace in its calls and budget together, so that an open call still settles."""
     step = func.replace(calls.c.step_id, trace_id, alias)
     connection.execute(update(calls).where(calls.c.trace_id == trace_id).values(trace_id=alias, step_id=step))
     scope = f"trace:{trace_id}"
@@ -68,8 +70,10 @@ def _rename(connection: Connection, trace_id: str, alias: str) -> None:
 
 
 def compact_ledger(engine: Engine) -> None:
-    """Write the SQLite file anew and empty its log, so that deleted bytes are gone from both; other
-    databases are left to their own upkeep. Raises LedgerError where another process keeps it busy."""
+    """Rewrite a SQLite file and truncate its log, so that deleted bytes are gone from both.
+
+    Other databases are left alone. Raises LedgerError where another process keeps the file busy.
+    """
     if engine.dialect.name != "sqlite":
         return
     connection = None

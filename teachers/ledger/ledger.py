@@ -1,13 +1,12 @@
-"""The one book of what was reserved, spent and bought; safe across processes and crashes.
+"""Keep the record of what was reserved, spent and bought, across processes and crashes.
 
-A call is written as an intent, its worst case reserved against the caps of run, day and trace, before
-it goes out; it is settled at its real cost in the same transaction that stores its answer. For every
-scope, `settled + reserved + amount <= cap` held when an amount was granted. An intent whose process
-died stays reserved in the run and the day that made it, until `write_off_stale` books it as spent
-there. Nothing secret is stored: keys, ids, amounts, and redacted replies.
+A call is written as an intent before it goes out, with its worst case reserved against the caps of run, day
+and trace. It is settled at its cost in the transaction that stores its answer. For every scope, `settled +
+reserved + amount <= cap` held when an amount was granted. An intent whose process died stays reserved until
+`write_off_stale` books it as spent in its run and day. Only keys, ids, amounts and redacted replies are
+stored.
 
-Writers follow one another, on SQLite and on PostgreSQL, and what is committed outlives the process and a
-power cut.
+Writers are serialised, on SQLite and on PostgreSQL, and a commit survives a crash and a power cut.
 """
 
 import math
@@ -24,12 +23,19 @@ from sqlalchemy.exc import SQLAlchemyError
 from tracemill.records.errors import LedgerError
 from tracemill.records.reply import TeacherReply
 from tracemill.teachers.ledger.bulk_rows import KEEP
-from tracemill.teachers.ledger.claims import Buyer
+from tracemill.teachers.ledger.claims import ClaimHolder
 from tracemill.teachers.ledger.database_errors import database_error_reason
-from tracemill.teachers.ledger.entries import BeingBought, Close, Grant, Intent, Reservation, Spent
+from tracemill.teachers.ledger.entries import (
+    Grant,
+    InFlightElsewhere,
+    Intent,
+    Reservation,
+    RunSpending,
+    Settlement,
+)
 from tracemill.teachers.ledger.forget import compact_ledger, forget_rows
 from tracemill.teachers.ledger.reconcile import (
-    Doubt,
+    UnknownCharge,
     calls_in_doubt,
     note_usage,
     reconciling_closes,
@@ -48,23 +54,26 @@ from tracemill.teachers.ledger.schema import (
     open_database,
     runs,
 )
-from tracemill.teachers.ledger.transaction import Batch
+from tracemill.teachers.ledger.transaction import LedgerTransaction
 
 _LOOKUP_KEYS = 500
 
 _RUN = select(runs).where(runs.c.run_id == bindparam("key"))
 
 
-def sqlite_url(path: Path) -> str:
-    """The URL of a ledger in a SQLite file, whatever characters its path has."""
-    return URL.create("sqlite", database=str(path)).render_as_string()
+def sqlite_url(path: Path) -> URL:
+    """Return the URL of a ledger in a SQLite file, whatever characters its path has."""
+    return URL.create("sqlite", database=str(path))
 
 
 class Ledger:
     """A ledger on a database URL, such as `sqlite:////data/ledger.db`. Threads may share it."""
 
-    def __init__(self, url: str, clock: Callable[[], float] = time.time) -> None:
-        """Raises LedgerError where the database cannot be opened. `clock` gives seconds since 1970."""
+    def __init__(self, url: str | URL, clock: Callable[[], float] = time.time) -> None:
+        """Open the database; `clock` returns seconds since 1970.
+
+        Raises LedgerError where it cannot be opened.
+        """
         self._engine = open_database(url)
         self._reader = self._engine.execution_options(ledger_read=True)
         self._clock = clock
@@ -77,26 +86,33 @@ class Ledger:
 
     @property
     def backend(self) -> str:
-        """The kind of database: `sqlite` or `postgresql`."""
+        """Return the kind of database: `sqlite` or `postgresql`."""
         return self._engine.dialect.name
 
     def identity(self) -> str:
-        """What this ledger and its copies have and no other, wherever its database moves."""
+        """Return the id that this ledger shares with its copies alone."""
         with self._reading() as connection:
             return str(connection.execute(select(meta.c.value).where(meta.c.key == IDENTITY)).scalar_one())
 
     def knows(self, run_id: str) -> bool:
-        """Whether the run was opened in this ledger."""
+        """Return whether the run was opened in this ledger."""
         with self._reading() as connection:
             return connection.execute(_RUN, {"key": run_id}).one_or_none() is not None
 
     def is_empty(self) -> bool:
-        """Whether it has no answer yet."""
+        """Return whether it has no answer."""
         with self._reading() as connection:
             return connection.execute(select(answers.c.request_key).limit(1)).first() is None
 
+    def server_time(self) -> datetime | None:
+        """Return the time of the database server, None where the database is a file."""
+        if self.backend == "sqlite":
+            return None
+        with self._reading() as connection:
+            return connection.execute(select(func.clock_timestamp())).scalar_one()
+
     def close(self) -> None:
-        """Gives the connections back."""
+        """Close the connections."""
         self._engine.dispose()
 
     @contextmanager
@@ -118,45 +134,49 @@ class Ledger:
     def open_run(
         self,
         run_id: str,
-        max_total_nusd: int,
-        max_day_nusd: int | None = None,
-        max_trace_nusd: int | None = None,
+        max_total_nanousd: int,
+        max_day_nanousd: int | None = None,
+        max_trace_nanousd: int | None = None,
     ) -> None:
-        """Sets the caps of a run, new or resumed; what it spent before counts on."""
+        """Set the caps of a new or resumed run; what it spent before still counts."""
         caps = {
-            "max_total_nusd": max_total_nusd,
-            "max_day_nusd": max_day_nusd,
-            "max_trace_nusd": max_trace_nusd,
+            "max_total_nusd": max_total_nanousd,
+            "max_day_nusd": max_day_nanousd,
+            "max_trace_nusd": max_trace_nanousd,
         }
         with self._writing() as connection:
             insert_or_ignore(connection, runs, {"run_id": run_id, "opened_at": self._clock(), **caps})
             connection.execute(update(runs).where(runs.c.run_id == run_id).values(caps))
 
     def apply(
-        self, closes: Sequence[Close] = (), intents: Sequence[Intent] = (), buyer: Buyer | None = None
-    ) -> tuple[list[bool | LedgerError], list[Grant | BeingBought]]:
-        """Books calls that came home, then grants or denies intents, all in one transaction.
+        self,
+        closes: Sequence[Settlement] = (),
+        intents: Sequence[Intent] = (),
+        buyer: ClaimHolder | None = None,
+    ) -> tuple[list[bool | LedgerError], list[Grant | InFlightElsewhere]]:
+        """Settle calls, then grant or deny intents, in one transaction.
 
-        Gives for every close True, False where the cost was above the reservation (it is counted all the
-        same, and the bound it broke can no longer be trusted), or the error of a call that is unknown or
-        closed already; and for every intent what became of it. What another buyer who lives is asking at the
-        moment is not granted to this `buyer`; without one the intents wait for nobody, and nobody for them.
+        Return for every settlement True, False where the cost was above the reservation (it is booked all the
+        same), or the error of a call that is unknown or closed; and for every intent the decision. What
+        another live buyer is asking is not granted to this `buyer`; without one the intents wait for nobody,
+        and nobody for them.
+
         Raises LedgerError where a run was not opened; nothing is booked then.
         """
         now = self._clock()
-        batch = Batch(now, datetime.fromtimestamp(now, UTC).date().isoformat(), buyer)
+        batch = LedgerTransaction(now, datetime.fromtimestamp(now, UTC).date().isoformat(), buyer)
         with self._writing() as connection:
             batch.run(connection, closes, intents)
         return batch.closed, batch.grants
 
-    def leave(self, buyer: Buyer) -> None:
-        """A buyer is gone: what it left open stays reserved, and may be asked by others."""
+    def leave(self, buyer: ClaimHolder) -> None:
+        """Remove a buyer: what it left open stays reserved, and others may ask it."""
         if buyer.entered:
             with self._writing() as connection:
                 buyer.leave(connection)
 
-    def reserve(self, intent: Intent) -> Grant | BeingBought:
-        """Writes the intent, nobody's, and reserves its amount in run, day and trace, or says why not.
+    def reserve(self, intent: Intent) -> Grant | InFlightElsewhere:
+        """Reserve an intent's amount in run, day and trace, or return why not.
 
         Raises LedgerError where the run was not opened.
         """
@@ -165,92 +185,94 @@ class Ledger:
     def settle(
         self,
         reservation: Reservation,
-        cost_nusd: int | None,
+        cost_nanousd: int | None,
         reply: str | None = None,
         outcome: str = "answer",
-        stated_nusd: int = 0,
+        stated_nanousd: int = 0,
     ) -> bool:
-        """Books what a call cost, None for "the worst case", and stores its `reply` as an answer.
+        """Book what a call cost, None for the worst case, and store its `reply` as an answer.
 
-        Gives False where the cost was above the reservation. Raises LedgerError where the call is
-        unknown or closed already.
+        Return False where the cost was above the reservation. Raises LedgerError where the call is unknown or
+        closed.
         """
-        return self._close(Close(reservation, cost_nusd, reply, outcome, stated_nusd=stated_nusd))
+        return self._close(
+            Settlement(reservation, cost_nanousd, reply, outcome, stated_nanousd=stated_nanousd)
+        )
 
     def release(self, reservation: Reservation, outcome: str = "not_billed") -> None:
-        """Gives a reservation back; only for a call that cannot have been billed."""
-        self._close(Close(reservation, 0, None, outcome, "released"))
+        """Cancel a reservation; only for a call that cannot have been billed."""
+        self._close(Settlement(reservation, 0, None, outcome, "released"))
 
-    def _close(self, close: Close) -> bool:
+    def _close(self, close: Settlement) -> bool:
         done = self.apply(closes=[close])[0][0]
         if isinstance(done, LedgerError):
             raise done
         return done
 
     def write_off_stale(self, older_than_s: float) -> int:
-        """Books intents left open for longer than this as spent, at their worst case, in the run and
-        the day that made them; gives how many. A reply that comes later corrects the figure."""
+        """Book intents open for longer than this as spent at their worst case; return how many.
+
+        They are booked in the run and the day that made them. A later reply corrects the figure.
+        """
         now = self._clock()
         stale = select(calls.c.id, calls.c.amount_nusd).where(IS_OPEN)
-        batch = Batch(now, "")
+        batch = LedgerTransaction(now, "")
         with self._writing() as connection:
             late = stale.where(calls.c.opened_at < now - older_than_s).order_by(calls.c.id)
             found = [Reservation(row.id, row.amount_nusd) for row in connection.execute(late)]
-            lost = [Close(each, None, None, "written_off", "written_off") for each in found]
+            lost = [Settlement(each, None, None, "written_off", "written_off") for each in found]
             batch.run(connection, lost, ())
         return len(found)
 
-    def looked_at(self, account: str) -> bool:
-        """Whether a look at the account is kept, to reckon later ones from."""
+    def has_usage(self, account: str) -> bool:
+        """Return whether a reading of the account's usage is stored."""
         with self._reading() as connection:
             query = select(accounts.c.account).where(accounts.c.account == account)
             return connection.execute(query).first() is not None
 
-    def calls_in_doubt(self, account: str, older_than_s: float) -> list[Doubt]:
-        """Return the calls of an account whose price nobody said, that went out so long ago."""
+    def calls_in_doubt(self, account: str, older_than_s: float) -> list[UnknownCharge]:
+        """Return the calls of an account that went out this long ago and have no known price."""
         with self._reading() as connection:
             return calls_in_doubt(connection, account, self._clock() - older_than_s)
 
-    def note_usage(self, account: str, usage_nusd: int) -> None:
-        """Keep what an account was charged, to reckon later calls from."""
+    def note_usage(self, account: str, usage_nanousd: int) -> None:
+        """Store what an account was charged so far, as the base for later reconciliation."""
         with self._writing() as connection:
-            note_usage(connection, account, usage_nusd)
+            note_usage(connection, account, usage_nanousd)
 
     def reconcile(
         self,
         account: str,
-        usage_nusd: int | None,
+        usage_nanousd: int | None,
         older_than_s: float,
         give_up_s: float = math.inf,
-        billed: Mapping[Doubt, int] | None = None,
+        billed: Mapping[UnknownCharge, int] | None = None,
     ) -> tuple[int, int]:
-        """Book calls in doubt at what the account says that they cost at most; give how many, and by how much
-        less they are booked.
+        """Book calls of unknown price at the most that the account's figures allow.
 
-        `usage_nusd` is all that the account was ever charged, None where nobody says; `billed` what pages on
-        single answers say. Looked at are calls that went out `older_than_s` ago; after `give_up_s` their
-        worst case is their cost.
+        Return how many, and by how much less they are booked, in nano-USD. `usage_nanousd` is all that the
+        account was ever charged, None where unknown; `billed` has prices looked up for single calls. Only
+        calls older than `older_than_s` count; after `give_up_s` their worst case is their cost.
         """
         now = self._clock()
-        proven: Sequence[Close] = ()
-        paid = [doubt.close(nusd, nusd) for doubt, nusd in (billed or {}).items()]
+        proven: Sequence[Settlement] = ()
+        paid = [doubt.close(nanousd, nanousd) for doubt, nanousd in (billed or {}).items()]
         with self._writing() as connection:
-            Batch(now, "").run(connection, paid, ())
-            if usage_nusd is not None:
+            LedgerTransaction(now, "").run(connection, paid, ())
+            if usage_nanousd is not None:
                 since = now - older_than_s, now - give_up_s
-                proven = reconciling_closes(connection, account, usage_nusd, *since)
-                Batch(now, "").run(connection, proven, ())
-                note_usage(connection, account, usage_nusd)
-        done = [close for close in (*paid, *proven) if close.cost_nusd != close.reservation.amount_nusd]
-        return len(done), sum(close.reservation.amount_nusd - (close.cost_nusd or 0) for close in done)
+                proven = reconciling_closes(connection, account, usage_nanousd, *since)
+                LedgerTransaction(now, "").run(connection, proven, ())
+                note_usage(connection, account, usage_nanousd)
+        done = [close for close in (*paid, *proven) if close.cost_nanousd != close.reservation.amount_nanousd]
+        return len(done), sum(close.reservation.amount_nanousd - (close.cost_nanousd or 0) for close in done)
 
     def answer(self, request_key: str) -> str | None:
-        """The stored reply of a request as JSON, None where it was never bought."""
+        """Return the stored reply of a request as JSON, None where it was never bought."""
         return self.answers_to([request_key]).get(request_key)
 
     def remember(self, replies: Iterable[TeacherReply]) -> None:
-        """Stores answers that were bought before, where it has none: for a ledger that was lost. Costs
-        nothing and counts against no cap."""
+        """Store answers that were bought before, where the ledger has none; no cap is charged."""
         now = self._clock()
         rows = [
             {"request_key": r.request_key, "reply": dump_reply_json(r), "cost_nusd": 0, "created_at": now}
@@ -260,7 +282,7 @@ class Ledger:
             KEEP.run(connection, rows)
 
     def answers_to(self, request_keys: Sequence[str]) -> dict[str, str]:
-        """The stored replies of those requests that were bought, by key."""
+        """Return the stored replies of these requests as JSON, by request key."""
         found: dict[str, str] = {}
         with self._reading() as connection:
             for start in range(0, len(request_keys), _LOOKUP_KEYS):
@@ -270,8 +292,7 @@ class Ledger:
         return found
 
     def paid_in_vain(self, request_keys: Sequence[str]) -> dict[str, int]:
-        """How many answers to each request were paid, over all runs, that nothing could be read of; without
-        those that have none."""
+        """Return the number of paid but unreadable answers by request key, over all runs."""
         found: dict[str, int] = {}
         with self._reading() as connection:
             for start in range(0, len(request_keys), _LOOKUP_KEYS):
@@ -287,11 +308,11 @@ class Ledger:
     def forget(
         self, aliases: Mapping[str, str], holds: Callable[[str], bool], keep: Collection[str] = ()
     ) -> int:
-        """Takes traces and texts out of the book; gives how many answers were deleted.
+        """Delete traces and texts; return how many answers were deleted.
 
-        Deleted are the answers that were bought for a trace in `aliases`, and any answer whose JSON
-        `holds`. Answers in `keep` are of other traces too: they stay unless they hold. The money stays,
-        booked on the alias of the trace. Raises LedgerError.
+        These are the answers bought for a trace in `aliases`, and any answer whose JSON `holds`. Answers in
+        `keep` belong to other traces too and stay unless they hold. The money stays booked, on the alias of
+        the trace. Raises LedgerError.
         """
         with self._writing() as connection:
             deleted = forget_rows(connection, aliases, holds, frozenset(keep))
@@ -299,18 +320,20 @@ class Ledger:
         return deleted
 
     def compact(self) -> None:
-        """Makes deleted bytes go from a SQLite file and its log. Raises LedgerError."""
+        """Erase deleted bytes from a SQLite file and its log. Raises LedgerError."""
         compact_ledger(self._engine)
 
     def texts(self) -> Iterator[tuple[str, str]]:
-        """Every stored answer as request key and JSON."""
+        """Yield every stored answer as request key and JSON."""
         with self._reading() as connection:
             for row in connection.execute(select(answers.c.request_key, answers.c.reply)).yield_per(500):
                 yield row.request_key, row.reply
 
     def outcomes(self, run_ids: Collection[str]) -> dict[str, dict[str, int]]:
-        """How the calls of these runs ended, by teacher and outcome (`answer`, or a kind of failure): every
-        try counts, also where a later one brought the answer."""
+        """Return how the calls of these runs ended: number by teacher and outcome.
+
+        An outcome is `answer` or a kind of failure. Every attempt counts.
+        """
         found: dict[str, dict[str, int]] = {}
         ended = (
             select(calls.c.teacher, calls.c.outcome, func.count().label("calls"))
@@ -322,8 +345,8 @@ class Ledger:
                 found.setdefault(row.teacher, {})[row.outcome] = row.calls
         return found
 
-    def spent(self, run_id: str) -> Spent:
-        """What a run settled and holds reserved, over all its restarts. LedgerError: no such run."""
+    def spent(self, run_id: str) -> RunSpending:
+        """Return a run's spending over all its restarts. Raises LedgerError for an unknown run."""
         with self._reading() as connection:
             run = connection.execute(_RUN, {"key": run_id}).one_or_none()
             if run is None:
@@ -335,10 +358,10 @@ class Ledger:
                 .group_by(calls.c.state)
             )
             states = {row.state: row.calls for row in connection.execute(grouped)}
-        return Spent(
-            settled_nusd=row.settled_nusd if row else 0,
-            reserved_nusd=row.reserved_nusd if row else 0,
-            cap_nusd=run.max_total_nusd,
+        return RunSpending(
+            settled_nanousd=row.settled_nusd if row else 0,
+            reserved_nanousd=row.reserved_nusd if row else 0,
+            cap_nanousd=run.max_total_nusd,
             calls=sum(states.values()),
             open_calls=states.get("open", 0),
             written_off=states.get("written_off", 0),

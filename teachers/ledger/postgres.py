@@ -1,21 +1,26 @@
-"""A ledger on PostgreSQL: driver, password, encryption, and writers one at a time.
+"""Open a ledger on PostgreSQL: driver, password, encryption, one writer at a time.
 
-`postgresql://` is spoken by pg8000 (BSD). The names of `sslmode` and `sslrootcert` are libpq's
+pg8000 (BSD) handles `postgresql://`. The names of `sslmode` and `sslrootcert` are libpq's
 (https://www.postgresql.org/docs/current/libpq-connect.html).
 """
 
+import hashlib
 import logging
 import os
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from getpass import getuser
 from importlib.util import find_spec
 from typing import Any
 
 from sqlalchemy import create_engine, event
-from sqlalchemy.engine import URL, Connection, Engine
+from sqlalchemy.engine import URL, Connection, Engine, make_url
+from sqlalchemy.exc import SQLAlchemyError
 
 from tracemill.records.errors import LedgerError
+from tracemill.teachers.ledger.database_errors import database_error_reason
 
 DRIVER = "pg8000"
 PASSWORD_VARIABLE = "PGPASSWORD"
@@ -25,22 +30,21 @@ _WRITERS = 0x747261636D696C6C
 
 
 def is_postgres(url: URL) -> bool:
-    """Whether the URL names PostgreSQL, by either of its names."""
+    """Return whether the URL names PostgreSQL, by either of its names."""
     return url.get_backend_name() in ("postgresql", "postgres")
 
 
 def postgres_place(url: URL) -> str:
-    """The server and database of a URL, without user, password and options."""
+    """Return the server and database of a URL, without user, password and options."""
     return URL.create("postgresql", host=url.host, port=url.port, database=url.database).render_as_string()
 
 
 def open_engine(url: URL, timeout_s: float, environ: Mapping[str, str] = os.environ) -> Engine:
-    """An engine whose writing transactions follow one another, as those of SQLite do: a batch sees all
-    that was booked before it, and no two wait for each other in a ring.
+    """Return an engine whose writing transactions are serialised, like SQLite's.
 
-    `timeout_s` bounds the wait for the server and for other writers. What the URL leaves out is taken from
-    PGUSER, else the name of the user, and from PGPASSWORD. Raises LedgerError where the driver is
-    missing or an option is unknown.
+    So a transaction sees all that was booked before it, and there are no deadlocks. `timeout_s` bounds the
+    wait for the server and for other writers. Defaults come from PGUSER, else the user's name, and
+    PGPASSWORD. Raises LedgerError where the driver is missing or an option is unknown.
     """
     driver = url.drivername.partition("+")[2] or DRIVER
     options: dict[str, Any] = {}
@@ -55,7 +59,7 @@ def open_engine(url: URL, timeout_s: float, environ: Mapping[str, str] = os.envi
         options["user"] = url.username or environ.get("PGUSER") or getuser()
         options["password"] = url.password or environ.get(PASSWORD_VARIABLE, "")
         url = url.set(query={})
-    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)  # a lost server is one line, said by us
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)  # we report a lost server in one line
     engine = create_engine(
         url.set(drivername=f"postgresql+{driver}"),
         connect_args=options,
@@ -67,8 +71,39 @@ def open_engine(url: URL, timeout_s: float, environ: Mapping[str, str] = os.envi
     return engine
 
 
+@dataclass(frozen=True, slots=True)
+class PostgresLock:
+    """Locks over all machines that share a database; they end with the connection of their holder."""
+
+    ledger_url: str
+    timeout_s: float = 60.0
+
+    @contextmanager
+    def hold(self, name: str, wait: bool) -> Iterator[bool]:
+        """Hold the lock of a name while the block lasts; gives False at once where another has it.
+
+        With `wait` it is waited for. Raises LedgerError where the database cannot be used.
+        """
+        number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), signed=True)
+        engine = open_engine(make_url(self.ledger_url), self.timeout_s)
+        function = "pg_advisory_lock" if wait else "pg_try_advisory_lock"
+        try:
+            with engine.connect().execution_options(
+                ledger_read=True, isolation_level="AUTOCOMMIT"
+            ) as connection:
+                taken = connection.exec_driver_sql(f"SELECT {function}({number})").scalar_one()
+                yield taken is not False
+        except SQLAlchemyError as error:
+            raise LedgerError(
+                f"the lock of the workspace cannot be taken: {database_error_reason(error)}",
+                "the database of ledger_url",
+            ) from error
+        finally:
+            engine.dispose()
+
+
 def _options(url: URL, timeout_s: float) -> dict[str, Any]:
-    """What pg8000 is given for the options of a URL. A `host` that is a folder is that of a socket."""
+    """Return pg8000's arguments for the options of a URL; a `host` option is a socket folder."""
     given = dict(url.query)
     options: dict[str, Any] = {"timeout": timeout_s, "application_name": "tracemill"}
     options["ssl_context"] = _ssl(given.pop("sslmode", "prefer"), given.pop("sslrootcert", None))
@@ -77,17 +112,17 @@ def _options(url: URL, timeout_s: float) -> dict[str, Any]:
         options |= {"unix_sock": f"{folder}/.s.PGSQL.{url.port or 5432}", "ssl_context": False}
     if given:
         raise LedgerError(
-            f"the option {min(given)!r} in the URL of the ledger", "host, sslmode or sslrootcert", "remove it"
+            f"unknown option {min(given)!r} in the URL of the ledger",
+            "host, sslmode or sslrootcert",
+            "remove it",
         )
     return options
 
 
 def _ssl(mode: str | tuple[str, ...], root: str | tuple[str, ...] | None) -> ssl.SSLContext | bool | None:
-    """None lets the server choose, and False and True are without and with encryption: pg8000's own."""
+    """Return pg8000's `ssl_context`: None lets the server choose, False is off, True is on."""
     if mode not in SSL_MODES:
-        raise LedgerError(
-            "an sslmode that is not known, in the URL of the ledger", f"one of {', '.join(SSL_MODES)}"
-        )
+        raise LedgerError("unknown sslmode in the URL of the ledger", f"one of {', '.join(SSL_MODES)}")
     if mode != "verify-full":
         return {"disable": False, "prefer": None, "require": True}[str(mode)]
     try:

@@ -1,4 +1,4 @@
-"""A reply as the JSON the ledger keeps, and back, exactly."""
+"""Convert replies to the JSON that the ledger stores, and back."""
 
 from dataclasses import replace
 from functools import cache
@@ -16,20 +16,20 @@ def _adapter() -> TypeAdapter[TeacherReply]:
 
 
 def dump_reply_json(reply: TeacherReply) -> str:
-    """The reply as JSON text."""
+    """Return the reply as JSON."""
     return orjson.dumps(reply).decode()
 
 
 def load_reply(text: str) -> TeacherReply:
-    """The reply of a JSON text. Raises LedgerError where it is none."""
+    """Return the reply of a JSON text. Raises LedgerError where it is none."""
     try:
         return _adapter().validate_json(text)
     except ValidationError:
-        raise LedgerError("an answer in the ledger is no reply", "one written by this version") from None
+        raise LedgerError("an answer in the ledger is not a reply", "one written by this version") from None
 
 
 def answer_from_reply_json(text: str, step_id: str, teacher: str) -> TeacherReply:
-    """A stored reply as the answer to one question. Where another step bought it, it costs nothing here."""
+    """Return a stored reply as the answer to one question; bought by another step, it is free."""
     stored = load_reply(text)
     if stored.step_id == step_id and stored.teacher == teacher:
         return stored

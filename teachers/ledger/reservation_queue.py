@@ -1,10 +1,10 @@
-"""Reservations of one replay: they stand in line, and wait where something in flight may free what they need.
+"""Queue the budget reservations of one replay.
 
-Everything that comes up while a transaction runs goes into the next one, so that a call costs a share of
-a commit. Nobody waits for a call that came home to be booked: it goes into no later transaction than the
-reservation of whatever is asked because of it, and before that, so that no call goes out on an answer that
-a crash could lose. The ledger works on a thread of its own; the line is kept on the event loop alone. What
-another replay is asking at the moment is waited for until its answer is there, or nobody asks it any more.
+Everything that arrives while a transaction runs goes into the next one, so that a call costs a share of a
+commit. A finished call is settled no later than the reservation of whatever is asked because of it, and
+before that, so that no call goes out on an answer that a crash could lose. The ledger runs on a thread of its
+own; the queue lives on the event loop. A request that another replay is asking waits until its answer is
+there or nobody asks it any more.
 """
 
 import asyncio
@@ -16,49 +16,57 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.claim_watch import Lookout, Wish
-from tracemill.teachers.ledger.claims import Buyer
-from tracemill.teachers.ledger.entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
+from tracemill.teachers.ledger.claim_watch import ClaimWatch, PendingReservation
+from tracemill.teachers.ledger.claims import ClaimHolder
+from tracemill.teachers.ledger.entries import (
+    CachedAnswer,
+    DeniedReservation,
+    Grant,
+    InFlightElsewhere,
+    Intent,
+    Reservation,
+    Settlement,
+)
 from tracemill.teachers.ledger.ledger import Ledger
 
 T = TypeVar("T")
 
 LINGER_S = 0.004
-"""How long a transaction waits for company."""
+"""Seconds that a transaction waits for more work."""
 
 _ENOUGH = 32
-"""Reservations that wait for no more company. A hundred at a time would cost a little less each, and go out
-as one burst whose answers come home as one: the connections would be idle while it is booked."""
+"""Reservations in a full transaction, which waits no longer.
+A hundred would cost a little less each, but go out and finish as one burst with idle connections between."""
 
 
 @dataclass(slots=True)
-class _Home:
-    close: Close
+class _FinishedCall:
+    close: Settlement
     trace_id: str
 
 
-class Purse:
-    """The ledger as one replay uses it.
+class ReservationQueue:
+    """The ledger as one replay uses it: a FIFO queue of budget reservations.
 
-    Who is denied by the cap of run or day keeps its place at the head of the line, so that dear calls are
-    not starved by cheap ones and the teachers of a step keep pace. Who is denied by the cap of its trace
-    steps aside until a call of that trace comes home.
+    A request denied by the cap of run or day keeps its place at the head, so that cheap calls do not starve
+    expensive ones. One denied by the cap of its trace waits beside the queue until a call of that trace
+    finishes.
     """
 
     def __init__(self, ledger: Ledger, hold_s: float = 900.0) -> None:
-        """A call that another replay opened `hold_s` ago or earlier is waited for no longer."""
+        """Open the queue; a call that another replay opened `hold_s` ago is waited for no longer."""
         self.ledger = ledger
-        self._buyer = Buyer(hold_s)
+        self._buyer = ClaimHolder(hold_s)
         self.most_in_flight = 0
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="ledger")
-        self._line: deque[Wish] = deque()
-        self._aside: dict[str, list[Wish]] = {}
-        self._elsewhere = Lookout(self._look)
-        self._homes: list[_Home] = []
+        self._queue: deque[PendingReservation] = deque()
+        self._blocked_by_trace: dict[str, list[PendingReservation]] = {}
+        self._claims = ClaimWatch(self._recheck_claims)
+        self._finished: list[_FinishedCall] = []
         self._in_flight: Counter[str] = Counter()
-        self._out = 0
-        self._head_denied: Denied | None = None
-        self._dry: Denied | None = None
+        self._outstanding = 0
+        self._head_denied: DeniedReservation | None = None
+        self._exhausted: DeniedReservation | None = None
         self._fault: BaseException | None = None
         self._stopped = False
         self._busy = False
@@ -66,75 +74,82 @@ class Purse:
         self._idle = asyncio.Event()
         self._idle.set()
 
-    async def book(self, call: Callable[..., T], *arguments: object) -> T:
-        """Runs a call of the ledger on its thread."""
+    async def run_in_thread(self, call: Callable[..., T], *arguments: object) -> T:
+        """Run a call of the ledger on its thread."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
-    async def take(self, intent: Intent) -> Grant | None:
-        """Reserves; None where everything stopped meanwhile. A denial by run or day stands when nothing
-        of ours is in flight, one by the trace when nothing of the trace is. Raises LedgerError where
-        anything before could not be booked. It waits while somebody else who lives asks the same."""
+    async def reserve(self, intent: Intent) -> Grant | None:
+        """Reserve an intent's amount; return None where everything stopped first.
+
+        A denial by run or day is final when nothing of ours is in flight, one by the trace when nothing of
+        the trace is. It waits while another live replay asks the same. Raises LedgerError where an earlier
+        call could not be booked.
+        """
         if self._fault is not None:
             raise self._fault
         if self._stopped:
             return None
-        if self._dry is not None and _wanted(intent) >= self._dry.wanted_nusd:
-            return self._dry
-        wish = Wish(intent, asyncio.get_running_loop().create_future())
-        self._line.append(wish)
-        self._soon()
-        return await wish.granted
+        if self._exhausted is not None and _wanted(intent) >= self._exhausted.wanted_nanousd:
+            return self._exhausted
+        request = PendingReservation(intent, asyncio.get_running_loop().create_future())
+        self._queue.append(request)
+        self._schedule()
+        return await request.granted
 
     def settle(
         self,
         trace_id: str,
         reservation: Reservation,
-        cost_nusd: int | None,
+        cost_nanousd: int | None,
         reply: str | None,
         outcome: str,
-        stated_nusd: int = 0,
+        stated_nanousd: int = 0,
         bill_id: str = "",
     ) -> None:
-        """A call came home and is booked with the next transaction."""
-        close = Close(reservation, cost_nusd, reply, outcome, stated_nusd=stated_nusd, bill_id=bill_id)
-        self._come_home(trace_id, close)
+        """Book a finished call with the next transaction."""
+        close = Settlement(
+            reservation, cost_nanousd, reply, outcome, stated_nanousd=stated_nanousd, bill_id=bill_id
+        )
+        self._add_finished(trace_id, close)
 
-    def release(self, trace_id: str, reservation: Reservation, outcome: str) -> None:
-        """The same for what cannot have been billed: it is given back."""
-        self._come_home(trace_id, Close(reservation, 0, None, outcome, "released"))
+    def cancel(self, trace_id: str, reservation: Reservation, outcome: str) -> None:
+        """Return the reservation of a call that cannot have been billed."""
+        self._add_finished(trace_id, Settlement(reservation, 0, None, outcome, "released"))
 
-    def _come_home(self, trace_id: str, close: Close) -> None:
-        self._homes.append(_Home(close, trace_id))
-        self._soon()
+    def _add_finished(self, trace_id: str, close: Settlement) -> None:
+        self._finished.append(_FinishedCall(close, trace_id))
+        self._schedule()
 
-    async def booked(self) -> None:
-        """Waits until everything that came home is booked. Raises LedgerError where it could not be."""
+    async def flush(self) -> None:
+        """Wait until every finished call is booked. Raises LedgerError where one could not be."""
         while self._busy:
             await self._idle.wait()
         if self._fault is not None:
             raise self._fault
 
     def stop(self) -> None:
-        """Nothing more is granted; who waits gets None."""
+        """Grant nothing more; waiting requests get None."""
         self._stopped = True
-        self._end_line()
+        self._end_queue()
 
     def close(self) -> None:
-        """Leaves the ledger and ends the thread."""
-        self._elsewhere.close()
-        with suppress(LedgerError):  # its process will be gone soon enough
+        """Leave the ledger and end the thread."""
+        self._claims.close()
+        with suppress(LedgerError):  # others see that this process is gone
             self._thread.submit(self.ledger.leave, self._buyer).result()
         self._thread.shutdown(wait=True)
 
-    def _look(self) -> None:
-        """What others had reserved may be free by now too."""
-        if self._elsewhere.waiting:
+    def _recheck_claims(self) -> None:
+        """Look again at what other replays had reserved: it may be free now."""
+        if self._claims.waiting:
             self._head_denied = None
-        self._soon()
+        self._schedule()
 
-    def _soon(self) -> None:
-        """Has what waits decided: at once where it is enough for a transaction, else with what comes
-        within `LINGER_S`; behind the one that is running."""
+    def _schedule(self) -> None:
+        """Start a transaction after the running one.
+
+        It starts at once when there is enough for it, else within `LINGER_S`.
+        """
         loop = asyncio.get_running_loop()
         if not self._busy:
             self._busy = True
@@ -145,7 +160,7 @@ class Purse:
             self._start(loop)
 
     def _is_enough(self) -> bool:
-        return self._head_denied is None and len(self._line) >= _ENOUGH
+        return self._head_denied is None and len(self._queue) >= _ENOUGH
 
     def _linger(self, loop: asyncio.AbstractEventLoop) -> None:
         if self._is_enough():
@@ -153,132 +168,138 @@ class Purse:
         else:
             self._lingering = loop.call_later(LINGER_S, self._start, loop)
 
-    def _rest(self) -> None:
+    def _become_idle(self) -> None:
         self._busy = False
         self._idle.set()
 
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Sends one batch to the thread, where there is anything that can be decided now."""
+        """Send one batch to the thread, where anything can be decided now."""
         self._lingering = None
-        homes, self._homes = self._homes, []
-        wishes = self._elsewhere.take()
-        if self._head_denied is None or homes:
-            wishes += [self._line.popleft() for _ in range(min(_ENOUGH, len(self._line)))]
-        if not homes and not wishes and not self._elsewhere.due:
-            self._rest()
+        finished, self._finished = self._finished, []
+        requests = self._claims.take_due()
+        if self._head_denied is None or finished:
+            requests += [self._queue.popleft() for _ in range(min(_ENOUGH, len(self._queue)))]
+        if not finished and not requests and not self._claims.due:
+            self._become_idle()
             return
-        closes, intents = [home.close for home in homes], [wish.intent for wish in wishes]
+        closes, intents = [call.close for call in finished], [request.intent for request in requests]
         running = loop.run_in_executor(self._thread, self.ledger.apply, closes, intents, self._buyer)
-        self._elsewhere.began(loop)
-        running.add_done_callback(lambda done: self._done(loop, homes, wishes, done))
+        self._claims.transaction_began(loop)
+        running.add_done_callback(lambda done: self._on_done(loop, finished, requests, done))
 
-    def _done(
+    def _on_done(
         self,
         loop: asyncio.AbstractEventLoop,
-        homes: list[_Home],
-        wishes: list[Wish],
-        done: "asyncio.Future[tuple[list[bool | LedgerError], list[Grant | BeingBought]]]",
+        finished: list[_FinishedCall],
+        requests: list[PendingReservation],
+        done: "asyncio.Future[tuple[list[bool | LedgerError], list[Grant | InFlightElsewhere]]]",
     ) -> None:
         error = asyncio.CancelledError() if done.cancelled() else done.exception()
         if error is not None:
-            self._fail(error, wishes)
+            self._fail(error, requests)
         else:
             closed, grants = done.result()
-            for home, kept in zip(homes, closed, strict=True):
-                self._settled(home)
+            for call, kept in zip(finished, closed, strict=True):
+                self._release(call)
                 if isinstance(kept, LedgerError):
                     self._fail(kept, [])
-            self._granted(wishes, grants)
-        self._elsewhere.ended(loop)
-        if self._homes or self._elsewhere.due or (self._line and self._head_denied is None):
+            self._apply_grants(requests, grants)
+        self._claims.transaction_ended(loop)
+        if self._finished or self._claims.due or (self._queue and self._head_denied is None):
             self._linger(loop)
         else:
-            self._rest()
+            self._become_idle()
 
-    def _fail(self, error: BaseException, wishes: list[Wish]) -> None:
-        """The book can no longer be trusted: nothing more is granted."""
+    def _fail(self, error: BaseException, requests: list[PendingReservation]) -> None:
+        """Deny everything that waits: the ledger can no longer be trusted."""
         self._fault = self._fault or error
-        for wish in [*wishes, *self._waiting()]:
-            _refuse(wish, error)
+        for request in [*requests, *self._waiting()]:
+            _refuse(request, error)
         self._clear()
 
-    def _waiting(self) -> list[Wish]:
-        aside = (wish for some in self._aside.values() for wish in some)
-        return [*self._line, *aside, *self._elsewhere.waiting]
+    def _waiting(self) -> list[PendingReservation]:
+        blocked = (request for some in self._blocked_by_trace.values() for request in some)
+        return [*self._queue, *blocked, *self._claims.waiting]
 
     def _clear(self) -> None:
-        self._line.clear()
-        self._aside.clear()
-        self._elsewhere.waiting.clear()
+        self._queue.clear()
+        self._blocked_by_trace.clear()
+        self._claims.waiting.clear()
 
-    def _settled(self, home: _Home) -> None:
-        self._out -= 1
-        self._in_flight[home.trace_id] -= 1
-        if not self._in_flight[home.trace_id]:
-            del self._in_flight[home.trace_id]
+    def _release(self, call: _FinishedCall) -> None:
+        self._outstanding -= 1
+        self._in_flight[call.trace_id] -= 1
+        if not self._in_flight[call.trace_id]:
+            del self._in_flight[call.trace_id]
         self._head_denied = None
-        self._line.extendleft(reversed(self._aside.pop(home.trace_id, [])))
+        self._queue.extendleft(reversed(self._blocked_by_trace.pop(call.trace_id, [])))
 
-    def _granted(self, wishes: list[Wish], grants: list[Grant | BeingBought]) -> None:
-        """Hands out what was granted; puts back, in their order, those who must wait."""
-        back: list[Wish] = []
-        for wish, grant in zip(wishes, grants, strict=True):
+    def _apply_grants(
+        self, requests: list[PendingReservation], grants: list[Grant | InFlightElsewhere]
+    ) -> None:
+        """Hand out what was granted; put back, in order, what must wait."""
+        back: list[PendingReservation] = []
+        for request, grant in zip(requests, grants, strict=True):
             if isinstance(grant, Reservation):
-                self._fly(wish, grant)
-            elif isinstance(grant, Bought):
-                _give(wish.granted, grant)
+                self._grant_one(request, grant)
+            elif isinstance(grant, CachedAnswer):
+                _give(request.granted, grant)
             elif self._fault is not None:
-                _refuse(wish, self._fault)
+                _refuse(request, self._fault)
             elif self._stopped:
-                _give(wish.granted, None)
-            elif isinstance(grant, BeingBought):
-                self._elsewhere.waiting.append(wish)
+                _give(request.granted, None)
+            elif isinstance(grant, InFlightElsewhere):
+                self._claims.waiting.append(request)
             elif grant.scope != "trace":
                 self._head_denied = self._head_denied or grant
-                back.append(wish)
-            elif self._in_flight[wish.intent.trace_id]:
-                self._aside.setdefault(wish.intent.trace_id, []).append(wish)
+                back.append(request)
+            elif self._in_flight[request.intent.trace_id]:
+                self._blocked_by_trace.setdefault(request.intent.trace_id, []).append(request)
             else:
-                _give(wish.granted, grant)
-        self._line.extendleft(reversed(back))
-        self._run_dry()
+                _give(request.granted, grant)
+        self._queue.extendleft(reversed(back))
+        self._deny_at_cap()
 
-    def _fly(self, wish: Wish, grant: Reservation) -> None:
-        self._out += 1
-        self._in_flight[wish.intent.trace_id] += 1
-        self.most_in_flight = max(self.most_in_flight, self._out)
-        if wish.granted.cancelled():
-            self._homes.append(_Home(Close(grant, 0, None, "cancelled", "released"), wish.intent.trace_id))
+    def _grant_one(self, request: PendingReservation, grant: Reservation) -> None:
+        self._outstanding += 1
+        self._in_flight[request.intent.trace_id] += 1
+        self.most_in_flight = max(self.most_in_flight, self._outstanding)
+        if request.granted.cancelled():
+            self._finished.append(
+                _FinishedCall(Settlement(grant, 0, None, "cancelled", "released"), request.intent.trace_id)
+            )
         else:
-            _give(wish.granted, grant)
+            _give(request.granted, grant)
 
-    def _run_dry(self) -> None:
-        """Where nothing in flight, here or elsewhere, can free any more, the denial at the head stands, with
-        that of everyone who wants as much."""
-        if self._head_denied is None or self._out or self._homes or self._elsewhere.waiting:
+    def _deny_at_cap(self) -> None:
+        """Make the denial at the head final where nothing in flight can free budget.
+
+        It then holds for every request that wants as much.
+        """
+        if self._head_denied is None or self._outstanding or self._finished or self._claims.waiting:
             return
-        self._dry, self._head_denied = self._head_denied, None
-        line, self._line = self._line, deque()
-        for wish in line:
-            if _wanted(wish.intent) >= self._dry.wanted_nusd:
-                _give(wish.granted, self._dry)
+        self._exhausted, self._head_denied = self._head_denied, None
+        queue, self._queue = self._queue, deque()
+        for request in queue:
+            if _wanted(request.intent) >= self._exhausted.wanted_nanousd:
+                _give(request.granted, self._exhausted)
             else:
-                self._line.append(wish)
+                self._queue.append(request)
 
-    def _end_line(self) -> None:
-        for wish in self._waiting():
-            _give(wish.granted, None)
+    def _end_queue(self) -> None:
+        for request in self._waiting():
+            _give(request.granted, None)
         self._clear()
 
 
 def _wanted(intent: Intent) -> int:
-    """What a cap of run or day must cover."""
-    return intent.amount_nusd + intent.leave_nusd
+    """Return what a cap of run or day must cover, in nano-USD."""
+    return intent.amount_nanousd + intent.leave_nanousd
 
 
-def _refuse(wish: Wish, error: BaseException) -> None:
-    if not wish.granted.done():
-        wish.granted.set_exception(error)
+def _refuse(request: PendingReservation, error: BaseException) -> None:
+    if not request.granted.done():
+        request.granted.set_exception(error)
 
 
 def _give(future: "asyncio.Future[T]", value: T) -> None:

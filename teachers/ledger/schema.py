@@ -1,4 +1,7 @@
-"""Tables of the ledger and how a database is opened; SQLite and PostgreSQL."""
+"""Define the ledger's tables and open its database: SQLite or PostgreSQL.
+
+Columns that end in `_nusd` are integers of nano-USD.
+"""
 
 import secrets
 import sqlite3
@@ -37,13 +40,13 @@ IDENTITY = "ledger"
 BUSY_TIMEOUT_S = 60.0
 
 IS_OPEN = literal_column("state") == literal_column("'open'")
-"""Spelled out in the statement, without which neither database uses the indexes of open calls."""
+"""A literal, not a parameter: otherwise neither database uses the indexes of open calls."""
 
 IN_DOUBT = literal_column("state IN ('open', 'unproven', 'written_off') AND account <> ''")
-"""Calls whose price nobody said, of accounts that can be looked at."""
+"""Calls of unknown price whose account can be read."""
 
 PAID_IN_VAIN = literal_column("cost_nusd > 0 AND outcome IN ('empty', 'malformed')")
-"""Answers that were paid, or may have been, and that nothing can be read of."""
+"""Unreadable answers that were paid, or may have been."""
 
 metadata = MetaData()
 meta = Table("meta", metadata, Column("key", Text, primary_key=True), Column("value", Text))
@@ -128,7 +131,7 @@ def _ignoring(dialect: str, table: Table) -> Insert:
 
 
 def insert_or_ignore(connection: Connection, table: Table, values: dict[str, Any]) -> None:
-    """Inserts a row unless its primary key is there."""
+    """Insert a row unless its primary key exists."""
     connection.execute(_ignoring(connection.dialect.name, table), values)
 
 
@@ -137,8 +140,11 @@ def _is_busy(error: BaseException) -> bool:
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
-    """Switches to the write-ahead log. Where another process does the same just then SQLite does not wait,
-    whatever the busy timeout: it sees a deadlock (https://www.sqlite.org/c3ref/busy_handler.html)."""
+    """Switch to the write-ahead log.
+
+    Where two processes do so at once SQLite reports a deadlock whatever the busy timeout
+    (https://www.sqlite.org/c3ref/busy_handler.html).
+    """
     pause = wait_random(0.01, 0.1)
     for attempt in Retrying(
         retry=retry_if_exception(_is_busy), stop=stop_after_delay(BUSY_TIMEOUT_S), wait=pause, reraise=True
@@ -148,8 +154,10 @@ def _use_log(connection: sqlite3.Connection) -> None:
 
 
 def _prepare_sqlite(engine: Engine) -> None:
-    """Writers queue at BEGIN IMMEDIATE, so that no transaction has to be given up half-way. A commit is on
-    the disk when it returns: an intent that a power cut takes back would be money nobody knows of."""
+    """Queue writers at BEGIN IMMEDIATE and make every commit durable.
+
+    An intent that a power cut takes back would be money nobody knows of.
+    """
 
     @event.listens_for(engine, "connect")
     def _connect(connection: sqlite3.Connection, _record: object) -> None:
@@ -180,9 +188,9 @@ def _engine(url: URL) -> Engine:
 
 
 def _make_file(path: Path) -> None:
-    """For its owner alone; SQLite gives its log and its index the mode of the database."""
+    """Create the file for its owner alone; SQLite gives its log the same mode."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with suppress(OSError):  # SQLite says it better
+    with suppress(OSError):  # SQLite's own error is clearer
         make_private_file(path)
 
 
@@ -194,12 +202,11 @@ def _create(engine: Engine) -> None:
         insert_or_ignore(connection, meta, {"key": IDENTITY, "value": secrets.token_hex(8)})
 
 
-def open_database(url: str) -> Engine:
-    """Opens the database, makes its tables where they are not there, and brings those of an earlier version
-    to today's.
+def open_database(url: str | URL) -> Engine:
+    """Open the database, create missing tables and upgrade those of an earlier version.
 
-    Raises LedgerError where it cannot be opened or was written by a later version; the message names
-    the place and never a password.
+    Raises LedgerError where it cannot be opened or was written by a later version; the message names the
+    place and never a password.
     """
     try:
         place = make_url(url)

@@ -1,4 +1,4 @@
-"""A SQLite ledger that can only be read, as a copy that can be opened."""
+"""Copy a SQLite ledger that can only be read."""
 
 import sqlite3
 from contextlib import closing
@@ -8,12 +8,14 @@ from tracemill.records.errors import LedgerError
 
 
 def copy_ledger(path: Path, place: Path) -> None:
-    """Copies the ledger at `path` to `place`, also while another process writes to it; makes no file beside
-    it. Raises LedgerError where it cannot be read."""
+    """Copy the ledger at `path` to `place`, also while another process writes to it.
+
+    No file is created beside it. Raises LedgerError where it cannot be read.
+    """
     log = path.with_name(f"{path.name}-wal")
     try:
         in_use = log.exists() and log.stat().st_size > 0
-        # without a log nothing is at work: https://www.sqlite.org/wal.html#read_only_databases
+        # without a log no process is writing: https://www.sqlite.org/wal.html#read_only_databases
         address = f"{path.resolve().as_uri()}?{'mode=ro' if in_use else 'immutable=1'}"
         with (
             closing(sqlite3.connect(address, uri=True)) as stored,

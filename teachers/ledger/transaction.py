@@ -1,4 +1,4 @@
-"""Many calls closed and many intents granted in one transaction, each as if it stood alone."""
+"""Settle many calls and grant many intents in one transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,8 +9,16 @@ from sqlalchemy.engine import Connection, Row
 
 from tracemill.records.errors import LedgerError
 from tracemill.teachers.ledger.bulk_rows import BOOK, CLOSE, KEEP, OPEN_BUDGETS
-from tracemill.teachers.ledger.claims import Buyer, open_elsewhere
-from tracemill.teachers.ledger.entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
+from tracemill.teachers.ledger.claims import ClaimHolder, open_elsewhere
+from tracemill.teachers.ledger.entries import (
+    CachedAnswer,
+    DeniedReservation,
+    Grant,
+    InFlightElsewhere,
+    Intent,
+    Reservation,
+    Settlement,
+)
 from tracemill.teachers.ledger.schema import answers, budgets, calls, runs
 
 _NO_CAP = 2**62
@@ -27,13 +35,13 @@ _OPEN = insert(calls).returning(calls.c.id, sort_by_parameter_order=True)
 
 
 def budget_scopes(day: str, run_id: str, trace_id: str) -> dict[str, str]:
-    """Budget rows of a call by the kind of their cap."""
+    """Return the budget rows of a call by kind of cap."""
     return {"day": f"day:{day}", "run": f"run:{run_id}", "trace": f"trace:{trace_id}"}
 
 
 @dataclass(slots=True)
 class _Scope:
-    """One budget row: what it holds, and what this transaction adds."""
+    """One budget row, and what this transaction adds to it."""
 
     settled: int = 0
     reserved: int = 0
@@ -41,34 +49,36 @@ class _Scope:
     more_reserved: int = 0
 
     def move(self, freed: int, spent: int) -> None:
-        """Takes `freed` from what is reserved and adds `spent` to what is settled."""
+        """Move an amount out of `reserved` and another into `settled`."""
         self.more_reserved -= freed
         self.more_settled += spent
 
     @property
     def taken(self) -> tuple[int, int]:
-        """Settled and reserved, with what this transaction adds."""
+        """Return settled and reserved with this transaction's changes, in nano-USD."""
         return self.settled + self.more_settled, self.reserved + self.more_reserved
 
 
 @dataclass(slots=True)
-class Batch:
-    """The work of one transaction. `closed` holds for every close whether its cost kept to the
-    reservation, or the error it met; `grants` what became of every intent. Without a `buyer` the intents are
-    nobody's: they wait for no one, and no one for them."""
+class LedgerTransaction:
+    """The work of one transaction.
+
+    `closed` has for every settlement whether its cost was within the reservation, or its error; `grants` has
+    the decision on every intent. Without a `buyer` the intents wait for nobody, and nobody for them.
+    """
 
     now: float
     day: str
-    buyer: Buyer | None = None
+    buyer: ClaimHolder | None = None
     closed: list[bool | LedgerError] = field(default_factory=list)
-    grants: list[Grant | BeingBought] = field(default_factory=list)
+    grants: list[Grant | InFlightElsewhere] = field(default_factory=list)
     _held: set[str] = field(default_factory=set)
     _scopes: dict[str, _Scope] = field(default_factory=dict)
     _answers: dict[str, dict[str, Any]] = field(default_factory=dict)
     _full: set[tuple[str, str]] = field(default_factory=set)
 
-    def run(self, connection: Connection, closes: Sequence[Close], intents: Sequence[Intent]) -> None:
-        """Books the closes, then the intents in their order; writes everything that changed.
+    def run(self, connection: Connection, closes: Sequence[Settlement], intents: Sequence[Intent]) -> None:
+        """Book the settlements, then decide the intents in order; write everything that changed.
 
         Raises LedgerError where an intent names a run that was never opened.
         """
@@ -88,14 +98,14 @@ class Batch:
         self._write(connection, closing, opening)
 
     def _look_elsewhere(self, connection: Connection, intents: Sequence[Intent]) -> None:
-        """Finds what others are asking, and says that this buyer is there."""
+        """Find requests in flight elsewhere, and renew this buyer's heartbeat."""
         if self.buyer is not None:
             keys = [intent.request_key for intent in intents]
             self._held = self.buyer.held(_rows(connection, _ELSEWHERE, keys, me=self.buyer.name), self.now)
             self.buyer.beat(connection, self.now)
 
     def _load(self, connection: Connection, of_calls: Iterable[Row[Any]], intents: Sequence[Intent]) -> None:
-        """Reads every budget row concerned; makes those that are missing."""
+        """Read every affected budget row and create missing ones."""
         names = {name for c in of_calls for name in budget_scopes(c.day, c.run_id, c.trace_id).values()}
         names |= {name for i in intents for name in budget_scopes(self.day, i.run_id, i.trace_id).values()}
         for row in _rows(connection, _BUDGETS, sorted(names)):
@@ -104,14 +114,14 @@ class Batch:
         OPEN_BUDGETS.run(connection, [{"scope": name} for name in missing])
         self._scopes |= {name: _Scope() for name in missing}
 
-    def _close(self, of_calls: dict[int, Any], close: Close) -> dict[str, Any] | None:
-        """Moves a call's amount from reserved to settled; one that was written off is corrected."""
+    def _close(self, of_calls: dict[int, Any], close: Settlement) -> dict[str, Any] | None:
+        """Move a call's amount from reserved to settled; correct one that was written off."""
         call = of_calls.pop(close.reservation.call_id, None)
         if call is None or not _may_close(call.state, close.state):
             what = "unknown" if call is None else "closed already"
             self.closed.append(LedgerError(f"call {close.reservation.call_id} is {what}"))
             return None
-        cost = close.reservation.amount_nusd if close.cost_nusd is None else close.cost_nusd
+        cost = close.reservation.amount_nanousd if close.cost_nanousd is None else close.cost_nanousd
         was_open = call.state == "open"
         freed, spent = (call.amount_nusd, cost) if was_open else (0, cost - call.cost_nusd)
         for name in budget_scopes(call.day, call.run_id, call.trace_id).values():
@@ -119,13 +129,13 @@ class Batch:
         if close.reply is not None:
             row = {"reply": close.reply, "cost_nusd": cost, "created_at": self.now}
             self._answers.setdefault(call.request_key, {"request_key": call.request_key, **row})
-        self.closed.append(cost <= close.reservation.amount_nusd)
-        in_doubt = close.cost_nusd is None and close.state == "settled"
+        self.closed.append(cost <= close.reservation.amount_nanousd)
+        in_doubt = close.cost_nanousd is None and close.state == "settled"
         return {
             "of_id": call.id,
             "state": "unproven" if in_doubt else close.state,
             "cost_nusd": cost,
-            "stated_nusd": close.stated_nusd,
+            "stated_nusd": close.stated_nanousd,
             "bill_id": close.bill_id,
             "outcome": close.outcome,
             "closed_at": self.now,
@@ -134,13 +144,16 @@ class Batch:
     def _grant(
         self, opened: Mapping[str, Any], replies: Mapping[str, str], intent: Intent
     ) -> dict[str, Any] | None:
-        """Reserves an intent in its scopes, or says why not; gives the row of the call to open. Behind a
-        denial by run or day nobody of that run is granted anything, so that no cheap call overtakes."""
+        """Reserve an intent in its scopes and return the row of its call, or record a denial.
+
+        After a denial by run or day no other intent of that run is granted, so that cheap calls do not
+        overtake.
+        """
         if intent.request_key in replies:
-            self.grants.append(Bought(replies[intent.request_key]))
+            self.grants.append(CachedAnswer(replies[intent.request_key]))
             return None
         if intent.request_key in self._held:
-            self.grants.append(BeingBought())
+            self.grants.append(InFlightElsewhere())
             return None
         run = opened[intent.run_id]
         caps = {"day": run.max_day_nusd, "run": run.max_total_nusd, "trace": run.max_trace_nusd}
@@ -149,16 +162,16 @@ class Batch:
             cap = _NO_CAP if caps[kind] is None else caps[kind]
             settled, reserved = self._scopes[name].taken
             full = (kind, intent.run_id) in self._full
-            kept = 0 if kind == "trace" else intent.leave_nusd
-            wanted = intent.amount_nusd + kept
+            kept = 0 if kind == "trace" else intent.leave_nanousd
+            wanted = intent.amount_nanousd + kept
             if full or settled + reserved + wanted > cap:
-                self.grants.append(Denied(kind, cap, settled, reserved, wanted, kept))
+                self.grants.append(DeniedReservation(kind, cap, settled, reserved, wanted, kept))
                 if kind != "trace":
                     self._full.add((kind, intent.run_id))
                 return None
         for name in names.values():
-            self._scopes[name].move(-intent.amount_nusd, 0)
-        self.grants.append(Reservation(0, intent.amount_nusd))
+            self._scopes[name].move(-intent.amount_nanousd, 0)
+        self.grants.append(Reservation(0, intent.amount_nanousd))
         return {
             "run_id": intent.run_id,
             "trace_id": intent.trace_id,
@@ -168,7 +181,7 @@ class Batch:
             "buyer": "" if self.buyer is None else self.buyer.name,
             "account": intent.account,
             "day": self.day,
-            "amount_nusd": intent.amount_nusd,
+            "amount_nusd": intent.amount_nanousd,
             "state": "open",
             "opened_at": self.now,
         }
@@ -187,19 +200,21 @@ class Batch:
         if opening:
             ids = iter(connection.execute(_OPEN, opening).scalars().all())
             self.grants = [
-                Reservation(next(ids), grant.amount_nusd) if isinstance(grant, Reservation) else grant
+                Reservation(next(ids), grant.amount_nanousd) if isinstance(grant, Reservation) else grant
                 for grant in self.grants
             ]
 
 
 def _may_close(state: str, wanted: str) -> bool:
-    """Whether a call may be booked: an open one, one that was booked without an answer, and one in doubt
-    where the account says more."""
+    """Return whether a call may be booked.
+
+    It may be open, booked without an answer, or in doubt with a figure from the account.
+    """
     return state in ("open", "written_off", "reconciled") or (state, wanted) == ("unproven", "reconciled")
 
 
 def _rows(connection: Connection, query: Any, keys: Sequence[Any], **given: str) -> list[Row[Any]]:
-    """The rows of an `IN` query, a bounded number of keys at a time, in the order of the keys' blocks."""
+    """Return the rows of an `IN` query, read in blocks of keys."""
     unique = list(dict.fromkeys(keys))
     found: list[Row[Any]] = []
     for start in range(0, len(unique), _IN):

@@ -1,9 +1,8 @@
-"""A ledger that an earlier version wrote, made into one of today in the transaction that opens it.
+"""Upgrade a ledger of an earlier version in the transaction that opens it.
 
-A step leads from one schema to the next and is never changed afterwards: it says in plain SQL, for SQLite and
-PostgreSQL alike, what was added. To change the schema, change the tables in `schema.py`, raise
-`SCHEMA_VERSION` and add a step. New columns need a default: an earlier tracemill that still runs goes on
-writing without them.
+A step leads from one schema to the next and is never changed afterwards: plain SQL for SQLite and PostgreSQL
+alike. To change the schema, change the tables in `schema.py`, raise `SCHEMA_VERSION` and add a step. New
+columns need a default, since an earlier tracemill may still write without them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,12 +31,14 @@ _STEPS: Mapping[int, Sequence[str]] = {
         " WHERE cost_nusd > 0 AND outcome IN ('empty', 'malformed')",
     ),
 }
-"""What leads from a version to the next."""
+"""The statements that lead from a version to the next."""
 
 
 def upgrade_ledger(connection: Connection, wanted: int) -> None:
-    """Bring the tables of a ledger to the schema `wanted`; an empty database is left to whoever makes its
-    tables. Raises LedgerError for a ledger of a later version, or whose version cannot be read."""
+    """Upgrade the ledger's tables to the schema `wanted`; leave an empty database alone.
+
+    Raises LedgerError for a ledger of a later or unreadable version.
+    """
     if not inspect(connection).has_table("meta"):
         return
     found = connection.exec_driver_sql("SELECT value FROM meta WHERE key = 'schema'").scalar()

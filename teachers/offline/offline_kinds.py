@@ -1,4 +1,4 @@
-"""Teachers that send nothing as types of the registry."""
+"""Register the teacher types that send nothing."""
 
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.core.teacher_settings import RecordedSettings, SimulatedSettings

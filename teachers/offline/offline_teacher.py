@@ -1,4 +1,4 @@
-"""What teachers have in common that answer in this process and send nothing."""
+"""Share what teachers have in common that answer in this process."""
 
 from tracemill.records.reply import TeacherReply
 from tracemill.teachers.core.price import Price, price_of
@@ -7,7 +7,7 @@ from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, PriceS
 
 
 class OfflineTeacher:
-    """The part of a `Teacher` that needs no server: its names, its price list, and no connection."""
+    """The part of a `Teacher` that needs no server: names, price, and no connection."""
 
     def __init__(self, settings: BaseTeacherSettings, prices: PriceSettings | None) -> None:
         self.name = settings.name
@@ -17,23 +17,23 @@ class OfflineTeacher:
 
     @property
     def price(self) -> Price:
-        """What its price list says."""
+        """Return the configured price."""
         return self._price
 
     @property
     def context_tokens(self) -> int | None:
-        """No end."""
+        """Return None: there is no limit."""
         return None
 
     async def check(self) -> None:
-        """Nothing: it can always answer."""
+        """Do nothing: it can always answer."""
 
     def recall(self, question: Question, reply: TeacherReply) -> None:
-        """Nothing: its bounds are bytes."""
+        """Do nothing: its bounds are bytes."""
 
-    async def billed_nusd(self, bill_id: str) -> int | None:
-        """Nobody: every answer says what it cost."""
+    async def billed_nanousd(self, bill_id: str) -> int | None:
+        """Return None: every answer states its cost."""
         return None
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""

@@ -1,11 +1,13 @@
-"""Tables of what several real models did at the same state, as questions and their answers.
+"""Read tables of what several real models did at the same state.
 
 One JSON object a line (also gzipped): `state_id`, `messages` in the OpenAI shape, `tools` (names, or objects
 with a `name`), and `actions`: by model the `tool_calls` (`name` and `arguments`), the `text`, `usage` (`in`
-and `out` tokens, `latency_s`) and `reward` (or `correct`) where they are known. `task_id`, `depth`, `source`,
-`harness` and `cwd` may be there. A `content_ref` of a message points into a JSON file beside the table whose
-name holds `prefix`: a key of an object, or `file[i]` of a list of messages; the message's own content comes
-behind it. Where one tool takes one text, a text of the assistant that a tool answers is a call of it.
+and `out` tokens, `latency_s`) and `reward` (or `correct`) where known. Optional are `task_id`, `depth`,
+`source`, `harness` and `cwd`.
+
+A message's `content_ref` points into a JSON file beside the table whose name contains `prefix`: a key of an
+object, or `file[i]` of a list of messages; the message's own content is appended. Where one tool takes one
+text, an assistant text that a tool answers is a call of it.
 """
 
 import json
@@ -18,7 +20,7 @@ from typing import Any
 import orjson
 
 from tracemill.harnesses.core.schema_builders import clean_tool_schema
-from tracemill.harnesses.valid_messages import Builder
+from tracemill.harnesses.valid_messages import MessageBuilder
 from tracemill.records.errors import TeacherError
 from tracemill.records.identity import digest, extend_prompt, make_trace_id, prompt_root
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
@@ -38,8 +40,10 @@ _FAULTS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Arithmet
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """What one model did at a state. Tokens and seconds are 0 where the table does not say. `reward` is
-    what the action was worth by the table's own judge (`correct` is 1 or 0), None where it has none."""
+    """Recorded action of one model at a state; tokens and seconds are 0 where unknown.
+
+    `reward` is the table's own judgement of the action (`correct` is 1 or 0), None without one.
+    """
 
     action: Action
     prompt_tokens: int = 0
@@ -50,9 +54,12 @@ class RecordedAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RecordedState:
-    """A state with the answers of the models that were asked there; `task_id` groups states of one task,
-    `depth` is the number of actions before it. `broken` has the models whose answer cannot be read,
-    `unrewarded` those whose reward is no finite number and is left out, `unmeasured` those whose usage is."""
+    """A state with the answers of the models asked there.
+
+    `task_id` groups states of one task, `depth` is the number of actions before it. `broken` has the models
+    whose answer is unreadable, `unrewarded` those with an invalid reward and `unmeasured` those with an
+    invalid usage, which are left out.
+    """
 
     state_id: str
     task_id: str
@@ -68,7 +75,7 @@ class RecordedState:
     unmeasured: tuple[str, ...] = field(default=())
 
     def question(self, redact: Callable[[Message], Message], redaction: str) -> Question:
-        """The state as a question, redacted by rules of this version."""
+        """Return the state as a question, redacted by rules of this version."""
         messages = tuple(map(redact, self.messages))
         prompt_id = prompt_root(self.tools, PRESENTATION)
         for message in messages:
@@ -80,15 +87,17 @@ class RecordedState:
 
 @dataclass(frozen=True, slots=True)
 class BrokenRow:
-    """A line of a table that is no state, counted from 1, and what is wrong with it."""
+    """An invalid line of a table, counted from 1, and the reason."""
 
     line: int
     why: str
 
 
 def recorded_table_state_key(messages: Sequence[Message]) -> str:
-    """What identifies a state whoever presents it: all that was said but for system prompts, which a
-    harness may put a stand-in for, and without ids of calls."""
+    """Return a key of a state that does not depend on its presentation.
+
+    System prompts, which may be stand-ins, and call ids are left out.
+    """
     parts = list[str]()
     for message in messages:
         if message.role != "system":
@@ -98,13 +107,16 @@ def recorded_table_state_key(messages: Sequence[Message]) -> str:
 
 
 def read_recorded(path: Path) -> list[RecordedState]:
-    """The states of a table. Raises TeacherError where it cannot be read, or a row or an answer is broken."""
+    """Return the states of a table.
+
+    Raises TeacherError where it cannot be read, or a row or an answer is invalid.
+    """
     found: list[RecordedState] = []
     for number, row in enumerate(iter_recorded_table(path), 1):
         if isinstance(row, BrokenRow) or row.broken:
             why = row.why if isinstance(row, BrokenRow) else f"answer of {row.broken[0]}"
             raise TeacherError(
-                f"{path.name}, line {number} is no recorded state ({why})",
+                f"{path.name}, line {number} is not a recorded state ({why})",
                 "state_id, messages and actions",
                 "see docs/configuration.md",
             )
@@ -113,8 +125,10 @@ def read_recorded(path: Path) -> list[RecordedState]:
 
 
 def iter_recorded_table(path: Path) -> Iterator[RecordedState | BrokenRow]:
-    """The lines of a table one by one, those that are no state as what is wrong with them. Raises
-    TeacherError where the file cannot be read to its end."""
+    """Yield the lines of a table as states or broken rows.
+
+    Raises TeacherError where the file cannot be read to its end.
+    """
     try:
         prefixes = _prefixes(path.parent)
         for number, line in enumerate(lines_of(path), 1):
@@ -144,9 +158,12 @@ def _row(line: bytes, number: int, prefixes: Mapping[str, str]) -> RecordedState
 
 
 def _json_of(line: bytes) -> Any:
-    """The value of a line. Where it holds what JSON does not have (NaN, infinity, half a surrogate pair), an
-    action that does so beyond its reward and usage is None. Raises UnicodeEncodeError where other text does,
-    and ValueError for what is no JSON."""
+    """Return the value of a line.
+
+    Python's parser accepts more than JSON has (NaN, infinity, lone surrogates): an action with such values
+    beyond its reward and usage becomes None. Raises UnicodeEncodeError where other text has them, and
+    ValueError for invalid JSON.
+    """
     try:
         return orjson.loads(line)
     except ValueError:
@@ -154,11 +171,11 @@ def _json_of(line: bytes) -> Any:
     if not isinstance(row, dict) or not isinstance(row.get("actions"), dict):
         return row
     json.dumps(row | {"actions": list(row["actions"])}, ensure_ascii=False).encode()
-    return row | {"actions": {model: _plain(given) for model, given in row["actions"].items()}}
+    return row | {"actions": {model: _valid_action(given) for model, given in row["actions"].items()}}
 
 
-def _plain(given: Any) -> Any:
-    """An action as it is, None where what is done is no JSON."""
+def _valid_action(given: Any) -> Any:
+    """Return an action as it is, None where what it does is no JSON."""
     beside = (*REWARDS, "usage")
     done = {k: v for k, v in given.items() if k not in beside} if isinstance(given, dict) else given
     try:
@@ -169,7 +186,7 @@ def _plain(given: Any) -> Any:
 
 
 def _prefixes(folder: Path) -> dict[str, str]:
-    """Every text a `content_ref` may point to."""
+    """Return every text that a `content_ref` may point to."""
     found: dict[str, str] = {}
     for path in sorted(folder.glob("*prefix*.json")):
         try:
@@ -198,7 +215,7 @@ def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState
         except _FAULTS:
             broken.append(model)
     tools = tuple(_tool(tool) for tool in row.get("tools") or ())
-    builder = Builder()
+    builder = MessageBuilder()
     for message in _messages(row["messages"], prefixes, _only_text(tools, answers)):
         builder.add(message)
     builder.ready()
@@ -221,7 +238,7 @@ def _state(row: Mapping[str, Any], prefixes: Mapping[str, str]) -> RecordedState
 
 
 def _only_text(tools: Sequence[ToolSpec], answers: Mapping[str, RecordedAnswer]) -> tuple[str, str] | None:
-    """The only tool and its only argument, a text; None where there is more to choose from."""
+    """Return the only tool and its only argument, a text; None where there is a choice."""
     if len(tools) != 1:
         return None
     calls = [call.parsed() or {} for answer in answers.values() for call in answer.action.tool_calls]
@@ -233,7 +250,7 @@ def _only_text(tools: Sequence[ToolSpec], answers: Mapping[str, RecordedAnswer])
 def _messages(
     given: Sequence[Mapping[str, Any]], prefixes: Mapping[str, str], only: tuple[str, str] | None
 ) -> Iterator[Message]:
-    made, waiting = 0, list[str]()
+    made, unanswered = 0, list[str]()
     for at, each in enumerate(given):
         reference = each.get("content_ref")
         content = (prefixes[reference] if reference else "") + _content(each.get("content"))
@@ -242,15 +259,15 @@ def _messages(
         if only and not calls and each["role"] == "assistant" and answered_next:
             calls, content = (_call({"name": only[0], "arguments": {only[1]: content}}, made),), ""
         made += len(calls)
-        waiting += [call.id for call in calls]
+        unanswered += [call.id for call in calls]
         answered = None
         if each["role"] == "tool":
-            answered = each.get("tool_call_id") or (waiting.pop(0) if waiting else None)
+            answered = each.get("tool_call_id") or (unanswered.pop(0) if unanswered else None)
         yield Message(each["role"], content, calls, answered)
 
 
 def _content(given: Any) -> str:
-    """A text, or the texts among the parts of a content."""
+    """Return the text of a content, or of its parts."""
     if isinstance(given, list):
         return "\n".join(str(part.get("text") or "") for part in given)
     return str(given or "")

@@ -1,4 +1,4 @@
-"""A teacher whose answers were recorded: real models, asked once by somebody else."""
+"""Answer from a table of recorded answers of real models."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,9 +12,9 @@ from tracemill.records.identity import request_key
 from tracemill.records.message import Action, Message, ToolCall
 from tracemill.records.reply import FailureKind, TeacherUsage
 from tracemill.teachers.client.build_request import count_message_bytes
-from tracemill.teachers.core.price import nusd_to_usd
+from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
 from tracemill.teachers.core.teacher_settings import RecordedSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
 from tracemill.teachers.offline.recorded_table import RecordedAnswer, read_recorded, recorded_table_state_key
@@ -23,13 +23,15 @@ PROVIDER = "recorded"
 
 
 class RecordedTeacher(OfflineTeacher):
-    """One model of a table of recorded answers. Answers the states that the table has; at others its reply
-    has the failure `not_recorded`, which costs nothing. Sends nothing."""
+    """One model of a table of recorded answers; it sends nothing.
+
+    At states that the table lacks its reply has the failure `not_recorded`, which is free.
+    """
 
     simulated = False
 
     def __init__(self, settings: RecordedSettings, redact: Callable[[str], str] = str) -> None:
-        """`redact` is applied to the table's texts: a question is found whose text is redacted alike."""
+        """Set up the teacher; `redact` is applied to the table, so that redacted questions match."""
         super().__init__(settings, settings.prices)
         self._settings = settings
         self._redact = redact
@@ -58,7 +60,7 @@ class RecordedTeacher(OfflineTeacher):
         return replace(message, content=self._redact(message.content), tool_calls=calls)
 
     def request_key(self, question: Question, sample: int) -> str:
-        """What the answer is kept under; another content of the table is another teacher."""
+        """Return the key of an answer; it depends on the content of the table."""
         return request_key(
             prompt_id=question.prompt_id,
             model=self.model,
@@ -70,7 +72,7 @@ class RecordedTeacher(OfflineTeacher):
         )
 
     async def check(self) -> None:
-        """Raises TeacherError where the table cannot be read or has no answer of the model."""
+        """Raise TeacherError where the table cannot be read or has no answer of the model."""
         if not self._answers:
             raise TeacherError(
                 f"{self._settings.path} has no answer of {self.model!r}",
@@ -78,33 +80,35 @@ class RecordedTeacher(OfflineTeacher):
                 "correct `model` of the teacher",
             )
 
-    def bound_nusd(self, question: Question) -> int:
-        """The most an answer can cost; 0 without `prices`."""
-        return self._price.bound_nusd(count_message_bytes(question.messages), self._settings.max_tokens)
+    def bound_nanousd(self, question: Question) -> int:
+        """Return the most that an answer can cost, in nano-USD; 0 without `prices`."""
+        return self._price.bound_nanousd(count_message_bytes(question.messages), self._settings.max_tokens)
 
-    async def ask(self, question: Question, sample: int) -> Asked:
-        """The recorded answer. Every sample is the same: a table has one answer a model."""
+    async def ask(self, question: Question, sample: int) -> AttemptResult:
+        """Return the recorded answer, the same for every sample."""
         require_redacted([question])
-        return self.told(question, sample, self._answers.get(recorded_table_state_key(question.messages)))
+        return self.reply_with(
+            question, sample, self._answers.get(recorded_table_state_key(question.messages))
+        )
 
-    def told(self, question: Question, sample: int, found: RecordedAnswer | None) -> Asked:
-        """What the table says to a question, None where it says nothing, as the reply it is."""
+    def reply_with(self, question: Question, sample: int, found: RecordedAnswer | None) -> AttemptResult:
+        """Return the reply for a recorded answer; None is the failure `not_recorded`."""
         reply = replace(
             reply_to(self, question, sample, self.request_key(question, sample)),
             model=self.model,
             provider=PROVIDER,
         )
         if found is None:
-            return Asked(replace(reply, failure=FailureKind.NOT_RECORDED.value), 0)
-        cost = self._price.cost_nusd(found.prompt_tokens, found.completion_tokens)
+            return AttemptResult(replace(reply, failure=FailureKind.NOT_RECORDED.value), 0)
+        cost = self._price.cost_nanousd(found.prompt_tokens, found.completion_tokens)
         action = self._action(found.action)
-        return Asked(
+        return AttemptResult(
             replace(
                 reply,
                 action=action,
                 finish_reason="tool_calls" if action.tool_calls else "stop",
                 usage=TeacherUsage(found.prompt_tokens, found.completion_tokens),
-                cost_usd=nusd_to_usd(cost),
+                cost_usd=nanousd_to_usd(cost),
                 latency_s=found.latency_s,
                 raw=orjson.dumps(action.to_message().to_wire()).decode(),
             ),

@@ -1,47 +1,49 @@
-"""The numbers beside an action of a recorded table, as its writer may have left them."""
+"""Read the numbers beside an action of a recorded table."""
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
 REWARDS = ("reward", "correct")
-"""What an action was worth, by any of these names."""
+"""Names of an action's reward."""
 ENDINGS = ("episode_success", "resolved", *REWARDS[::-1])
-"""How a session ended with an action, by the first of these names that says so."""
+"""Names of the outcome of a session that ends with an action, by priority."""
 MOST_TOKENS = 1_000_000_000
 MOST_S = 31_536_000.0
-"""Tokens and seconds (a year) that no call can have."""
+"""Upper limits of valid tokens and seconds (a year) of a call."""
 _TOKENS = (("in", "prompt_tokens"), ("out", "completion_tokens"))
 
 
 def recorded_reward_value(given: Mapping[str, Any]) -> float | None:
-    """The first reward that is a finite number, or a text of one; None where there is none."""
+    """Return the first reward that is a finite number, also as text; None where there is none."""
     found = (_number(given.get(name)) for name in REWARDS)
     return next((value for value in found if value is not None), None)
 
 
 def recorded_ending_value(given: Mapping[str, Any]) -> float | None:
-    """How the session ended with an action: 1 or more where it solved its task, None where nothing says."""
+    """Return the outcome of the session with an action: 1 or more for solved, None where unknown."""
     found = (_number(given.get(name)) for name in ENDINGS)
     return next((value for value in found if value is not None), None)
 
 
 def is_unrewarded(given: Mapping[str, Any]) -> bool:
-    """Whether an action has a reward that is no finite number, and none that is."""
-    said = any(given.get(name) is not None for name in REWARDS)
-    return said and recorded_reward_value(given) is None
+    """Return whether an action has only invalid rewards."""
+    has_reward = any(given.get(name) is not None for name in REWARDS)
+    return has_reward and recorded_reward_value(given) is None
 
 
 def recorded_usage_values(given: Mapping[str, Any]) -> tuple[int, int, float] | None:
-    """Tokens of the prompt and of the answer, and the latency in seconds: 0 where the table does not say.
-    None where any of them is no number, below 0, or more than any call has."""
+    """Return prompt tokens, answer tokens and latency in seconds; 0 where missing.
+
+    Return None where one is no number, negative, or beyond any call.
+    """
     usage = given.get("usage")
     if usage is None:
         return 0, 0, 0.0
     if not isinstance(usage, Mapping):
         return None
-    said = [next((usage[name] for name in names if usage.get(name)), 0) for names in _TOKENS]
-    values = [_number(value) for value in (*said, usage.get("latency_s") or 0)]
+    tokens = [next((usage[name] for name in names if usage.get(name)), 0) for names in _TOKENS]
+    values = [_number(value) for value in (*tokens, usage.get("latency_s") or 0)]
     for value, most in zip(values, (MOST_TOKENS, MOST_TOKENS, MOST_S), strict=True):
         if value is None or not 0 <= value <= most:
             return None
@@ -50,11 +52,11 @@ def recorded_usage_values(given: Mapping[str, Any]) -> tuple[int, int, float] | 
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, also written as a text; None for everything else."""
+    """Return a finite number, also written as text; None for everything else."""
     if not isinstance(value, int | float | str):
         return None
     try:
         number = float(value)
-    except (ValueError, OverflowError):  # no number, or a whole one beyond any float
+    except (ValueError, OverflowError):  # no number, or an integer beyond any float
         return None
     return number if math.isfinite(number) else None

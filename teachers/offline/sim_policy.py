@@ -1,8 +1,8 @@
-"""What a simulated teacher answers: a function of seed, model, sample and the request alone.
+"""Simulate a teacher's answer: a function of seed, model, sample and the request alone.
 
-Candidates come from the state and use tools that are offered. How much teachers agree is decided by
-the state (after a fault nearly all pick the mend, at an open moment they scatter), which candidate
-each picks by state and model. Now and then an answer is invalid, as real ones are.
+Candidates come from the state and use offered tools. The state decides how much teachers agree (after a fault
+nearly all pick the fix, at an open moment they scatter); state and model decide which candidate each picks.
+Some answers are invalid, as real ones are.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any
 
 from tracemill.teachers.offline.sim_text import PLAIN, sim_text_style, sim_text_toolbox, write_sim_text_call
 from tracemill.teachers.offline.sim_tools import Toolbox
-from tracemill.teachers.offline.sim_view import View, hash_sim_text, look_at, sim_view_text
+from tracemill.teachers.offline.sim_view import RequestView, hash_sim_text, sim_view_text, summarise_request
 
 _INVALID_SHARE = 0.02
 _SETTLED_SHARE = 0.2  # open states at which most teachers see the same next step
@@ -21,8 +21,8 @@ _OWN_SHARE = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """One simulated answer with its token counts; `prompt_tokens` never exceeds the bytes of the text."""
+class SimulatedAnswer:
+    """A simulated answer with its token counts; `prompt_tokens` never exceeds the bytes of the text."""
 
     text: str
     calls: tuple[tuple[str, str], ...]
@@ -31,7 +31,7 @@ class Answer:
     completion_tokens: int
 
     def wire_message(self) -> dict[str, Any]:
-        """The assistant message in the OpenAI shape."""
+        """Return the assistant message in the OpenAI shape."""
         message: dict[str, Any] = {"role": "assistant", "content": self.text, "refusal": None}
         if self.calls:
             message["tool_calls"] = [
@@ -48,7 +48,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """What to say and the call to make; `ends` is True where a text alone is a move: it finishes."""
+    """A text and the call to make; `ends` is True where the text alone finishes."""
 
     text: str
     call: tuple[str, str] | None = None
@@ -56,7 +56,7 @@ class _Move:
 
 
 def sim_policy_share(*parts: object) -> float:
-    """A number in [0, 1) that depends on the parts and nothing else."""
+    """Return a number in [0, 1) that depends on the parts alone."""
     joined = "\x1f".join(str(part) for part in parts).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(joined, digest_size=7).digest(), "big") / 2**56
 
@@ -78,8 +78,8 @@ def _run(box: Toolbox, command: str) -> _Move:
     return _Move(f"I run `{command.splitlines()[0][:60]}`.", box.call("shell", command=command))
 
 
-def _mends(view: View, box: Toolbox) -> list[_Move]:
-    """What to do about the fault at the end of the conversation, the best first."""
+def _fixes(view: RequestView, box: Toolbox) -> list[_Move]:
+    """Return what to do about the fault at the end of the conversation, the best first."""
     target = (view.files or view.tests or ("README.md",))[0]
     name = target.rsplit("/", 1)[-1]
     if view.fault == "missing":
@@ -93,8 +93,8 @@ def _mends(view: View, box: Toolbox) -> list[_Move]:
     return [_read(box, target), _run(box, "git status --short")]
 
 
-def _open_moves(view: View, box: Toolbox) -> list[_Move]:
-    """What one could do next where nothing went wrong."""
+def _open_moves(view: RequestView, box: Toolbox) -> list[_Move]:
+    """Return what could be done next where nothing went wrong."""
     moves = [_read(box, path) for path in view.files[:3]]
     tests = view.tests[0] if view.tests else ""
     moves.append(_run(box, f"python -m pytest {tests} -q".replace("  ", " ")))
@@ -107,14 +107,16 @@ def _open_moves(view: View, box: Toolbox) -> list[_Move]:
     return moves
 
 
-def _candidates(view: View, box: Toolbox) -> list[_Move]:
-    moves = (_mends(view, box) if view.fault else []) + _open_moves(view, box)
+def _candidates(view: RequestView, box: Toolbox) -> list[_Move]:
+    moves = (_fixes(view, box) if view.fault else []) + _open_moves(view, box)
     usable = [move for move in moves if move.call is not None or move.ends or not box.roles]
     return usable or [_Move("I would look at the project before changing anything.")]
 
 
-def _pick(view: View, box: Toolbox, agreement: float, settled: bool, draw: Callable[[str], float]) -> _Move:
-    """The first candidate with probability `agreement`, else any of them, or something of one's own."""
+def _pick(
+    view: RequestView, box: Toolbox, agreement: float, settled: bool, draw: Callable[[str], float]
+) -> _Move:
+    """Return the first candidate with probability `agreement`, else another one or a unique move."""
     moves = _candidates(view, box)
     if draw("agree") < agreement:
         return moves[0]
@@ -123,8 +125,8 @@ def _pick(view: View, box: Toolbox, agreement: float, settled: bool, draw: Calla
     return moves[int(draw("which") * len(moves))]
 
 
-def _wander(view: View, box: Toolbox, draw: Callable[[str], float]) -> _Move | None:
-    """A look at some place nobody else looks at, where there is a shell to look with."""
+def _wander(view: RequestView, box: Toolbox, draw: Callable[[str], float]) -> _Move | None:
+    """Return a look at a place that nobody else looks at; None without a shell."""
     line = 1 + int(draw("line") * 400)
     target = view.files[int(draw("file") * len(view.files))] if view.files else ""
     move = _run(box, f"sed -n '{line},{line + 40}p' {target}" if target else f"git log --oneline -n {line}")
@@ -132,24 +134,24 @@ def _wander(view: View, box: Toolbox, draw: Callable[[str], float]) -> _Move | N
 
 
 def _spoil(move: _Move, draw: Callable[[str], float]) -> _Move:
-    """An answer no one could carry out: a tool that is not offered, or arguments that are no object."""
+    """Return an answer that cannot be carried out: an unknown tool or invalid arguments."""
     if draw("spoil") < 0.5 or move.call is None:
         return _Move(move.text, ("open_editor_window", json.dumps({"where": "here"})))
     return _Move(move.text, (move.call[0], move.call[1][:-1]))
 
 
 def estimate_tokens(text: str) -> int:
-    """A quarter of the bytes, rounded up: never more than there are bytes."""
+    """Return a quarter of the bytes, rounded up."""
     return -(-len(text.encode("utf-8", "surrogatepass")) // 4)
 
 
 def sim_tools_tokens(tools: Sequence[Mapping[str, Any]]) -> int:
-    """Tokens of the tools offered."""
+    """Return the tokens of the tools offered."""
     return sum(estimate_tokens(json.dumps(tool, ensure_ascii=False)) for tool in tools)
 
 
 def sim_message_tokens(message: Mapping[str, Any]) -> int:
-    """Tokens of one message in the OpenAI shape."""
+    """Return the tokens of one message in the OpenAI shape."""
     total = 4 + estimate_tokens(sim_view_text(message))
     for call in message.get("tool_calls") or ():
         function = call.get("function") or {}
@@ -164,14 +166,14 @@ def simulate_answer(
     *,
     seed: int = 0,
     sample: int = 0,
-) -> Answer:
-    """The answer of one simulated model to one request in the OpenAI shape."""
+) -> SimulatedAnswer:
+    """Return the answer of one simulated model to one request in the OpenAI shape."""
     state = hash_sim_text(messages).hex()
 
     def draw(what: str) -> float:
         return sim_policy_share(seed, state, model, sample, what)
 
-    view = look_at(messages)
+    view = summarise_request(messages)
     settled = bool(view.fault) or sim_policy_share(seed, state, "settled") < _SETTLED_SHARE
     agreement = 0.95 if view.fault else 0.75 if settled else 0.1
     style = PLAIN if tools else sim_text_style(messages)
@@ -182,11 +184,11 @@ def simulate_answer(
     if tools and draw("invalid") < _INVALID_SHARE:
         move = _spoil(move, draw)
     calls = (move.call,) if move.call else ()
-    said = move.text + "".join(name + arguments for name, arguments in calls)
-    return Answer(
+    answer = move.text + "".join(name + arguments for name, arguments in calls)
+    return SimulatedAnswer(
         text=move.text,
         calls=calls,
         call_id=hashlib.blake2b(f"{seed}{state}{model}{sample}".encode(), digest_size=6).hexdigest(),
         prompt_tokens=sim_tools_tokens(tools) + sum(map(sim_message_tokens, messages)),
-        completion_tokens=estimate_tokens(said) + 8,
+        completion_tokens=estimate_tokens(answer) + 8,
     )

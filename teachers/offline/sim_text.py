@@ -1,4 +1,4 @@
-"""Calls written in the text, for harnesses that offer no tools and act by what they write."""
+"""Write calls into the text, for harnesses that offer no tools."""
 
 import json
 import re
@@ -13,8 +13,10 @@ _FENCE = re.compile(r"^```(?:bash|mswea_bash_command)?[ \t]*$", re.MULTILINE)
 
 
 def sim_text_style(messages: Sequence[Mapping[str, Any]]) -> str:
-    """How this conversation writes its calls: `<function=...>` tags, a block (its first line, as the
-    answers and then the system prompt open theirs), or not at all."""
+    """Return how this conversation writes its calls.
+
+    That is `<function=...>` tags, a fenced block (its first line), or not at all.
+    """
     shown = [
         sim_view_text(m) for m in (*messages[:2], *messages[-6:]) if m.get("role") in ("system", "assistant")
     ]
@@ -27,7 +29,7 @@ def sim_text_style(messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def sim_text_toolbox(style: str) -> Toolbox:
-    """A shell where calls can be written, nothing where they cannot."""
+    """Return a shell where calls can be written, nothing where they cannot."""
     if style == PLAIN:
         return Toolbox({})
     name = "execute_bash" if style == FUNCTION else "bash"
@@ -36,7 +38,7 @@ def sim_text_toolbox(style: str) -> Toolbox:
 
 
 def write_sim_text_call(style: str, text: str, call: tuple[str, str] | None) -> str:
-    """A text with its call written into it."""
+    """Return a text with its call written into it."""
     if call is None:
         return text
     name, arguments = call

@@ -1,4 +1,4 @@
-"""Calls of whatever tools a request offers, with arguments their schemas accept."""
+"""Build calls of the offered tools with arguments that their schemas accept."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ _PATTERN = ("pattern", "query", "regex", "search_term", "keyword", "glob")
 
 
 def first_sim_tools_string(arguments: str, keys: Sequence[str]) -> str:
-    """The first of the keys that holds a text in a JSON object; "" where none does."""
+    """Return the first of the keys that has a text in a JSON object; "" where none does."""
     try:
         value = json.loads(arguments)
     except ValueError:
@@ -23,13 +23,13 @@ def first_sim_tools_string(arguments: str, keys: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools of a request by what they can do; a role nothing can do is missing."""
+    """The tools of a request by role; a role without a tool is missing."""
 
     roles: Mapping[str, Mapping[str, Any]]
 
     @classmethod
     def of(cls, tools: Sequence[Mapping[str, Any]]) -> "Toolbox":
-        """Sorts wire tools into roles by name and parameters; the first tool of a role wins."""
+        """Sort tools into roles by name and parameters; the first tool of a role wins."""
         roles: dict[str, Mapping[str, Any]] = {}
         for tool in tools:
             function = tool.get("function") or {}
@@ -38,7 +38,7 @@ class Toolbox:
         return cls(roles)
 
     def call(self, role: str, **hints: str) -> tuple[str, str] | None:
-        """Name and arguments (JSON text) of a call in that role, None where no tool has it."""
+        """Return name and JSON arguments of a call in a role, None where no tool has it."""
         function = self.roles.get(role)
         if function is None:
             return None
@@ -52,7 +52,7 @@ def _properties(function: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _roles(name: str, properties: Mapping[str, Any]) -> list[str]:
-    """Roles a tool can play. A `command` with fixed choices is an editor's verb, not a shell."""
+    """Return the roles of a tool; a `command` with fixed choices is an editor, not a shell."""
     has_path = any(key in properties for key in _PATH)
     commands = [properties[key] for key in _COMMAND if key in properties]
     verbs = next((c["enum"] for c in commands if isinstance(c, dict) and "enum" in c), None)
@@ -71,7 +71,7 @@ def _roles(name: str, properties: Mapping[str, Any]) -> list[str]:
 
 
 def _fill(schema: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, Any]:
-    """Arguments with every required property, and those optional ones a hint names outright."""
+    """Return arguments with every required property and the optional ones that have a hint."""
     properties: Mapping[str, Any] = schema.get("properties") or {}
     required = [key for key in schema.get("required") or () if isinstance(key, str)]
     wanted = list(dict.fromkeys([*required, *(key for key in properties if _hint(key, hints))]))

@@ -1,4 +1,4 @@
-"""What a simulated teacher reads off a request: files, last command, last fault, tests."""
+"""Extract what a simulated teacher needs of a request: files, last command, last fault, tests."""
 
 import hashlib
 import re
@@ -24,9 +24,11 @@ _SYMBOL = re.compile(r"\b(?:def|class|function|func|fn)\s+(\w{3,})|\b(\w+Error)\
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A request boiled down. `files` and `tests` are the latest mentioned first; `fault` is "" where the
-    last results show none, else `missing`, `edit`, `test` or `other`."""
+class RequestView:
+    """A summary of a request; `files` and `tests` are latest first.
+
+    `fault` is "" where the last results show none, else `missing`, `edit`, `test` or `other`.
+    """
 
     files: tuple[str, ...]
     tests: tuple[str, ...]
@@ -37,7 +39,7 @@ class View:
 
 
 def hash_sim_text(messages: Sequence[Mapping[str, Any]]) -> bytes:
-    """Hash of what the messages say: role, text and calls, each with its length."""
+    """Return a hash of the messages: role, text and calls, each with its length."""
     state = hashlib.blake2b(digest_size=16)
     for message in messages:
         parts = [str(message.get("role", "")), sim_view_text(message)]
@@ -51,7 +53,7 @@ def hash_sim_text(messages: Sequence[Mapping[str, Any]]) -> bytes:
 
 
 def sim_view_text(message: Mapping[str, Any]) -> str:
-    """The text of a wire message; content parts joined by newlines."""
+    """Return the text of a message in the OpenAI shape; content parts are joined by newlines."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -68,7 +70,7 @@ def _seen_text(message: Mapping[str, Any]) -> str:
 
 
 def _ends(text: str) -> str:
-    """A long text's beginning and end, where a command's fault stands."""
+    """Return a long text's beginning and end, where errors are."""
     return text if len(text) <= _SCANNED_CHARS else text[: _SCANNED_CHARS // 2] + text[-_SCANNED_CHARS // 2 :]
 
 
@@ -82,8 +84,8 @@ def _fault(last_call: str, results: str) -> str:
     return "test" if "test" in last_call else "other"
 
 
-def look_at(messages: Sequence[Mapping[str, Any]]) -> View:
-    """Reads the first user message and the last few; the same messages always give the same view."""
+def summarise_request(messages: Sequence[Mapping[str, Any]]) -> RequestView:
+    """Summarise the first user message and the last few messages; deterministic."""
     recent = [m for m in messages[-_RECENT:] if m.get("role") != "system"]
     first = next((m for m in messages if m.get("role") == "user"), None)
     texts = [_seen_text(m) for m in reversed(recent)] + ([_seen_text(first)] if first else [])
@@ -93,7 +95,7 @@ def look_at(messages: Sequence[Mapping[str, Any]]) -> View:
     last_call = f"{function.get('name', '')} {function.get('arguments', '')}"
     at_end = "\n".join(_ends(sim_view_text(m)) for m in recent[-3:] if m.get("role") == "tool")
     symbols = [a or b for text in texts for a, b in _SYMBOL.findall(text)]
-    return View(
+    return RequestView(
         files=tuple(f for f in mentioned if not _TEST.search(f))[:6],
         tests=tuple(f for f in mentioned if _TEST.search(f))[:3],
         command=first_sim_tools_string(str(function.get("arguments", "")), ("command", "cmd")),

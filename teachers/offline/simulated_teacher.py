@@ -1,4 +1,4 @@
-"""The in-process simulated teacher: deterministic, priced, marked in every row."""
+"""Simulate a teacher in this process: deterministic, priced, marked in every row."""
 
 import asyncio
 import json
@@ -9,18 +9,18 @@ from tracemill.records.identity import request_key
 from tracemill.records.message import Action, ToolCall
 from tracemill.records.reply import TeacherReply, TeacherUsage
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
-from tracemill.teachers.core.price import nusd_to_usd
+from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
 from tracemill.teachers.core.teacher_settings import SimulatedSettings
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
-from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
+from tracemill.teachers.offline.sim_policy import SimulatedAnswer, simulate_answer
 
 PROVIDER = "simulated"
 
 
 class SimulatedTeacher(OfflineTeacher):
-    """Answers from `sim_policy`; costs what its price list says, though nobody is paid."""
+    """Answers from `sim_policy`; it costs what its price list says, though nobody is paid."""
 
     simulated = True
 
@@ -29,7 +29,7 @@ class SimulatedTeacher(OfflineTeacher):
         self._settings = settings
 
     def request_key(self, question: Question, sample: int) -> str:
-        """What the answer is bought under."""
+        """Return the key of an answer."""
         settings = self._settings
         return request_key(
             prompt_id=question.prompt_id,
@@ -45,14 +45,14 @@ class SimulatedTeacher(OfflineTeacher):
             sample=sample,
         )
 
-    def bound_nusd(self, question: Question) -> int:
-        """The most an answer can cost, from the bytes of the request."""
+    def bound_nanousd(self, question: Question) -> int:
+        """Return the most that an answer can cost, in nano-USD, from the bytes of the request."""
         body = {"messages": question.wire_messages(), "tools": question.wire_tools()}
         size = len(json.dumps(body, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-        return self._price.bound_nusd(size, self._settings.max_tokens)
+        return self._price.bound_nanousd(size, self._settings.max_tokens)
 
-    async def ask(self, question: Question, sample: int) -> Asked:
-        """One answer, after `latency_s` seconds."""
+    async def ask(self, question: Question, sample: int) -> AttemptResult:
+        """Return one answer after `latency_s` seconds."""
         started = time.perf_counter()
         await asyncio.sleep(self._settings.latency_s)
         given = simulate_answer(
@@ -62,11 +62,11 @@ class SimulatedTeacher(OfflineTeacher):
             seed=self._settings.seed,
             sample=sample,
         )
-        cost = self._price.cost_nusd(given.prompt_tokens, given.completion_tokens)
-        return Asked(self._reply(question, sample, given, cost, time.perf_counter() - started), cost)
+        cost = self._price.cost_nanousd(given.prompt_tokens, given.completion_tokens)
+        return AttemptResult(self._reply(question, sample, given, cost, time.perf_counter() - started), cost)
 
     def _reply(
-        self, question: Question, sample: int, given: Answer, cost_nusd: int, latency_s: float
+        self, question: Question, sample: int, given: SimulatedAnswer, cost_nanousd: int, latency_s: float
     ) -> TeacherReply:
         calls = tuple(
             ToolCall(f"call_{given.call_id}{index}", name, arguments)
@@ -80,7 +80,7 @@ class SimulatedTeacher(OfflineTeacher):
             action=Action(given.text, calls),
             finish_reason="tool_calls" if calls else "stop",
             usage=TeacherUsage(given.prompt_tokens, given.completion_tokens),
-            cost_usd=nusd_to_usd(cost_nusd),
+            cost_usd=nanousd_to_usd(cost_nanousd),
             latency_s=latency_s if self._settings.latency_s else 0.0,
             simulated=True,
             raw=json.dumps(given.wire_message(), ensure_ascii=False),

@@ -1,4 +1,4 @@
-"""What the stand-in server counts and charges, in nano-USD, and when it misbehaves."""
+"""Keep the stub server's account, in nano-USD, and decide when it injects faults."""
 
 import hashlib
 import math
@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from statistics import NormalDist
 from typing import Any
 
-from tracemill.teachers.core.price import nusd_to_usd, usd_down
+from tracemill.teachers.core.price import nanousd_to_usd, usd_down
 from tracemill.teachers.offline.sim_policy import sim_policy_share
-from tracemill.teachers.openrouter_stub.prompt_cache import Found
-from tracemill.teachers.openrouter_stub.stub_settings import FaultSettings, WireSettings
+from tracemill.teachers.openrouter_stub.prompt_cache import CacheTokens
+from tracemill.teachers.openrouter_stub.stub_settings import FaultSettings, StubSettings
 
 
-class Account:
-    """Counters and balance. A request is known by the hash of its body."""
+class StubAccount:
+    """Counters and balance; a request is identified by the hash of its body."""
 
-    def __init__(self, settings: WireSettings) -> None:
+    def __init__(self, settings: StubSettings) -> None:
         self.settings = settings
-        self.charged_nusd = 0
+        self.charged_nanousd = 0
         self.received = 0
         self.requests = 0
         self.in_flight = 0
@@ -33,12 +33,12 @@ class Account:
         self._by_model: Counter[str] = Counter()
         self._cached_tokens = 0
         self._written_tokens = 0
-        self._held_nusd = 0
+        self._held_nanousd = 0
         self._bills: dict[str, tuple[float, int]] = {}
-        self.looks = 0
+        self.lookups = 0
 
     def arrive(self, body: bytes) -> tuple[str, int]:
-        """Counts a request; gives its hash and which attempt at it this is, from 0."""
+        """Count a request; return its hash and the number of earlier attempts at it."""
         key = hashlib.blake2b(body, digest_size=12).hexdigest()
         attempt = self._attempts[key]
         self._attempts[key] += 1
@@ -50,7 +50,7 @@ class Account:
         return key, attempt
 
     def fault(self, key: str, attempt: int, model: str) -> FaultSettings | None:
-        """The first configured fault that hits this attempt."""
+        """Return the first configured fault that hits this attempt, None for none."""
         for index, fault in enumerate(self.settings.faults):
             if self._hits(fault, index, key, attempt, model):
                 self._faults[fault.kind.value] += 1
@@ -69,43 +69,43 @@ class Account:
             return False
         return sim_policy_share(self.settings.seed, "fault", index, key, attempt) < fault.probability
 
-    def covers(self, nusd: int) -> bool:
-        """Whether the balance pays for a call."""
+    def covers(self, nanousd: int) -> bool:
+        """Return whether the balance pays for a call."""
         credit = self.settings.credit_usd
-        return credit is None or self.charged_nusd + nusd <= usd_down(credit)
+        return credit is None or self.charged_nanousd + nanousd <= usd_down(credit)
 
     @contextmanager
-    def hold(self, nusd: int) -> Iterator[bool]:
-        """Counts a call as in flight while the block runs; False where the account may not have it so."""
+    def hold(self, nanousd: int) -> Iterator[bool]:
+        """Count a call as in flight during the block; yield False where the limit forbids it."""
         most = self.settings.in_flight_usd
-        fits = most is None or not self._held_nusd or self._held_nusd + nusd <= usd_down(most)
-        held = nusd if fits else 0
-        self._held_nusd += held
+        fits = most is None or not self._held_nanousd or self._held_nanousd + nanousd <= usd_down(most)
+        held_nanousd = nanousd if fits else 0
+        self._held_nanousd += held_nanousd
         try:
             yield fits
         finally:
-            self._held_nusd -= held
+            self._held_nanousd -= held_nanousd
 
-    def charge(self, key: str, model: str, nusd: int, found: Found) -> None:
-        """Takes money for an answer."""
+    def charge(self, key: str, model: str, nanousd: int, found: CacheTokens) -> None:
+        """Charge an answer."""
         self._cached_tokens += found.cached_tokens
         self._written_tokens += found.written_tokens
-        self.charged_nusd += nusd
+        self.charged_nanousd += nanousd
         self._paid[key] += 1
         self._by_model[model] += 1
 
-    def bill(self, generation_id: str, nusd: int) -> None:
-        """Notes what an answer was charged."""
-        self._bills[generation_id] = (time.monotonic() + self.settings.bill_delay_s, nusd)
+    def bill(self, generation_id: str, nanousd: int) -> None:
+        """Record what an answer was charged."""
+        self._bills[generation_id] = (time.monotonic() + self.settings.bill_delay_s, nanousd)
 
     def billed(self, generation_id: str) -> int | None:
-        """What was charged for an answer; None where it is not known, or not yet."""
-        self.looks += 1
-        ready_at, nusd = self._bills.get(generation_id, (math.inf, 0))
-        return nusd if time.monotonic() >= ready_at else None
+        """Return what an answer was charged, in nano-USD; None where unknown, or not yet known."""
+        self.lookups += 1
+        ready_at, nanousd = self._bills.get(generation_id, (math.inf, 0))
+        return nanousd if time.monotonic() >= ready_at else None
 
     def latency_s(self, key: str, attempt: int) -> float:
-        """Lognormal around the configured median; the same request, the same wait."""
+        """Return a lognormal latency around the configured median; the same for the same request."""
         settings = self.settings
         if not settings.latency_spread:
             return settings.latency_s
@@ -113,18 +113,18 @@ class Account:
         return settings.latency_s * math.exp(settings.latency_spread * NormalDist().inv_cdf(drawn))
 
     def used_usd(self) -> float:
-        """What was charged in all, by others too."""
-        return nusd_to_usd(self.charged_nusd + usd_down(self.settings.used_elsewhere_usd))
+        """Return what was charged in all, by others too, in USD."""
+        return nanousd_to_usd(self.charged_nanousd + usd_down(self.settings.used_elsewhere_usd))
 
     def key_page(self) -> dict[str, Any]:
-        """`GET /key`."""
+        """Return the body of `GET /key`."""
         credit = self.settings.credit_usd
         limit = float(credit) if credit is not None else None
-        used = nusd_to_usd(self.charged_nusd)
-        said = {"usage": self.used_usd()} if self.settings.says_usage == "key" else {}
+        used = nanousd_to_usd(self.charged_nanousd)
+        usage = {"usage": self.used_usd()} if self.settings.says_usage == "key" else {}
         return {
             "data": {
-                **said,
+                **usage,
                 "label": "simulated",
                 "limit": limit,
                 "limit_remaining": None if limit is None else max(limit - used, 0.0),
@@ -133,20 +133,22 @@ class Account:
         }
 
     def stats(self) -> dict[str, Any]:
-        """`GET /__stats`: `requests` counts all of them, `received` those for an answer, `looked_up`
-        those for a price afterwards;
-        `paid_twice` counts payments beyond the first for one body; the gaps are the
-        seconds between two attempts at one body."""
+        """Return the body of `GET /__stats`.
+
+        `requests` counts all of them, `received` those for an answer, `looked_up` those for a price;
+        `paid_twice` counts payments beyond the first for one body; gaps are seconds between two attempts at
+        one body.
+        """
         return {
             "requests": self.requests,
             "received": self.received,
             "distinct": len(self._attempts),
             "paid": sum(self._paid.values()),
             "paid_twice": sum(count - 1 for count in self._paid.values()),
-            "looked_up": self.looks,
+            "looked_up": self.lookups,
             "most_in_flight": self.most_in_flight,
-            "charged_nusd": self.charged_nusd,
-            "charged_usd": nusd_to_usd(self.charged_nusd),
+            "charged_nanousd": self.charged_nanousd,
+            "charged_usd": nanousd_to_usd(self.charged_nanousd),
             "cached_tokens": self._cached_tokens,
             "cache_write_tokens": self._written_tokens,
             "by_model": dict(self._by_model),

@@ -1,26 +1,26 @@
-"""Bodies in OpenRouter's wire format (https://openrouter.ai/docs/api-reference)."""
+"""Build bodies in OpenRouter's format (https://openrouter.ai/docs/api-reference)."""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from tracemill.teachers.core.price import MILLION, nusd_to_usd
+from tracemill.teachers.core.price import MILLION, nanousd_to_usd
 from tracemill.teachers.core.teacher_settings import PriceSettings, PriceTierSettings
-from tracemill.teachers.offline.sim_policy import Answer
-from tracemill.teachers.openrouter_stub.prompt_cache import Found
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.offline.sim_policy import SimulatedAnswer
+from tracemill.teachers.openrouter_stub.prompt_cache import CacheTokens
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 PROVIDER = "simulated"
-"""Tag of the provider that serves a model where no other is configured."""
+"""Tag of the default provider of a model."""
 
 CONTEXT_TOKENS = 1_000_000
 
 
 def completion_body(
-    model: str, given: Answer, found: Found, cost_nusd: int, provider: str, created: int
+    model: str, given: SimulatedAnswer, found: CacheTokens, cost_nanousd: int, provider: str, created: int
 ) -> dict[str, Any]:
-    """A chat completion with its usage and what it cost."""
-    cost = nusd_to_usd(cost_nusd)
+    """Return a chat completion with its usage and cost."""
+    cost = nanousd_to_usd(cost_nanousd)
     cached: dict[str, int] = {"cached_tokens": found.cached_tokens}
     if found.written_tokens:
         cached["cache_write_tokens"] = found.written_tokens
@@ -56,27 +56,27 @@ def _per_token(usd_per_million: Decimal | None) -> str | None:
     return None if usd_per_million is None else format(usd_per_million / MILLION, "f")
 
 
-def stub_context_tokens(settings: WireSettings, model: str) -> int:
-    """The longest prompt and answer together of a model."""
+def stub_context_tokens(settings: StubSettings, model: str) -> int:
+    """Return the longest prompt and answer together of a model."""
     return settings.contexts.get(model, CONTEXT_TOKENS)
 
 
 _HEEDED = ("max_tokens", "temperature", "reasoning", "logprobs", "top_logprobs", "tools", "tool_choice")
 
 
-def unheeded_body_fields(settings: WireSettings, model: str) -> set[str]:
-    """The request fields a model does not heed."""
+def unheeded_body_fields(settings: StubSettings, model: str) -> set[str]:
+    """Return the request fields that a model does not support."""
     tools = ("tools", "tool_choice") if model in settings.without_tools else ()
     return {*settings.unlisted.get(model, ()), *tools}
 
 
-def models_body(settings: WireSettings) -> dict[str, Any]:
-    """`GET /models`."""
+def models_body(settings: StubSettings) -> dict[str, Any]:
+    """Return the body of `GET /models`."""
     data = [_model_entry(settings, model) for model in settings.models]
     return {"data": data, "total_count": len(data), "links": {"next": None}}
 
 
-def _model_entry(settings: WireSettings, model: str) -> dict[str, Any]:
+def _model_entry(settings: StubSettings, model: str) -> dict[str, Any]:
     without = unheeded_body_fields(settings, model)
     return {
         "id": model,
@@ -90,8 +90,7 @@ def _model_entry(settings: WireSettings, model: str) -> dict[str, Any]:
 
 
 def _pricing(price: PriceSettings) -> dict[str, Any]:
-    """Prices as the catalogue writes them: strings of USD a token; other prices of long prompts as
-    overrides."""
+    """Return prices as in the catalogue: strings of USD a token, with overrides for long prompts."""
     overrides = [_given(tier) | {"min_prompt_tokens": tier.above_tokens} for tier in price.tiers]
     base = _given(price) | {"request": format(price.request_usd, "f")}
     return base | ({"overrides": overrides} if overrides else {})
@@ -107,8 +106,8 @@ def _given(price: PriceSettings | PriceTierSettings) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value is not None}
 
 
-def endpoints_body(settings: WireSettings, model: str) -> dict[str, Any]:
-    """`GET /models/{author}/{slug}/endpoints`: the providers configured, else one that is as listed."""
+def endpoints_body(settings: StubSettings, model: str) -> dict[str, Any]:
+    """Return the body of `GET /models/{author}/{slug}/endpoints`."""
     entry = _model_entry(settings, model)
     endpoints = [
         {
@@ -126,6 +125,6 @@ def endpoints_body(settings: WireSettings, model: str) -> dict[str, Any]:
     return {"data": {"id": model, "name": model, "endpoints": endpoints}}
 
 
-def stub_body_providers(settings: WireSettings, model: str) -> Mapping[str, PriceSettings]:
-    """Who serves a model, by tag, and at which prices."""
+def stub_body_providers(settings: StubSettings, model: str) -> Mapping[str, PriceSettings]:
+    """Return the prices of the providers that serve a model, by tag."""
     return settings.endpoints.get(model) or {PROVIDER: settings.models[model]}

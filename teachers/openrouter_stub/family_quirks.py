@@ -1,4 +1,4 @@
-"""What real families refuse of a request, so that the stand-in server refuses it too."""
+"""Refuse requests that real vendor families refuse."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ _REASONING = ("reasoning", "reasoning_details", "reasoning_content")
 
 
 def family_quirk_refusal(model: str, family: str, wanted: Mapping[str, Any]) -> str:
-    """Why a model of this family refuses the request with a 400; "" where it does not."""
+    """Return why a model of this family refuses the request with HTTP 400; "" where it does not."""
     messages: Sequence[Mapping[str, Any]] = wanted["messages"]
     if any(message.get("content") is None for message in messages):
         return "messages: content must be a string or a list of parts"

@@ -1,7 +1,7 @@
-"""The ways to misbehave as answers: refusals by status, and useless bodies that come with HTTP 200.
+"""Build injected faults: refusals by status, and unusable bodies with HTTP 200.
 
-Codes, types and metadata are those of
-https://openrouter.ai/docs/api-reference/errors-and-debugging and its page on limits.
+Codes, types and metadata are those of https://openrouter.ai/docs/api-reference/errors-and-debugging and its
+page on limits.
 """
 
 import math
@@ -32,7 +32,7 @@ ERROR_TYPES = {
 
 
 def injected_error_body(code: int, message: str, **metadata: Any) -> dict[str, Any]:
-    """An error as OpenRouter writes it."""
+    """Return an error in OpenRouter's format."""
     return {
         "error": {"code": code, "message": message, "metadata": {"error_type": ERROR_TYPES[code], **metadata}}
     }
@@ -90,14 +90,14 @@ _REFUSALS = {
 }
 
 PAGES = {FaultKind.GATEWAY_PAGE: 502, FaultKind.FIREWALL_PAGE: 403}
-"""Pages of HTML by what stands before the server: nothing of the request came through."""
+"""HTML pages of a proxy in front of the server, which the request never reached."""
 
 UNBILLED = frozenset((*_REFUSALS, *PAGES, FaultKind.DROPPED, FaultKind.STALLED, FaultKind.FINISH_ERROR))
-"""Faults that take no money."""
+"""Faults that are not charged."""
 
 
 def injected_fault_refusal(fault: FaultSettings) -> tuple[int, dict[str, Any], dict[str, str]] | None:
-    """Status, body and headers of a fault that comes before any answer; None for the others."""
+    """Return status, body and headers of a fault before any answer; None for the others."""
     found = _REFUSALS.get(fault.kind)
     if found is None:
         return None
@@ -111,8 +111,7 @@ def injected_fault_refusal(fault: FaultSettings) -> tuple[int, dict[str, Any], d
 
 
 def _wait(fault: FaultSettings, error: dict[str, Any]) -> dict[str, str]:
-    """The wait a fault asks for, as header or into the error; a date is given in whole seconds,
-    rounded up."""
+    """Return the wait of a fault as headers, or put it into the error; dates are rounded up."""
     wait_s = fault.retry_after_s
     if fault.retry_after_as == "milliseconds":
         return {"retry-after-ms": f"{wait_s * 1000:g}"}
@@ -127,7 +126,7 @@ def _wait(fault: FaultSettings, error: dict[str, Any]) -> dict[str, str]:
 
 
 def inject_body_fault(kind: FaultKind, body: dict[str, Any]) -> dict[str, Any]:
-    """A completion turned into one of the useless answers that come with HTTP 200."""
+    """Return a completion as one of the unusable answers with HTTP 200."""
     if kind is FaultKind.ERROR_IN_200:
         return {"id": body["id"], **injected_error_body(502, "Provider returned error")}
     if kind is FaultKind.LIMIT_IN_200:

@@ -1,9 +1,8 @@
-"""The prompt caches of the stand-in server: what a request finds there, and what it leaves.
+"""Simulate the stub server's prompt caches.
 
-A prompt is cut at its messages. Families that cache by themselves keep every beginning of a prompt that
-was answered; those that cache at marks keep what ends at a `cache_control` mark, and look back from a mark
-over so many content blocks for one left earlier (`cache_rules`). What is kept expires when it was not
-used for the family's lifetime, and is found once the answer that left it has begun.
+A prompt is cut at its messages. Families with automatic caching keep every prefix of an answered prompt; the
+others keep what ends at a `cache_control` mark, and search a number of content blocks before a mark for an
+earlier one (`cache_rules`). An entry expires when it was not used for the family's lifetime.
 """
 
 import hashlib
@@ -19,9 +18,12 @@ from tracemill.teachers.pricing.cache_rules import LOOK_BACK_BLOCKS, CacheRule, 
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """A request's prompt, cut at its messages: the hash of what ends at each, the tokens up to there, the
-    blocks up to there, and where marks stand."""
+class StubPrompt:
+    """A request's prompt, cut at its messages.
+
+    For each message `ends` has the hash of the prefix, `tokens` and `blocks` its size; `marks` are the
+    indices of cache marks.
+    """
 
     model: str
     ends: tuple[str, ...]
@@ -32,7 +34,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CacheTokens:
     """Tokens of a prompt read from the cache and written to it."""
 
     cached_tokens: int = 0
@@ -45,15 +47,15 @@ def cut_stub_prompt(
     messages: Sequence[Mapping[str, Any]],
     tools: Sequence[Mapping[str, Any]],
     lifetime_s: float | None = None,
-) -> Prompt:
-    """The prompt of a request; `lifetime_s` in place of the family's own."""
+) -> StubPrompt:
+    """Return the prompt of a request; `lifetime_s` replaces the family's own lifetime."""
     rule = cache_rule(family)
     state, ends = hashlib.blake2b(f"{model}\x1f{json.dumps(tools)}".encode(), digest_size=12), []
     for message in messages:
-        said = [message.get("role"), sim_view_text(message), message.get("tool_calls")]
-        state.update(json.dumps(said).encode())
+        content = [message.get("role"), sim_view_text(message), message.get("tool_calls")]
+        state.update(json.dumps(content).encode())
         ends.append(state.hexdigest())
-    return Prompt(
+    return StubPrompt(
         model=model,
         ends=tuple(ends),
         tokens=tuple(accumulate(map(sim_message_tokens, messages), initial=sim_tools_tokens(tools)))[1:],
@@ -73,27 +75,26 @@ def _is_marked(message: Mapping[str, Any]) -> bool:
     return any(isinstance(part, dict) and "cache_control" in part for part in parts)
 
 
-class PromptCache:
-    """What all models keep, by the hash of a beginning; times are seconds of any clock that only grows."""
+class StubPromptCache:
+    """The cache of all models by prefix hash; times are seconds of any monotonic clock."""
 
     def __init__(self) -> None:
         self._expires: dict[str, float] = {}
 
-    def look(self, prompt: Prompt, now: float, writes_priced: bool) -> Found:
-        """What the prompt finds at a time, and what it would write. Writes are told where they have a
-        price of their own."""
+    def lookup(self, prompt: StubPrompt, now: float, writes_priced: bool) -> CacheTokens:
+        """Return what the prompt reads at a time, and what it writes where writes have a price."""
         at = self._longest(prompt, now)
         cached = prompt.tokens[at] if at >= 0 else 0
         if not writes_priced:
-            return Found(cached, 0)
+            return CacheTokens(cached, 0)
         end = prompt.tokens[-1]
         if prompt.rule.marked:
             end = prompt.tokens[prompt.marks[-1]] if prompt.marks else 0
         written = end - cached if end >= prompt.rule.min_tokens else 0
-        return Found(cached, max(written, 0))
+        return CacheTokens(cached, max(written, 0))
 
-    def _longest(self, prompt: Prompt, now: float) -> int:
-        """Where the longest beginning ends that is kept and long enough; -1 where none is."""
+    def _longest(self, prompt: StubPrompt, now: float) -> int:
+        """Return the end of the longest cached prefix that is long enough; -1 without one."""
         for at in self._candidates(prompt):
             if prompt.tokens[at] < prompt.rule.min_tokens:
                 continue
@@ -101,7 +102,7 @@ class PromptCache:
                 return at
         return -1
 
-    def _candidates(self, prompt: Prompt) -> list[int]:
+    def _candidates(self, prompt: StubPrompt) -> list[int]:
         if not prompt.rule.marked:
             return list(range(len(prompt.ends) - 1, -1, -1))
         return sorted(
@@ -114,8 +115,8 @@ class PromptCache:
             reverse=True,
         )
 
-    def keep(self, prompt: Prompt, now: float) -> None:
-        """Keeps what an answered prompt leaves, and what it read for longer."""
+    def keep(self, prompt: StubPrompt, now: float) -> None:
+        """Store what an answered prompt leaves, and renew what it read."""
         used = self._longest(prompt, now)
         places = prompt.marks if prompt.rule.marked else range(len(prompt.ends))
         for at in {*places, *((used,) if used >= 0 else ())}:

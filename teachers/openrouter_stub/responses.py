@@ -1,4 +1,4 @@
-"""What the stand-in server's handlers answer with; every answer is marked as simulated."""
+"""Build the stub server's responses; every one is marked as simulated."""
 
 from typing import Any
 
@@ -13,17 +13,17 @@ _HOLD_RETRY_S = 0.2
 
 
 def stub_json_response(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
-    """A body as JSON."""
+    """Return a body as JSON."""
     return web.json_response(body, status=status, headers=MARK | (headers or {}))
 
 
 def stub_error_response(code: int, message: str, **metadata: Any) -> web.Response:
-    """An error as OpenRouter writes it."""
+    """Return an error in OpenRouter's format."""
     return stub_json_response(injected_error_body(code, message, **metadata), code)
 
 
 def stub_refusal_response(kind: FaultKind, retry_after_s: float = _HOLD_RETRY_S) -> web.Response:
-    """The refusal of a kind."""
+    """Return the refusal of a kind."""
     found = injected_fault_refusal(FaultSettings(kind=kind, retry_after_s=retry_after_s))
     assert found is not None
     status, body, headers = found
@@ -31,7 +31,7 @@ def stub_refusal_response(kind: FaultKind, retry_after_s: float = _HOLD_RETRY_S)
 
 
 async def cut_off(request: web.Request, body: bytes, named: dict[str, str]) -> web.StreamResponse:
-    """Half of a body whose length was stated, then nothing; `named` goes among the headers."""
+    """Send half of a body whose full length was stated, then close; `named` are extra headers."""
     response = web.StreamResponse(headers={**MARK, **named, "Content-Length": str(len(body))})
     await response.prepare(request)
     await response.write(body[: len(body) // 2])

@@ -1,7 +1,7 @@
-"""A server that speaks OpenRouter's wire format and answers with simulated teachers.
+"""Serve OpenRouter's API with simulated teachers, for tests and trials.
 
-It charges an account, counts what it was asked, and misbehaves as configured. Every answer carries the
-header `X-Tracemill-Simulated`, so that no row ever passes for a model's.
+It charges an account, counts requests, and injects configured faults. Every answer has the header
+`X-Tracemill-Simulated`, so that no row passes for a model's.
 
     POST /api/v1/chat/completions    GET /api/v1/models    GET /api/v1/models/{id}/endpoints
     GET /api/v1/key                  GET /api/v1/generation?id=        GET /api/v1/credits
@@ -23,10 +23,10 @@ from aiohttp.typedefs import Handler
 
 from tracemill.records.errors import ConfigError
 from tracemill.records.families import family_of
-from tracemill.teachers.core.price import Price, nusd_to_usd, price_of
+from tracemill.teachers.core.price import Price, nanousd_to_usd, price_of
 from tracemill.teachers.core.teacher_settings import PriceSettings
-from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
-from tracemill.teachers.openrouter_stub.account import Account
+from tracemill.teachers.offline.sim_policy import SimulatedAnswer, simulate_answer
+from tracemill.teachers.openrouter_stub.account import StubAccount
 from tracemill.teachers.openrouter_stub.bodies import (
     completion_body,
     endpoints_body,
@@ -42,7 +42,12 @@ from tracemill.teachers.openrouter_stub.injected_faults import (
     inject_body_fault,
     injected_fault_refusal,
 )
-from tracemill.teachers.openrouter_stub.prompt_cache import Found, Prompt, PromptCache, cut_stub_prompt
+from tracemill.teachers.openrouter_stub.prompt_cache import (
+    CacheTokens,
+    StubPrompt,
+    StubPromptCache,
+    cut_stub_prompt,
+)
 from tracemill.teachers.openrouter_stub.responses import (
     MARK,
     cut_off,
@@ -50,7 +55,7 @@ from tracemill.teachers.openrouter_stub.responses import (
     stub_json_response,
     stub_refusal_response,
 )
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 from tracemill.teachers.pricing.cache_rules import cache_rule
 
 _MAX_BODY_BYTES = 256 * 2**20
@@ -59,7 +64,7 @@ _DEFAULT_MAX_TOKENS = 4096
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """One request that can be answered."""
+    """A request that can be answered."""
 
     key: str
     attempt: int
@@ -70,19 +75,19 @@ class _Request:
     writes_priced: bool
 
 
-class WireServer:
+class StubServer:
     """The application behind the socket."""
 
-    def __init__(self, settings: WireSettings) -> None:
-        self.account = Account(settings)
+    def __init__(self, settings: StubSettings) -> None:
+        self.account = StubAccount(settings)
         self.bodies: list[bytes] = []
         self.headers: list[dict[str, str]] = []
         self._settings = settings
-        self._cache = PromptCache()
+        self._cache = StubPromptCache()
         self._page_failures = settings.page_failures
 
     def application(self) -> web.Application:
-        """The routes."""
+        """Return the application with its routes."""
         app = web.Application(client_max_size=_MAX_BODY_BYTES, middlewares=[self._counted])
         app.router.add_post("/api/v1/chat/completions", self._complete)
         app.router.add_get("/api/v1/models", self._models)
@@ -130,10 +135,10 @@ class WireServer:
         if not self._authorized(request):
             return stub_error_response(401, "No auth credentials found")
         named = request.query.get("id", "")
-        nusd = self.account.billed(named)
-        if nusd is None:
+        nanousd = self.account.billed(named)
+        if nanousd is None:
             return stub_error_response(404, "Generation not found")
-        cost = nusd_to_usd(nusd)
+        cost = nanousd_to_usd(nanousd)
         return stub_json_response(
             {"data": {"id": named, "total_cost": cost, "usage": cost, "is_byok": False}}
         )
@@ -179,7 +184,7 @@ class WireServer:
         return await self._serve(request, asked, fault)
 
     async def _lose(self, request: web.Request, kind: FaultKind) -> web.Response | None:
-        """What comes of a request that is lost before anything is billed; None where it is not."""
+        """Return the response of a request lost before billing; None where it is not lost."""
         if kind in PAGES:
             return web.Response(status=PAGES[kind], text="<html>No</html>", content_type="text/html")
         if kind is FaultKind.STALLED:
@@ -189,7 +194,7 @@ class WireServer:
         return web.Response(status=504) if kind in (FaultKind.STALLED, FaultKind.DROPPED) else None
 
     def _served(self, model: str, wanted: dict[str, Any]) -> tuple[str, PriceSettings] | None:
-        """The provider that answers, and its prices; None where none may."""
+        """Return the provider that answers, and its prices; None where none may."""
         routing = wanted.get("provider") or {}
         if model not in self._settings.models:
             return None
@@ -210,7 +215,7 @@ class WireServer:
         )
 
     def _dearer(self, prices: PriceSettings) -> PriceSettings:
-        """The prices at the moment: those listed, or so many times them."""
+        """Return the current prices: those listed, or a multiple."""
         settings = self._settings
         if settings.dearer_after is None or self.account.received <= settings.dearer_after:
             return prices
@@ -234,13 +239,13 @@ class WireServer:
         most = int(wanted.get("max_tokens") or _DEFAULT_MAX_TOKENS)
         if given.prompt_tokens + most > stub_context_tokens(self._settings, asked.model):
             return stub_refusal_response(FaultKind.TOO_LONG)
-        with self.account.hold(asked.price.charge_nusd(given.prompt_tokens, most, 0, 0)) as fits:
+        with self.account.hold(asked.price.charge_nanousd(given.prompt_tokens, most, 0, 0)) as fits:
             if not fits:
                 return stub_refusal_response(FaultKind.IN_FLIGHT_HOLD)
             await asyncio.sleep(self.account.latency_s(asked.key, asked.attempt))
             return await self._bill(request, asked, given, fault)
 
-    def _cut(self, asked: _Request) -> Prompt:
+    def _cut(self, asked: _Request) -> StubPrompt:
         settings, wanted = self._settings, asked.wanted
         family, name = family_of(asked.model), f"{asked.model} {asked.provider}"
         return cut_stub_prompt(
@@ -248,14 +253,14 @@ class WireServer:
         )
 
     async def _bill(
-        self, request: web.Request, asked: _Request, given: Answer, fault: FaultSettings | None
+        self, request: web.Request, asked: _Request, given: SimulatedAnswer, fault: FaultSettings | None
     ) -> web.StreamResponse:
-        found, now = Found(), time.monotonic()
+        found, now = CacheTokens(), time.monotonic()
         if self._settings.prompt_cache:
             prompt = self._cut(asked)
-            found = self._cache.look(prompt, now, asked.writes_priced)
+            found = self._cache.lookup(prompt, now, asked.writes_priced)
             self._cache.keep(prompt, now)
-        cost = asked.price.charge_nusd(
+        cost = asked.price.charge_nanousd(
             given.prompt_tokens, given.completion_tokens, found.cached_tokens, found.written_tokens
         )
         if not self.account.covers(cost):
@@ -268,9 +273,11 @@ class WireServer:
             self.account.bill(body["id"], 0 if fault is not None and fault.kind in UNBILLED else cost)
         if fault is None:
             return stub_json_response(body, headers={"X-Generation-Id": body["id"]})
-        return await self._spoil(request, fault.kind, body)
+        return await self._damage(request, fault.kind, body)
 
-    async def _spoil(self, request: web.Request, kind: FaultKind, body: dict[str, Any]) -> web.StreamResponse:
+    async def _damage(
+        self, request: web.Request, kind: FaultKind, body: dict[str, Any]
+    ) -> web.StreamResponse:
         if kind is FaultKind.HANG:
             await asyncio.sleep(self._settings.hang_s)
         if kind is FaultKind.RESET and request.transport is not None:
@@ -287,15 +294,15 @@ class WireServer:
 
 
 def _within_max_price(prices: PriceSettings, most: dict[str, float] | None) -> bool:
-    """Whether none of the listed prices is above `provider.max_price`."""
+    """Return whether no listed price exceeds `provider.max_price`."""
     return not most or (
         float(prices.prompt_usd) <= most.get("prompt", float("inf"))
         and float(prices.completion_usd) <= most.get("completion", float("inf"))
     )
 
 
-async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunner, str]:
-    """Opens the socket; port 0 takes a free one. Raises ConfigError where it cannot be had."""
+async def _listen(server: StubServer, host: str, port: int) -> tuple[web.AppRunner, str]:
+    """Open the socket; port 0 takes a free one. Raises ConfigError where it cannot."""
     runner = web.AppRunner(server.application(), access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
@@ -303,7 +310,7 @@ async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunn
     except OSError as error:
         await runner.cleanup()
         raise ConfigError(
-            f"{host}:{port} cannot be listened on ({error.strerror})", "a free port", "choose another port"
+            f"cannot listen on {host}:{port} ({error.strerror})", "a free port", "choose another port"
         ) from None
     bound = runner.addresses[0][1]
     return runner, f"http://{host}:{bound}/api/v1"
@@ -312,12 +319,14 @@ async def _listen(server: WireServer, host: str, port: int) -> tuple[web.AppRunn
 async def serve(
     host: str = "127.0.0.1",
     port: int = 8787,
-    settings: WireSettings | None = None,
+    settings: StubSettings | None = None,
     on_ready: Callable[[str], None] | None = None,
 ) -> None:
-    """Serves until cancelled; `on_ready` gets the base URL. Raises ConfigError where the port cannot be
-    had."""
-    runner, url = await _listen(WireServer(settings or WireSettings()), host, port)
+    """Serve until cancelled; `on_ready` gets the base URL.
+
+    Raises ConfigError where the port is not available.
+    """
+    runner, url = await _listen(StubServer(settings or StubSettings()), host, port)
     try:
         if on_ready is not None:
             on_ready(url)
@@ -327,25 +336,25 @@ async def serve(
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
-    """A server in a thread: `url` is what a teacher's `base_url` wants, `key` opens it."""
+class RunningStub:
+    """A server in a thread: `url` for a teacher's `base_url`, `key` for its API key."""
 
     url: str
     key: str
-    server: WireServer
+    server: StubServer
 
     def stats(self) -> dict[str, Any]:
-        """The counters of `GET /__stats`."""
+        """Return the counters of `GET /__stats`."""
         return self.server.account.stats()
 
 
 @contextmanager
 def running(
-    settings: WireSettings | None = None, port: int = 0, host: str = "127.0.0.1"
-) -> Iterator[Running]:
-    """A server on `host` in a thread of its own, stopped at the end of the block."""
-    settings = settings or WireSettings()
-    server = WireServer(settings)
+    settings: StubSettings | None = None, port: int = 0, host: str = "127.0.0.1"
+) -> Iterator[RunningStub]:
+    """Run a server on `host` in a thread of its own during the block."""
+    settings = settings or StubSettings()
+    server = StubServer(settings)
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="wire-server", daemon=True)
     thread.start()
@@ -353,7 +362,7 @@ def running(
     try:
         listening = asyncio.run_coroutine_threadsafe(_listen(server, host, port), loop)
         runner, url = listening.result(timeout=30)
-        yield Running(url, settings.api_key, server)
+        yield RunningStub(url, settings.api_key, server)
     finally:
         if runner is not None:
             asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(timeout=30)

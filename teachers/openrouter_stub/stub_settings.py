@@ -1,17 +1,18 @@
-"""Configuration of the server that stands in for OpenRouter."""
+"""Define the settings of the OpenRouter stub server."""
 
 from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import Field, StringConstraints
 
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.teacher_settings import PriceSettings
 
 
 class FaultKind(StrEnum):
-    """Ways to misbehave. Those up to `finish-error` bill nothing, the others bill what the answer costs."""
+    """Kinds of faults. Those up to `finish-error` bill nothing, the others bill the answer."""
 
     BAD_REQUEST = "400"
     TOO_LONG = "400-context"  # the prompt is longer than the model's context
@@ -56,12 +57,8 @@ class FaultKind(StrEnum):
     PROXY_PAGE = "proxy-page"  # 502 with a page of HTML after the answer was paid for
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FaultSettings(_Settings):
-    """When to misbehave, and how. All conditions given must hold; with none it is always."""
+class FaultSettings(FrozenModel):
+    """When to inject a fault, and which. All given conditions must hold."""
 
     kind: FaultKind
     probability: float = Field(default=1.0, ge=0, le=1, description="share of attempts hit, drawn by hash")
@@ -75,8 +72,8 @@ class FaultSettings(_Settings):
     )
 
 
-class WireSettings(_Settings):
-    """What the server knows and how it answers; every answer is that of a simulated teacher."""
+class StubSettings(FrozenModel):
+    """The stub server's models and behaviour; every answer is a simulated teacher's."""
 
     api_key: Annotated[str, StringConstraints(min_length=1)] = "sk-or-simulated"
     models: dict[str, PriceSettings] = Field(

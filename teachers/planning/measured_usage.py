@@ -1,4 +1,4 @@
-"""What the replies of a workspace say of each teacher: bytes a token, tokens an answer, seconds a call."""
+"""Measure bytes per token, tokens per answer and seconds per call from past replies."""
 
 from dataclasses import dataclass
 
@@ -6,20 +6,20 @@ from tracemill.records.storage.table_rows import replies_from_table
 from tracemill.records.storage.workspace import Workspace
 
 BYTES_A_TOKEN = 3.5
-"""Assumed of prompts of code and JSON; tokenizers of today make 3 to 4 bytes a token of them."""
+"""Assumed for prompts of code and JSON, where current tokenizers have 3 to 4 bytes a token."""
 
 ANSWER_TOKENS = 600.0
-"""Assumed of an answer with a call and a little reasoning."""
+"""Assumed for an answer with a call and a little reasoning."""
 
 LATENCY_S = 10.0
-"""Assumed of a call: the mean of a lognormal with a median of 8 s and a sigma of 0.7."""
+"""Assumed for a call: the mean of a lognormal with a median of 8 s and a sigma of 0.7."""
 
 _ENOUGH = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """The figures of one teacher. `replies` is on how many they rest; 0: they are assumed."""
+class MeasuredUsage:
+    """The figures of one teacher, measured on `replies` replies; 0 where they are assumed."""
 
     replies: int = 0
     bytes_a_token: float = BYTES_A_TOKEN
@@ -36,9 +36,11 @@ class _Sums:
     seconds: float = 0.0
 
 
-def measure_usage(work: Workspace, sizes: dict[str, int] | None = None) -> dict[str, Measured]:
-    """The figures by teacher, of those with enough replies. `sizes` has the bytes of prompts by step;
-    without it bytes a token stay assumed."""
+def measure_usage(work: Workspace, sizes: dict[str, int] | None = None) -> dict[str, MeasuredUsage]:
+    """Return the figures of each teacher with enough replies, by name.
+
+    `sizes` has the bytes of prompts by step; without it bytes a token are assumed.
+    """
     sums: dict[str, _Sums] = {}
     for table in work.current("replies"):
         for reply in replies_from_table(table):
@@ -54,8 +56,8 @@ def measure_usage(work: Workspace, sizes: dict[str, int] | None = None) -> dict[
     return {name: _measured(one) for name, one in sums.items() if one.replies >= _ENOUGH}
 
 
-def _measured(one: _Sums) -> Measured:
-    return Measured(
+def _measured(one: _Sums) -> MeasuredUsage:
+    return MeasuredUsage(
         replies=one.replies,
         bytes_a_token=one.prompt_bytes / one.prompt_tokens if one.prompt_tokens else BYTES_A_TOKEN,
         answer_tokens=one.answer_tokens / one.replies,

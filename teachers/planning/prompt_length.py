@@ -1,24 +1,22 @@
-"""Prompts that are surely longer than a model's context: rows without a call.
+"""Find prompts that are certainly longer than a model's context; they fail without a call.
 
-How many tokens a prompt has is not known before it is sent. That it has more than one for every six bytes
-is sure enough for code, prose and JSON of any tokenizer; what lies between is sent, and the server decides.
+The number of tokens is not known before a prompt is sent. One token for every six bytes is a safe lower bound
+for code, prose and JSON under any tokenizer; in between, the server decides.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
-from tracemill.records.reply import FailureKind, TeacherReply
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Teacher, reply_to
-from tracemill.teachers.planning.replay_plan import BYTES_A_TOKEN, Item, replay_plan_lengths
-from tracemill.teachers.planning.segments import Length
+from tracemill.teachers.core.teacher_protocol import Teacher
+from tracemill.teachers.planning.replay_plan import BYTES_A_TOKEN, WantedAnswer, replay_plan_lengths
+from tracemill.teachers.planning.segments import StepTokens
 
 MOST_BYTES_A_TOKEN = 6
 
 
-def prompt_lengths_by_step(questions: Iterable[Question]) -> dict[str, Length]:
-    """How long each step's prompt is, and how much of it the one before in its trace has too."""
+def prompt_lengths_by_step(questions: Iterable[Question]) -> dict[str, StepTokens]:
+    """Return the length of each step's prompt, and what it shares with the one before."""
     traces: dict[str, dict[str, Question]] = {}
     for question in questions:
         traces.setdefault(question.trace_id, {})[question.step_id] = question
@@ -29,8 +27,8 @@ def prompt_lengths_by_step(questions: Iterable[Question]) -> dict[str, Length]:
     }
 
 
-def find_overlong_prompts(items: Sequence[Item]) -> list[Item]:
-    """The items whose prompts surely do not fit their teachers' contexts, as far as those are known."""
+def find_overlong_prompts(items: Sequence[WantedAnswer]) -> list[WantedAnswer]:
+    """Return the items whose prompts certainly exceed their teachers' known contexts."""
     limits = {id(item.teacher): item.teacher.context_tokens for item in items}
     if not any(limits.values()):
         return []
@@ -43,14 +41,8 @@ def find_overlong_prompts(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def overlong_prompt_reply(item: Item) -> TeacherReply:
-    """The reply of an item that is too long."""
-    reply = reply_to(item.teacher, item.question, item.sample, item.key)
-    return replace(reply, failure=FailureKind.CONTEXT_TOO_LONG.value)
-
-
-def describe_overlong_prompts(items: Sequence[Item], unfit: Sequence[Item]) -> dict[str, str]:
-    """A line for each teacher that some of the items do not fit, by its name."""
+def describe_overlong_prompts(items: Sequence[WantedAnswer], unfit: Sequence[WantedAnswer]) -> dict[str, str]:
+    """Return a line, by name, for each teacher whose context some of the items exceed."""
     asked: Counter[str] = Counter(item.teacher.name for item in items)
     long: Counter[str] = Counter(item.teacher.name for item in unfit)
     teachers: dict[str, Teacher] = {item.teacher.name: item.teacher for item in unfit}
@@ -59,6 +51,6 @@ def describe_overlong_prompts(items: Sequence[Item], unfit: Sequence[Item]) -> d
         some = f"{count:,} of {asked[name]:,} prompts are" if count < asked[name] else "every prompt is"
         lines[name] = (
             f"{name}: {some} longer than its context of {teachers[name].context_tokens:,} tokens: "
-            f"rows context_too_long, not sent"
+            f"not sent, recorded as context_too_long"
         )
     return lines

@@ -1,7 +1,7 @@
-"""Cutting a long chain into parallel segments, where time is worth a prefix written once more.
+"""Cut a long chain into parallel segments where saved time is worth a prefix written again.
 
 Steps of a chain wait for each other, because each reads the prompt of the one before from the cache. A
-segment that starts in the middle goes at once, but pays its first prompt as new.
+segment that starts in the middle goes at once, but pays its first prompt in full.
 """
 
 from collections.abc import Sequence
@@ -10,21 +10,23 @@ from dataclasses import dataclass
 from tracemill.teachers.pricing.prompt_cache import TokenCosts
 
 SHORTEST = 8
-"""Steps a segment has at least."""
+"""Least steps of a segment."""
 
 
 @dataclass(frozen=True, slots=True)
-class Length:
-    """One step of a chain: tokens of its prompt, and how many of them the step before it ends with too."""
+class StepTokens:
+    """One step of a chain: tokens of its prompt, and how many the step before has too."""
 
     tokens: int
     shared: int
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
-    """When a chain is cut: where it takes longer than `target_s` seconds at `step_s` a step, as long as
-    all cuts together cost at most the share `max_extra` of what the chain costs uncut."""
+class ChainCutRule:
+    """When to cut a chain: where it takes longer than `target_s` at `step_s` seconds a step.
+
+    All cuts together may add at most the share `max_extra` of the uncut cost.
+    """
 
     target_s: float
     step_s: float
@@ -32,12 +34,12 @@ class Worth:
 
 
 def find_segment_cuts(
-    lengths: Sequence[Length], costs: Sequence[TokenCosts], answer_tokens: int, worth: Worth
+    lengths: Sequence[StepTokens], costs: Sequence[TokenCosts], answer_tokens: int, worth: ChainCutRule
 ) -> list[int]:
-    """The steps at which a segment starts, 0 always among them, in order.
+    """Return the steps at which a segment starts, in order, 0 included.
 
-    Again and again the longest segment is cut where, near its middle, the least has to be written once
-    more; `costs` are those of every teacher that is asked along the chain.
+    The longest segment is cut again and again, near its middle, where the fewest tokens are written twice.
+    `costs` are those of every teacher along the chain.
     """
     budget = worth.max_extra * _uncut_usd(lengths, costs, answer_tokens)
     per_token = sum(max(cost.fresh_usd - cost.read_usd, 0.0) for cost in costs)
@@ -56,11 +58,11 @@ def find_segment_cuts(
         starts = sorted([*starts, cut])
 
 
-def _extra(lengths: Sequence[Length], at: int, start: int, end: int) -> tuple[float, int]:
-    """How bad a cut is: tokens written again, a tenth of them for each tenth away from the middle."""
+def _extra(lengths: Sequence[StepTokens], at: int, start: int, end: int) -> tuple[float, int]:
+    """Return the penalty of a cut: tokens written again, more the further from the middle."""
     away = abs(2 * at - start - end) / (end - start)
     return lengths[at].shared * (1 + away), at
 
 
-def _uncut_usd(lengths: Sequence[Length], costs: Sequence[TokenCosts], answer_tokens: int) -> float:
+def _uncut_usd(lengths: Sequence[StepTokens], costs: Sequence[TokenCosts], answer_tokens: int) -> float:
     return sum(cost.call_usd(step.tokens, step.shared, answer_tokens) for cost in costs for step in lengths)

@@ -1,21 +1,24 @@
-"""How the providers of each family keep a prompt's beginning: for how long, from which length, at whose word.
+"""Define how the providers of each vendor family cache prompts.
 
-Source: https://openrouter.ai/docs/guides/best-practices/prompt-caching. Prices are not here: they come
-from the catalogue, whose cache prices differ from what the documents say.
+Source: https://openrouter.ai/docs/guides/best-practices/prompt-caching. Prices come from the catalogue, which
+differs from that page.
 """
 
 from dataclasses import dataclass
 
 LOOK_BACK_BLOCKS = 20
-"""Content blocks before a mark among which an explicit cache looks for an earlier mark
+"""Content blocks before a cache mark that are searched for an earlier mark
 (https://platform.claude.com/docs/en/build-with-claude/prompt-caching)."""
 
 
 @dataclass(frozen=True, slots=True)
 class CacheRule:
-    """`marked`: only what ends at a `cache_control` mark is kept; else every beginning is, of itself.
-    `pays_writes`: tokens that are kept are charged at the write price, also where nobody asked for it.
-    `lifetime_s` counts from the last use; `min_tokens` is the shortest beginning that is kept."""
+    """The prompt cache of a vendor family.
+
+    `marked`: only prefixes that end at a `cache_control` mark are cached; else all are. `pays_writes`: cached
+    tokens are charged at the write price. `lifetime_s` counts from the last use; `min_tokens` is the shortest
+    cached prefix.
+    """
 
     marked: bool = False
     pays_writes: bool = False
@@ -33,6 +36,9 @@ _DEFAULT = CacheRule()
 
 
 def cache_rule(family: str) -> CacheRule:
-    """The rule of a vendor family. Families without one of their own cache by themselves; how long they
-    keep a prompt is stated by few, and five minutes is the shortest that any states for sure."""
+    """Return the rule of a vendor family.
+
+    Families without a rule cache automatically; few state for how long, and five minutes is the shortest
+    stated lifetime.
+    """
     return _RULES.get(family, _DEFAULT)

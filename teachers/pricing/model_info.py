@@ -1,4 +1,4 @@
-"""What a server's catalogue says of a model: what it costs, how long a prompt it takes, what it can do.
+"""Read a server's catalogue entry of a model: price, context length, abilities.
 
 The pages are `GET /models` and `GET /models/{author}/{slug}/endpoints` of
 https://openrouter.ai/docs/api-reference; other OpenAI-compatible servers give the id alone.
@@ -19,10 +19,10 @@ _KEPT += ("expiration_date", "tag", "provider_name", "max_completion_tokens", "m
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """One model, at one provider or at any that serves it. None stands where nobody said.
+    """A model at one provider, or at any that serves it; None stands for unknown.
 
-    `snapshot` is what the id stands for at the moment. `context_tokens` is the longest prompt and answer
-    together. `parameters` are the names of the request fields the model heeds.
+    `snapshot` is what the id stands for now, `context_tokens` the longest prompt and answer together,
+    `parameters` the request fields the model supports.
     """
 
     price: Price
@@ -34,23 +34,27 @@ class ModelCard:
     reasons: bool = False
     efforts: tuple[str, ...] = ()
     by_provider: Mapping[str, tuple[Price, ...]] = field(default_factory=dict[str, tuple[Price, ...]])
-    """The prices of those who serve it, by tag and by name in lower case."""
+    """Prices by provider tag, and by name in lower case."""
 
     @property
     def priced(self) -> bool:
-        """Whether it has a price that is known and not 0."""
+        """Return whether it has a known price other than 0."""
         return any((self.price.prompt, self.price.completion, self.price.request))
 
-    def least_nusd(self, provider: str | None, usage: TeacherUsage) -> int:
-        """Return the least that this provider can charge for so many tokens; by the dearest prices where
-        nobody knows which provider it was."""
+    def least_nanousd(self, provider: str | None, usage: TeacherUsage) -> int:
+        """Return the least that a provider can charge for these tokens, in nano-USD.
+
+        For an unknown provider the highest prices count.
+        """
         prices = self.by_provider.get((provider or "").lower(), (self.price,))
         tokens = usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens, usage.cache_write_tokens
-        return min(price.least_nusd(*tokens) for price in prices)
+        return min(price.least_nanousd(*tokens) for price in prices)
 
     def room(self, settings: BaseTeacherSettings) -> int:
-        """Return the most tokens of an answer that are asked for, its reasoning among them. Room that is not
-        set is cut to what the model can answer and to a quarter of its context."""
+        """Return the most tokens of an answer, reasoning included.
+
+        An unset `reasoning_room` is limited to what the model can answer and to a quarter of its context.
+        """
         room = settings.reasoning_tokens(self.reasons)
         if settings.reasoning_room is None:
             most = [self.max_answer_tokens, self.context_tokens and self.context_tokens // 4]
@@ -58,7 +62,7 @@ class ModelCard:
         return settings.max_tokens + room
 
     def heeds(self, parameter: str) -> bool:
-        """Whether the model does something with a request field; True where nobody said."""
+        """Return whether the model supports a request field; True where unknown."""
         return self.parameters is None or parameter in self.parameters
 
 
@@ -66,15 +70,18 @@ def _whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> Mapping[str, Any]:
+    """Return a JSON object, an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def read_model_info(entry: Mapping[str, Any]) -> ModelCard:
-    """The card of an entry of `GET /models` or of one endpoint. Raises ValueError where its prices cannot
-    be read."""
-    parameters, reasoning = entry.get("supported_parameters"), _mapping(entry.get("reasoning"))
-    longest = entry.get("max_completion_tokens") or _mapping(entry.get("top_provider")).get(
+    """Return the card of an entry of `GET /models` or of one endpoint.
+
+    Raises ValueError where its prices cannot be read.
+    """
+    parameters, reasoning = entry.get("supported_parameters"), as_mapping(entry.get("reasoning"))
+    longest = entry.get("max_completion_tokens") or as_mapping(entry.get("top_provider")).get(
         "max_completion_tokens"
     )
     slug = entry.get("canonical_slug")
@@ -91,8 +98,7 @@ def read_model_info(entry: Mapping[str, Any]) -> ModelCard:
 
 
 def serves(endpoint: Mapping[str, Any], provider: str) -> bool:
-    """Whether an endpoint is one of a provider: by its tag (`deepinfra/fp4`, also without what stands
-    behind the stroke) or its name."""
+    """Return whether an endpoint belongs to a provider, by tag (`deepinfra/fp4`, `deepinfra`) or name."""
     tag, wanted = str(endpoint.get("tag") or "").lower(), provider.lower()
     return wanted in (tag, tag.partition("/")[0], str(endpoint.get("provider_name") or "").lower())
 
@@ -100,9 +106,11 @@ def serves(endpoint: Mapping[str, Any], provider: str) -> bool:
 def read_model_info_of_endpoints(
     entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]], provider: str | None
 ) -> ModelCard | None:
-    """The card of a model as these endpoints serve it: the dearest price among them, the longest context,
-    what any of them can do. None where `provider` is given and none of them is its. Raises ValueError
-    where prices cannot be read."""
+    """Return the card of a model as these endpoints serve it; None where none is `provider`'s.
+
+    It has the highest price, the longest context and every ability among them. Raises ValueError where prices
+    cannot be read.
+    """
     listed = read_model_info(entry)
     fitting = [e for e in endpoints if provider is None or serves(e, provider)]
     if not fitting:
@@ -134,20 +142,20 @@ def _by_provider(endpoints: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Pric
 
 
 def fields_to_keep_of_model_info(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Of an entry what a card is made of, for the disk."""
+    """Return the fields of an entry that a card is made of, for storage."""
     found = {key: entry[key] for key in _KEPT if entry.get(key) is not None}
-    pricing = _mapping(entry.get("pricing"))
+    pricing = as_mapping(entry.get("pricing"))
     priced = {key: pricing[key] for key in (*_PRICED, "overrides") if pricing.get(key)}
     return found | {"pricing": priced}
 
 
 def diff_model_info(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What changed between two kept entries of one model, a few words each: its prices and its snapshot."""
+    """Return what changed between two stored entries of a model: prices and snapshot."""
     found: list[str] = []
-    old, new = _mapping(before.get("pricing")), _mapping(now.get("pricing"))
+    old, new = as_mapping(before.get("pricing")), as_mapping(now.get("pricing"))
     for name in (*_PRICED, "overrides"):
         if _amount(old.get(name)) != _amount(new.get(name)):
-            was, is_now = _said(name, old.get(name)), _said(name, new.get(name))
+            was, is_now = _format_price(name, old.get(name)), _format_price(name, new.get(name))
             found.append(f"{name.replace('_', ' ')} price {was} -> {is_now}")
     if before.get("canonical_slug") != now.get("canonical_slug"):
         found.append(f"snapshot {before.get('canonical_slug')} -> {now.get('canonical_slug')}")
@@ -161,8 +169,8 @@ def _amount(value: object) -> object:
         return value or 0.0
 
 
-def _said(name: str, value: object) -> str:
-    """A price per token as USD per million; one per request as it is."""
+def _format_price(name: str, value: object) -> str:
+    """Return a price per token as USD per million, one per request as it is."""
     amount = _amount(value)
     if not isinstance(amount, float):
         return "other hours or lengths"

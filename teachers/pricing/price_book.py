@@ -1,7 +1,7 @@
-"""What models cost and stood for when they were last looked up, kept on disk with the date.
+"""Keep the last known prices and snapshots of models on disk, with their date.
 
-A run reads the catalogue afresh before it spends anything, and says what changed since; an estimate
-without network takes what is kept here.
+A run reads the catalogue before it spends anything and reports what changed since; an estimate without
+network uses what is stored here.
 """
 
 import time
@@ -28,21 +28,17 @@ FRESH_S = 600.0
 TABLE = f"the table of {OFFLINE_DAY}"
 
 
-def _nothing(line: str) -> None:
-    return None
-
-
 @dataclass(slots=True)
 class PriceBook:
-    """The models of one workspace by server and id. Without a `path` it lives as long as the process.
+    """The models of one workspace by server and id; without a `path`, of this process.
 
-    `say` is handed a line for every model whose price or snapshot is another than planned, before any call;
-    `changes` has them all. Planned is what `planned` has of a model, by server and id; else what was kept;
-    else the table that ships. `read_now` has the models, by server and id, whose prices it read itself.
+    `say` gets a line for every model whose price or snapshot differs from the planned one, before any call;
+    `changes` has them all. The planned one is that of `planned`, by server and id, else the stored one, else
+    the bundled table's. `read_now` has the models whose prices were read by this process.
     """
 
     path: Path | None = None
-    say: Callable[[str], None] = _nothing
+    say: Callable[[str], None] = lambda line: None
     changes: list[str] = field(default_factory=list)
     planned: Mapping[tuple[str, str], Mapping[str, Any]] = field(
         default_factory=dict[tuple[str, str], Mapping[str, Any]]
@@ -56,17 +52,16 @@ class PriceBook:
     )
 
     def recent(self, what: object) -> Any:
-        """What this process read of a server within `FRESH_S`, None where it did not: a run of many shards
-        reads each page once in a while and not once a shard."""
+        """Return what this process read of a server within `FRESH_S`, None where it did not."""
         read_at, value = self._recent.get(what, (-FRESH_S, None))
         return value if time.monotonic() - read_at < FRESH_S else None
 
     def just_read(self, what: object, value: Any) -> None:
-        """Keeps what was just read, in memory alone."""
+        """Keep what was just read, in memory alone."""
         self._recent[what] = (time.monotonic(), value)
 
     def charged(self, server: str, model: str, times: float) -> None:
-        """Take note that a call cost so many times what its tokens come to at the list's price."""
+        """Record that a call cost `times` what its tokens come to at the list price."""
         key = _key(server, model)
         if times <= self.times_charged(server, model):
             return
@@ -78,11 +73,11 @@ class PriceBook:
         self._charged[key] = times
 
     def times_charged(self, server: str, model: str) -> float:
-        """Return how many times its list's price a model has charged at most; 1 where it kept to it."""
+        """Return the highest recorded ratio of charge to list price; 1 where it was kept."""
         return self._charged.get(_key(server, model), 1.0)
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        """What is on disk; nothing where the file is of another schema or broken: it can be read anew."""
+        """Return the stored pages; none where the file is broken or of another schema."""
         if self._pages is None:
             self._pages = {}
             if self.path is not None and self.path.exists():
@@ -96,7 +91,7 @@ class PriceBook:
         return self._pages
 
     def card(self, server: str, model: str, provider: str | None) -> tuple[ModelCard, str] | None:
-        """The card kept of a model at a server, and the day it was read (UTC); None where there is none."""
+        """Return the stored card of a model and the day it was read (UTC); None where there is none."""
         page = self._read().get(_key(server, model))
         if page is None:
             return None
@@ -107,13 +102,13 @@ class PriceBook:
         return None if card is None else (card, str(page["read_at"])[:10])
 
     def page(self, server: str, model: str) -> dict[str, Any] | None:
-        """What is kept of a model: `entry`, `endpoints` and `read_at`; None where nothing is."""
+        """Return what is stored of a model: `entry`, `endpoints` and `read_at`; None for nothing."""
         return self._read().get(_key(server, model))
 
     def remember(
         self, server: str, model: str, entry: Mapping[str, Any], endpoints: Sequence[Mapping[str, Any]]
     ) -> None:
-        """Keep what a catalogue says now, and say what it said otherwise before."""
+        """Store what a catalogue says now, and report what changed."""
         pages, key = self._read(), _key(server, model)
         now = {
             "entry": fields_to_keep_of_model_info(entry),
@@ -134,7 +129,7 @@ class PriceBook:
 
 
 def _table_page(model: str) -> dict[str, Any] | None:
-    """The page of a model as far as the table that ships has it."""
+    """Return the page of a model with the prices of the bundled table."""
     settings = OFFLINE_PRICES.get(model)
     if settings is None or settings.tiers:
         return None
@@ -153,10 +148,9 @@ def _key(server: str, model: str) -> str:
 
 
 def _changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is dearer, cheaper or another model than before: of the model's own page, and of each provider
-    that was there before."""
+    """Return what changed of the model's own page, else of each provider that was there before."""
     old_entry, new_entry = before.get("entry") or {}, now["entry"]
-    if before.get("read_at") is None:  # a table says less than a page
+    if before.get("read_at") is None:  # the bundled table has fewer fields
         pricing = {name: new_entry["pricing"].get(name) for name in old_entry["pricing"]}
         new_entry = {"pricing": pricing}
     found = diff_model_info(old_entry, new_entry)

@@ -1,7 +1,6 @@
-"""When a teacher is asked no more: the failures in a row of each teacher and of each server.
+"""Stop asking a teacher or a server that keeps failing: a circuit breaker.
 
-A server that died, a request that is refused every time: what failed so often without one answer in between
-fails for the next question too. So it is tried alone, at longer and longer intervals, and then given up.
+After several failures in a row attempts go out one at a time, with growing waits, and then no more.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,34 +8,34 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tracemill.records.reply import FINAL_FAILURES, FailureKind
-from tracemill.teachers.core.teacher_protocol import Asked
+from tracemill.teachers.core.teacher_protocol import AttemptResult
 
 FAILURES = 5
 """Failures in a row after which attempts go out one at a time."""
 TRIALS = 5
-"""Such attempts that fail before nothing more goes out."""
-_FIRST_WAIT = 3
-"""How many times the first of them has doubled its wait: a server that restarts needs some seconds."""
-_OF_THE_QUESTION = FINAL_FAILURES | {FailureKind.NOT_RECORDED}
-"""Failures that say nothing of the next question."""
+"""Failed single attempts before nothing more goes out."""
+_FIRST_DOUBLINGS = 3
+"""Doublings of the wait before the first single attempt: a server that restarts needs some seconds."""
+_QUESTION_FAILURES = FINAL_FAILURES | {FailureKind.NOT_RECORDED}
+"""Failures that say nothing about the next question."""
 
 
 @dataclass(slots=True)
-class _Fuse:
-    """The failures in a row of one teacher or server, and what became of trying it alone.
+class _Circuit:
+    """The failures in a row of one teacher or server, and its single attempts.
 
-    A row is of attempts that began after the last one that was answered had begun: an answer that took long
-    says nothing of what was sent since.
+    A failure counts where its attempt began after the last answered one began: a slow answer says nothing of
+    what was sent since.
     """
 
     failed_at: list[float] = field(default_factory=list[float])
-    """When the failures of the row had begun."""
+    """Start times of the failures in the row."""
     answered_at: float = float("-inf")
-    """When the last of those had begun that were answered."""
+    """Start time of the last answered attempt."""
     trials: int = 0
     resume_at: float = 0.0
-    trying: str = ""
-    """The teacher whose attempt is out alone."""
+    trial_teacher: str = ""
+    """The teacher whose single attempt is in flight."""
     last: str = ""
 
     @property
@@ -44,7 +43,7 @@ class _Fuse:
         return len(self.failed_at) >= FAILURES
 
     @property
-    def blown(self) -> bool:
+    def given_up(self) -> bool:
         return self.trials >= TRIALS
 
     def answered(self, began: float) -> None:
@@ -60,78 +59,84 @@ class _Fuse:
             self.last = why
 
 
-class Attempt(NamedTuple):
-    """An attempt that came home: when it began and ended, and whether it went out alone."""
+class FinishedAttempt(NamedTuple):
+    """A finished attempt: when it began and ended, and whether it went out alone."""
 
     began: float
     ended: float
     alone: bool
 
 
-class Breaker:
-    """What keeps a run from asking what does not answer; it lasts as long as the run.
+class CircuitBreaker:
+    """Keeps a run from asking what does not answer; it lasts as long as the run.
 
-    `servers` names the server of each teacher; teachers of one server fail together. Times are those of the
-    event loop, in seconds.
+    `servers` names the server of each teacher; teachers of one server fail together. Times are seconds of the
+    event loop.
     """
 
     def __init__(self, servers: Mapping[str, str | None] | None = None) -> None:
         self._servers = dict(servers or {})
-        self._fuses: dict[tuple[str, str], _Fuse] = {}
+        self._circuits: dict[tuple[str, str], _Circuit] = {}
 
-    def _of(self, teacher: str) -> list[_Fuse]:
+    def _of(self, teacher: str) -> list[_Circuit]:
         names = [("teacher", teacher)]
         if server := self._servers.setdefault(teacher, None):
             names.append(("server", server))
-        return [self._fuses.setdefault(name, _Fuse()) for name in names]
+        return [self._circuits.setdefault(name, _Circuit()) for name in names]
 
-    def why_out(self, teacher: str) -> str:
-        """Return why nothing more is asked of a teacher, "" where it is."""
-        for fuse, what in zip(self._of(teacher), ("it", "its server"), strict=False):
-            if fuse.blown:
-                return f"{what} failed {len(fuse.failed_at)} times in a row (the last {fuse.last})"
+    def outage_reason(self, teacher: str) -> str:
+        """Return why nothing more is asked of a teacher, "" where it may be asked."""
+        for circuit, what in zip(self._of(teacher), ("it", "its server"), strict=False):
+            if circuit.given_up:
+                return f"{what} failed {len(circuit.failed_at)} times in a row (the last {circuit.last})"
         return ""
 
-    def out(self) -> dict[str, str]:
-        """Return the teachers of whom nothing more is asked, and why."""
-        return {name: why for name in sorted(self._servers) if (why := self.why_out(name))}
+    def outages(self) -> dict[str, str]:
+        """Return the teachers that are asked no more, each with the reason."""
+        return {name: why for name in sorted(self._servers) if (why := self.outage_reason(name))}
 
     def wait_s(self, teacher: str, now: float) -> float | None:
-        """Return the seconds until an attempt may go out; None where another one has to come home first."""
-        held = [fuse for fuse in self._of(teacher) if fuse.open]
-        if any(fuse.trying for fuse in held):
+        """Return the seconds until an attempt may go out; None while a single attempt is in flight."""
+        held = [circuit for circuit in self._of(teacher) if circuit.open]
+        if any(circuit.trial_teacher for circuit in held):
             return None
-        return max([0.0, *(fuse.resume_at - now for fuse in held)])
+        return max([0.0, *(circuit.resume_at - now for circuit in held)])
 
-    def begin(self, teacher: str) -> bool:
-        """Take note that an attempt goes out; return whether it is one that goes out alone."""
-        fuses = self._of(teacher)
-        for fuse in fuses:
-            if fuse.open:
-                fuse.trying = teacher
-        return any(fuse.open for fuse in fuses)
+    def begin_attempt(self, teacher: str) -> bool:
+        """Record that an attempt goes out, and return whether it goes out alone."""
+        circuits = self._of(teacher)
+        for circuit in circuits:
+            if circuit.open:
+                circuit.trial_teacher = teacher
+        return any(circuit.open for circuit in circuits)
 
-    def end(self, teacher: str) -> None:
-        """Take note that an attempt that went out alone came home, or was not made."""
-        for fuse in self._of(teacher):
-            if fuse.trying == teacher:
-                fuse.trying = ""
+    def end_trial(self, teacher: str) -> None:
+        """Record that a single attempt ended, or was not made."""
+        for circuit in self._of(teacher):
+            if circuit.trial_teacher == teacher:
+                circuit.trial_teacher = ""
 
-    def hear(self, teacher: str, asked: Asked, attempt: Attempt, wait_s: Callable[[int], float]) -> None:
-        """Take note of what came of an attempt. Where it failed, the next one waits for as long as `wait_s`
-        says of the number of waits before it."""
+    def record(
+        self, teacher: str, asked: AttemptResult, attempt: FinishedAttempt, wait_s: Callable[[int], float]
+    ) -> None:
+        """Record the result of an attempt.
+
+        After a failure the next attempt waits for `wait_s` of the number of waits before it.
+        """
         failure = asked.reply.failure
-        for fuse in self._of(teacher):
-            if failure is None or failure in _OF_THE_QUESTION:
-                fuse.answered(attempt.began)
+        for circuit in self._of(teacher):
+            if failure is None or failure in _QUESTION_FAILURES:
+                circuit.answered(attempt.began)
                 continue
-            fuse.failed(attempt.began, asked.why or f"answers with a fault ({failure})", attempt.alone)
-            if fuse.open:
-                fuse.resume_at = max(fuse.resume_at, attempt.ended + wait_s(fuse.trials + _FIRST_WAIT))
+            circuit.failed(attempt.began, asked.why or f"answers with a fault ({failure})", attempt.alone)
+            if circuit.open:
+                circuit.resume_at = max(
+                    circuit.resume_at, attempt.ended + wait_s(circuit.trials + _FIRST_DOUBLINGS)
+                )
 
 
 def list_outages(out: Mapping[str, str]) -> str:
-    """Return in one line which teachers are asked no more and why, those of one reason together."""
+    """Return in one line which teachers are asked no more and why, grouped by reason."""
     names: dict[str, list[str]] = {}
     for name, why in out.items():
         names.setdefault(why, []).append(name)

@@ -1,4 +1,4 @@
-"""One answer bought: reserve, ask, settle, and again where the fault may pass."""
+"""Buy one answer: reserve, ask, settle, and retry faults that may pass."""
 
 import asyncio
 from collections import Counter
@@ -12,31 +12,34 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_result
 from tracemill.records.errors import TracemillError
 from tracemill.records.reply import FailureKind, TeacherReply
 from tracemill.teachers.client.billing_lookup import with_looked_up_bill
-from tracemill.teachers.core.price import nusd_to_usd
-from tracemill.teachers.core.teacher_protocol import Asked, Teacher, account_of, reply_to
+from tracemill.teachers.core.price import nanousd_to_usd
+from tracemill.teachers.core.teacher_protocol import AttemptResult, Teacher, account_of, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
-from tracemill.teachers.ledger.entries import Bought, Denied, Grant, Intent, Reservation
+from tracemill.teachers.ledger.entries import CachedAnswer, DeniedReservation, Grant, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import dump_reply_json
-from tracemill.teachers.ledger.reservation_queue import Purse
-from tracemill.teachers.planning.replay_plan import Item
-from tracemill.teachers.planning.schedule import AT_CAP
-from tracemill.teachers.replay.breaker import Attempt, Breaker, list_outages
-from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
+from tracemill.teachers.ledger.reservation_queue import ReservationQueue
+from tracemill.teachers.planning.replay_plan import WantedAnswer
+from tracemill.teachers.planning.schedule import AT_CAP, AT_DAY_CAP
+from tracemill.teachers.replay.breaker import CircuitBreaker, FinishedAttempt, list_outages
+from tracemill.teachers.replay.rate_limits import ACCOUNT, RateLimitPauses
 
 BUDGET = "budget"
 STOPPED = "stopped"
 TEACHER_OUT = "teacher out"
 
-_HELD_SHARE = 0.1
+_BLOCKED_ATTEMPT = 0.1
 _UNREADABLE = frozenset({FailureKind.EMPTY, FailureKind.MALFORMED})
-"""Answers that came and cannot be used, such as reasoning alone."""
+"""Answers that arrived and cannot be used, such as reasoning alone."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What came of one item: a reply, or a stored one as JSON, or neither. `ends` says why its chain
-    ends here, "" where it goes on; `retry` that another attempt may help."""
+class PurchaseOutcome:
+    """The result of one item: a reply, a stored reply as JSON, or neither.
+
+    `ends` says why the chain of questions ends here, "" where it goes on. `retry` is whether another attempt
+    may help.
+    """
 
     reply: TeacherReply | None = None
     stored: str | None = None
@@ -46,19 +49,19 @@ class Outcome:
     why: str = ""
 
 
-class Wait(NamedTuple):
-    """A teacher is asked again in so many seconds; `why` says what it did: `answers 503`."""
+class RetryWait(NamedTuple):
+    """A wait of `seconds` before a teacher is asked again; `why` names the fault, such as `answers 503`."""
 
     teacher: str
     why: str
     seconds: float
 
 
-OnWait = Callable[[Wait], None]
+OnWait = Callable[[RetryWait], None]
 
 
-class Caller:
-    """Buys answers for one replay; knows what has stopped."""
+class AnswerBuyer:
+    """Buys the answers of one replay and knows what has stopped."""
 
     def __init__(
         self,
@@ -67,83 +70,85 @@ class Caller:
         settings: ReplaySettings,
         counters: Counter[str],
         on_wait: OnWait | None = None,
-        breaker: Breaker | None = None,
+        breaker: CircuitBreaker | None = None,
     ) -> None:
         self.stopped: str | None = None
-        self.dry: str | None = None
+        self.exhausted: str | None = None
         self.in_flight = 0
-        self.purse = Purse(ledger, settings.attempt_timeout_s * settings.max_attempts)
+        self.reservations = ReservationQueue(ledger, settings.attempt_timeout_s * settings.max_attempts)
         self.backoff_s = settings.backoff_s
         self._run_id = run_id
         self._settings = settings
         self.counters = counters
         self._on_wait = on_wait
         self._stop = asyncio.Event()
-        self._home = asyncio.Event()
-        self._breaker = breaker or Breaker()
-        self._out = self._breaker.out()
-        self.spent_nusd = 0
-        """What the calls that came home are booked at."""
+        self._trial_ended = asyncio.Event()
+        self._breaker = breaker or CircuitBreaker()
+        self._out = self._breaker.outages()
+        self.spent_nanousd = 0
+        """The cost of all finished calls."""
         self._accounts: dict[str, str] = {}
         self.paid_in_vain: Counter[str] = Counter()
-        """Answers by request key that were paid, over all runs, and that nothing could be read of."""
-        self.pauses = Pauses(settings)
+        """Number of paid but unreadable answers by request key, over all runs."""
+        self.pauses = RateLimitPauses(settings)
 
     def stop(self, why: str) -> None:
-        """Lets nothing more go out; what is in flight comes home."""
+        """Let nothing more go out; calls in flight finish."""
         self.stopped = self.stopped or why
         self._stop.set()
-        self._home.set()
-        self.purse.stop()
+        self._trial_ended.set()
+        self.reservations.stop()
 
     def why_ended(self) -> str | None:
-        """Why not everything was asked, in one line; None where everything was, or failed by itself."""
-        return self.stopped or self.dry or list_outages(self._out) or None
+        """Return in one line why not everything was asked, None where everything was."""
+        return self.stopped or self.exhausted or list_outages(self._out) or None
 
-    def closed(self, teacher: str) -> str:
-        """Why nothing more is asked of a teacher; "" where it is."""
+    def closed_reason(self, teacher: str) -> str:
+        """Return why nothing more is asked of a teacher, "" where it may be asked."""
         return STOPPED if self.stopped else TEACHER_OUT if teacher in self._out else ""
 
-    def out(self) -> set[str]:
-        """The teachers of whom nothing more can be had."""
+    def unavailable_teachers(self) -> set[str]:
+        """Return the names of teachers that are asked no more."""
         return set(self._out)
 
-    async def buy(self, item: Item, order: int) -> Outcome:
-        """One answer, by as many attempts as the settings allow; `order` is its place among those asked at
-        its step. Costs of useless attempts are part of the reply's cost."""
-        purchase = _Purchase(self, item, order)
-        first = [await purchase.attempt()]
-        if not self._again(item, first[0]):
-            return first[0]
+    async def buy(self, item: WantedAnswer, order: int) -> PurchaseOutcome:
+        """Buy one answer, with as many attempts as the settings allow.
 
-        async def attempt() -> Outcome:
-            return first.pop() if first else await purchase.attempt()
+        `order` is its position among those asked at its step. The reply's cost includes failed attempts.
+        """
+        purchase = _Purchase(self, item, order)
+        done = [await purchase.attempt()]
+        if not self._may_retry(item, done[0]):
+            return done[0]
+
+        async def attempt() -> PurchaseOutcome:
+            return done.pop() if done else await purchase.attempt()
 
         retrying = AsyncRetrying(
             stop=lambda state: purchase.attempts >= self._settings.max_attempts,
             wait=self._wait_s,
-            retry=retry_if_result(partial(self._again, item)),
-            sleep=self.nap,
-            before_sleep=partial(self._tell, item.teacher.name),
+            retry=retry_if_result(partial(self._may_retry, item)),
+            sleep=self.sleep,
+            before_sleep=partial(self._report_wait, item.teacher.name),
             retry_error_callback=_last,
         )
         return await retrying(attempt)
 
-    def _again(self, item: Item, outcome: Outcome) -> bool:
-        """Whether another attempt may help, and may be made."""
-        return outcome.retry and not self.closed(item.teacher.name)
+    def _may_retry(self, item: WantedAnswer, outcome: PurchaseOutcome) -> bool:
+        """Return whether another attempt may help and may be made."""
+        return outcome.retry and not self.closed_reason(item.teacher.name)
 
     def _wait_s(self, state: RetryCallState) -> float:
-        """The server's own wish to the letter, else doubling waits with jitter."""
-        wished = _last(state).retry_after_s
-        return self.pauses.backoff_s(state.attempt_number - 1) if wished is None else wished
+        """Return the wait the server asked for, else a doubling wait with jitter."""
+        requested = _last(state).retry_after_s
+        return self.pauses.backoff_s(state.attempt_number - 1) if requested is None else requested
 
-    def _tell(self, teacher: str, state: RetryCallState) -> None:
+    def _report_wait(self, teacher: str, state: RetryCallState) -> None:
         if self._on_wait is not None:
-            self._on_wait(Wait(teacher, _last(state).why, state.upcoming_sleep))
+            self._on_wait(RetryWait(teacher, _last(state).why, state.upcoming_sleep))
 
-    async def nap(self, seconds: float) -> None:
-        """Sleeps, unless everything stops."""
+    async def sleep(self, seconds: float) -> None:
+        """Sleep, unless everything stops first."""
         try:
             async with asyncio.timeout(seconds):
                 await self._stop.wait()
@@ -151,84 +156,89 @@ class Caller:
             return
 
     async def admit(self, teacher: str) -> bool | None:
-        """Wait until an attempt at a teacher may go out; None where none may any more, else whether it goes
-        out alone, to see whether the teacher answers again."""
-        while not self.closed(teacher):
+        """Wait until an attempt at a teacher may go out, and return whether it goes out alone.
+
+        Return None where no attempt may go out any more.
+        """
+        while not self.closed_reason(teacher):
             now = asyncio.get_running_loop().time()
             wait_s = self._breaker.wait_s(teacher, now)
             if wait_s is None:
-                await self._home.wait()
+                await self._trial_ended.wait()
             elif (left_s := max(wait_s, self.pauses.left_s(teacher))) > 0:
-                await self.nap(left_s)
+                await self.sleep(left_s)
             else:
-                return self._breaker.begin(teacher)
+                return self._breaker.begin_attempt(teacher)
         return None
 
-    def came_home(self, teacher: str) -> None:
-        """An attempt that went out alone is over: the next one may go."""
-        self._breaker.end(teacher)
-        self._home.set()
-        self._home = asyncio.Event()
+    def end_trial(self, teacher: str) -> None:
+        """End a single attempt, so that the next one may go out."""
+        self._breaker.end_trial(teacher)
+        self._trial_ended.set()
+        self._trial_ended = asyncio.Event()
 
-    def hear(self, teacher: str, asked: Asked, began: float, alone: bool) -> None:
-        """Count the failures in a row. A refusal because of what else is in flight is none: its end frees
-        it."""
+    def record_attempt(self, teacher: str, asked: AttemptResult, began: float, alone: bool) -> None:
+        """Record an attempt in the circuit breaker.
+
+        A refusal caused by other calls in flight is no failure: their end lifts it.
+        """
         if not asked.sent or (asked.account and asked.retry and self.in_flight):
             return
-        attempt = Attempt(began, asyncio.get_running_loop().time(), alone)
-        self._breaker.hear(teacher, asked, attempt, self.pauses.backoff_s)
+        attempt = FinishedAttempt(began, asyncio.get_running_loop().time(), alone)
+        self._breaker.record(teacher, asked, attempt, self.pauses.backoff_s)
         if asked.reply.failure is None:
             return
-        for name, why in self._breaker.out().items():
+        for name, why in self._breaker.outages().items():
             if name not in self._out:
                 self._out[name] = why
                 self.counters[f"teacher_out:{name}: {why}"] += 1
 
-    async def reserve(self, item: Item) -> Grant | None:
-        """The worst case of one attempt; None where all stopped."""
+    async def reserve(self, item: WantedAnswer) -> Grant | None:
+        """Reserve the worst case of one attempt; return None where everything stopped."""
         intent = Intent(
             run_id=self._run_id,
             trace_id=item.question.trace_id,
             step_id=item.question.step_id,
             teacher=item.teacher.name,
             request_key=item.key,
-            amount_nusd=item.teacher.bound_nusd(item.question),
-            leave_nusd=item.leave_nusd,
+            amount_nanousd=item.teacher.bound_nanousd(item.question),
+            leave_nanousd=item.leave_nanousd,
             account=self._account(item.teacher),
         )
-        return await self.purse.take(intent)
+        return await self.reservations.reserve(intent)
 
     def _account(self, teacher: Teacher) -> str:
         if teacher.name not in self._accounts:
             self._accounts[teacher.name] = account_of(teacher)
         return self._accounts[teacher.name]
 
-    def denied(self, denied: Denied) -> str:
-        """Notes that a cap ends a chain; gives the reason for the counters. The figures are of this moment:
-        calls that cost less go on, so what is left at the end is no more."""
+    def note_denial(self, denied: DeniedReservation) -> str:
+        """Record that a cap ends a chain, and return the reason for the counters.
+
+        The figures are of this moment; cheaper calls go on, so less may be left at the end.
+        """
         if denied.scope == "trace":
             return f"{BUDGET} of the trace"
-        if denied.scope == "run":
-            self.counters[AT_CAP] += 1
-        left = max(denied.cap_nusd - denied.settled_nusd - denied.reserved_nusd, 0)
-        kept = f" with ${nusd_to_usd(denied.kept_nusd):.6f} kept for explored steps to come"
-        self.dry = (
-            f"the {denied.scope}'s cap of ${nusd_to_usd(denied.cap_nusd):.4f} did not cover a call that may "
-            f"cost ${nusd_to_usd(denied.wanted_nusd - denied.kept_nusd):.6f}"
-            f"{kept if denied.kept_nusd else ''}: ${nusd_to_usd(left):.6f} was left when it was due, "
+        self.counters[AT_CAP if denied.scope == "run" else AT_DAY_CAP] += 1
+        left = max(denied.cap_nanousd - denied.settled_nanousd - denied.reserved_nanousd, 0)
+        kept = f" with ${nanousd_to_usd(denied.kept_nanousd):.6f} kept for later explored steps"
+        self.exhausted = (
+            f"the {denied.scope}'s cap of ${nanousd_to_usd(denied.cap_nanousd):.4f} did not cover a call "
+            f"that may cost ${nanousd_to_usd(denied.wanted_nanousd - denied.kept_nanousd):.6f}"
+            f"{kept if denied.kept_nanousd else ''}: ${nanousd_to_usd(left):.6f} was left when it was due, "
             "and cheaper calls may have spent of it since; raise the cap to ask the rest"
         )
         return BUDGET
 
-    async def room_nusd(self) -> int:
-        """What the run's cap leaves at the moment."""
-        spent = await self.purse.book(self.purse.ledger.spent, self._run_id)
-        return spent.cap_nusd - spent.settled_nusd - spent.reserved_nusd
+    async def budget_left_nanousd(self) -> int:
+        """Return what the run's cap leaves now, in nano-USD."""
+        spent = await self.reservations.run_in_thread(self.reservations.ledger.spent, self._run_id)
+        return spent.cap_nanousd - spent.settled_nanousd - spent.reserved_nanousd
 
-    async def ask(self, item: Item, again: bool) -> Asked:
-        """One attempt, cut off after `attempt_timeout_s`; what a teacher raises is a failed call."""
+    async def ask(self, item: WantedAnswer, is_retry: bool) -> AttemptResult:
+        """Make one attempt, cut off after `attempt_timeout_s`; an exception of a teacher is a failed call."""
         self.counters["attempts"] += 1
-        self.counters["retries" if again else "asked"] += 1
+        self.counters["retries" if is_retry else "asked"] += 1
         self.in_flight += 1
         try:
             async with asyncio.timeout(self._settings.attempt_timeout_s):
@@ -244,108 +254,120 @@ class Caller:
             self.in_flight -= 1
 
     def close_call(
-        self, item: Item, reservation: Reservation, asked: Asked, reply: TeacherReply
+        self, item: WantedAnswer, reservation: Reservation, asked: AttemptResult, reply: TeacherReply
     ) -> float | None:
-        """Settles or releases, and stops what the reply says can go no further; gives the seconds until
-        another attempt, None where nothing says."""
+        """Settle or cancel a reservation, and stop what the reply rules out.
+
+        Return the seconds to wait before another attempt, None where nothing says.
+        """
         outcome, trace_id = reply.failure or "answer", item.question.trace_id
-        if asked.cost_nusd == 0 and not asked.final:
-            self.purse.release(trace_id, reservation, outcome)
+        if asked.cost_nanousd == 0 and not asked.final:
+            self.reservations.cancel(trace_id, reservation, outcome)
         else:
-            stored = dump_reply_json(reply) if asked.final or self.given_up(item.key) else None
-            if asked.cost_nusd is None:
+            stored = dump_reply_json(reply) if asked.final or self.is_given_up(item.key) else None
+            if asked.cost_nanousd is None:
                 self.counters["unpriced"] += 1
-                self.counters["unpriced_nusd"] += reservation.amount_nusd
-            bill_id = asked.bill_id if asked.cost_nusd is None else ""
-            self.purse.settle(
-                trace_id, reservation, asked.cost_nusd, stored, outcome, asked.stated_nusd, bill_id
+                self.counters["unpriced_nanousd"] += reservation.amount_nanousd
+            bill_id = asked.bill_id if asked.cost_nanousd is None else ""
+            self.reservations.settle(
+                trace_id, reservation, asked.cost_nanousd, stored, outcome, asked.stated_nanousd, bill_id
             )
-            if (asked.cost_nusd or 0) > reservation.amount_nusd:
-                self.stop(f"a call of {item.teacher.name} cost more than its bound")
+            if (asked.cost_nanousd or 0) > reservation.amount_nanousd:
+                cost, reserved = (
+                    nanousd_to_usd(asked.cost_nanousd or 0),
+                    nanousd_to_usd(reservation.amount_nanousd),
+                )
+                self.stop(
+                    f"a call of {item.teacher.name} cost ${cost:.4f}, more than the ${reserved:.4f} reserved "
+                    "for it; the same command goes on at the prices charged, under the same cap"
+                )
         if asked.halt == "run":
             self.stop(asked.why)
         elif asked.halt == "teacher":
             self._out[item.teacher.name] = asked.why
             self.counters[f"teacher_out:{item.teacher.name}: {asked.why}"] += 1
-        if asked.retry_after_s is not None and self.worth_waiting(asked):
+        if asked.retry_after_s is not None and self.will_retry(asked):
             self.pauses.hold(ACCOUNT if asked.account else item.teacher.name, asked.retry_after_s)
         if asked.retry_after_s is not None:
             return asked.retry_after_s
         return self.pauses.cool_down(item.teacher.name, asked)
 
-    def given_up(self, request_key: str) -> bool:
-        """Whether so many answers to a request were paid in vain that no other is bought."""
+    def is_given_up(self, request_key: str) -> bool:
+        """Return whether too many answers to a request were paid and unreadable to buy another."""
         return self.paid_in_vain[request_key] >= self._settings.max_paid_attempts
 
-    def worth_waiting(self, asked: Asked) -> bool:
-        """Whether another attempt is made after this one."""
+    def will_retry(self, asked: AttemptResult) -> bool:
+        """Return whether another attempt is made after this one."""
         return asked.retry and (asked.retry_after_s or 0.0) <= self._settings.max_retry_after_s
 
 
 class _Purchase:
-    """The attempts at one answer, and what they cost together. One that found the account's limit met
-    while other calls of ours were in flight counts a tenth: their end frees it."""
+    """The attempts at one answer, and their cost together.
 
-    def __init__(self, caller: Caller, item: Item, order: int) -> None:
+    An attempt that met the account's limit while other calls were in flight counts a tenth: their end lifts
+    it.
+    """
+
+    def __init__(self, buyer: AnswerBuyer, item: WantedAnswer, order: int) -> None:
         self.attempts = 0.0
-        self._caller = caller
+        self._buyer = buyer
         self._item = item
         self._order = order
-        self._spent_nusd = 0
+        self._spent_nanousd = 0
         self._last: TeacherReply | None = None
 
-    async def attempt(self) -> Outcome:
-        """One attempt, all in."""
-        caller, teacher = self._caller, self._item.teacher.name
-        alone = await caller.admit(teacher)
+    async def attempt(self) -> PurchaseOutcome:
+        """Make one attempt, with everything before and after it."""
+        buyer, teacher = self._buyer, self._item.teacher.name
+        alone = await buyer.admit(teacher)
         if alone is None:
-            return Outcome(reply=self._last, ends=caller.closed(teacher))
+            return PurchaseOutcome(reply=self._last, ends=buyer.closed_reason(teacher))
         try:
-            return await self._admitted(alone)
+            return await self._attempt_once(alone)
         finally:
             if alone:
-                caller.came_home(teacher)
+                buyer.end_trial(teacher)
 
-    async def _admitted(self, alone: bool) -> Outcome:
-        caller, item = self._caller, self._item
-        grant = await caller.reserve(item)
+    async def _attempt_once(self, alone: bool) -> PurchaseOutcome:
+        buyer, item = self._buyer, self._item
+        grant = await buyer.reserve(item)
         if grant is None:
-            return Outcome(reply=self._last, ends=STOPPED)
-        if isinstance(grant, Bought):
-            return Outcome(stored=grant.reply)
-        if isinstance(grant, Denied):
-            return Outcome(reply=self._last, ends=caller.denied(grant))
-        if caller.stopped:
-            caller.purse.release(item.question.trace_id, grant, STOPPED)
-            return Outcome(reply=self._last, ends=STOPPED)
-        again, began = self._last is not None, asyncio.get_running_loop().time()
-        asked = await caller.ask(item, again)
-        caller.hear(item.teacher.name, asked, began, alone)
+            return PurchaseOutcome(reply=self._last, ends=STOPPED)
+        if isinstance(grant, CachedAnswer):
+            return PurchaseOutcome(stored=grant.reply)
+        if isinstance(grant, DeniedReservation):
+            return PurchaseOutcome(reply=self._last, ends=buyer.note_denial(grant))
+        if buyer.stopped:
+            buyer.reservations.cancel(item.question.trace_id, grant, STOPPED)
+            return PurchaseOutcome(reply=self._last, ends=STOPPED)
+        is_retry, began = self._last is not None, asyncio.get_running_loop().time()
+        asked = await buyer.ask(item, is_retry)
+        buyer.record_attempt(item.teacher.name, asked, began, alone)
         if not asked.sent:
-            caller.counters["attempts"] -= 1
-            caller.counters["retries" if again else "asked"] -= 1
-        asked = await with_looked_up_bill(item.teacher, asked, caller.nap, caller.backoff_s)
-        cost_nusd = grant.amount_nusd if asked.cost_nusd is None else asked.cost_nusd
-        self._spent_nusd += cost_nusd
-        caller.spent_nusd += cost_nusd
-        reply = replace(asked.reply, order=self._order, cost_usd=nusd_to_usd(self._spent_nusd))
+            buyer.counters["attempts"] -= 1
+            buyer.counters["retries" if is_retry else "asked"] -= 1
+        asked = await with_looked_up_bill(item.teacher, asked, buyer.sleep, buyer.backoff_s)
+        cost_nanousd = grant.amount_nanousd if asked.cost_nanousd is None else asked.cost_nanousd
+        self._spent_nanousd += cost_nanousd
+        buyer.spent_nanousd += cost_nanousd
+        reply = replace(asked.reply, order=self._order, cost_usd=nanousd_to_usd(self._spent_nanousd))
         self._last = reply
-        if asked.reply.failure in _UNREADABLE and asked.cost_nusd != 0:
-            caller.paid_in_vain[item.key] += 1
-        wait_s = caller.close_call(item, grant, asked, reply)
-        held = asked.account and asked.retry and caller.in_flight > 0
-        self.attempts += _HELD_SHARE if held else 1.0
-        retry = caller.worth_waiting(asked) and not caller.given_up(item.key)
-        return Outcome(reply=reply, retry=retry, retry_after_s=wait_s, why=asked.why)
+        if asked.reply.failure in _UNREADABLE and asked.cost_nanousd != 0:
+            buyer.paid_in_vain[item.key] += 1
+        wait_s = buyer.close_call(item, grant, asked, reply)
+        blocked = asked.account and asked.retry and buyer.in_flight > 0
+        self.attempts += _BLOCKED_ATTEMPT if blocked else 1.0
+        retry = buyer.will_retry(asked) and not buyer.is_given_up(item.key)
+        return PurchaseOutcome(reply=reply, retry=retry, retry_after_s=wait_s, why=asked.why)
 
 
-def _last(state: RetryCallState) -> Outcome:
+def _last(state: RetryCallState) -> PurchaseOutcome:
     if state.outcome is None:
         raise RuntimeError("an attempt without an outcome")
     return state.outcome.result()
 
 
-def _failed(item: Item, kind: FailureKind, why: str) -> Asked:
-    """A call that may have been billed and gave nothing."""
+def _failed(item: WantedAnswer, kind: FailureKind, why: str) -> AttemptResult:
+    """Return a failed call that may have been billed."""
     reply = replace(reply_to(item.teacher, item.question, item.sample, item.key), failure=kind.value)
-    return Asked(reply, cost_nusd=None, retry=True, why=why)
+    return AttemptResult(reply, cost_nanousd=None, retry=True, why=why)

@@ -1,19 +1,19 @@
-"""How long a teacher is not asked, because it said that it is asked too often."""
+"""Pause teachers that report a rate limit."""
 
 import asyncio
 import random
 from collections import Counter
 
 from tracemill.records.reply import FailureKind
-from tracemill.teachers.core.teacher_protocol import Asked
+from tracemill.teachers.core.teacher_protocol import AttemptResult
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 
 ACCOUNT = ""
-"""In place of a teacher's name: the account they all share."""
+"""Stands for the account that all teachers share, in place of a teacher's name."""
 
 
-class Pauses:
-    """The waits of one replay, on the clock of the running loop; each holds for all calls of a teacher."""
+class RateLimitPauses:
+    """The pauses of one replay, on the running loop's clock; each holds for all calls of a teacher."""
 
     def __init__(self, settings: ReplaySettings) -> None:
         self._settings = settings
@@ -21,19 +21,24 @@ class Pauses:
         self._limited: Counter[str] = Counter()
 
     def hold(self, teacher: str, seconds: float) -> None:
-        """Holds all calls of a teacher back, or of all where it is `ACCOUNT`: one burst of 429 costs one
-        Retry-After."""
+        """Hold back all calls of a teacher, or of all teachers for `ACCOUNT`.
+
+        One burst of HTTP 429 so costs one Retry-After.
+        """
         until = asyncio.get_running_loop().time() + seconds
         self._resume_at[teacher] = max(until, self._resume_at.get(teacher, 0.0))
 
     def left_s(self, teacher: str) -> float:
-        """Seconds until the next call of a teacher may go out."""
+        """Return the seconds until the next call of a teacher may go out."""
         until = max(self._resume_at.get(teacher, 0.0), self._resume_at.get(ACCOUNT, 0.0))
         return max(until - asyncio.get_running_loop().time(), 0.0)
 
-    def cool_down(self, teacher: str, asked: Asked) -> float | None:
-        """Seconds until a teacher may be asked again, where its answer says that it is asked too often and
-        not for how long: all its calls wait, and longer every time that was not enough. None elsewhere."""
+    def cool_down(self, teacher: str, asked: AttemptResult) -> float | None:
+        """Return the pause of a teacher that is rate limited without a Retry-After, in seconds.
+
+        The pause holds for all its calls and doubles each time it was not enough. Return None for other
+        replies.
+        """
         if asked.reply.failure is None:
             self._limited.pop(teacher, None)
         if asked.reply.failure != FailureKind.RATE_LIMITED or asked.account:
@@ -44,6 +49,6 @@ class Pauses:
         return self.left_s(teacher)
 
     def backoff_s(self, times: int) -> float:
-        """A wait that doubles with every time before it, with jitter."""
+        """Return a wait that doubles with every earlier wait, with jitter, in seconds."""
         ceiling = min(self._settings.backoff_s * 2**times, self._settings.max_backoff_s)
         return ceiling * (0.5 + random.random() / 2)

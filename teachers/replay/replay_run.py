@@ -1,8 +1,8 @@
-"""Questions out, replies in, under a hard cap, and no answer paid for twice.
+"""Ask the teachers what was decided, under a hard cap, and pay for no answer twice.
 
-The schedule says what goes out next, `concurrency` questions at a time. Answers the ledger has are
-returned without a call. Every attempt reserves its worst case first and is settled at what it cost.
-The failure of one call is a row and cancels nothing.
+The schedule says what goes out next, `concurrency` questions at a time. Answers in the ledger are returned
+without a call. Every attempt reserves its worst case first and is settled at its cost. A failed call is a row
+and cancels nothing.
 """
 
 import asyncio
@@ -10,57 +10,64 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracemill.agreement.voting.early_stop import Referee
+from tracemill.agreement.voting.early_stop import EarlyStopper
 from tracemill.records.reply import Decision, FailureKind, TeacherReply
-from tracemill.teachers.core.price import nusd_to_usd
-from tracemill.teachers.core.prompt_json import StillAsked
+from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.question import Question, require_redacted
 from tracemill.teachers.core.teacher_protocol import HasAccount, Teacher, reply_to
 from tracemill.teachers.core.teacher_settings import ReplaySettings
-from tracemill.teachers.gate.exploration import Room, expected_if_scarce, split_exploration_phases
-from tracemill.teachers.gate.value_stop import ValueStop
+from tracemill.teachers.gate.exploration import PlanBudget, expected_if_scarce, split_exploration_phases
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import answer_from_reply_json
 from tracemill.teachers.planning.prompt_length import (
     describe_overlong_prompts,
     find_overlong_prompts,
-    overlong_prompt_reply,
 )
 from tracemill.teachers.planning.replay_plan import (
     LATENCY_S,
-    Item,
+    WantedAnswer,
     plan_items,
     plan_replay_strands,
     replay_plan_keys,
     replay_plan_teachers,
 )
-from tracemill.teachers.planning.schedule import DEADLINE, FULL, NOT_NEEDED, Funds, Rules, Schedule
-from tracemill.teachers.planning.strand_state import Call
+from tracemill.teachers.planning.schedule import (
+    DEADLINE,
+    FULL,
+    NOT_NEEDED,
+    ScarceBudget,
+    Schedule,
+    ScheduleRules,
+)
+from tracemill.teachers.planning.strand_state import OutgoingCall
 from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import cache_rule
-from tracemill.teachers.replay.breaker import Breaker
-from tracemill.teachers.replay.buy_answer import BUDGET, Caller, OnWait, Outcome
-from tracemill.teachers.replay.dispatch import LEAD, Flight
-from tracemill.teachers.replay.gc_pause import pause_gc
-from tracemill.teachers.replay.observed_replies import Hearing, PairRoom
+from tracemill.teachers.replay.breaker import CircuitBreaker
+from tracemill.teachers.replay.buy_answer import BUDGET, AnswerBuyer, PurchaseOutcome, RetryWait
+from tracemill.teachers.replay.dispatch import MAX_OPEN_STEPS, Dispatcher
+from tracemill.teachers.replay.observed_replies import ObservedReplies, PairRoom
 
-OnReply = Callable[[TeacherReply, bool], None]
 Redact = Callable[[TeacherReply], TeacherReply]
 INTERRUPTED = "interrupted"
 TIME_UP = "the deadline is over: the same command asks the rest"
 
 
+def _as_it_is(reply: TeacherReply) -> TeacherReply:
+    return reply
+
+
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """Replies by question, teacher and sample, failed ones among them.
+    """The replies by question, teacher and sample, failed ones included.
 
-    `stopped` is the one line that says why the run ended early, None where it did not: a rerun goes on
-    from there. `counters`: `wanted`, `cached`, `asked` (answers that needed a call), `attempts`,
-    `retries`, `answered`, `failed:<kind>`, `not_asked:<why>`, `most_in_flight`, `unpriced` (attempts that
-    nobody said the price of: they count at their worst case, `unpriced_nusd` in all), `explored` (of those
-    wanted, the ones at explored steps, `explored_left` of them not asked). `not_asked` has the reason by
-    step and teacher; the label of a step is certain where it begins with `NOT_NEEDED`. `sent` has the request
-    keys of the replies that are no earlier ones.
+    `stopped` says in one line why the run ended early, None where it did not; a rerun continues from there.
+    `not_asked` has the reason by step and teacher; the label of a step is certain where it begins with
+    `NOT_NEEDED`. `sent` has the request keys of the replies that were not cached.
+
+    `counters`: `wanted`, `cached`, `asked` (answers that needed a call), `attempts`, `retries`, `answered`,
+    `failed:<kind>`, `not_asked:<why>`, `most_in_flight`, `unpriced` (attempts without a known price, booked
+    at their worst case, `unpriced_nanousd` in all), `explored` (wanted answers at explored steps,
+    `explored_left` of them not asked).
     """
 
     replies: list[TeacherReply]
@@ -70,251 +77,255 @@ class ReplayResult:
     sent: frozenset[str] = frozenset()
 
 
-async def replay(
-    questions: Sequence[Question],
-    decisions: Iterable[Decision],
-    teachers: Sequence[Teacher],
-    ledger: Ledger,
-    run_id: str,
-    settings: ReplaySettings | None = None,
-    on_reply: OnReply | None = None,
-    *,
-    on_wait: OnWait | None = None,
-    on_spared: Callable[[], None] | None = None,
-    interrupted: asyncio.Event | None = None,
-    referee: Referee | None = None,
-    time_left_s: float | None = None,
-    later: float = 0.0,
-    redact: Redact | None = None,
-    tell: Callable[[str, str], None] | None = None,
-    value: ValueStop | None = None,
-    breaker: Breaker | None = None,
-    closed: str = "",
-    pair_room: PairRoom | None = None,
-) -> ReplayResult:
-    """Asks what was decided, in the run `run_id` that was opened in the ledger.
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """Questions, teachers and rules of a replay, in a run that was opened in the ledger."""
 
-    `on_reply` gets every reply with True where it came from the ledger, `on_wait` every wait before
-    another attempt, `on_spared` a call for every answer that is not needed any more. Once `interrupted` is
-    set nothing more goes out, and the result has what was in flight by then; nor does anything once
-    `time_left_s` is over. Of the run, `later` times as much as this is still to come: where the cap or the
-    time may not last for all of it, explored steps go first. `tell` gets, before anything is spent, a teacher
-    and what its user should know: prompts that are longer than its context. `redact` gives a reply as
-    it may be judged and handed out. Steps that the `referee` calls settled are not asked further, nor
-    those at which `value` says that it is not worth it; without them all is asked. `breaker` knows what
-    failed in earlier replays of the run. Steps whose pairs `pair_room` has no room for are not asked. Where
-    `closed` says why, nothing goes out: the result has what was bought before.
+    questions: Sequence[Question]
+    decisions: Iterable[Decision]
+    """Which teacher is asked at which step."""
+    teachers: Sequence[Teacher]
+    ledger: Ledger
+    run_id: str
+    settings: ReplaySettings = field(default_factory=ReplaySettings)
+    stopper: EarlyStopper | None = None
+    """Says where a step is settled and is not asked further; without it all is asked."""
+    pair_room: PairRoom | None = None
+    """Steps whose pairs it has no room for are not asked."""
+    breaker: CircuitBreaker | None = None
+    """Which teachers failed in earlier replays of the run."""
+    redact: Redact = _as_it_is
+    """Gives a reply as it may be judged and handed out."""
+    closed: str = ""
+    """Why nothing goes out, so that the result has what was bought before; "" where something may."""
+    time_left_s: float | None = None
+    """Seconds after which nothing more goes out, None for no deadline."""
+    remaining: float = 0.0
+    """How many times the work of this call the run still has after it. Where the cap or the time may not last
+    for all of it, explored steps go first."""
+    interrupted: asyncio.Event | None = None
+    """Once it is set nothing more goes out; the result has what was in flight by then."""
 
-    Raises PrivacyError before anything where a question was not redacted, TeacherError before any money where
-    a teacher that is needed cannot answer, LedgerError where the ledger fails.
+
+class ReplayObserver:
+    """Observer of a replay. This one does nothing; derive from it."""
+
+    def replied(self, reply: TeacherReply, stored: bool) -> None:
+        """Take a reply, `stored` where it came from the ledger."""
+
+    def waits(self, wait: RetryWait) -> None:
+        """Take a wait before a call is tried again."""
+
+    def spared(self) -> None:
+        """Learn that an answer is not needed any more."""
+
+    def tell(self, teacher: str, line: str) -> None:
+        """Take, before anything is spent, a line that the user of a teacher should know."""
+
+
+async def replay(request: ReplayRequest, observer: ReplayObserver | None = None) -> ReplayResult:
+    """Ask what was decided.
+
+    Raises PrivacyError where a question was not redacted, TeacherError, before any money is spent, where a
+    needed teacher cannot answer, and LedgerError where the ledger fails.
     """
-    require_redacted(questions)
-    settings, decisions = settings or ReplaySettings(), list(decisions)
-    families = {teacher.name: teacher.family for teacher in teachers}
-    hearing = Hearing(referee, decisions, families, value, pair_room)
-    caller = Caller(ledger, run_id, settings, Counter(), on_wait, breaker)
-    run = _Replay(caller, settings, hearing, on_reply, on_spared, redact or _as_it_is, tell)
-    watching = asyncio.ensure_future(run.stop_at(interrupted or asyncio.Event()))
+    require_redacted(request.questions)
+    run = _Replay(replace(request, decisions=list(request.decisions)), observer or ReplayObserver())
+    watcher = asyncio.ensure_future(run.stop_when(request.interrupted or asyncio.Event()))
     try:
-        with pause_gc():
-            items = plan_items(questions, decisions, teachers, settings.samples)
-            return await run.run(items, time_left_s, later, closed)
+        return await run.run()
     finally:
-        watching.cancel()
+        watcher.cancel()
         try:
-            await run.purse.booked()
+            await run.reservations.flush()
         finally:
-            for teacher in teachers:
+            for teacher in request.teachers:
                 await teacher.close()
-            run.purse.close()
+            run.reservations.close()
 
 
 class _Replay:
-    """One replay: what is on its way, and what came of the rest."""
+    """One replay: its replies, and the questions not asked."""
 
-    def __init__(
-        self,
-        caller: Caller,
-        settings: ReplaySettings,
-        hearing: Hearing,
-        on_reply: OnReply | None,
-        on_spared: Callable[[], None] | None,
-        redact: Redact,
-        tell: Callable[[str, str], None] | None,
-    ) -> None:
-        self._tell = tell
-        self.counters = caller.counters
-        self.purse = caller.purse
-        self._caller = caller
-        self._settings = settings
-        self._hearing = hearing
-        self._on_reply = on_reply
-        self._on_spared = on_spared
-        self._redact = redact
+    def __init__(self, request: ReplayRequest, observer: ReplayObserver) -> None:
+        families = {teacher.name: teacher.family for teacher in request.teachers}
+        self._request = request
+        self._observer = observer
+        self._settings = request.settings
+        self._observed = ObservedReplies(
+            request.stopper, list(request.decisions), families, request.pair_room
+        )
+        self.counters = Counter[str]()
+        self._buyer = AnswerBuyer(
+            request.ledger, request.run_id, self._settings, self.counters, observer.waits, request.breaker
+        )
+        self.reservations = self._buyer.reservations
         self._replies: dict[int, TeacherReply] = {}
         self._sent: set[str] = set()
         self._not_asked: dict[tuple[str, str], str] = {}
         self._buying: dict[str, asyncio.Event] = {}
 
-    async def stop_at(self, interrupted: asyncio.Event) -> None:
-        """Waits for the event, then lets nothing more go out."""
+    async def stop_when(self, interrupted: asyncio.Event) -> None:
+        """Let nothing more go out once the event is set."""
         await interrupted.wait()
-        self._caller.stop(INTERRUPTED)
+        self._buyer.stop(INTERRUPTED)
 
-    async def run(
-        self, items: Sequence[Item], time_left_s: float | None, later: float, closed: str
-    ) -> ReplayResult:
-        await self.purse.book(self.purse.ledger.write_off_stale, self._settings.write_off_after_s)
+    async def run(self) -> ReplayResult:
+        """Ask everything that is wanted and not decided, as far as money and time last."""
+        asked, time_left_s, closed = self._request, self._request.time_left_s, self._request.closed
+        items = plan_items(asked.questions, asked.decisions, asked.teachers, self._settings.samples)
+        await self.reservations.run_in_thread(
+            self.reservations.ledger.write_off_stale, self._settings.write_off_after_s
+        )
         self.counters["wanted"] = len(items)
         deadline = None if time_left_s is None else asyncio.get_running_loop().time() + time_left_s
-        rest = self._with_room(self._unsettled(await self._from_ledger(items)))
+        rest = self._drop_full(self._undecided(await self._from_ledger(items)))
         if rest and await self._reconcile(rest):
             closed = ""
         if rest and closed:
-            self._caller.stop(closed)
+            self._buyer.stop(closed)
             for item in rest:
-                self._leave(item.call, BUDGET)
+                self._note_not_asked(item.call, BUDGET)
             rest = []
         if rest:
             await _check([*{id(item.teacher): item.teacher for item in rest}.values()])
             await self._note_usage(rest)
-            rest = await self._fitting(rest)
+            rest = await self._drop_overlong(rest)
         if rest:
-            room = Room(await self._caller.room_nusd(), time_left_s, self._settings.concurrency, later)
-            for phase in split_exploration_phases(rest, self._hearing.explored, room):
+            room = PlanBudget(
+                await self._buyer.budget_left_nanousd(),
+                time_left_s,
+                self._settings.concurrency,
+                asked.remaining,
+            )
+            for phase in split_exploration_phases(rest, self._observed.explored, room):
                 await self._ask(phase, deadline)
         self._count_explored(items)
-        self.counters["most_in_flight"] = self.purse.most_in_flight
+        self.counters["most_in_flight"] = self.reservations.most_in_flight
         replies = [self._replies[index] for index in sorted(self._replies)]
         late = TIME_UP if self.counters[f"not_asked:{DEADLINE}"] else None
-        why = self._caller.why_ended() or late
+        why = self._buyer.why_ended() or late
         return ReplayResult(replies, why, self.counters, self._not_asked, frozenset(self._sent))
 
-    def _with_room(self, items: list[Item]) -> list[Item]:
-        """The items for whose pairs the release has room."""
-        if self._hearing.room is None:
+    def _drop_full(self, items: list[WantedAnswer]) -> list[WantedAnswer]:
+        """Return the items whose pairs the release has room for."""
+        if self._observed.room is None:
             return items
-        self._hearing.close_all_but({item.question.step_id for item in items})
-        full = {item.call for item in items if self._hearing.is_full(item.question.step_id)}
+        self._observed.close_all_but({item.question.step_id for item in items})
+        full = {item.call for item in items if self._observed.is_full(item.question.step_id)}
         for call in full:
-            self._leave(call, FULL)
+            self._note_not_asked(call, FULL)
         return [item for item in items if item.call not in full]
 
-    async def _reconcile(self, items: Sequence[Item]) -> bool:
-        """Books calls in doubt at what their accounts say; whether that leaves the run more money."""
-        ledger, settings, cheaper = self.purse.ledger, self._settings, False
+    async def _reconcile(self, items: Sequence[WantedAnswer]) -> bool:
+        """Book calls of unknown price at their accounts' figures; return whether that frees money."""
+        ledger, settings, freed = self.reservations.ledger, self._settings, False
         for account, teacher in _accounts(items).items():
-            doubts = await self.purse.book(ledger.calls_in_doubt, account, settings.reconcile_after_s)
-            if not doubts:
+            unknown = await self.reservations.run_in_thread(
+                ledger.calls_in_doubt, account, settings.reconcile_after_s
+            )
+            if not unknown:
                 continue
-            room = await self._caller.room_nusd()
-            usage = await teacher.usage_nusd(fresh=True)
-            found = [(each, await teacher.billed_nusd(each.bill_id)) for each in doubts if each.bill_id]
-            billed = {each: nusd for each, nusd in found if nusd is not None}
-            since = settings.reconcile_after_s, settings.write_off_after_s
-            calls, less_nusd = await self.purse.book(ledger.reconcile, account, usage, *since, billed)
+            room = await self._buyer.budget_left_nanousd()
+            usage = await teacher.usage_nanousd(fresh=True)
+            found = [(each, await teacher.billed_nanousd(each.bill_id)) for each in unknown if each.bill_id]
+            billed = {each: nanousd for each, nanousd in found if nanousd is not None}
+            ages_s = settings.reconcile_after_s, settings.write_off_after_s
+            calls, less_nanousd = await self.reservations.run_in_thread(
+                ledger.reconcile, account, usage, *ages_s, billed
+            )
             self.counters["reconciled"] += calls
-            self.counters["reconciled_nusd"] += less_nusd
-            if calls and self._tell is not None:
-                usd = f"${nusd_to_usd(less_nusd):.4f}"
-                self._tell(
-                    account, f"calls in doubt: {calls:,} cost {usd} less, by the account's own figures"
-                )
-            cheaper = cheaper or await self._caller.room_nusd() > room
-        return cheaper
+            self.counters["reconciled_nanousd"] += less_nanousd
+            if calls:
+                usd = f"${nanousd_to_usd(less_nanousd):.4f}"
+                said = f"calls in doubt: {calls:,} cost {usd} less, by the account's own figures"
+                self._observer.tell(account, said)
+            freed = freed or await self._buyer.budget_left_nanousd() > room
+        return freed
 
-    async def _note_usage(self, items: Sequence[Item]) -> None:
-        """Keeps what the accounts were charged before anything is asked."""
-        ledger = self.purse.ledger
+    async def _note_usage(self, items: Sequence[WantedAnswer]) -> None:
+        """Record what the accounts were charged before anything is asked."""
+        ledger = self.reservations.ledger
         for account, teacher in _accounts(items).items():
-            usage = await teacher.usage_nusd(fresh=False)
-            if usage is None and not await self.purse.book(ledger.looked_at, account):
-                usage = await teacher.usage_nusd(fresh=True)
+            usage = await teacher.usage_nanousd(fresh=False)
+            if usage is None and not await self.reservations.run_in_thread(ledger.has_usage, account):
+                usage = await teacher.usage_nanousd(fresh=True)
             if usage is not None:
-                await self.purse.book(ledger.note_usage, account, usage)
+                await self.reservations.run_in_thread(ledger.note_usage, account, usage)
 
-    async def _from_ledger(self, items: Sequence[Item]) -> list[Item]:
-        """Records what was bought before; gives what was not."""
-        found = await self.purse.book(self.purse.ledger.answers_to, replay_plan_keys(items))
-        left: list[Item] = []
+    async def _from_ledger(self, items: Sequence[WantedAnswer]) -> list[WantedAnswer]:
+        """Record the cached answers and return the items without one."""
+        found = await self.reservations.run_in_thread(
+            self.reservations.ledger.answers_to, replay_plan_keys(items)
+        )
+        left: list[WantedAnswer] = []
         for item in items:
             stored = item.bought(found)
             if stored is None:
                 left.append(item)
             else:
                 self._record_stored(item, stored)
-        return await self._affordable(left)
+        return await self._drop_unreadable(left)
 
-    async def _affordable(self, items: list[Item]) -> list[Item]:
-        """The items whose answers were not paid in vain too often already. The others are rows, kept like
-        answers."""
+    async def _drop_unreadable(self, items: list[WantedAnswer]) -> list[WantedAnswer]:
+        """Return the items whose answers were not too often paid and unreadable; the others fail."""
         keys = list(dict.fromkeys(item.key for item in items))
-        self._caller.paid_in_vain.update(await self.purse.book(self.purse.ledger.paid_in_vain, keys))
-        given_up = [item for item in items if self._caller.given_up(item.key)]
-        if not given_up:
-            return items
-        rows = [
-            replace(
-                reply_to(item.teacher, item.question, item.sample, item.key), failure=FailureKind.EMPTY.value
-            )
-            for item in given_up
-        ]
-        await self.purse.book(self.purse.ledger.remember, rows)
-        for item, row in zip(given_up, rows, strict=True):
-            self._record(item, row, True)
-        return [item for item in items if not self._caller.given_up(item.key)]
+        ledger = self.reservations.ledger
+        self._buyer.paid_in_vain.update(await self.reservations.run_in_thread(ledger.paid_in_vain, keys))
+        given_up = [item for item in items if self._buyer.is_given_up(item.key)]
+        await self._fail(given_up, FailureKind.EMPTY)
+        return [item for item in items if not self._buyer.is_given_up(item.key)]
 
-    def _unsettled(self, items: Sequence[Item]) -> list[Item]:
-        """The items of steps that what was bought before does not settle."""
-        settled = self._hearing.settled(items)
+    async def _fail(self, items: Sequence[WantedAnswer], kind: FailureKind) -> None:
+        """Record failed replies to items without a call, and store them like answers."""
+        if not items:
+            return
+        replies = [
+            replace(reply_to(item.teacher, item.question, item.sample, item.key), failure=kind.value)
+            for item in items
+        ]
+        await self.reservations.run_in_thread(self.reservations.ledger.remember, replies)
+        for item, reply in zip(items, replies, strict=True):
+            self._record(item, reply, True)
+
+    def _undecided(self, items: Sequence[WantedAnswer]) -> list[WantedAnswer]:
+        """Return the items of steps that the replies so far do not decide."""
+        settled = self._observed.decided_steps(items)
         for item in items:
             if why := settled.get(item.question.step_id):
-                self._leave(item.call, f"{NOT_NEEDED}: {why}")
+                self._note_not_asked(item.call, f"{NOT_NEEDED}: {why}")
         return [item for item in items if item.question.step_id not in settled]
 
-    async def _fitting(self, items: Sequence[Item]) -> list[Item]:
-        """The items that may fit their teachers' contexts. The others are rows, kept like answers."""
-        unfit = find_overlong_prompts(items)
-        if not unfit:
+    async def _drop_overlong(self, items: Sequence[WantedAnswer]) -> list[WantedAnswer]:
+        """Return the items whose prompts may fit their teachers' contexts; the others fail."""
+        overlong = find_overlong_prompts(items)
+        if not overlong:
             return list(items)
-        if self._tell is not None:
-            for teacher, line in describe_overlong_prompts(items, unfit).items():
-                self._tell(teacher, line)
-        rows = [overlong_prompt_reply(item) for item in unfit]
-        await self.purse.book(self.purse.ledger.remember, rows)
-        for item, row in zip(unfit, rows, strict=True):
-            self._record(item, row, True)
-        left = {item.index for item in unfit}
-        return self._unsettled([item for item in items if item.index not in left])
+        for teacher, line in describe_overlong_prompts(items, overlong).items():
+            self._observer.tell(teacher, line)
+        await self._fail(overlong, FailureKind.CONTEXT_TOO_LONG)
+        dropped = {item.index for item in overlong}
+        return self._undecided([item for item in items if item.index not in dropped])
 
-    def _count_explored(self, items: Sequence[Item]) -> None:
-        explored = [item for item in items if item.question.step_id in self._hearing.explored]
+    def _count_explored(self, items: Sequence[WantedAnswer]) -> None:
+        explored = [item for item in items if item.question.step_id in self._observed.explored]
         self.counters["explored"] = len(explored)
         self.counters["explored_left"] = sum(item.call[:2] in self._not_asked for item in explored)
 
-    async def _ask(self, items: Sequence[Item], deadline: float | None) -> None:
-        """Asks the items in the order of the schedule, until the end or until nothing more can be asked."""
-        width, order = self._settings.concurrency, self._hearing.in_order(replay_plan_teachers(items))
+    async def _ask(self, items: Sequence[WantedAnswer], deadline: float | None) -> None:
+        """Ask the items in the order of the schedule until nothing more can be asked."""
+        width, order = self._settings.concurrency, replay_plan_teachers(items)
         time_left_s = None if deadline is None else max(deadline - asyncio.get_running_loop().time(), 0.0)
-        flying = {item.call: item for item in items}
-        still = StillAsked(item.question for item in items)
-
-        def drop(call: Call, reason: str) -> None:
-            self._leave(call, reason)
-            still.once_less(flying[call].question)
-
-        async def answer(item: Item, order: int) -> Outcome:
-            outcome = await self._answer(item, order)
-            still.once_less(item.question)
-            return outcome
-
-        room = await self._caller.room_nusd() - max((item.leave_nusd for item in items), default=0)
-        funds, before = None, self._caller.spent_nusd
+        items_by_call = {item.call: item for item in items}
+        room = await self._buyer.budget_left_nanousd() - max(
+            (item.leave_nanousd for item in items), default=0
+        )
+        funds, before = None, self._buyer.spent_nanousd
         if (expected := expected_if_scarce(items, room)) is not None:
-            funds = Funds(
+            funds = ScarceBudget(
                 expected,
-                lambda: room - (self._caller.spent_nusd - before),
-                lambda: self._caller.spent_nusd - before,
+                lambda: room - (self._buyer.spent_nanousd - before),
+                lambda: self._buyer.spent_nanousd - before,
             )
         schedule = Schedule(
             plan_replay_strands(
@@ -322,47 +333,46 @@ class _Replay:
                 order,
                 width if funds is None else 1,
                 time_left_s,
-                None if self._hearing.room is None else self._hearing.rank,
+                None if self._observed.room is None else self._observed.rank,
             ),
             [teacher.name for teacher in order],
-            Rules(LEAD if self._hearing.stops else None, deadline, width),
-            self._hearing.stand,
+            ScheduleRules(MAX_OPEN_STEPS if self._observed.can_stop_early else None, deadline, width),
+            self._observed.decide,
             Pace({teacher.name: cache_rule(teacher.family).lifetime_s for teacher in order}, LATENCY_S),
-            drop,
+            self._note_not_asked,
             funds,
-            self._hearing.limits(),
+            self._observed.limits(),
         )
-        await Flight(schedule, flying, self._caller, answer, width).land()
+        await Dispatcher(schedule, items_by_call, self._buyer, self._answer, width).run()
 
-    def _leave(self, call: Call, reason: str) -> None:
+    def _note_not_asked(self, call: OutgoingCall, reason: str) -> None:
         self.counters[f"not_asked:{reason}"] += 1
         self._not_asked[call.step_id, call.teacher] = reason
-        if self._on_spared is not None and reason.startswith(NOT_NEEDED):
-            self._on_spared()
+        if reason.startswith(NOT_NEEDED):
+            self._observer.spared()
 
-    def _record_stored(self, item: Item, text: str) -> None:
+    def _record_stored(self, item: WantedAnswer, text: str) -> None:
         self.counters["cached"] += 1
         reply = answer_from_reply_json(text, item.question.step_id, item.teacher.name)
         item.teacher.recall(item.question, reply)
         self._record(item, reply, True)
 
-    def _record(self, item: Item, given: TeacherReply, stored: bool) -> None:
-        reply = self._redact(given)
+    def _record(self, item: WantedAnswer, given: TeacherReply, stored: bool) -> None:
+        reply = self._request.redact(given)
         self._replies[item.index] = reply
         if not stored:
             self._sent.add(reply.request_key)
-        self._hearing.hear(reply)
+        self._observed.add(reply)
         self.counters["answered" if reply.failure is None else f"failed:{reply.failure}"] += 1
-        if self._on_reply is not None:
-            self._on_reply(reply, stored)
+        self._observer.replied(reply, stored)
 
-    async def _answer(self, item: Item, order: int) -> Outcome:
-        """Gets one answer. One that another step is buying at the moment is waited for."""
+    async def _answer(self, item: WantedAnswer, order: int) -> PurchaseOutcome:
+        """Get one answer; wait where another step is buying the same one."""
         while item.key in self._buying:
             await self._buying[item.key].wait()
         done = self._buying[item.key] = asyncio.Event()
         try:
-            outcome = await self._caller.buy(item, order)
+            outcome = await self._buyer.buy(item, order)
         finally:
             del self._buying[item.key]
             done.set()
@@ -371,25 +381,19 @@ class _Replay:
         elif outcome.reply is not None:
             self._record(item, outcome.reply, False)
         elif outcome.ends:
-            self._leave(item.call, outcome.ends)
+            self._note_not_asked(item.call, outcome.ends)
         return outcome
 
 
-def _as_it_is(reply: TeacherReply) -> TeacherReply:
-    return reply
-
-
-def _accounts(items: Sequence[Item]) -> dict[str, HasAccount]:
-    """A teacher of each account that can be looked at."""
+def _accounts(items: Sequence[WantedAnswer]) -> dict[str, HasAccount]:
+    """Return one teacher for each account whose usage can be read."""
     teachers = {id(item.teacher): item.teacher for item in items}.values()
     return {each.account: each for each in teachers if isinstance(each, HasAccount) and each.account}
 
 
 async def _check(teachers: Sequence[Teacher]) -> None:
-    _raise_first(await asyncio.gather(*(teacher.check() for teacher in teachers), return_exceptions=True))
-
-
-def _raise_first(results: Sequence[object]) -> None:
+    """Check all teachers, then raise the first error: no check is left running."""
+    results = await asyncio.gather(*(teacher.check() for teacher in teachers), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result

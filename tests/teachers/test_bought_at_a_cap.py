@@ -8,7 +8,7 @@ from asked_sessions import questions_of, run
 
 from tracemill.teachers.core.teacher_settings import ReplaySettings
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 pytestmark = pytest.mark.anyio
 TRACES, STEPS = 60, 10
@@ -27,16 +27,16 @@ async def test_what_is_bought_overlaps_at_8_64_and_256_in_flight(tmp_path: Path,
     questions = questions_of(TRACES, STEPS)
     with running() as server:
         _, spent = await run(server.url, tmp_path / "all.db", questions)
-        cap = int(spent.settled_nusd * share)
+        cap = int(spent.settled_nanousd * share)
     bought: dict[int, set[tuple[str, str]]] = {}
     finished: dict[int, float] = {}
     for width in WIDTHS:
         settings = ReplaySettings(concurrency=width)
-        with running(WireSettings(latency_s=0.02, latency_spread=0.8)) as server:
+        with running(StubSettings(latency_s=0.02, latency_spread=0.8)) as server:
             place = tmp_path / f"{width}.db"
-            result, spent = await run(server.url, place, questions, cap_nusd=cap, settings=settings)
-            assert server.stats()["charged_nusd"] == spent.settled_nusd <= cap
-        assert spent.settled_nusd > 0.9 * cap
+            result, spent = await run(server.url, place, questions, cap_nanousd=cap, settings=settings)
+            assert server.stats()["charged_nanousd"] == spent.settled_nanousd <= cap
+        assert spent.settled_nanousd > 0.9 * cap
         bought[width] = {(reply.step_id, reply.teacher) for reply in result.replies}
         steps = Counter(step_id.rsplit(":", 2)[0] for step_id in {step_id for step_id, _ in bought[width]})
         begun = [asked for asked in steps.values() if asked > EXPLORED]

@@ -17,7 +17,7 @@ from tracemill.records.reply import TeacherReply
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.transport import Transport
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked
+from tracemill.teachers.core.teacher_protocol import AttemptResult
 from tracemill.teachers.core.teacher_settings import (
     CompatibleSettings,
     GateSettings,
@@ -25,14 +25,14 @@ from tracemill.teachers.core.teacher_settings import (
     ReplaySettings,
 )
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Reservation, Spent
+from tracemill.teachers.ledger.entries import Reservation, RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
-from tracemill.teachers.planning.replay_plan import Item
-from tracemill.teachers.replay.buy_answer import STOPPED, Caller, Outcome, Wait
-from tracemill.teachers.replay.rate_limits import ACCOUNT, Pauses
-from tracemill.teachers.replay.replay_run import ReplayResult, replay
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
+from tracemill.teachers.planning.replay_plan import WantedAnswer
+from tracemill.teachers.replay.buy_answer import STOPPED, AnswerBuyer, PurchaseOutcome, RetryWait
+from tracemill.teachers.replay.rate_limits import ACCOUNT, RateLimitPauses
+from tracemill.teachers.replay.replay_run import ReplayObserver, ReplayRequest, ReplayResult, replay
 
 pytestmark = pytest.mark.anyio
 MODEL = "simulated/deepseek-a"
@@ -51,6 +51,16 @@ def question(number: int = 0) -> Question:
     return Question(f"t{number}:0:0", f"t{number}", messages, (TOOL,), prompt_id, "p1", "r1")
 
 
+class _Waits(ReplayObserver):
+    """Keeps every wait in a list."""
+
+    def __init__(self, waits: list[RetryWait]) -> None:
+        self._waits = waits
+
+    def waits(self, wait: RetryWait) -> None:
+        self._waits.append(wait)
+
+
 async def ask(
     url: str,
     folder: Path,
@@ -58,8 +68,8 @@ async def ask(
     questions: int = 1,
     settings: ReplaySettings = QUICK,
     key: str = "sk-or-simulated",
-    waits: list[Wait] | None = None,
-) -> tuple[ReplayResult, Spent]:
+    waits: list[RetryWait] | None = None,
+) -> tuple[ReplayResult, RunSpending]:
     teachers = build_teachers(
         [OpenRouterSettings(model=MODEL, base_url=url, max_tokens=100)], {"OPENROUTER_API_KEY": key}
     )
@@ -67,13 +77,13 @@ async def ask(
     with Ledger(f"sqlite:///{folder / 'ledger.db'}") as ledger:
         ledger.open_run("run", 10**9)
         decisions = make_gate_decisions(asked, teachers, 0, GateSettings())
-        told = [] if waits is None else waits
-        result = await replay(asked, decisions, teachers, ledger, "run", settings, on_wait=told.append)
+        request = ReplayRequest(asked, decisions, teachers, ledger, "run", settings)
+        result = await replay(request, _Waits([] if waits is None else waits))
         return result, ledger.spent("run")
 
 
-def wire(kind: FaultKind, **fault: object) -> WireSettings:
-    return WireSettings(faults=(FaultSettings.model_validate({"kind": kind, **fault}),), hang_s=2)
+def wire(kind: FaultKind, **fault: object) -> StubSettings:
+    return StubSettings(faults=(FaultSettings.model_validate({"kind": kind, **fault}),), hang_s=2)
 
 
 ALWAYS = [
@@ -134,13 +144,13 @@ async def test_a_lasting_fault_is_one_failed_row_and_all_its_money_is_counted(
     assert result.replies[0].action is None
     assert stats["received"] == attempts == result.counters["attempts"]
     assert (result.stopped is not None) == ends
-    assert spent.reserved_nusd == 0
-    assert round(result.replies[0].cost_usd * 1e9) == spent.settled_nusd >= stats["charged_nusd"]
+    assert spent.reserved_nanousd == 0
+    assert round(result.replies[0].cost_usd * 1e9) == spent.settled_nanousd >= stats["charged_nanousd"]
     if counted == "worst":
-        assert spent.settled_nusd > stats["charged_nusd"] > 0
+        assert spent.settled_nanousd > stats["charged_nanousd"] > 0
     else:
-        assert spent.settled_nusd == stats["charged_nusd"]
-        assert (spent.settled_nusd == 0) == (counted == "nothing")
+        assert spent.settled_nanousd == stats["charged_nanousd"]
+        assert (spent.settled_nanousd == 0) == (counted == "nothing")
 
 
 PASSING = [kind for kind, _, attempts, ends, _ in ALWAYS if attempts == 2 and not ends]
@@ -153,7 +163,11 @@ async def test_a_passing_fault_is_asked_again_and_never_stored(kind: FaultKind, 
         assert result.replies[0].failure is None
         assert result.replies[0].action is not None
         assert server.stats()["received"] == 2
-        assert round(result.replies[0].cost_usd * 1e9) == spent.settled_nusd >= server.stats()["charged_nusd"]
+        assert (
+            round(result.replies[0].cost_usd * 1e9)
+            == spent.settled_nanousd
+            >= server.stats()["charged_nanousd"]
+        )
         again, _ = await ask(server.url, tmp_path)
         assert server.stats()["received"] == 2
     assert again.replies == result.replies
@@ -170,22 +184,22 @@ async def test_a_truncated_answer_is_not_paid_for_again(tmp_path: Path) -> None:
 
 async def test_retry_after_is_honoured_and_a_burst_costs_one(tmp_path: Path) -> None:
     with running(wire(FaultKind.RATE_LIMIT, first_requests=20, retry_after_s=1.5)) as server:
-        patient, waits = ReplaySettings(attempt_timeout_s=30), list[Wait]()
+        patient, waits = ReplaySettings(attempt_timeout_s=30), list[RetryWait]()
         result, _ = await ask(server.url, tmp_path, questions=20, settings=patient, waits=waits)
         stats = server.stats()
     assert stats["faults"] == {"429": 20}
     assert (result.counters["answered"], result.counters["retries"]) == (20, 20)
     # 20 calls limited at once: each waits the 1.5 s it was told to the letter, and none a second time
-    assert waits == [Wait(MODEL, "answers 429", 1.5)] * 20
+    assert waits == [RetryWait(MODEL, "answers 429", 1.5)] * 20
     assert stats["shortest_gap_s"] >= 1.5
 
 
 async def test_a_burst_of_limits_without_a_time_holds_the_teacher_back_once_and_longer_the_next_time() -> (
     None
 ):
-    pauses = Pauses(ReplaySettings(backoff_s=40, max_backoff_s=100))
+    pauses = RateLimitPauses(ReplaySettings(backoff_s=40, max_backoff_s=100))
     reply = TeacherReply("t:0:0", "key", "a", "a", 0, 0, failure="rate_limited")
-    limited = Asked(reply, 0, retry=True)
+    limited = AttemptResult(reply, 0, retry=True)
     first = pauses.cool_down("a", limited)
     assert first is not None
     assert 19 < first <= 40
@@ -197,7 +211,9 @@ async def test_a_burst_of_limits_without_a_time_holds_the_teacher_back_once_and_
     assert second is not None
     assert 39 < second <= 80
     pauses._resume_at.clear()
-    assert pauses.cool_down("a", Asked(replace(reply, failure=None, action=Action("done")), 0)) is None
+    assert (
+        pauses.cool_down("a", AttemptResult(replace(reply, failure=None, action=Action("done")), 0)) is None
+    )
     third = pauses.cool_down("a", limited)
     assert third is not None
     assert third <= 40  # an answer ends the row
@@ -207,20 +223,20 @@ async def test_nobody_else_asks_a_teacher_that_is_cooling_down(tmp_path: Path) -
     with Ledger(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
         ledger.open_run("run", 10**9)
         given = CompatibleSettings(model="a", base_url="http://127.0.0.1:9/v1")
-        items = [Item(n, question(n), build_teachers([given], {})[0], 0, f"key{n}") for n in range(2)]
-        caller = Caller(ledger, "run", ReplaySettings(backoff_s=40, max_backoff_s=40), Counter())
+        items = [WantedAnswer(n, question(n), build_teachers([given], {})[0], 0, f"key{n}") for n in range(2)]
+        caller = AnswerBuyer(ledger, "run", ReplaySettings(backoff_s=40, max_backoff_s=40), Counter())
         grant = await caller.reserve(items[0])
         assert isinstance(grant, Reservation)
         reply = TeacherReply("t:0:0", "key0", "a", "a", 0, 0, failure="rate_limited")
-        wait_s = caller.close_call(items[0], grant, Asked(reply, 0, retry=True), reply)
+        wait_s = caller.close_call(items[0], grant, AttemptResult(reply, 0, retry=True), reply)
         assert wait_s is not None
         assert wait_s > 19
         other = asyncio.create_task(caller.buy(items[1], 0))
-        await caller.purse.booked()
+        await caller.reservations.flush()
         assert ledger.spent("run").calls == 1  # the other is not even reserved
         caller.stop("the test is over")
-        assert await other == Outcome(ends=STOPPED)
-        caller.purse.close()
+        assert await other == PurchaseOutcome(ends=STOPPED)
+        caller.reservations.close()
 
 
 SAID = [
@@ -235,7 +251,7 @@ SAID = [
 
 @pytest.mark.parametrize(("kind", "why"), SAID)
 async def test_a_wait_says_what_the_provider_did(kind: FaultKind, why: str, tmp_path: Path) -> None:
-    waits: list[Wait] = []
+    waits: list[RetryWait] = []
     with running(wire(kind, first_attempts=1, retry_after_s=0.05)) as server:
         result, _ = await ask(server.url, tmp_path, waits=waits)
     assert result.counters["answered"] == 1
@@ -260,7 +276,7 @@ async def test_a_wait_is_read_wherever_it_stands(form: str, tmp_path: Path) -> N
 
 
 async def test_a_limit_of_the_account_holds_all_teachers_back_and_one_of_a_provider_its_own() -> None:
-    pauses = Pauses(QUICK)
+    pauses = RateLimitPauses(QUICK)
     pauses.hold("a", 40)
     assert [round(pauses.left_s(name)) for name in ("a", "b")] == [40, 0]
     pauses.hold(ACCOUNT, 60)
@@ -269,14 +285,14 @@ async def test_a_limit_of_the_account_holds_all_teachers_back_and_one_of_a_provi
 
 async def test_calls_wait_for_a_hold_that_our_own_calls_make(tmp_path: Path) -> None:
     # 100 answer tokens at $0.84 per million reserve 84,000 nUSD: three fit into the budget at a time
-    settings = WireSettings(in_flight_usd=Decimal("0.0003"), latency_s=0.1)
+    settings = StubSettings(in_flight_usd=Decimal("0.0003"), latency_s=0.1)
     patient = ReplaySettings(max_attempts=2, attempt_timeout_s=5)
     with running(settings) as server:
         result, spent = await ask(server.url, tmp_path, questions=12, settings=patient)
         stats = server.stats()
     assert (result.counters["answered"], result.stopped) == (12, None)
     assert stats["paid"] == 12 < stats["received"]
-    assert spent.settled_nusd == stats["charged_nusd"]
+    assert spent.settled_nanousd == stats["charged_nanousd"]
 
 
 async def test_a_wait_longer_than_allowed_gives_the_call_up(tmp_path: Path) -> None:
@@ -309,14 +325,14 @@ async def test_a_model_that_vanishes_in_the_middle_is_asked_no_more(tmp_path: Pa
         (teacher,) = build_teachers([settings.model_copy(update={"base_url": url})], {})
         asked = await teacher.ask(question(), 0)
         await teacher.close()
-    assert (asked.halt, asked.cost_nusd, asked.retry) == ("teacher", 0, False)
+    assert (asked.halt, asked.cost_nanousd, asked.retry) == ("teacher", 0, False)
 
 
 async def test_one_failing_call_cancels_none_of_the_others(tmp_path: Path) -> None:
     settings = wire(FaultKind.BAD_JSON, probability=0.5)
     with running(settings) as server:
         result, spent = await ask(server.url, tmp_path, questions=30)
-        assert spent.settled_nusd >= server.stats()["charged_nusd"]
+        assert spent.settled_nanousd >= server.stats()["charged_nanousd"]
     assert len(result.replies) == 30
     assert result.counters["answered"] + result.counters["failed:malformed"] == 30
     assert 0 < result.counters["failed:malformed"] < 20
@@ -357,7 +373,7 @@ async def test_the_key_is_in_no_row_even_where_a_server_echoes_it(tmp_path: Path
     assert asked.reply.failure == "bad_request"
     assert "sk-very-secret" not in repr(asked)
     assert "[api key]" in asked.reply.raw
-    assert asked.cost_nusd == 0
+    assert asked.cost_nanousd == 0
 
 
 def test_a_short_key_is_part_of_words_and_stays() -> None:
@@ -389,7 +405,7 @@ async def test_a_server_nobody_listens_on_costs_nothing(tmp_path: Path) -> None:
     (teacher,) = build_teachers([settings], {})
     asked = await teacher.ask(question(), 0)
     await teacher.close()
-    assert (asked.reply.failure, asked.cost_nusd, asked.retry) == ("network", 0, True)
+    assert (asked.reply.failure, asked.cost_nanousd, asked.retry) == ("network", 0, True)
 
 
 async def test_a_connection_cut_in_the_middle_of_the_answer_may_have_cost_something() -> None:
@@ -398,4 +414,4 @@ async def test_a_connection_cut_in_the_middle_of_the_answer_may_have_cost_someth
         (teacher,) = build_teachers([CompatibleSettings(model="local", base_url=url)], {})
         asked = await teacher.ask(question(), 0)
         await teacher.close()
-    assert (asked.reply.failure, asked.cost_nusd, asked.retry) == ("network", None, True)
+    assert (asked.reply.failure, asked.cost_nanousd, asked.retry) == ("network", None, True)

@@ -21,27 +21,27 @@ from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GatePolicy, GateSettings, PriceSettings, UtilitySettings
 from tracemill.teachers.gate.baselines import baseline_scores
 from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share
-from tracemill.teachers.gate.features import Second, StepFacts, build_step_features
+from tracemill.teachers.gate.features import GateStepFacts, SecondOpinion, build_step_features
 from tracemill.teachers.gate.gate_decisions import (
     EXPLORED,
     NOT_WORTH,
     STUDENT_FAMILY,
     WORTH,
-    Choice,
+    GateChoice,
     coin,
     make_gate_decisions,
 )
-from tracemill.teachers.gate.pair_model import BASE, Belief, learn_pair_model, pair_model_prior
+from tracemill.teachers.gate.pair_model import BASE, PairModel, learn_pair_model, pair_model_prior
 from tracemill.teachers.gate.pair_value import (
-    Valued,
+    ValuedStep,
     pair_value_cost_usd,
     pair_value_weight,
     score_pair_values,
 )
 from tracemill.teachers.gate.result_features import read_result_features
 from tracemill.teachers.gate.second_reply import read_second_reply, second_reply_entropy
-from tracemill.teachers.gate.step_costs import Priced, step_costs_usd
-from tracemill.teachers.gate.totals_estimate import Chance, estimate_totals
+from tracemill.teachers.gate.step_costs import PricedTeacher, step_costs_usd
+from tracemill.teachers.gate.totals_estimate import StepChance, estimate_totals
 
 
 def bash(command: str) -> tuple[str, str]:
@@ -105,8 +105,8 @@ def test_a_step_tells_what_was_before_it_what_came_of_it_and_what_followed() -> 
 
 def test_a_second_student_and_its_entropy_are_words_of_the_step() -> None:
     trace = session([(bash("cat a.py"), "x"), (bash("cat b.py"), "x")])
-    same = Second(Action("", (ToolCall("1", *bash("cat  a.py")),)), 0.3)
-    other = Second(Action("", (ToolCall("1", *bash("python -m pytest")),)), None)
+    same = SecondOpinion(Action("", (ToolCall("1", *bash("cat  a.py")),)), 0.3)
+    other = SecondOpinion(Action("", (ToolCall("1", *bash("python -m pytest")),)), None)
     first, second = build_step_features(trace, {}, {"t:0:0": same, "t:0:1": other})
     assert {"second=effect", "entropy=1"} <= set(first.words)
     assert first.entropy == 0.3
@@ -121,7 +121,7 @@ def test_entropy_is_the_mean_over_tokens_of_what_the_alternatives_say() -> None:
     assert second_reply_entropy(raw) == pytest.approx(math.log(2) / 2)
     assert [second_reply_entropy(text) for text in ("", "no json", "[]", '{"choices": []}')] == [None] * 4
     reply = TeacherReply("t:0:0", "k", "a", "x", 0, 0, action=Action("hi"), raw=raw)
-    assert read_second_reply(reply) == Second(Action("hi"), second_reply_entropy(raw))
+    assert read_second_reply(reply) == SecondOpinion(Action("hi"), second_reply_entropy(raw))
 
 
 @pytest.mark.parametrize(
@@ -140,8 +140,8 @@ def test_what_came_back_is_told_by_flag_and_text(text: str, flag: bool | None, k
 
 
 def test_belief_is_the_mode_of_prior_and_counts_and_starts_from_the_prior() -> None:
-    assert Belief().probability(["op=read"]) == pytest.approx(1 / (1 + math.exp(1.7)))
-    assert Belief().probability(["ended=resolved"]) == pytest.approx(1 / (1 + math.exp(3.7)))
+    assert PairModel().probability(["op=read"]) == pytest.approx(1 / (1 + math.exp(1.7)))
+    assert PairModel().probability(["ended=resolved"]) == pytest.approx(1 / (1 + math.exp(3.7)))
     rows = [(("op=edit",), True)] * 30 + [(("op=edit",), False)] * 10 + [(("op=list",), False)] * 40
     belief = learn_pair_model(rows)
     assert (belief.asked, belief.pairs) == (80, 30)
@@ -170,9 +170,9 @@ def test_belief_does_not_depend_on_the_order_of_what_was_seen(rows: list, random
     assert learn_pair_model(mixed).version == learn_pair_model(rows).version
 
 
-def facts(step: str, operation: str = "run", **more: Any) -> StepFacts:
+def facts(step: str, operation: str = "run", **more: Any) -> GateStepFacts:
     given = {"outcome": "unknown", "after_error": False, "place": 0} | more
-    return StepFacts(step, step.partition(":")[0], (), operation, **given)
+    return GateStepFacts(step, step.partition(":")[0], (), operation, **given)
 
 
 def test_worth_and_expected_cost_by_hand() -> None:
@@ -194,11 +194,11 @@ def test_a_step_costs_what_is_new_since_the_step_asked_before() -> None:
         Question(f"t:0:{n}", "t", shown[: n + 1], (), "p", "v", "r1", student_family="x") for n in range(3)
     ]
     price = price_of(PriceSettings.model_validate({"prompt_usd": "1", "cache_read_usd": "0.1"}))
-    every = step_costs_usd(questions, [Priced("a", "anthropic", price)])
+    every = step_costs_usd(questions, [PricedTeacher("a", "anthropic", price)])
     assert every == pytest.approx([1e-3, 1.1e-3, 1.2e-3])
-    alone = step_costs_usd(questions, [Priced("a", "anthropic", price, 0.5)], asked={"t:0:0"})
+    alone = step_costs_usd(questions, [PricedTeacher("a", "anthropic", price, 0.5)], asked={"t:0:0"})
     assert alone == pytest.approx([0.5e-3, 0.55e-3, 1.05e-3])
-    assert step_costs_usd(questions, [Priced("a", "x", price)]) == [0.0, 0.0, 0.0]
+    assert step_costs_usd(questions, [PricedTeacher("a", "x", price)]) == [0.0, 0.0, 0.0]
 
 
 def test_the_budget_goes_to_the_best_of_all_steps_seen_lately() -> None:
@@ -212,8 +212,8 @@ def test_the_budget_goes_to_the_best_of_all_steps_seen_lately() -> None:
     assert paced_choice_share(0.01, 0.05) == 0.0
 
 
-def step_of(name: str, **more: Any) -> Valued:
-    return Valued(facts(name, **more), 0.2, 1.0, 0.01, 20.0)
+def step_of(name: str, **more: Any) -> ValuedStep:
+    return ValuedStep(facts(name, **more), 0.2, 1.0, 0.01, 20.0)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,9 @@ def step_of(name: str, **more: Any) -> Valued:
     ],
 )
 def test_a_decision_says_what_its_policy_did(policy: GatePolicy, taken: str, left: str) -> None:
-    choices = {q.step_id: Choice(step_of(q.step_id), at == 0, "g", 0.0) for at, q in enumerate(QUESTIONS[:2])}
+    choices = {
+        q.step_id: GateChoice(step_of(q.step_id), at == 0, "g", 0.0) for at, q in enumerate(QUESTIONS[:2])
+    }
     teacher, settings = SIMULATED.teachers[1], GateSettings(policy=policy)
     assert [d.reason for d in make_gate_decisions(QUESTIONS[:2], [teacher], 5, settings, choices)] == [
         taken,
@@ -254,7 +256,9 @@ QUESTIONS = [Question(f"t:0:{n}", "t", (), (), "p", "v", "r1", student_family="d
 def test_decisions_say_by_what_they_were_made_and_chance_is_kept() -> None:
     teachers, settings = SIMULATED.teachers[:2], GateSettings(policy="voi", explore=0.5)
     steps = {q.step_id: step_of(q.step_id) for q in QUESTIONS}
-    choices = {name: Choice(s, number % 4 == 0, "g+w", 0.1) for number, (name, s) in enumerate(steps.items())}
+    choices = {
+        name: GateChoice(s, number % 4 == 0, "g+w", 0.1) for number, (name, s) in enumerate(steps.items())
+    }
     made = make_gate_decisions(QUESTIONS, teachers, 5, settings, choices)
     assert made == make_gate_decisions(QUESTIONS, teachers, 5, settings, choices)
     assert sorted(made, key=lambda d: (d.step_id, d.teacher)) == sorted(
@@ -276,24 +280,28 @@ def test_decisions_say_by_what_they_were_made_and_chance_is_kept() -> None:
 
 
 def test_totals_weigh_chance_by_hand_and_hold_no_more_than_was_drawn() -> None:
-    sure = [Chance(1.0, 0.5, 1.0, True), Chance(1.0, 0.5, 0.0, True)]
-    rare = [Chance(0.25, 0.1, None, False)] * 13 + [Chance(0.25, 0.1, 1.0, True)]
-    found = estimate_totals([*sure, *rare, Chance(0.0, 0.0, None, False)])
+    sure = [StepChance(1.0, 0.5, 1.0, True), StepChance(1.0, 0.5, 0.0, True)]
+    rare = [StepChance(0.25, 0.1, None, False)] * 13 + [StepChance(0.25, 0.1, 1.0, True)]
+    found = estimate_totals([*sure, *rare, StepChance(0.0, 0.0, None, False)])
     assert (found.steps, found.asked, found.counted, found.never) == (17, 3, 2.0, 1)
     assert found.weighted == 1 + 1 / 0.25
     assert found.estimate == pytest.approx(1 + 14 * 0.1 + 0.9 / 0.25)
     spread = 1.959964 * math.sqrt(0.75) / 0.25 * math.sqrt(0.9**2 + 2 * 0.1 * 0.9)  # one drawn, two more
     assert (found.low, found.high) == pytest.approx((2.0, found.estimate + spread))
-    lost = estimate_totals([Chance(1.0, 0.0, 1.0, True), Chance(1.0, 0.0, None, True)])
+    lost = estimate_totals([StepChance(1.0, 0.0, 1.0, True), StepChance(1.0, 0.0, None, True)])
     assert (lost.estimate, lost.censored) == (2.0, 1)  # the one that is known stands for both
 
 
 def test_totals_are_no_more_than_what_was_found_and_the_steps_not_known() -> None:
-    drawn = [Chance(0.05, 0.1, 1.0, True), Chance(0.05, 0.1, 0.0, True), Chance(1.0, 0.5, 0.0, True)]
-    found = estimate_totals([*drawn, *[Chance(0.05, 0.1, None, False)] * 4])
+    drawn = [
+        StepChance(0.05, 0.1, 1.0, True),
+        StepChance(0.05, 0.1, 0.0, True),
+        StepChance(1.0, 0.5, 0.0, True),
+    ]
+    found = estimate_totals([*drawn, *[StepChance(0.05, 0.1, None, False)] * 4])
     assert (found.weighted, found.counted) == (20.0, 1.0)
     assert (found.low, found.estimate, found.high) == (1.0, 5.0, 5.0)
-    none = estimate_totals([Chance(1.0, 0.5, 0.0, True), Chance(0.5, 0.9, 0.0, True)])
+    none = estimate_totals([StepChance(1.0, 0.5, 0.0, True), StepChance(0.5, 0.9, 0.0, True)])
     assert (none.low, none.estimate, none.high) == (0.0, 0.0, 0.0)
 
 
@@ -304,7 +312,9 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
     for seed in range(50):
         drawn = [coin(seed, f"s:0:{number}") < 0.2 for number in range(400)]
         estimates.append(
-            estimate_totals(Chance(0.2, 0.1, t if d else None, d) for t, d in zip(truth, drawn, strict=True))
+            estimate_totals(
+                StepChance(0.2, 0.1, t if d else None, d) for t, d in zip(truth, drawn, strict=True)
+            )
         )
     assert sum(each.estimate for each in estimates) / 50 == pytest.approx(100, rel=0.05)
     assert sum(each.low <= 100 <= each.high for each in estimates) >= 44
@@ -312,7 +322,7 @@ def test_totals_are_unbiased_and_the_interval_holds_the_truth() -> None:
 
 def test_a_few_drawn_steps_at_which_nothing_came_are_no_certainty() -> None:
     """3 steps of 60 drawn, none with a pair, where the gate expects 6: the interval holds those 6."""
-    found = estimate_totals([Chance(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
+    found = estimate_totals([StepChance(0.05, 0.1, 0.0 if n < 3 else None, n < 3) for n in range(60)])
     assert found.estimate == pytest.approx(0.0)
     assert found.high == pytest.approx(1.959964 * math.sqrt(0.95) / 0.05 * math.sqrt(3 * 0.01 + 2 * 0.09))
     assert found.high > 6

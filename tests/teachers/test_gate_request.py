@@ -10,8 +10,8 @@ from tracemill.records.message import Action, Message, ToolCall, ToolSpec
 from tracemill.records.trace import Context, Step, Trace
 from tracemill.teachers.gate.budget_pacing import paced_explored_share
 from tracemill.teachers.gate.features import build_step_features
-from tracemill.teachers.gate.pair_model import Belief, learn_pair_model, pair_model_prior
-from tracemill.teachers.gate.request_features import Request, request_feature_words
+from tracemill.teachers.gate.pair_model import PairModel, learn_pair_model, pair_model_prior
+from tracemill.teachers.gate.request_features import UserRequest, request_feature_words
 
 WEATHER = ToolSpec(
     "get_weather",
@@ -47,16 +47,16 @@ def words(messages: Sequence[Message], tools: tuple[ToolSpec, ...], *cuts: int) 
 def test_an_action_is_held_against_the_request(
     action: Action, tools: tuple[ToolSpec, ...], found: list[str]
 ) -> None:
-    request = Request.of("What is the weather forecast for the towns Oslo, Bergen and Voss?")
+    request = UserRequest.of("What is the weather forecast for the towns Oslo, Bergen and Voss?")
     assert request_feature_words(request, action, Operation.OTHER, tools) == found
 
 
 def test_items_and_calls_are_counted_up_to_a_bound_and_long_texts_to_theirs() -> None:
-    many = Request.of("a, b; c and d, then e also f")
+    many = UserRequest.of("a, b; c and d, then e also f")
     assert many.items == 6
     found = request_feature_words(many, Action("x"), Operation.FINISH, (WEATHER,))
     assert found == ["fits=said*0", "items*calls=4*0"]
-    assert Request.of("x" * 4000 + ", weather and more") == Request.of("x" * 4000)
+    assert UserRequest.of("x" * 4000 + ", weather and more") == UserRequest.of("x" * 4000)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +75,13 @@ def test_a_line_of_code_is_held_against_a_request_of_a_sentence(
     asked: str, command: str, found: list[str]
 ) -> None:
     ran = Action("", (call("run_sql", command=command),))
-    assert request_feature_words(Request.of(asked), ran, Operation.READ, ()) == found
-    assert request_feature_words(Request.of(asked), ran, Operation.OTHER, ()) == []
-    assert request_feature_words(Request.of(asked), Action("It rains."), Operation.FINISH, ()) == []
+    assert request_feature_words(UserRequest.of(asked), ran, Operation.READ, ()) == found
+    assert request_feature_words(UserRequest.of(asked), ran, Operation.OTHER, ()) == []
+    assert request_feature_words(UserRequest.of(asked), Action("It rains."), Operation.FINISH, ()) == []
 
 
 def test_what_a_call_passes_is_told_and_not_how_its_arguments_are_named() -> None:
-    request = Request.of("Read the command table")
+    request = UserRequest.of("Read the command table")
     named = Action("", (call("x", command="ls", table=3),))
     unread = Action("", (ToolCall("1", "x", '["command", "table"'),))
     assert request_feature_words(request, named, Operation.RUN, ()) == ["sentence=5", "told=0"]
@@ -90,7 +90,7 @@ def test_what_a_call_passes_is_told_and_not_how_its_arguments_are_named() -> Non
 
 def test_before_anything_was_asked_a_short_request_that_is_not_taken_up_comes_first() -> None:
     chances = [
-        Belief().probability(words)
+        PairModel().probability(words)
         for words in (
             ["sentence=10", "told=4"],
             ["sentence=10", "told=0"],
@@ -134,7 +134,7 @@ def test_a_text_that_writes_a_call_or_fakes_a_result_is_told_as_invalid() -> Non
 
 def test_before_anything_was_asked_a_student_that_misses_a_tool_is_likelier_to_be_outvoted() -> None:
     chances = [
-        Belief().probability([f"invalid={why}", f"fits={fits}"])
+        PairModel().probability([f"invalid={why}", f"fits={fits}"])
         for why, fits in (
             ("no", "said*0"),
             ("no", "called*4"),

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import Bought, Close, Denied, Intent, Reservation
+from tracemill.teachers.ledger.entries import CachedAnswer, DeniedReservation, Intent, Reservation, Settlement
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.ledger.schema import open_database
 
@@ -55,18 +55,18 @@ def granted(ledger: Ledger, key: str, amount: int, run: str = "run", trace: str 
 def test_a_cap_is_used_to_the_last_nano_dollar_and_not_beyond(ledger: Ledger) -> None:
     ledger.open_run("run", 100)
     granted(ledger, "a", 60)
-    assert ledger.reserve(intent("b", 41)) == Denied("run", 100, 0, 60, 41)
+    assert ledger.reserve(intent("b", 41)) == DeniedReservation("run", 100, 0, 60, 41)
     granted(ledger, "b", 40)
     spent = ledger.spent("run")
-    assert (spent.settled_nusd, spent.reserved_nusd, spent.open_calls) == (0, 100, 2)
+    assert (spent.settled_nanousd, spent.reserved_nanousd, spent.open_calls) == (0, 100, 2)
 
 
 def test_settling_frees_what_was_not_used_and_keeps_the_answer(ledger: Ledger) -> None:
     ledger.open_run("run", 100)
     assert ledger.settle(granted(ledger, "a", 100), 30, '{"x":1}')
-    assert ledger.spent("run").settled_nusd == 30
+    assert ledger.spent("run").settled_nanousd == 30
     assert ledger.answer("a") == '{"x":1}'
-    assert ledger.reserve(intent("a", 1)) == Bought('{"x":1}')
+    assert ledger.reserve(intent("a", 1)) == CachedAnswer('{"x":1}')
     granted(ledger, "b", 70)
 
 
@@ -75,7 +75,7 @@ def test_an_unknown_cost_is_the_worst_case_and_a_release_costs_nothing(ledger: L
     assert ledger.settle(granted(ledger, "a", 40), None)
     ledger.release(granted(ledger, "b", 60))
     spent = ledger.spent("run")
-    assert (spent.settled_nusd, spent.reserved_nusd, spent.calls) == (40, 0, 2)
+    assert (spent.settled_nanousd, spent.reserved_nanousd, spent.calls) == (40, 0, 2)
     assert ledger.answer("a") is None
 
 
@@ -95,29 +95,29 @@ def test_every_try_is_counted_by_teacher_and_outcome(ledger: Ledger) -> None:
 def test_a_cost_above_its_bound_is_counted_and_reported(ledger: Ledger) -> None:
     ledger.open_run("run", 100)
     assert not ledger.settle(granted(ledger, "a", 10), 130)
-    assert ledger.spent("run").settled_nusd == 130
-    assert isinstance(ledger.reserve(intent("b", 0)), Denied)
+    assert ledger.spent("run").settled_nanousd == 130
+    assert isinstance(ledger.reserve(intent("b", 0)), DeniedReservation)
 
 
 def test_caps_of_trace_and_day_hold_across_runs(ledger: Ledger, clock: Clock) -> None:
-    ledger.open_run("one", 1000, max_day_nusd=150, max_trace_nusd=100)
-    ledger.open_run("two", 1000, max_day_nusd=150, max_trace_nusd=100)
+    ledger.open_run("one", 1000, max_day_nanousd=150, max_trace_nanousd=100)
+    ledger.open_run("two", 1000, max_day_nanousd=150, max_trace_nanousd=100)
     granted(ledger, "a", 80, "one", "t1")
     denied = ledger.reserve(intent("b", 30, "two", "t1"))
-    assert isinstance(denied, Denied)
+    assert isinstance(denied, DeniedReservation)
     assert denied.scope == "trace"
     granted(ledger, "b", 70, "two", "t2")
     denied = ledger.reserve(intent("c", 1, "two", "t3"))
-    assert isinstance(denied, Denied)
+    assert isinstance(denied, DeniedReservation)
     assert denied.scope == "day"
     clock.now += DAY_S
     granted(ledger, "c", 100, "two", "t4")
 
 
 def test_a_denied_call_leaves_no_trace_in_any_scope(ledger: Ledger) -> None:
-    ledger.open_run("run", 1000, max_day_nusd=1000, max_trace_nusd=50)
-    assert isinstance(ledger.reserve(intent("a", 60)), Denied)
-    assert ledger.spent("run").reserved_nusd == 0
+    ledger.open_run("run", 1000, max_day_nanousd=1000, max_trace_nanousd=50)
+    assert isinstance(ledger.reserve(intent("a", 60)), DeniedReservation)
+    assert ledger.spent("run").reserved_nanousd == 0
     assert ledger.spent("run").calls == 0
 
 
@@ -126,19 +126,19 @@ def test_eight_crashes_in_a_day_do_not_eat_the_next_day(ledger_url: str, written
     clock = Clock()
     for crash in range(8):
         with Ledger(ledger_url, clock) as ledger:
-            ledger.open_run("run", 1000, max_day_nusd=100)
+            ledger.open_run("run", 1000, max_day_nanousd=100)
             granted(ledger, f"k{crash}", 10, trace=f"t{crash}")
             clock.now += 60
     with Ledger(ledger_url, clock) as ledger:
-        assert ledger.reserve(intent("x", 21)) == Denied("day", 100, 0, 80, 21)
+        assert ledger.reserve(intent("x", 21)) == DeniedReservation("day", 100, 0, 80, 21)
         clock.now += DAY_S
         if written_off_first:
             assert ledger.write_off_stale(DAY_S / 2) == 8
         granted(ledger, "x", 100)
         assert ledger.write_off_stale(DAY_S / 2) == (0 if written_off_first else 8)
-        assert ledger.reserve(intent("y", 1)) == Denied("day", 100, 0, 100, 1)
+        assert ledger.reserve(intent("y", 1)) == DeniedReservation("day", 100, 0, 100, 1)
         spent = ledger.spent("run")
-        assert (spent.settled_nusd, spent.reserved_nusd, spent.written_off) == (80, 100, 8)
+        assert (spent.settled_nanousd, spent.reserved_nanousd, spent.written_off) == (80, 100, 8)
 
 
 def test_a_reply_after_the_write_off_corrects_the_figure(ledger: Ledger, clock: Clock) -> None:
@@ -146,9 +146,9 @@ def test_a_reply_after_the_write_off_corrects_the_figure(ledger: Ledger, clock: 
     late = granted(ledger, "a", 100)
     clock.now += 60
     assert ledger.write_off_stale(59) == 1
-    assert ledger.spent("run").settled_nusd == 100
+    assert ledger.spent("run").settled_nanousd == 100
     assert ledger.settle(late, 7, "{}")
-    assert ledger.spent("run").settled_nusd == 7
+    assert ledger.spent("run").settled_nanousd == 7
     assert ledger.answer("a") == "{}"
 
 
@@ -158,7 +158,7 @@ def test_closing_a_call_twice_is_refused(ledger: Ledger) -> None:
     ledger.settle(call, 5)
     with pytest.raises(LedgerError, match="closed already"):
         ledger.release(call)
-    assert ledger.spent("run").settled_nusd == 5
+    assert ledger.spent("run").settled_nanousd == 5
 
 
 def test_a_resumed_run_keeps_what_it_spent_under_its_new_cap(ledger_url: str) -> None:
@@ -167,7 +167,7 @@ def test_a_resumed_run_keeps_what_it_spent_under_its_new_cap(ledger_url: str) ->
         ledger.settle(granted(ledger, "a", 90), 90)
     with Ledger(ledger_url) as ledger:
         ledger.open_run("run", 95)
-        assert isinstance(ledger.reserve(intent("b", 6)), Denied)
+        assert isinstance(ledger.reserve(intent("b", 6)), DeniedReservation)
         ledger.open_run("run", 200)
         granted(ledger, "b", 110)
 
@@ -184,7 +184,7 @@ def test_many_answers_are_found_at_once(ledger: Ledger) -> None:
     wishes = [intent(f"k{number}", 1) for number in range(0, 1200, 2)]
     grants = ledger.apply(intents=wishes)[1]
     bought = [
-        Close(grant, 1, w.request_key)
+        Settlement(grant, 1, w.request_key)
         for w, grant in zip(wishes, grants, strict=True)
         if isinstance(grant, Reservation)
     ]
@@ -197,14 +197,14 @@ def test_a_path_with_odd_characters_is_the_file_meant(tmp_path: Path) -> None:
     folder = tmp_path / "a b%20?x=1#é"
     with Ledger(url_of(folder)) as ledger:
         ledger.open_run("run", 1)
-        assert ledger.spent("run").cap_nusd == 1
+        assert ledger.spent("run").cap_nanousd == 1
     assert (folder / "ledger.db").is_file()
 
 
 def _spend(url: str, name: str, wanted: int, results: "multiprocessing.Queue[int]") -> None:
     got = 0
     with Ledger(url) as ledger:
-        ledger.open_run("run", 100_000, max_day_nusd=90_000)
+        ledger.open_run("run", 100_000, max_day_nanousd=90_000)
         for number in range(wanted):
             grant = ledger.reserve(intent(f"{name}{number}", 1000, trace=f"{name}{number % 3}"))
             if isinstance(grant, Reservation):
@@ -237,8 +237,8 @@ def test_processes_that_share_a_ledger_share_its_caps(ledger_url: str, processes
     with Ledger(ledger_url) as ledger:
         spent = ledger.spent("run")
     assert spent.calls == got
-    assert 89_000 < spent.settled_nusd <= 90_000
-    assert (spent.reserved_nusd, spent.open_calls) == (0, 0)
+    assert 89_000 < spent.settled_nanousd <= 90_000
+    assert (spent.reserved_nanousd, spent.open_calls) == (0, 0)
 
 
 def test_threads_may_share_a_ledger(ledger: Ledger) -> None:
@@ -246,7 +246,7 @@ def test_threads_may_share_a_ledger(ledger: Ledger) -> None:
     with ThreadPoolExecutor(8) as threads:
         grants = list(threads.map(lambda n: ledger.reserve(intent(f"k{n}", 10)), range(40)))
     assert sum(isinstance(grant, Reservation) for grant in grants) == 10
-    assert ledger.spent("run").reserved_nusd == 100
+    assert ledger.spent("run").reserved_nanousd == 100
 
 
 def test_a_ledger_of_another_version_is_refused(ledger_url: str) -> None:

@@ -27,9 +27,17 @@ from postgres_server import Server
 from sqlalchemy import select
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.claims import LEASE_S, Buyer
+from tracemill.teachers.ledger.claims import LEASE_S, ClaimHolder
 from tracemill.teachers.ledger.claims import Process as Place
-from tracemill.teachers.ledger.entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
+from tracemill.teachers.ledger.entries import (
+    CachedAnswer,
+    DeniedReservation,
+    Grant,
+    InFlightElsewhere,
+    Intent,
+    Reservation,
+    Settlement,
+)
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.ledger.schema import answers, budgets, calls, open_database
 
@@ -67,7 +75,7 @@ class Process:
         self.ahead_s = ahead_s
         self.clock = lambda: schedule.now + self.ahead_s
         elsewhere = Place(f"machine {len(schedule.beaten)}", 1, "")
-        self.buyer = Buyer(HOLD_S, elsewhere, lambda: schedule.elapsed_s)
+        self.buyer = ClaimHolder(HOLD_S, elsewhere, lambda: schedule.elapsed_s)
         schedule.beaten.add(self.buyer.name)
         self.ledger = Ledger(url, self.clock)
         self.held: list[int] = []
@@ -118,31 +126,35 @@ class Schedule(RuleBasedStateMachine):
     @rule(who=WHO, home=st.lists(HOME, max_size=4), wishes=st.lists(WISH, max_size=5))
     def a_batch(self, who: int, home: list[tuple[int, int | None, str]], wishes: list[Any]) -> None:
         process = self.processes[who]
-        closes: list[tuple[int, Close]] = []
+        closes: list[tuple[int, Settlement]] = []
         for place, percent, what in home:
             if process.held:
                 number = process.held.pop(place % len(process.held))
                 closes.append((number, self._close(number, percent, what)))
         intents = [Intent(run, trace, f"{trace}:0:0", "x", key, amount) for run, trace, amount, key in wishes]
         closed, grants = process.ledger.apply([close for _, close in closes], intents, process.buyer)
-        assert closed == [(close.cost_nusd or 0) <= close.reservation.amount_nusd for _, close in closes]
+        assert closed == [
+            (close.cost_nanousd or 0) <= close.reservation.amount_nanousd for _, close in closes
+        ]
         for number, close in closes:
             self._settled(number, close)
         self._granted(process, intents, grants)
 
-    def _close(self, number: int, percent: int | None, what: str) -> Close:
+    def _close(self, number: int, percent: int | None, what: str) -> Settlement:
         amount = self.known[number].amount
         cost = None if percent is None else amount * percent // 100
         reply = f'{{"of":{number}}}' if what == "answer" else None
-        return Close(Reservation(number, amount), cost, reply, what)
+        return Settlement(Reservation(number, amount), cost, reply, what)
 
-    def _settled(self, number: int, close: Close) -> None:
+    def _settled(self, number: int, close: Settlement) -> None:
         call = self.known[number]
-        call.state, call.cost = "settled", call.amount if close.cost_nusd is None else close.cost_nusd
+        call.state, call.cost = "settled", call.amount if close.cost_nanousd is None else close.cost_nanousd
         if close.reply is not None:
             self.answers.setdefault(call.key, close.reply)
 
-    def _granted(self, process: Process, intents: list[Intent], grants: list[Grant | BeingBought]) -> None:
+    def _granted(
+        self, process: Process, intents: list[Intent], grants: list[Grant | InFlightElsewhere]
+    ) -> None:
         """A grant fits under every cap; a denial names one that it does not fit under, or stands behind such
         a denial of its run; what was bought, or is being bought by one who lives, is never sold again."""
         asking = self._asked_elsewhere(process)
@@ -153,7 +165,7 @@ class Schedule(RuleBasedStateMachine):
                 intent.trace_id,
                 process.day(),
                 intent.request_key,
-                intent.amount_nusd,
+                intent.amount_nanousd,
                 process.clock(),
                 process.buyer.name,
             )
@@ -163,11 +175,11 @@ class Schedule(RuleBasedStateMachine):
                 scope.partition(":")[0]: sum(self.total(scope)) + wanted.amount > cap
                 for scope, cap in limits.items()
             }
-            if isinstance(grant, BeingBought):
+            if isinstance(grant, InFlightElsewhere):
                 assert wanted.key not in self.answers
                 assert self._is_worth_waiting(process, asking[wanted.key])
-            elif isinstance(grant, Bought):
-                assert grant == Bought(self.answers[wanted.key])
+            elif isinstance(grant, CachedAnswer):
+                assert grant == CachedAnswer(self.answers[wanted.key])
             else:
                 assert not asking.get(wanted.key, set()) & self.alive()
             if isinstance(grant, Reservation):
@@ -177,7 +189,7 @@ class Schedule(RuleBasedStateMachine):
                 process.held.append(grant.call_id)
                 for scope, cap in limits.items():
                     self.ceiling[scope] = max(self.ceiling.get(scope, 0), cap)
-            elif isinstance(grant, Denied):
+            elif isinstance(grant, DeniedReservation):
                 assert over[grant.scope] or intent.run_id in full
                 if grant.scope != "trace":
                     full.add(intent.run_id)

@@ -9,7 +9,7 @@ import pytest
 from postgres_server import PASSWORD, USER, Server, serving
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import Close, Intent, Reservation
+from tracemill.teachers.ledger.entries import Intent, Reservation, Settlement
 from tracemill.teachers.ledger.ledger import Ledger
 
 pytestmark = pytest.mark.slow
@@ -49,10 +49,10 @@ def test_a_certificate_is_checked_where_the_url_says_so(postgres: Server, tmp_pa
     with serving((cert.read_text(), key.read_text())) as server:
         url = server.new_database()
         assert opened(url + "?sslmode=require") == "postgresql"
-        assert "its certificate does not hold" in opened(url + "?sslmode=verify-full")
+        assert "its certificate is not valid" in opened(url + "?sslmode=verify-full")
         assert opened(f"{url}?sslmode=verify-full&sslrootcert={cert}") == "postgresql"
         other = url.replace("127.0.0.1", "localhost")
-        assert "its certificate does not hold" in opened(f"{other}?sslmode=verify-full&sslrootcert={cert}")
+        assert "its certificate is not valid" in opened(f"{other}?sslmode=verify-full&sslrootcert={cert}")
 
 
 def test_a_user_without_rights_and_a_user_with_few(postgres: Server) -> None:
@@ -61,7 +61,7 @@ def test_a_user_without_rights_and_a_user_with_few(postgres: Server) -> None:
     connection.run("DROP ROLE IF EXISTS guest")
     connection.run(f"CREATE ROLE guest LOGIN PASSWORD '{PASSWORD}'")
     connection.close()
-    assert "the user may not make tables" in opened(url.replace(f"//{USER}:", "//guest:"))
+    assert "the user lacks permission to create" in opened(url.replace(f"//{USER}:", "//guest:"))
 
 
 def test_many_processes_may_make_the_tables_at_once(postgres: Server) -> None:
@@ -77,9 +77,11 @@ def test_any_text_and_any_amount_comes_back_as_it_was(postgres: Server) -> None:
         wishes = [Intent("r:%s'\"", f"t{n}\\", "s", "x" * 500, f"k{n}", 10**14 + n) for n in range(3)]
         grants = ledger.apply(intents=wishes)[1]
         held = [grant for grant in grants if isinstance(grant, Reservation)]
-        assert ledger.apply([Close(each, each.amount_nusd - 1, reply) for each in held])[0] == [True] * 3
+        assert (
+            ledger.apply([Settlement(each, each.amount_nanousd - 1, reply) for each in held])[0] == [True] * 3
+        )
         assert dict(ledger.texts()) == dict.fromkeys(("k0", "k1", "k2"), reply)
-        assert ledger.spent("r:%s'\"").settled_nusd == 3 * 10**14 + 3 - 3
+        assert ledger.spent("r:%s'\"").settled_nanousd == 3 * 10**14 + 3 - 3
 
 
 @pytest.mark.usefixtures("postgres")
@@ -96,4 +98,4 @@ def test_a_server_that_went_away_is_an_error_and_its_book_is_whole_when_it_is_ba
             ledger.reserve(Intent("run", "t", "t:0:0", "x", "b", 60))
         server.begin()
         spent = ledger.spent("run")
-        assert (spent.settled_nusd, spent.reserved_nusd, spent.calls) == (30, 0, 1)
+        assert (spent.settled_nanousd, spent.reserved_nanousd, spent.calls) == (30, 0, 1)

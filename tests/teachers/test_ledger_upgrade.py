@@ -10,7 +10,7 @@ from sqlalchemy.engine import Engine, make_url
 from sqlalchemy.pool import NullPool
 
 from tracemill.records.errors import LedgerError
-from tracemill.teachers.ledger.entries import Bought, Intent, Reservation
+from tracemill.teachers.ledger.entries import CachedAnswer, Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.schema import SCHEMA_VERSION, open_database
 
@@ -117,15 +117,20 @@ def test_an_older_ledger_is_brought_to_today_s_schema_and_keeps_everything(
     write_ledger(ledger_url, version)
     with Ledger(ledger_url, lambda: 10.0) as ledger:
         spent = ledger.spent("run")
-        assert (spent.settled_nusd, spent.reserved_nusd, spent.open_calls, spent.calls) == (70, 100, 1, 2)
+        assert (spent.settled_nanousd, spent.reserved_nanousd, spent.open_calls, spent.calls) == (
+            70,
+            100,
+            1,
+            2,
+        )
         assert ledger.answer("bought") == '{"said":1}'
         wish = Intent("run", "t", "t:0:0", "x", "bought", 5)
-        assert ledger.reserve(wish) == Bought('{"said":1}')
+        assert ledger.reserve(wish) == CachedAnswer('{"said":1}')
         grant = ledger.reserve(Intent("run", "t", "t:0:2", "x", "new", 5, account="a"))
         assert isinstance(grant, Reservation)
-        ledger.settle(grant, 4, "{}", stated_nusd=4)
+        ledger.settle(grant, 4, "{}", stated_nanousd=4)
         assert ledger.write_off_stale(1.0) == 1
-        assert ledger.spent("run").settled_nusd == 174
+        assert ledger.spent("run").settled_nanousd == 174
         identity = ledger.identity()
     fresh = f"sqlite:///{tmp_path / 'fresh.db'}"
     open_database(fresh).dispose()
@@ -172,6 +177,6 @@ def test_a_ledger_of_a_later_or_unknown_schema_is_refused_and_left_alone(
     with raw_engine(url).begin() as connection:
         connection.execute(text(f"UPDATE meta SET value = '{version}'"))
     before = shape(url)
-    with pytest.raises(LedgerError, match=f"schema version {version}; wanted version {SCHEMA_VERSION}"):
+    with pytest.raises(LedgerError, match=f"schema version {version}; expected version {SCHEMA_VERSION}"):
         open_database(url)
     assert shape(url) == before

@@ -14,10 +14,10 @@ from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSet
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.entries import Intent, Reservation
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 from tracemill.teachers.pricing.model_info import read_model_info
-from tracemill.teachers.replay.replay_run import ReplayResult, replay
+from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
 
 pytestmark = pytest.mark.anyio
 STEPS = 2
@@ -28,20 +28,20 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def asked_of(server: Running, folder: Path, run_id: str, **more: object) -> ReplayResult:
+async def asked_of(server: RunningStub, folder: Path, run_id: str, **more: object) -> ReplayResult:
     questions, teacher = chain(STEPS)[:STEPS], teacher_at(server.url)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run(run_id, 10**9)
         decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
         settings = ReplaySettings.model_validate({"backoff_s": 0.01, "max_attempts": 5, **more})
-        return await replay(questions, decisions, [teacher], ledger, run_id, settings)
+        return await replay(ReplayRequest(questions, decisions, [teacher], ledger, run_id, settings))
 
 
 @pytest.mark.parametrize(
     ("kind", "failure"), [(FaultKind.EMPTY_MESSAGE, "empty"), (FaultKind.BAD_JSON, "malformed")]
 )
 async def test_two_are_bought_over_all_runs(tmp_path: Path, kind: FaultKind, failure: str) -> None:
-    with running(WireSettings(faults=(FaultSettings(kind=kind),))) as server:
+    with running(StubSettings(faults=(FaultSettings(kind=kind),))) as server:
         first = await asked_of(server, tmp_path, "one")
         received = server.stats()["received"]
         again = [await asked_of(server, tmp_path, run_id) for run_id in ("one", "two")]
@@ -54,7 +54,7 @@ async def test_two_are_bought_over_all_runs(tmp_path: Path, kind: FaultKind, fai
 
 async def test_what_earlier_runs_bought_counts_and_a_passing_fault_is_asked_once_more(tmp_path: Path) -> None:
     fault = FaultSettings(kind=FaultKind.EMPTY_MESSAGE, first_attempts=1)
-    with running(WireSettings(faults=(fault,))) as server:
+    with running(StubSettings(faults=(fault,))) as server:
         first = await asked_of(server, tmp_path, "one", max_attempts=1)
         second = await asked_of(server, tmp_path, "one", max_attempts=1)
         assert server.stats()["received"] == 2 * STEPS
@@ -151,7 +151,7 @@ def test_reasoning_has_room_beside_the_answer_and_its_money_is_reserved(
 ) -> None:
     card = read_model_info(entry)
     assert card.room(OpenRouterSettings.model_validate({"model": "m", **given})) == tokens
-    assert card.price.bound_nusd(0, tokens) == tokens * 1_000
+    assert card.price.bound_nanousd(0, tokens) == tokens * 1_000
 
 
 def test_a_room_that_is_given_buys_another_answer_and_the_default_does_not() -> None:

@@ -19,10 +19,10 @@ from tracemill.teachers.core.token_chain import ChainMemory
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.offline.sim_policy import estimate_tokens
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.pricing.price_book import PriceBook
-from tracemill.teachers.replay.replay_run import replay
+from tracemill.teachers.replay.replay_run import ReplayRequest, replay
 
 pytestmark = pytest.mark.anyio
 
@@ -42,12 +42,12 @@ SERVED = {MODEL: {"cheap/fp4": prices(0.2, 0.8), "dear": prices(0.5, 2, cache_wr
 async def test_the_bound_is_at_the_prices_of_the_provider_that_may_answer() -> None:
     (question,) = chain(0)
     bounds = {}
-    with running(WireSettings(endpoints=SERVED, keep_bodies=True)) as server:
+    with running(StubSettings(endpoints=SERVED, keep_bodies=True)) as server:
         for provider in (None, "cheap", "cheap/fp4", "dear"):
             teacher = teacher_at(server.url, provider=provider)
             await teacher.check()
             tokens = len(teacher.body(question, 0)) + TEMPLATE_TOKENS
-            bounds[provider] = (teacher.bound_nusd(question) - 100 * 800, tokens)
+            bounds[provider] = (teacher.bound_nanousd(question) - 100 * 800, tokens)
             reply = (await teacher.ask(question, 0)).reply
             assert (reply.provider or "").startswith((provider or "cheap").partition("/")[0])
             await teacher.close()
@@ -60,7 +60,7 @@ async def test_the_bound_is_at_the_prices_of_the_provider_that_may_answer() -> N
 
 
 async def test_a_provider_that_does_not_serve_the_model_is_one_line() -> None:
-    with running(WireSettings(endpoints=SERVED)) as server:
+    with running(StubSettings(endpoints=SERVED)) as server:
         teacher = teacher_at(server.url, provider="nobody")
         with pytest.raises(TeacherError, match=r"'nobody' does not serve .*one of cheap/fp4, dear"):
             await teacher.check()
@@ -68,11 +68,11 @@ async def test_a_provider_that_does_not_serve_the_model_is_one_line() -> None:
         assert server.stats()["received"] == 0
 
 
-def priced(prompt: float) -> WireSettings:
-    return WireSettings(models={MODEL: prices(prompt, 0.84, cache_read_usd=0.01)})
+def priced(prompt: float) -> StubSettings:
+    return StubSettings(models={MODEL: prices(prompt, 0.84, cache_read_usd=0.01)})
 
 
-def tell(told: list[tuple[str, int]], server: Running, line: str) -> None:
+def tell(told: list[tuple[str, int]], server: RunningStub, line: str) -> None:
     told.append((line, server.stats()["received"]))
 
 
@@ -87,7 +87,7 @@ async def test_a_changed_price_is_told_before_anything_is_spent_and_nothing_is_b
                 questions, teacher = chain(steps)[:steps], teacher_at(server.url, book)
                 ledger.open_run(f"run{number}", 10**9)
                 decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
-                result = await replay(questions, decisions, [teacher], ledger, f"run{number}")
+                result = await replay(ReplayRequest(questions, decisions, [teacher], ledger, f"run{number}"))
                 asked.append((result.counters["asked"], result.counters["cached"]))
     assert asked == [(2, 0), (1, 2), (1, 3)]
     day = json.loads((tmp_path / "prices.json").read_text())["models"].popitem()[1]["read_at"][:10]
@@ -144,10 +144,10 @@ async def test_the_bound_falls_to_a_third_once_the_teacher_has_counted() -> None
     with running() as server:
         teacher = teacher_at(server.url)
         await teacher.check()
-        alone = teacher.bound_nusd(questions[8])
+        alone = teacher.bound_nanousd(questions[8])
         counted = (await teacher.ask(questions[7], 0)).reply.usage.prompt_tokens
-        known = teacher.bound_nusd(questions[8])
-        cost = (await teacher.ask(questions[8], 0)).cost_nusd
+        known = teacher.bound_nanousd(questions[8])
+        cost = (await teacher.ask(questions[8], 0)).cost_nanousd
         await teacher.close()
     new = count_message_bytes(questions[8].messages[len(questions[7].messages) :])
     assert known == (counted + new + TEMPLATE_TOKENS) * 210 + 100 * 840
@@ -160,11 +160,11 @@ async def test_a_stored_answer_is_remembered_before_the_first_call(tmp_path: Pat
     with running() as server, Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         for number in range(2):
             teacher = teacher_at(server.url)
-            bounds.append(teacher.bound_nusd(questions[4]))
+            bounds.append(teacher.bound_nanousd(questions[4]))
             ledger.open_run(f"run{number}", 10**9)
             decisions = make_gate_decisions(questions[:4], [teacher], 0, GateSettings())
-            await replay(questions[:4], decisions, [teacher], ledger, f"run{number}")
-            bounds.append(teacher.bound_nusd(questions[4]))
+            await replay(ReplayRequest(questions[:4], decisions, [teacher], ledger, f"run{number}"))
+            bounds.append(teacher.bound_nanousd(questions[4]))
         assert server.stats()["received"] == 4
     alone, counted, again, recalled = bounds
     assert alone == again > 2 * counted
@@ -187,7 +187,7 @@ def test_the_offline_table_has_the_models_of_all_presets_with_their_long_prompts
 
 
 @pytest.mark.parametrize(
-    ("tokens", "cached", "written", "expected_nusd"),
+    ("tokens", "cached", "written", "expected_nanousd"),
     [
         (100_000, 0, 0, 100_000 * 2000 + 10 * 12_000),
         (100_000, 60_000, 40_000, 60_000 * 200 + 40_000 * 375 + 10 * 12_000),
@@ -196,9 +196,9 @@ def test_the_offline_table_has_the_models_of_all_presets_with_their_long_prompts
     ],
 )
 def test_a_charge_is_by_what_was_read_and_written_at_the_tier_of_the_prompt(
-    tokens: int, cached: int, written: int, expected_nusd: int
+    tokens: int, cached: int, written: int, expected_nanousd: int
 ) -> None:
     price = find_bundled_price("google/gemini-3.1-pro-preview")
     assert price is not None
-    assert price.charge_nusd(tokens, 10, cached, written) == expected_nusd
-    assert price.charge_nusd(tokens, 10, cached, written) <= price.bound_nusd(tokens, 10)
+    assert price.charge_nanousd(tokens, 10, cached, written) == expected_nanousd
+    assert price.charge_nanousd(tokens, 10, cached, written) <= price.bound_nanousd(tokens, 10)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.teachers.client.parse_completion import read_completion, stated_cost_nusd
+from tracemill.teachers.client.parse_completion import read_completion, stated_cost_nanousd
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.price import Price, price_of, price_of_catalogue, usd_down, usd_up
@@ -36,16 +36,16 @@ def test_a_bound_counts_every_byte_at_the_dearest_input_price() -> None:
         )
     )
     # (60000 + 1024) * 0.66e-6 + 4096 * 1.98e-6 + 0.001 = 0.04027584 + 0.00811008 + 0.001
-    assert price.bound_nusd(60_000, 4096) == 49_385_920
+    assert price.bound_nanousd(60_000, 4096) == 49_385_920
     write = Price(prompt=Decimal("4e-6"), completion=Decimal("20e-6"), cache_write=Decimal("5e-6"))
     # (976 + 1024) * 5e-6 + 10 * 20e-6
-    assert write.bound_nusd(976, 10) == 10_200_000
+    assert write.bound_nanousd(976, 10) == 10_200_000
 
 
 def test_a_cost_takes_the_cache_discount_only_for_what_was_read() -> None:
     price = Price(prompt=Decimal("1e-6"), completion=Decimal("2e-6"), cache_read=Decimal("1e-7"))
     # 400 * 1e-6 + 600 * 1e-7 + 50 * 2e-6
-    assert price.cost_nusd(1000, 50, 600) == 560_000
+    assert price.cost_nanousd(1000, 50, 600) == 560_000
 
 
 ENTRY = {
@@ -72,9 +72,9 @@ def test_a_catalogue_entry_with_tiers_bounds_at_the_tier_a_prompt_may_fall_into(
     assert (price.prompt, price.cache_read) == (Decimal("0.000002"), Decimal("2E-7"))
     assert (card.context_tokens, card.heeds("tools"), card.heeds("temperature")) == (400_000, True, False)
     # short: base input price, and the dearest completion of any hour
-    assert price.bound_nusd(0, 1000) == 1024 * 2000 + 1000 * 13_000
+    assert price.bound_nanousd(0, 1000) == 1024 * 2000 + 1000 * 13_000
     # long: (300000 + 1024) * 4e-6 + 1000 * 18e-6
-    assert price.bound_nusd(300_000, 1000) == 301_024 * 4000 + 1000 * 18_000
+    assert price.bound_nanousd(300_000, 1000) == 301_024 * 4000 + 1000 * 18_000
 
 
 @pytest.mark.parametrize("value", ["-1", "free", "NaN", "Infinity"])
@@ -96,15 +96,15 @@ def body(**usage: object) -> dict[str, object]:
 
 
 def test_the_cost_is_what_the_provider_states() -> None:
-    assert stated_cost_nusd(body(cost=0.00042, prompt_tokens=10)) == 420_000
-    assert stated_cost_nusd(body(cost=0)) == 0
+    assert stated_cost_nanousd(body(cost=0.00042, prompt_tokens=10)) == 420_000
+    assert stated_cost_nanousd(body(cost=0)) == 0
     own_key = {"cost": 0.001, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.02}}
-    assert stated_cost_nusd(body(**own_key)) == 21_000_000
+    assert stated_cost_nanousd(body(**own_key)) == 21_000_000
 
 
 @pytest.mark.parametrize("cost", [None, "0.1", True, -1, float("nan")])
 def test_a_cost_that_is_no_number_is_not_taken_for_zero(cost: object) -> None:
-    assert stated_cost_nusd(body(cost=cost)) is None
+    assert stated_cost_nanousd(body(cost=cost)) is None
 
 
 def test_without_a_stated_cost_the_tokens_are_priced_and_without_tokens_nobody_knows() -> None:
@@ -112,8 +112,8 @@ def test_without_a_stated_cost_the_tokens_are_priced_and_without_tokens_nobody_k
     priced = read_completion(
         orjson.dumps(body(prompt_tokens=100, completion_tokens=10)).decode(), {}, price, str
     )
-    assert priced.cost_nusd == 120_000
-    assert read_completion(orjson.dumps(body()).decode(), {}, price, str).cost_nusd is None
+    assert priced.cost_nanousd == 120_000
+    assert read_completion(orjson.dumps(body()).decode(), {}, price, str).cost_nanousd is None
 
 
 def test_every_preset_has_offline_prices() -> None:
@@ -133,4 +133,4 @@ def test_no_answer_costs_more_than_its_bound(texts: list[str], model: str) -> No
     size = len(orjson.dumps(messages))
     price = price_of(OFFLINE_PRICES[model])
     assert given.prompt_tokens <= size
-    assert price.cost_nusd(given.prompt_tokens, given.completion_tokens) <= price.bound_nusd(size, 4096)
+    assert price.cost_nanousd(given.prompt_tokens, given.completion_tokens) <= price.bound_nanousd(size, 4096)

@@ -15,13 +15,13 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.build_request import mark_places
 from tracemill.teachers.core.bundled_prices import find_bundled_price
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked
+from tracemill.teachers.core.teacher_protocol import AttemptResult
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
-from tracemill.teachers.core.token_chain import Shown
+from tracemill.teachers.core.token_chain import AnsweredPrompt
 from tracemill.teachers.offline.sim_policy import sim_message_tokens
-from tracemill.teachers.openrouter_stub.prompt_cache import PromptCache, cut_stub_prompt
+from tracemill.teachers.openrouter_stub.prompt_cache import StubPromptCache, cut_stub_prompt
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.pricing.cache_rules import cache_rule
 
 pytestmark = pytest.mark.anyio
@@ -35,10 +35,10 @@ def anyio_backend() -> str:
 
 
 async def ask_all(
-    model: str, questions: list[Question], wire: WireSettings | None = None
-) -> tuple[list[Asked], list[dict[str, Any]]]:
+    model: str, questions: list[Question], wire: StubSettings | None = None
+) -> tuple[list[AttemptResult], list[dict[str, Any]]]:
     """The answers to the questions in order, and the bodies they were asked with."""
-    with running((wire or WireSettings()).model_copy(update={"keep_bodies": True})) as server:
+    with running((wire or StubSettings()).model_copy(update={"keep_bodies": True})) as server:
         given = OpenRouterSettings(model=model, base_url=server.url, max_tokens=100)
         (teacher,) = build_teachers([given], KEY)
         await teacher.check()
@@ -98,7 +98,7 @@ async def test_families_that_cache_by_themselves_get_no_mark_and_cost_what_their
         assert now.cached_tokens == before.prompt_tokens
         expected = before.prompt_tokens * price.cache_read + fresh * price.cache_write
         expected += now.completion_tokens * price.completion
-        assert one.cost_nusd == pytest.approx(float(expected) * 1e9, abs=1)
+        assert one.cost_nanousd == pytest.approx(float(expected) * 1e9, abs=1)
 
 
 def wide(calls: int) -> list[Question]:
@@ -132,7 +132,7 @@ async def test_a_step_of_more_blocks_than_a_cache_looks_back_gets_a_second_mark(
 
 def test_without_the_second_mark_the_cache_would_be_missed() -> None:
     first, second = (question.wire_messages() for question in wide(40))
-    cache, model = PromptCache(), "anthropic/claude-sonnet-5.5"
+    cache, model = StubPromptCache(), "anthropic/claude-sonnet-5.5"
 
     def marked(messages: list[dict[str, Any]], *places: int) -> list[dict[str, Any]]:
         text = {"type": "text", "cache_control": {"type": "ephemeral"}}
@@ -143,9 +143,10 @@ def test_without_the_second_mark_the_cache_would_be_missed() -> None:
 
     cache.keep(cut_stub_prompt(model, "anthropic", marked(first, 1), []), 0.0)
     assert (
-        cache.look(cut_stub_prompt(model, "anthropic", marked(second, 42), []), 1.0, True).cached_tokens == 0
+        cache.lookup(cut_stub_prompt(model, "anthropic", marked(second, 42), []), 1.0, True).cached_tokens
+        == 0
     )
-    found = cache.look(cut_stub_prompt(model, "anthropic", marked(second, 1, 42), []), 1.0, True)
+    found = cache.lookup(cut_stub_prompt(model, "anthropic", marked(second, 1, 42), []), 1.0, True)
     assert found.cached_tokens == sum(map(sim_message_tokens, first))
 
 
@@ -154,7 +155,7 @@ def test_an_empty_result_carries_no_mark() -> None:
     assert mark_places(messages, None) == [3]
     assert mark_places(messages[:1], None) == [0]
     assert mark_places((Message("user", ""),), None) == []
-    assert mark_places(messages, Shown(2, 0, "")) == [3]
+    assert mark_places(messages, AnsweredPrompt(2, 0, "")) == [3]
 
 
 @pytest.mark.parametrize(("family", "lifetime_s"), [("anthropic", 300), ("google", 180), ("zai", 300)])
@@ -163,18 +164,18 @@ def test_what_was_not_used_for_a_lifetime_is_gone_and_use_prolongs_it(family: st
     if cache_rule(family).marked:
         part = {"type": "text", "text": "word " * 4000, "cache_control": {"type": "ephemeral"}}
         messages = [{"role": "user", "content": [part]}]
-    prompt, cache = cut_stub_prompt("m", family, messages, []), PromptCache()
+    prompt, cache = cut_stub_prompt("m", family, messages, []), StubPromptCache()
     cache.keep(prompt, 0.0)
-    assert cache.look(prompt, lifetime_s, False).cached_tokens == 5004
-    assert cache.look(prompt, lifetime_s + 1, False).cached_tokens == 0
+    assert cache.lookup(prompt, lifetime_s, False).cached_tokens == 5004
+    assert cache.lookup(prompt, lifetime_s + 1, False).cached_tokens == 0
     cache.keep(prompt, lifetime_s)
-    assert cache.look(prompt, 2 * lifetime_s, False).cached_tokens == 5004
-    assert cache.look(cut_stub_prompt("other", family, messages, []), 1.0, False).cached_tokens == 0
+    assert cache.lookup(prompt, 2 * lifetime_s, False).cached_tokens == 5004
+    assert cache.lookup(cut_stub_prompt("other", family, messages, []), 1.0, False).cached_tokens == 0
 
 
 async def test_caches_can_be_turned_off_and_two_models_share_none() -> None:
-    asked, _ = await ask_all("openai/gpt-6.1-sol", chain(4, result=RESULT), WireSettings(prompt_cache=False))
+    asked, _ = await ask_all("openai/gpt-6.1-sol", chain(4, result=RESULT), StubSettings(prompt_cache=False))
     assert {one.reply.usage.cached_tokens for one in asked} == {0}
-    short = WireSettings(cache_lifetime_s=0)
+    short = StubSettings(cache_lifetime_s=0)
     asked, _ = await ask_all("openai/gpt-6.1-sol", chain(4, result=RESULT), short)
     assert {one.reply.usage.cached_tokens for one in asked} == {0}

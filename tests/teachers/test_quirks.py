@@ -14,11 +14,11 @@ from tracemill.teachers.client.check_model import require_usable
 from tracemill.teachers.core.bundled_prices import OFFLINE_PRICES
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked
+from tracemill.teachers.core.teacher_protocol import AttemptResult
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.openrouter_stub.family_quirks import family_quirk_refusal
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.pricing.model_info import ModelCard
 
 pytestmark = pytest.mark.anyio
@@ -55,9 +55,9 @@ def thoughtful() -> Question:
 
 async def sent(
     questions: list[Question], wire: dict[str, Any] | None = None, **settings: Any
-) -> tuple[list[Asked], list[dict[str, Any]], list[dict[str, str]]]:
+) -> tuple[list[AttemptResult], list[dict[str, Any]], list[dict[str, str]]]:
     """Answers, bodies and headers of these questions, asked in order."""
-    with running(WireSettings.model_validate({"keep_bodies": True, **(wire or {})})) as server:
+    with running(StubSettings.model_validate({"keep_bodies": True, **(wire or {})})) as server:
         given = {"base_url": server.url, "max_tokens": 2000, **settings}
         (teacher,) = build_teachers([OpenRouterSettings.model_validate(given)], KEY)
         try:
@@ -157,7 +157,7 @@ async def test_a_prompt_that_was_too_long_once_is_not_sent_longer() -> None:
     assert kinds[:6] == [None, None, *["context_too_long"] * 4]
     # of both rounds: two answered, one refused at the third step, then the first two again
     assert len(bodies) == 5
-    assert [one.cost_nusd for one in asked[2:6]] == [0, 0, 0, 0]
+    assert [one.cost_nanousd for one in asked[2:6]] == [0, 0, 0, 0]
     assert all(one.final for one in asked[2:6])
 
 
@@ -188,7 +188,11 @@ REASONING = frozenset(("tools", "reasoning"))
         (CARD, {"max_tokens": 9_000}, r"answers at most 8,000 tokens and `max_tokens` is 9,000"),
         (ModelCard(Price(), context_tokens=4_096), {}, "answers at most 4,096"),
         (ModelCard(Price(), parameters=frozenset(("max_tokens",))), {}, "cannot call tools"),
-        (ModelCard(Price(), parameters=frozenset(("tools",))), {"reasoning": {"effort": "low"}}, "takes no"),
+        (
+            ModelCard(Price(), parameters=frozenset(("tools",))),
+            {"reasoning": {"effort": "low"}},
+            "does not support `reasoning`",
+        ),
         (
             ModelCard(Price(), parameters=REASONING, reasoning_mandatory=True),
             {"reasoning": {"enabled": False}},

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from tracemill.records.identity import request_key
 from tracemill.records.message import Action, ToolCall
-from tracemill.teachers.core.teacher_protocol import Asked, reply_to
+from tracemill.teachers.core.teacher_protocol import AttemptResult, reply_to
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 from tracemill.teachers.kind import TeacherKind
 from tracemill.teachers.offline.offline_teacher import OfflineTeacher
@@ -51,13 +51,13 @@ class Echo(OfflineTeacher):
             sample=sample,
         )
 
-    def bound_nusd(self, question):
+    def bound_nanousd(self, question):
         return 0
 
     async def ask(self, question, sample):
         reply = reply_to(self, question, sample, self.request_key(question, sample))
         call = ToolCall("call_1", "Bash", json.dumps({"command": self.command}))
-        return Asked(replace(reply, model=self.model, action=Action("", (call,))), 0)
+        return AttemptResult(replace(reply, model=self.model, action=Action("", (call,))), 0)
 
 
 KIND = TeacherKind(EchoSettings, lambda settings, context: Echo(settings))
@@ -81,7 +81,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def ingested(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("echo")
-    done = called_with(packages, "ingest", SESSIONS, "--out", folder / "w")
+    done = called_with(packages, "ingest", SESSIONS, "--workspace", folder / "w")
     assert done.returncode == 0, done.stderr[-2000:]
     return folder
 
@@ -93,8 +93,8 @@ def test_it_answers_in_a_replay_and_its_votes_make_pairs(packages: Path, ingeste
     assert json.loads(done.stdout)["summary"]["calls"] > 40
     shown = called_with(packages, "replay", config, "--dry-run", "--json")
     assert json.loads(shown.stdout)["send_nothing"] == sorted(MODELS)
-    assert called_with(packages, "pairs", config).returncode == 0
-    listed = called_with(packages, "show", "-w", ingested / "w", "--source", "teachers", "--pairs", "100")
+    assert called_with(packages, "label", config).returncode == 0
+    listed = called_with(packages, "status", "-w", ingested / "w", "--source", "teachers", "--pairs", "100")
     assert listed.stdout.count("git status") > 5
 
 
@@ -114,26 +114,26 @@ def test_a_type_that_nobody_gives_names_those_there_are(packages: Path, ingested
     config = _config(ingested)
     config.write_text(config.read_text().replace("'echo'", "'ekko'"))
     said = refusal_with(packages, "doctor", config)
-    assert "teachers.0: there is no teacher type 'ekko'; wanted openrouter, " in said
+    assert "teachers.0: there is no teacher type 'ekko'; expected openrouter, " in said
     assert "recorded, echo (and 3 more)" in said
-    with pytest.raises(ConfigError, match="a teacher has no `type`; wanted one of openrouter, "):
+    with pytest.raises(ConfigError, match="a teacher has no `type`; expected one of openrouter, "):
         load_settings(None, {"teachers": [{"model": "m"}]})
 
 
 def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) -> None:
     config = _config(tmp_path)
     taken = install_module(tmp_path / "a", "mine", ECHO, {GROUP: {"simulated": "mine:KIND"}})
-    assert "mine gives a teacher type 'simulated', as tracemill does" in refusal_with(taken, "doctor", config)
+    assert "mine and tracemill both give a teacher type 'simulated'" in refusal_with(taken, "doctor", config)
     both = install_module(tmp_path / "b", "one", ECHO, {GROUP: {"echo": "one:KIND"}})
     install_module(both, "two", ECHO, {GROUP: {"echo": "two:KIND"}})
-    assert "two gives a teacher type 'echo', as one does" in refusal_with(both, "doctor", config)
+    assert "two and one both give a teacher type 'echo'" in refusal_with(both, "doctor", config)
     broken = install_module(tmp_path / "c", "broken", "import nowhere", {GROUP: {"echo": "broken:KIND"}})
     said = refusal_with(broken, "doctor", config)
     assert "the teacher type 'echo' of broken cannot be imported (ModuleNotFoundError)" in said
     other = install_module(tmp_path / "d", "other", "KIND = 3", {GROUP: {"echo": "other:KIND"}})
     assert (
-        "the teacher type 'echo' is none; wanted a TeacherKind whose settings have that name"
-        in refusal_with(other, "doctor", config)
+        "the teacher type 'echo' of a package is not valid; expected a TeacherKind whose settings have that "
+        "name" in refusal_with(other, "doctor", config)
     )
 
 

@@ -14,11 +14,11 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Intent, Spent
+from tracemill.teachers.ledger.entries import Intent, RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
-from tracemill.teachers.replay.replay_run import ReplayResult, replay
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
+from tracemill.teachers.replay.replay_run import ReplayObserver, ReplayRequest, ReplayResult, replay
 
 pytestmark = pytest.mark.anyio
 
@@ -28,27 +28,27 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-CENT_NUSD = 10_000_000
+CENT_NANOUSD = 10_000_000
 
 
 async def test_a_cap_of_one_cent_is_never_passed_at_concurrency_32(tmp_path: Path) -> None:
     questions = questions_of(20, 6)
-    with running(WireSettings(latency_s=0.05)) as server:
-        result, spent = await run(server.url, tmp_path / "l.db", questions, cap_nusd=CENT_NUSD)
+    with running(StubSettings(latency_s=0.05)) as server:
+        result, spent = await run(server.url, tmp_path / "l.db", questions, cap_nanousd=CENT_NANOUSD)
         stats = server.stats()
-    assert stats["charged_nusd"] <= CENT_NUSD
-    assert spent.settled_nusd == stats["charged_nusd"]
-    assert spent.reserved_nusd == 0
+    assert stats["charged_nanousd"] <= CENT_NANOUSD
+    assert spent.settled_nanousd == stats["charged_nanousd"]
+    assert spent.reserved_nanousd == 0
     # the cap is used: what is left does not cover the cheapest call refused
-    assert spent.settled_nusd > 0.8 * CENT_NUSD
+    assert spent.settled_nanousd > 0.8 * CENT_NANOUSD
     assert result.stopped is not None
     told = re.search(
         r"cap of \$0.0100 did not cover a call that may cost \$(\S+): \$(\S+) was left", result.stopped
     )
     assert told is not None
-    dear_nusd, left_nusd = (round(float(usd) * 1e9) for usd in told.groups())
+    dear_nanousd, left_nanousd = (round(float(usd) * 1e9) for usd in told.groups())
     # what was left then, of which cheaper calls may have taken more
-    assert CENT_NUSD - spent.settled_nusd - 1_000 <= left_nusd < dear_nusd
+    assert CENT_NANOUSD - spent.settled_nanousd - 1_000 <= left_nanousd < dear_nanousd
     assert result.counters["answered"] + result.counters["not_asked:budget"] == len(questions) * 4
     # dear teachers are not starved by cheap ones
     assert min(stats["by_model"].values()) > 0.5 * max(stats["by_model"].values())
@@ -56,7 +56,7 @@ async def test_a_cap_of_one_cent_is_never_passed_at_concurrency_32(tmp_path: Pat
 
 async def test_thirty_two_calls_are_in_flight_where_the_cap_allows_it(tmp_path: Path) -> None:
     """36 chains, each waiting so long for its answer that all that may have gone out by then."""
-    with running(WireSettings(latency_s=1.5)) as server:
+    with running(StubSettings(latency_s=1.5)) as server:
         result, _ = await run(server.url, tmp_path / "l.db", questions_of(9, 1))
         assert server.stats()["most_in_flight"] == 32
     assert result.counters["most_in_flight"] == 32
@@ -72,14 +72,14 @@ async def test_a_second_run_sends_nothing_and_gives_the_same_rows(tmp_path: Path
     second, again = await run(url, tmp_path / "l.db", questions)
     assert second.replies == first.replies
     assert (second.counters["cached"], second.counters["attempts"]) == (48, 0)
-    assert again.settled_nusd == spent.settled_nusd
+    assert again.settled_nanousd == spent.settled_nanousd
     assert [(r.step_id, r.teacher) for r in first.replies] == [
         (q.step_id, m) for q in questions for m in MODELS
     ]
     for step in range(0, 48, 4):
         assert sorted(reply.order for reply in first.replies[step : step + 4]) == [0, 1, 2, 3]
     assert all(reply.simulated for reply in first.replies)
-    assert sum(round(reply.cost_usd * 1e9) for reply in first.replies) == spent.settled_nusd
+    assert sum(round(reply.cost_usd * 1e9) for reply in first.replies) == spent.settled_nanousd
 
 
 async def test_only_new_steps_are_asked_where_the_input_grew(tmp_path: Path) -> None:
@@ -93,12 +93,12 @@ async def test_only_new_steps_are_asked_where_the_input_grew(tmp_path: Path) -> 
 async def test_one_prompt_in_two_traces_is_bought_once(tmp_path: Path) -> None:
     (first,) = questions_of(1, 1)
     twin = Question("u:0:0", "u", first.messages, TOOLS, first.prompt_id, "p1", "r1")
-    with running(WireSettings(latency_s=0.1)) as server:
+    with running(StubSettings(latency_s=0.1)) as server:
         result, spent = await run(server.url, tmp_path / "l.db", [first, twin])
         assert server.stats()["received"] == 4
     assert [reply.step_id for reply in result.replies] == ["t0:0:0"] * 4 + ["u:0:0"] * 4
     assert [reply.action for reply in result.replies[:4]] == [reply.action for reply in result.replies[4:]]
-    assert sum(round(reply.cost_usd * 1e9) for reply in result.replies) == spent.settled_nusd
+    assert sum(round(reply.cost_usd * 1e9) for reply in result.replies) == spent.settled_nanousd
 
 
 async def test_samples_are_separate_answers(tmp_path: Path) -> None:
@@ -113,22 +113,22 @@ async def test_samples_are_separate_answers(tmp_path: Path) -> None:
 async def test_a_trace_cap_ends_its_trace_and_no_other(tmp_path: Path) -> None:
     long, short = questions_of(1, 8), questions_of(2, 1)[1:]
     with running() as server:
-        result, spent = await run(server.url, tmp_path / "l.db", long + short, trace_cap_nusd=2_500_000)
+        result, spent = await run(server.url, tmp_path / "l.db", long + short, trace_cap_nanousd=2_500_000)
     assert result.stopped is None
     assert result.counters["not_asked:budget of the trace"] > 0
     assert sum(reply.step_id.startswith("t1") for reply in result.replies) == 4
     assert sum(round(r.cost_usd * 1e9) for r in result.replies if r.step_id.startswith("t0")) <= 2_500_000
-    assert spent.reserved_nusd == 0
+    assert spent.reserved_nanousd == 0
 
 
 async def test_open_intents_of_a_dead_process_count_against_the_cap(tmp_path: Path) -> None:
     with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
-        ledger.open_run("run", CENT_NUSD)
-        ledger.reserve(Intent("run", "t0", "t0:0:0", "someone", "lost", CENT_NUSD // 2))
+        ledger.open_run("run", CENT_NANOUSD)
+        ledger.reserve(Intent("run", "t0", "t0:0:0", "someone", "lost", CENT_NANOUSD // 2))
     with running() as server:
-        _, spent = await run(server.url, tmp_path / "l.db", questions_of(10, 5), cap_nusd=CENT_NUSD)
-        assert server.stats()["charged_nusd"] <= CENT_NUSD // 2
-    assert spent.reserved_nusd == CENT_NUSD // 2
+        _, spent = await run(server.url, tmp_path / "l.db", questions_of(10, 5), cap_nanousd=CENT_NANOUSD)
+        assert server.stats()["charged_nanousd"] <= CENT_NANOUSD // 2
+    assert spent.reserved_nanousd == CENT_NANOUSD // 2
 
 
 async def test_text_that_was_not_redacted_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ async def test_text_that_was_not_redacted_is_refused_before_anything_is_sent(tmp
 async def test_a_teacher_that_cannot_answer_is_one_line_before_money(
     models: tuple[str, ...], environ: dict[str, str], match: str, tmp_path: Path
 ) -> None:
-    with running(WireSettings(without_tools=("z-ai/glm-5.3",))) as server:
+    with running(StubSettings(without_tools=("z-ai/glm-5.3",))) as server:
         with pytest.raises(TeacherError, match=match) as caught:
             await run(server.url, tmp_path / "l.db", questions_of(1, 1), models=models, environ=environ)
         assert server.stats()["received"] == 0
@@ -161,24 +161,24 @@ async def test_a_teacher_that_cannot_answer_is_one_line_before_money(
 async def test_an_interrupt_sends_nothing_more_and_loses_nothing_that_is_in_flight(tmp_path: Path) -> None:
     questions, interrupted, came = questions_of(6, 5), asyncio.Event(), list[str]()
 
-    def on_reply(reply: TeacherReply, stored: bool) -> None:
-        came.append(reply.request_key)
-        if len(came) == 30:
-            interrupted.set()
+    class Interrupts(ReplayObserver):
+        def replied(self, reply: TeacherReply, stored: bool) -> None:
+            came.append(reply.request_key)
+            if len(came) == 30:
+                interrupted.set()
 
-    with running(WireSettings(latency_s=0.1)) as server, Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
+    with running(StubSettings(latency_s=0.1)) as server, Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
         ledger.open_run("run", 10**9)
         models = [OpenRouterSettings(model=model, base_url=server.url, max_tokens=200) for model in MODELS]
         decisions = make_gate_decisions(questions, build_teachers(models, KEY), 0, GateSettings())
         built = [build_teachers(models, KEY) for _ in range(2)]
-        first = await replay(
-            questions, decisions, built[0], ledger, "run", on_reply=on_reply, interrupted=interrupted
-        )
+        request = ReplayRequest(questions, decisions, built[0], ledger, "run", interrupted=interrupted)
+        first = await replay(request, Interrupts())
         stats = server.stats()
-        again = await replay(questions, decisions, built[1], ledger, "run")
+        again = await replay(ReplayRequest(questions, decisions, built[1], ledger, "run"))
         assert server.stats()["paid_twice"] == 0
         assert server.stats()["paid"] == len(questions) * len(MODELS)
-        assert ledger.spent("run").settled_nusd == server.stats()["charged_nusd"]
+        assert ledger.spent("run").settled_nanousd == server.stats()["charged_nanousd"]
     assert first.stopped == "interrupted"
     assert stats["paid"] == stats["received"] == len(first.replies) == len(came)
     assert 30 <= len(came) <= 30 + 24  # six traces, four teachers
@@ -192,34 +192,38 @@ async def test_no_network_is_one_line(tmp_path: Path) -> None:
 
 
 async def test_spent_credit_is_found_before_anything_is_asked(tmp_path: Path) -> None:
-    with running(WireSettings.model_validate({"credit_usd": "0"})) as server:
+    with running(StubSettings.model_validate({"credit_usd": "0"})) as server:
         with pytest.raises(TeacherError, match="spending limit"):
             await run(server.url, tmp_path / "l.db", questions_of(1, 1))
         assert server.stats()["received"] == 0
 
 
 async def test_an_account_that_runs_dry_stops_the_run(tmp_path: Path) -> None:
-    with running(WireSettings.model_validate({"credit_usd": "0.002"})) as server:
+    with running(StubSettings.model_validate({"credit_usd": "0.002"})) as server:
         result, spent = await run(server.url, tmp_path / "l.db", questions_of(10, 5))
-        assert server.stats()["charged_nusd"] <= 2_000_000
-        assert spent.settled_nusd == server.stats()["charged_nusd"]
+        assert server.stats()["charged_nanousd"] <= 2_000_000
+        assert spent.settled_nanousd == server.stats()["charged_nanousd"]
     assert result.stopped == "the account or key has no credit left"
 
 
-async def ask_careless(folder: Path, cost_nusd: int | None) -> tuple[ReplayResult, Spent]:
-    questions, teachers = questions_of(1, 5), [Careless(cost_nusd)]
+async def ask_careless(folder: Path, cost_nanousd: int | None) -> tuple[ReplayResult, RunSpending]:
+    questions, teachers = questions_of(1, 5), [Careless(cost_nanousd)]
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 1000)
         decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
         settings = ReplaySettings(max_attempts=2, backoff_s=0)
-        return await replay(questions, decisions, teachers, ledger, "run", settings), ledger.spent("run")
+        return await replay(
+            ReplayRequest(questions, decisions, teachers, ledger, "run", settings)
+        ), ledger.spent("run")
 
 
 async def test_a_call_above_its_bound_is_counted_and_stops_the_run(tmp_path: Path) -> None:
     result, spent = await ask_careless(tmp_path, 25)
-    assert result.stopped == "a call of careless cost more than its bound"
+    assert (result.stopped or "").startswith(
+        "a call of careless cost $0.0000, more than the $0.0000 reserved"
+    )
     assert (len(result.replies), result.counters["not_asked:stopped"]) == (1, 4)
-    assert (spent.settled_nusd, spent.reserved_nusd) == (25, 0)
+    assert (spent.settled_nanousd, spent.reserved_nanousd) == (25, 0)
 
 
 async def test_a_teacher_whose_code_fails_gives_failed_rows_at_the_worst_case(tmp_path: Path) -> None:
@@ -228,4 +232,4 @@ async def test_a_teacher_whose_code_fails_gives_failed_rows_at_the_worst_case(tm
         result.stopped == "careless: it failed 10 times in a row (the last failed by itself (RuntimeError))"
     )
     assert [reply.failure for reply in result.replies] == ["provider_error"] * 5
-    assert spent.settled_nusd == 5 * 2 * 10
+    assert spent.settled_nanousd == 5 * 2 * 10

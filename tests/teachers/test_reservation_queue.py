@@ -8,11 +8,19 @@ import pytest
 
 from tracemill.records.errors import LedgerError
 from tracemill.teachers.ledger import claim_watch
-from tracemill.teachers.ledger import reservation_queue as purses
-from tracemill.teachers.ledger.claims import Buyer
-from tracemill.teachers.ledger.entries import BeingBought, Bought, Close, Denied, Grant, Intent, Reservation
+from tracemill.teachers.ledger import reservation_queue as queues
+from tracemill.teachers.ledger.claims import ClaimHolder
+from tracemill.teachers.ledger.entries import (
+    CachedAnswer,
+    DeniedReservation,
+    Grant,
+    InFlightElsewhere,
+    Intent,
+    Reservation,
+    Settlement,
+)
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.ledger.reservation_queue import Purse
+from tracemill.teachers.ledger.reservation_queue import ReservationQueue
 
 pytestmark = pytest.mark.anyio
 CAP = 100
@@ -38,8 +46,11 @@ class Watched(Ledger):
         self._begun = threading.Condition()
 
     def apply(
-        self, closes: Sequence[Close] = (), intents: Sequence[Intent] = (), buyer: Buyer | None = None
-    ) -> tuple[list[bool | LedgerError], list[Grant | BeingBought]]:
+        self,
+        closes: Sequence[Settlement] = (),
+        intents: Sequence[Intent] = (),
+        buyer: ClaimHolder | None = None,
+    ) -> tuple[list[bool | LedgerError], list[Grant | InFlightElsewhere]]:
         with self._begun:
             self.batches.append(([close.outcome for close in closes], [i.request_key for i in intents]))
             self._begun.notify_all()
@@ -57,7 +68,7 @@ class Watched(Ledger):
     def money(self) -> tuple[int, int]:
         """What the run settled, and what it holds reserved."""
         spent = self.spent("run")
-        return spent.settled_nusd, spent.reserved_nusd
+        return spent.settled_nanousd, spent.reserved_nanousd
 
     @property
     def states(self) -> list[str]:
@@ -79,17 +90,17 @@ def ledger(ledger_url: str) -> Iterator[Watched]:
 
 
 @pytest.fixture
-async def purse(ledger: Watched) -> AsyncIterator[Purse]:
-    made = Purse(ledger)
+async def queue(ledger: Watched) -> AsyncIterator[ReservationQueue]:
+    made = ReservationQueue(ledger)
     yield made
     ledger.may_run.set()
     made.close()
 
 
 @pytest.fixture
-async def other(ledger: Watched) -> AsyncIterator[Purse]:
-    """The purse of another replay on the same ledger."""
-    made = Purse(ledger)
+async def other(ledger: Watched) -> AsyncIterator[ReservationQueue]:
+    """The queue of another replay on the same ledger."""
+    made = ReservationQueue(ledger)
     yield made
     made.close()
 
@@ -99,21 +110,21 @@ def intent(key: str, amount: int, trace: str = "", leave: int = 0) -> Intent:
     return Intent("run", trace or key, "step", "teacher", key, amount, leave)
 
 
-def start(purse: Purse, *intents: Intent) -> list[Asked]:
-    return [asyncio.create_task(purse.take(each)) for each in intents]
+def start(queue: ReservationQueue, *intents: Intent) -> list[Asked]:
+    return [asyncio.create_task(queue.reserve(each)) for each in intents]
 
 
-async def still(purse: Purse) -> None:
+async def still(queue: ReservationQueue) -> None:
     """Comes back when nothing moves any more."""
     await asyncio.sleep(0)
     async with asyncio.timeout(PATIENCE_S):
-        await purse.booked()
+        await queue.flush()
 
 
-async def ask(purse: Purse, *intents: Intent) -> list[Asked]:
+async def ask(queue: ReservationQueue, *intents: Intent) -> list[Asked]:
     """Asks in this order, and comes back when nothing moves any more."""
-    asked = start(purse, *intents)
-    await still(purse)
+    asked = start(queue, *intents)
+    await still(queue)
     return asked
 
 
@@ -133,7 +144,7 @@ def said(asked: Asked) -> object:
     if not asked.done():
         return WAITS
     grant = asked.result()
-    return grant.amount_nusd if isinstance(grant, Reservation) else grant
+    return grant.amount_nanousd if isinstance(grant, Reservation) else grant
 
 
 def held(asked: Asked) -> Reservation:
@@ -147,28 +158,28 @@ def held(asked: Asked) -> Reservation:
     [
         (99, 0, 99),
         (100, 0, 100),
-        (101, 0, Denied("run", CAP, 0, 0, 101, 0)),
+        (101, 0, DeniedReservation("run", CAP, 0, 0, 101, 0)),
         (60, 39, 60),
         (60, 40, 60),
-        (60, 41, Denied("run", CAP, 0, 0, 101, 41)),
+        (60, 41, DeniedReservation("run", CAP, 0, 0, 101, 41)),
     ],
 )
 async def test_the_cap_itself_is_granted_and_one_above_it_is_not(
-    purse: Purse, ledger: Watched, amount: int, leave: int, told: object
+    queue: ReservationQueue, ledger: Watched, amount: int, leave: int, told: object
 ) -> None:
-    (asked,) = await ask(purse, intent("a", amount, leave=leave))
+    (asked,) = await ask(queue, intent("a", amount, leave=leave))
     assert said(asked) == told
     assert ledger.money == (0, amount if told == amount else 0)
 
 
 async def test_of_two_calls_at_once_the_second_takes_what_the_first_left(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    first, second, third = await ask(purse, intent("a", 60), intent("b", 40), intent("c", 1))
+    first, second, third = await ask(queue, intent("a", 60), intent("b", 40), intent("c", 1))
     assert [said(first), said(second), said(third)] == [60, 40, WAITS]
     assert ledger.money == (0, CAP)
-    purse.release("b", held(second), "not_billed")
-    await still(purse)
+    queue.cancel("b", held(second), "not_billed")
+    await still(queue)
     assert said(third) == 1
     assert ledger.money == (0, 61)
 
@@ -179,66 +190,71 @@ async def test_of_two_calls_at_once_the_second_takes_what_the_first_left(
     ids=["below", "the same", "above", "worst case", "released"],
 )
 async def test_what_came_home_leaves_the_cap_without_its_cost(
-    purse: Purse, ledger: Watched, cost: int | str | None, room: int
+    queue: ReservationQueue, ledger: Watched, cost: int | str | None, room: int
 ) -> None:
-    (first,) = await ask(purse, intent("a", 60))
+    (first,) = await ask(queue, intent("a", 60))
     if isinstance(cost, str):
-        purse.release("a", held(first), "not_billed")
+        queue.cancel("a", held(first), "not_billed")
     else:
-        purse.settle("a", held(first), cost, None, "answer")
-    above, within = await ask(purse, intent("above", room + 1), intent("within", room))
-    assert said(above) == Denied("run", CAP, CAP - room, 0, room + 1, 0)
+        queue.settle("a", held(first), cost, None, "answer")
+    above, within = await ask(queue, intent("above", room + 1), intent("within", room))
+    assert said(above) == DeniedReservation("run", CAP, CAP - room, 0, room + 1, 0)
     assert said(within) == room
     assert ledger.money == (CAP - room, room)
 
 
 async def test_the_answer_of_a_settled_call_is_kept_and_given_to_who_asks_again(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    (first,) = await ask(purse, intent("a", 60))
-    purse.settle("a", held(first), 7, '{"said":1}', "answer")
-    again, other = await ask(purse, intent("a", 60), intent("b", 93))
-    assert said(again) == Bought('{"said":1}')
+    (first,) = await ask(queue, intent("a", 60))
+    queue.settle("a", held(first), 7, '{"said":1}', "answer")
+    again, other = await ask(queue, intent("a", 60), intent("b", 93))
+    assert said(again) == CachedAnswer('{"said":1}')
     assert said(other) == 93
     assert ledger.outcomes(["run"]) == {"teacher": {"answer": 1}}
 
 
-async def test_who_came_first_is_served_first_and_nobody_overtakes(purse: Purse, ledger: Watched) -> None:
-    first, dear, cheap = await ask(purse, intent("a", 60), intent("dear", 70), intent("cheap", 10))
-    (late,) = await ask(purse, intent("late", 1))
+async def test_who_came_first_is_served_first_and_nobody_overtakes(
+    queue: ReservationQueue, ledger: Watched
+) -> None:
+    first, dear, cheap = await ask(queue, intent("a", 60), intent("dear", 70), intent("cheap", 10))
+    (late,) = await ask(queue, intent("late", 1))
     assert [said(each) for each in (first, dear, cheap, late)] == [60, WAITS, WAITS, WAITS]
     assert ledger.batches == [([], ["a", "dear", "cheap"])]  # the last is not even asked for
-    purse.settle("a", held(first), 30, None, "answer")
-    await still(purse)
+    queue.settle("a", held(first), 30, None, "answer")
+    await still(queue)
     assert [said(each) for each in (dear, cheap, late)] == [70, WAITS, WAITS]
-    purse.settle("dear", held(dear), 60, None, "answer")
-    await still(purse)
+    queue.settle("dear", held(dear), 60, None, "answer")
+    await still(queue)
     assert [said(each) for each in (cheap, late)] == [10, WAITS]
-    purse.settle("cheap", held(cheap), 10, None, "answer")
-    await still(purse)
-    assert said(late) == Denied("run", CAP, CAP, 0, 1, 0)
+    queue.settle("cheap", held(cheap), 10, None, "answer")
+    await still(queue)
+    assert said(late) == DeniedReservation("run", CAP, CAP, 0, 1, 0)
     assert ledger.batches[1:] == [
         (["answer"], ["dear", "cheap", "late"]),
         (["answer"], ["cheap", "late"]),
         (["answer"], ["late"]),
     ]
-    assert purse.most_in_flight == 1
+    assert queue.most_in_flight == 1
 
 
 async def test_a_denial_stands_once_nothing_in_flight_can_free_any_more(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
     """It holds for whoever wants as much as the head of the line; who wants less is asked for again."""
-    one, two = await ask(purse, intent("one", 50), intent("two", 50))
+    one, two = await ask(queue, intent("one", 50), intent("two", 50))
     amounts = {"head": 40, "same": 40, "less": 39, "more": 41, "fits": 35}
-    waiting = await ask(purse, *(intent(key, amount) for key, amount in amounts.items()))
+    waiting = await ask(queue, *(intent(key, amount) for key, amount in amounts.items()))
     assert [said(each) for each in waiting] == [WAITS] * 5
-    purse.settle("one", held(one), 50, None, "answer")
-    await still(purse)
+    queue.settle("one", held(one), 50, None, "answer")
+    await still(queue)
     assert [said(each) for each in waiting] == [WAITS] * 5
-    purse.settle("two", held(two), 15, None, "answer")
-    await still(purse)
-    stands, next_stands = Denied("run", CAP, 65, 0, 40, 0), Denied("run", CAP, 65, 0, 39, 0)
+    queue.settle("two", held(two), 15, None, "answer")
+    await still(queue)
+    stands, next_stands = (
+        DeniedReservation("run", CAP, 65, 0, 40, 0),
+        DeniedReservation("run", CAP, 65, 0, 39, 0),
+    )
     assert [said(each) for each in waiting] == [stands, stands, next_stands, stands, 35]
     assert ledger.batches[-3:] == [
         (["answer"], list(amounts)),
@@ -248,60 +264,60 @@ async def test_a_denial_stands_once_nothing_in_flight_can_free_any_more(
 
 
 async def test_after_a_denial_that_stands_nobody_who_wants_as_much_is_asked_for(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    (denied,) = await ask(purse, intent("denied", 99, leave=2))
-    stands = Denied("run", CAP, 0, 0, 101, 2)
+    (denied,) = await ask(queue, intent("denied", 99, leave=2))
+    stands = DeniedReservation("run", CAP, 0, 0, 101, 2)
     assert said(denied) == stands
     later = [intent("same", 101), intent("kept", 1, leave=100), intent("more", 102)]
-    assert [said(each) for each in await ask(purse, *later)] == [stands] * 3
+    assert [said(each) for each in await ask(queue, *later)] == [stands] * 3
     assert ledger.batches == [([], ["denied"])]
-    (less,) = await ask(purse, intent("less", 90, leave=10))
+    (less,) = await ask(queue, intent("less", 90, leave=10))
     assert said(less) == 90
     assert ledger.batches[1:] == [([], ["less"])]
 
 
-async def test_the_denial_of_who_stands_at_the_head_is_the_one_that_stands(purse: Purse) -> None:
+async def test_the_denial_of_who_stands_at_the_head_is_the_one_that_stands(queue: ReservationQueue) -> None:
     """Not that of who came behind it and was denied in the same transaction."""
-    (first,) = await ask(purse, intent("first", 50))
-    head, behind = await ask(purse, intent("head", 60), intent("behind", 55))
-    purse.settle("first", held(first), 50, None, "answer")
-    await still(purse)
-    assert said(head) == Denied("run", CAP, 50, 0, 60, 0)
-    assert said(behind) == Denied("run", CAP, 50, 0, 55, 0)
-    (between,) = await ask(purse, intent("between", 54))
-    assert said(between) == Denied("run", CAP, 50, 0, 54, 0)
+    (first,) = await ask(queue, intent("first", 50))
+    head, behind = await ask(queue, intent("head", 60), intent("behind", 55))
+    queue.settle("first", held(first), 50, None, "answer")
+    await still(queue)
+    assert said(head) == DeniedReservation("run", CAP, 50, 0, 60, 0)
+    assert said(behind) == DeniedReservation("run", CAP, 50, 0, 55, 0)
+    (between,) = await ask(queue, intent("between", 54))
+    assert said(between) == DeniedReservation("run", CAP, 50, 0, 54, 0)
 
 
 async def test_who_is_denied_by_the_cap_of_the_day_waits_in_the_line_too(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", 1000, max_day_nusd=CAP)
-    first, second, third = await ask(purse, intent("a", 60), intent("b", 41), intent("c", 40))
+    ledger.open_run("run", 1000, max_day_nanousd=CAP)
+    first, second, third = await ask(queue, intent("a", 60), intent("b", 41), intent("c", 40))
     assert [said(each) for each in (first, second, third)] == [60, WAITS, WAITS]
-    purse.settle("a", held(first), 60, None, "answer")
-    await still(purse)
-    assert said(second) == Denied("day", CAP, 60, 0, 41, 0)
+    queue.settle("a", held(first), 60, None, "answer")
+    await still(queue)
+    assert said(second) == DeniedReservation("day", CAP, 60, 0, 41, 0)
     assert said(third) == 40
 
 
 async def test_who_is_denied_by_its_trace_steps_aside_until_a_call_of_the_trace_comes_home(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", 1000, max_trace_nusd=50)
+    ledger.open_run("run", 1000, max_trace_nanousd=50)
     wishes = [intent("a", 50, "t"), intent("b", 10, "t"), intent("c", 10, "u"), intent("d", 20, "t")]
-    a, b, c, d = await ask(purse, *wishes)
+    a, b, c, d = await ask(queue, *wishes)
     assert [said(each) for each in (a, b, c, d)] == [50, WAITS, 10, WAITS]
-    purse.settle("u", held(c), 10, None, "answer")
-    await still(purse)
+    queue.settle("u", held(c), 10, None, "answer")
+    await still(queue)
     assert [said(b), said(d)] == [WAITS, WAITS]
-    purse.settle("t", held(a), 25, None, "answer")
-    await still(purse)
+    queue.settle("t", held(a), 25, None, "answer")
+    await still(queue)
     assert [said(b), said(d)] == [10, WAITS]
-    purse.settle("t", held(b), 10, None, "answer")
-    await still(purse)
-    assert said(d) == Denied("trace", 50, 35, 0, 20, 0)
-    exact, above = await ask(purse, intent("e", 15, "t"), intent("f", 50, "v"))
+    queue.settle("t", held(b), 10, None, "answer")
+    await still(queue)
+    assert said(d) == DeniedReservation("trace", 50, 35, 0, 20, 0)
+    exact, above = await ask(queue, intent("e", 15, "t"), intent("f", 50, "v"))
     assert [said(exact), said(above)] == [15, 50]
     assert ledger.batches == [
         ([], ["a", "b", "c", "d"]),
@@ -315,46 +331,48 @@ async def test_who_is_denied_by_its_trace_steps_aside_until_a_call_of_the_trace_
 
 
 async def test_a_denial_by_the_trace_stands_at_once_where_nothing_of_the_trace_is_in_flight(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", 1000, max_trace_nusd=50)
+    ledger.open_run("run", 1000, max_trace_nanousd=50)
     elsewhere, above, later = await ask(
-        purse, intent("a", 10, "u"), intent("b", 51, "t"), intent("c", 50, "t")
+        queue, intent("a", 10, "u"), intent("b", 51, "t"), intent("c", 50, "t")
     )
     assert said(elsewhere) == 10
-    assert said(above) == Denied("trace", 50, 0, 0, 51, 0)
+    assert said(above) == DeniedReservation("trace", 50, 0, 0, 51, 0)
     assert said(later) == 50
 
 
-async def test_two_calls_of_a_trace_are_in_flight_until_both_are_home(purse: Purse, ledger: Watched) -> None:
-    ledger.open_run("run", 1000, max_trace_nusd=50)
-    a, b, c = await ask(purse, *(intent(key, 25, "t") for key in "abc"))
-    purse.settle("t", held(a), 25, None, "answer")
-    await still(purse)
+async def test_two_calls_of_a_trace_are_in_flight_until_both_are_home(
+    queue: ReservationQueue, ledger: Watched
+) -> None:
+    ledger.open_run("run", 1000, max_trace_nanousd=50)
+    a, b, c = await ask(queue, *(intent(key, 25, "t") for key in "abc"))
+    queue.settle("t", held(a), 25, None, "answer")
+    await still(queue)
     assert said(c) == WAITS
-    purse.settle("t", held(b), 24, None, "answer")
-    await still(purse)
-    assert said(c) == Denied("trace", 50, 49, 0, 25, 0)
+    queue.settle("t", held(b), 24, None, "answer")
+    await still(queue)
+    assert said(c) == DeniedReservation("trace", 50, 49, 0, 25, 0)
 
 
 async def test_who_stepped_aside_comes_back_behind_who_was_asked_for_and_before_the_rest(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", CAP, max_trace_nusd=50)
+    ledger.open_run("run", CAP, max_trace_nanousd=50)
     first, other, aside, second_aside = await ask(
-        purse,
+        queue,
         intent("a", 50, "t"),
         intent("x", 40, "u"),
         intent("b1", 1, "t"),
         intent("b2", 1, "t"),
     )
     line = [f"p{n:02}" for n in range(32)]
-    waiting = await ask(purse, *(intent(key, 20) for key in line), intent("rest", 1))
-    purse.settle("t", held(first), 45, None, "answer")
-    await still(purse)
+    waiting = await ask(queue, *(intent(key, 20) for key in line), intent("rest", 1))
+    queue.settle("t", held(first), 45, None, "answer")
+    await still(queue)
     assert {said(each) for each in (aside, second_aside, *waiting)} == {WAITS}
-    purse.settle("u", held(other), 40, None, "answer")
-    await still(purse)
+    queue.settle("u", held(other), 40, None, "answer")
+    await still(queue)
     assert ledger.batches == [
         ([], ["a", "x", "b1", "b2"]),
         ([], line),
@@ -362,18 +380,18 @@ async def test_who_stepped_aside_comes_back_behind_who_was_asked_for_and_before_
         (["answer"], line),
         ([], ["b1", "b2", "rest"]),
     ]
-    denied = Denied("run", CAP, 85, 0, 20, 0)
+    denied = DeniedReservation("run", CAP, 85, 0, 20, 0)
     assert [said(each) for each in (aside, second_aside)] == [1, 1]
     assert [said(each) for each in waiting] == [*[denied] * 32, 1]
 
 
 async def test_a_waiter_that_is_cancelled_gives_back_what_it_was_granted(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    first, gone, next_one = await ask(purse, intent("a", 100), intent("gone", 50), intent("next", 60))
+    first, gone, next_one = await ask(queue, intent("a", 100), intent("gone", 50), intent("next", 60))
     gone.cancel()
-    purse.release("a", held(first), "not_billed")
-    await still(purse)
+    queue.cancel("a", held(first), "not_billed")
+    await still(queue)
     assert gone.cancelled()
     assert said(next_one) == 60
     assert ledger.money == (0, 60)
@@ -383,83 +401,83 @@ async def test_a_waiter_that_is_cancelled_gives_back_what_it_was_granted(
 
 
 async def test_a_waiter_that_is_cancelled_while_its_transaction_runs_gives_back_too(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
     ledger.may_run.clear()
-    (gone,) = start(purse, intent("gone", CAP))
+    (gone,) = start(queue, intent("gone", CAP))
     await asyncio.to_thread(ledger.wait_for, 1)
     gone.cancel()
     await asyncio.sleep(0)
     ledger.may_run.set()
-    (next_one,) = await ask(purse, intent("next", CAP))
+    (next_one,) = await ask(queue, intent("next", CAP))
     assert said(next_one) == CAP
     assert ledger.money == (0, CAP)
 
 
 async def test_a_cancelled_waiter_of_a_trace_leaves_nothing_of_it_in_flight(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", 1000, max_trace_nusd=50)
-    first, gone = await ask(purse, intent("a", 50, "t"), intent("gone", 30, "t"))
+    ledger.open_run("run", 1000, max_trace_nanousd=50)
+    first, gone = await ask(queue, intent("a", 50, "t"), intent("gone", 30, "t"))
     gone.cancel()
-    purse.settle("t", held(first), 20, None, "answer")
-    await still(purse)
-    (above,) = await ask(purse, intent("b", 31, "t"))
-    assert said(above) == Denied("trace", 50, 20, 0, 31, 0)
+    queue.settle("t", held(first), 20, None, "answer")
+    await still(queue)
+    (above,) = await ask(queue, intent("b", 31, "t"))
+    assert said(above) == DeniedReservation("trace", 50, 20, 0, 31, 0)
     assert ledger.money == (20, 0)
 
 
-async def test_a_cancelled_head_lets_the_denial_stand_for_those_behind_it(purse: Purse) -> None:
+async def test_a_cancelled_head_lets_the_denial_stand_for_those_behind_it(queue: ReservationQueue) -> None:
     first, gone, behind, fits = await ask(
-        purse, intent("a", CAP), intent("gone", 80), intent("behind", 90), intent("fits", 70)
+        queue, intent("a", CAP), intent("gone", 80), intent("behind", 90), intent("fits", 70)
     )
     gone.cancel()
-    purse.settle("a", held(first), 30, None, "answer")
-    await still(purse)
+    queue.settle("a", held(first), 30, None, "answer")
+    await still(queue)
     assert gone.cancelled()
-    assert said(behind) == Denied("run", CAP, 30, 0, 80, 0)
+    assert said(behind) == DeniedReservation("run", CAP, 30, 0, 80, 0)
     assert said(fits) == 70
 
 
-async def test_most_in_flight_is_the_peak_and_falls_no_more(purse: Purse) -> None:
-    assert purse.most_in_flight == 0
-    calls = await ask(purse, *(intent(key, 10) for key in "abc"))
-    assert purse.most_in_flight == 3
+async def test_most_in_flight_is_the_peak_and_falls_no_more(queue: ReservationQueue) -> None:
+    assert queue.most_in_flight == 0
+    calls = await ask(queue, *(intent(key, 10) for key in "abc"))
+    assert queue.most_in_flight == 3
     for key, call in zip("abc", calls, strict=True):
-        purse.settle(key, held(call), 10, None, "answer")
-    await ask(purse, intent("d", 10), intent("e", 10))
-    assert purse.most_in_flight == 3
-    await ask(purse, intent("f", 10), intent("g", 10))
-    assert purse.most_in_flight == 4
+        queue.settle(key, held(call), 10, None, "answer")
+    await ask(queue, intent("d", 10), intent("e", 10))
+    assert queue.most_in_flight == 3
+    await ask(queue, intent("f", 10), intent("g", 10))
+    assert queue.most_in_flight == 4
 
 
 async def test_a_stop_gives_nothing_to_who_waits_in_the_line_aside_or_for_others(
-    purse: Purse, other: Purse, ledger: Watched
+    queue: ReservationQueue, other: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", CAP, max_trace_nusd=50)
+    ledger.open_run("run", CAP, max_trace_nanousd=50)
     await ask(other, intent("asked elsewhere", 10))
-    calls = await ask(purse, intent("a", 50, "t"), intent("aside", 1, "t"), intent("asked elsewhere", 10))
-    waiting = [*calls[1:], *await ask(purse, intent("line", 41), intent("last", 41))]
+    calls = await ask(queue, intent("a", 50, "t"), intent("aside", 1, "t"), intent("asked elsewhere", 10))
+    waiting = [*calls[1:], *await ask(queue, intent("line", 41), intent("last", 41))]
     assert [said(each) for each in waiting] == [WAITS] * 4
     begun = len(ledger.batches)
-    purse.stop()
+    queue.stop()
     assert [await of(each) for each in waiting] == [None] * 4
-    (late,) = await ask(purse, intent("late", 1))
+    (late,) = await ask(queue, intent("late", 1))
     assert said(late) is None
     assert late.done()
     assert len(ledger.batches) == begun
-    purse.settle("t", held(calls[0]), 30, None, "answer")
-    await still(purse)
+    queue.settle("t", held(calls[0]), 30, None, "answer")
+    await still(queue)
     assert ledger.batches[begun:] == [(["answer"], [])]
     assert ledger.money == (30, 10)
 
 
 async def test_a_stop_during_a_transaction_leaves_what_it_grants_and_makes_nobody_wait(
-    purse: Purse, other: Purse, ledger: Watched
+    queue: ReservationQueue, other: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", CAP, max_trace_nusd=50)
-    (first,) = await ask(purse, intent("bought", 20, "t"))
-    purse.settle("t", held(first), 20, "{}", "answer")
+    ledger.open_run("run", CAP, max_trace_nanousd=50)
+    (first,) = await ask(queue, intent("bought", 20, "t"))
+    queue.settle("t", held(first), 20, "{}", "answer")
     await ask(other, intent("asked elsewhere", 10))
     ledger.may_run.clear()
     begun = len(ledger.batches)
@@ -470,241 +488,243 @@ async def test_a_stop_during_a_transaction_leaves_what_it_grants_and_makes_nobod
         intent("asked elsewhere", 10),
         intent("denied", 41),
     ]
-    asked = start(purse, *wishes)
+    asked = start(queue, *wishes)
     await asyncio.to_thread(ledger.wait_for, begun + 1)
-    purse.stop()
+    queue.stop()
     ledger.may_run.set()
-    await still(purse)
-    assert [said(each) for each in asked] == [30, Bought("{}"), None, None, None]
+    await still(queue)
+    assert [said(each) for each in asked] == [30, CachedAnswer("{}"), None, None, None]
     assert len(ledger.batches) == begun + 1
 
 
 async def test_a_transaction_that_fails_is_raised_to_everyone_who_waits_and_who_comes_later(
-    purse: Purse, other: Purse, ledger: Watched
+    queue: ReservationQueue, other: ReservationQueue, ledger: Watched
 ) -> None:
-    ledger.open_run("run", CAP, max_trace_nusd=50)
+    ledger.open_run("run", CAP, max_trace_nanousd=50)
     await ask(other, intent("asked elsewhere", 10))
-    calls = await ask(purse, intent("a", 50, "t"), intent("aside", 1, "t"), intent("asked elsewhere", 10))
-    waiting = [*calls[1:], *await ask(purse, intent("line", 41), intent("last", 41))]
+    calls = await ask(queue, intent("a", 50, "t"), intent("aside", 1, "t"), intent("asked elsewhere", 10))
+    waiting = [*calls[1:], *await ask(queue, intent("line", 41), intent("last", 41))]
     ledger.failure = LedgerError("the disk is full")
-    purse.settle("t", held(calls[0]), 30, None, "answer")
+    queue.settle("t", held(calls[0]), 30, None, "answer")
     with pytest.raises(LedgerError, match="the disk is full"):
-        await still(purse)
+        await still(queue)
     ledger.failure, begun = None, len(ledger.batches)
-    for each in (*waiting, *start(purse, intent("late", 1))):
+    for each in (*waiting, *start(queue, intent("late", 1))):
         with pytest.raises(LedgerError, match="the disk is full"):
             await of(each)
     with pytest.raises(LedgerError, match="the disk is full"):
-        await purse.booked()
+        await queue.flush()
     assert len(ledger.batches) == begun
 
 
 async def test_a_close_that_cannot_be_booked_ends_the_line_and_spoils_no_grant(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
     """What was granted or bought in the same transaction is there; the first fault is the one raised."""
-    ledger.open_run("run", CAP, max_trace_nusd=50)
+    ledger.open_run("run", CAP, max_trace_nanousd=50)
     first, flying, aside = await ask(
-        purse, intent("bought", 20, "t"), intent("flying", 50, "u"), intent("aside", 1, "u")
+        queue, intent("bought", 20, "t"), intent("flying", 50, "u"), intent("aside", 1, "u")
     )
-    purse.settle("t", held(first), 20, "{}", "answer")
-    await still(purse)
+    queue.settle("t", held(first), 20, "{}", "answer")
+    await still(queue)
     ledger.may_run.clear()
     begun = len(ledger.batches)
-    purse.release("t", Reservation(97, 1), "unknown")
-    purse.release("t", Reservation(98, 1), "unknown")
+    queue.cancel("t", Reservation(97, 1), "unknown")
+    queue.cancel("t", Reservation(98, 1), "unknown")
     fits, again, denied = start(
-        purse, intent("fits", 30, "t"), intent("bought", 20, "t"), intent("denied", 1)
+        queue, intent("fits", 30, "t"), intent("bought", 20, "t"), intent("denied", 1)
     )
     await asyncio.to_thread(ledger.wait_for, begun + 1)
     ledger.may_run.set()
     assert isinstance(await of(fits), Reservation)
-    assert await of(again) == Bought("{}")
+    assert await of(again) == CachedAnswer("{}")
     for each in (aside, denied):
         with pytest.raises(LedgerError, match="call 97 is unknown"):
             await of(each)
     with pytest.raises(LedgerError, match="call 97 is unknown"):
-        await still(purse)
+        await still(queue)
     assert ledger.money == (20, 80)
-    assert held(flying).amount_nusd == 50
+    assert held(flying).amount_nanousd == 50
 
 
 async def test_a_transaction_that_never_began_is_a_fault_too(
     ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    purse, gate = Purse(ledger), threading.Event()
-    monkeypatch.setattr(purses, "LINGER_S", 0.0)
-    busy = asyncio.create_task(purse.book(gate.wait, PATIENCE_S))
-    (waiting,) = start(purse, intent("a", 1))
+    queue, gate = ReservationQueue(ledger), threading.Event()
+    monkeypatch.setattr(queues, "LINGER_S", 0.0)
+    busy = asyncio.create_task(queue.run_in_thread(gate.wait, PATIENCE_S))
+    (waiting,) = start(queue, intent("a", 1))
     await turn()
-    purse._thread.shutdown(wait=False, cancel_futures=True)
+    queue._thread.shutdown(wait=False, cancel_futures=True)
     gate.set()
     with pytest.raises(asyncio.CancelledError):
         await of(waiting)
     with pytest.raises(asyncio.CancelledError):
-        await purse.take(intent("b", 1))
+        await queue.reserve(intent("b", 1))
     assert await busy is True
     assert ledger.batches == []
 
 
 async def test_what_comes_home_during_a_transaction_is_booked_with_the_next(
-    purse: Purse, ledger: Watched
+    queue: ReservationQueue, ledger: Watched
 ) -> None:
-    (first,) = await ask(purse, intent("a", 60))
+    (first,) = await ask(queue, intent("a", 60))
     ledger.may_run.clear()
-    (second,) = start(purse, intent("b", 40))
+    (second,) = start(queue, intent("b", 40))
     await asyncio.to_thread(ledger.wait_for, 2)
-    purse.settle("a", held(first), 60, None, "answer")
+    queue.settle("a", held(first), 60, None, "answer")
     ledger.may_run.set()
-    await still(purse)
+    await still(queue)
     assert said(second) == 40
     assert ledger.batches == [([], ["a"]), ([], ["b"]), (["answer"], [])]
     assert ledger.money == (60, 40)
 
 
 async def test_a_transaction_waits_for_company_until_there_are_32(
-    purse: Purse, ledger: Watched, monkeypatch: pytest.MonkeyPatch
+    queue: ReservationQueue, ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(purses, "LINGER_S", 3600.0)
+    monkeypatch.setattr(queues, "LINGER_S", 3600.0)
     keys = [f"k{n:02}" for n in range(64)]
-    few = start(purse, *(intent(key, 1) for key in keys[:31]))
+    few = start(queue, *(intent(key, 1) for key in keys[:31]))
     await turn()
-    await purse.book(int)
+    await queue.run_in_thread(int)
     assert ledger.batches == []
-    more = start(purse, *(intent(key, 1) for key in keys[31:]))
+    more = start(queue, *(intent(key, 1) for key in keys[31:]))
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(*few, *more)
-    (last,) = start(purse, intent("last", 1))
+    (last,) = start(queue, intent("last", 1))
     await turn()
-    await purse.book(int)
+    await queue.run_in_thread(int)
     assert ledger.batches == [([], keys[:32]), ([], keys[32:])]
     assert said(last) == WAITS
 
 
 async def test_behind_a_head_that_was_denied_even_32_wait_for_what_comes_home(
-    purse: Purse, ledger: Watched, monkeypatch: pytest.MonkeyPatch
+    queue: ReservationQueue, ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (first,) = await ask(purse, intent("a", CAP))
-    await ask(purse, intent("head", 1))
+    (first,) = await ask(queue, intent("a", CAP))
+    await ask(queue, intent("head", 1))
     begun = len(ledger.batches)
-    monkeypatch.setattr(purses, "LINGER_S", 3600.0)
-    waiting = start(purse, *(intent(f"k{n}", 1) for n in range(40)))
+    monkeypatch.setattr(queues, "LINGER_S", 3600.0)
+    waiting = start(queue, *(intent(f"k{n}", 1) for n in range(40)))
     await turn()
-    purse.settle("a", held(first), 0, None, "answer")
+    queue.settle("a", held(first), 0, None, "answer")
     await turn()
-    await purse.book(int)
+    await queue.run_in_thread(int)
     assert len(ledger.batches) == begun
     assert {said(each) for each in waiting} == {WAITS}
 
 
 async def test_who_waits_for_another_replay_is_given_its_answer(
-    purse: Purse, other: Purse, ledger: Watched, monkeypatch: pytest.MonkeyPatch
+    queue: ReservationQueue, other: ReservationQueue, ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who is denied meanwhile waits as well: what the other holds may come free."""
-    monkeypatch.setattr(claim_watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(claim_watch, "CHECK_INTERVAL_S", 0.01)
     (theirs,) = await ask(other, intent("same", 60))
-    same, head = await ask(purse, intent("same", 60), intent("head", 50))
+    same, head = await ask(queue, intent("same", 60), intent("head", 50))
     assert [said(same), said(head)] == [WAITS, WAITS]
     other.settle("same", held(theirs), 50, "{}", "answer")
-    assert await of(same) == Bought("{}")
+    assert await of(same) == CachedAnswer("{}")
     await of(head)
     assert said(head) == 50
     assert ledger.money == (50, 50)
 
 
 async def test_a_denial_stands_once_nobody_elsewhere_is_waited_for_any_more(
-    purse: Purse, other: Purse, monkeypatch: pytest.MonkeyPatch
+    queue: ReservationQueue, other: ReservationQueue, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claim_watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(claim_watch, "CHECK_INTERVAL_S", 0.01)
     (theirs,) = await ask(other, intent("same", 60))
-    same, head = await ask(purse, intent("same", 60), intent("head", 50))
+    same, head = await ask(queue, intent("same", 60), intent("head", 50))
     assert [said(same), said(head)] == [WAITS, WAITS]
     other.settle("same", held(theirs), 51, "{}", "answer")
-    assert await of(same) == Bought("{}")
-    assert await of(head) == Denied("run", CAP, 51, 0, 50, 0)
+    assert await of(same) == CachedAnswer("{}")
+    assert await of(head) == DeniedReservation("run", CAP, 51, 0, 50, 0)
 
 
 async def test_who_waits_for_others_goes_before_the_line(
-    purse: Purse, other: Purse, ledger: Watched, monkeypatch: pytest.MonkeyPatch
+    queue: ReservationQueue, other: ReservationQueue, ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(claim_watch, "LOOK_S", 0.01)
+    monkeypatch.setattr(claim_watch, "CHECK_INTERVAL_S", 0.01)
     (theirs,) = await ask(other, intent("same", 60))
-    same, head = await ask(purse, intent("same", 60), intent("head", 50))
-    other.release("same", held(theirs), "not_billed")
+    same, head = await ask(queue, intent("same", 60), intent("head", 50))
+    other.cancel("same", held(theirs), "not_billed")
     assert isinstance(await of(same), Reservation)
     assert said(head) == WAITS
-    purse.release("same", held(same), "not_billed")
+    queue.cancel("same", held(same), "not_billed")
     assert isinstance(await of(head), Reservation)
     assert ledger.money == (0, 50)
 
 
 @pytest.mark.parametrize(("age_s", "told"), [(899.0, WAITS), (900.0, 60)])
 async def test_a_call_that_another_opened_long_ago_is_waited_for_no_longer(
-    purse: Purse, other: Purse, ledger: Watched, age_s: float, told: object
+    queue: ReservationQueue, other: ReservationQueue, ledger: Watched, age_s: float, told: object
 ) -> None:
     ledger.open_run("run", 1000)
     await ask(other, intent("same", 60))
     ledger.now += age_s
-    (same,) = await ask(purse, intent("same", 60))
+    (same,) = await ask(queue, intent("same", 60))
     assert said(same) == told
 
 
-async def test_a_beat_says_that_the_purse_is_there_and_asks_for_nobody_again(
-    purse: Purse, ledger: Watched, monkeypatch: pytest.MonkeyPatch
+async def test_a_beat_says_that_the_queue_is_there_and_asks_for_nobody_again(
+    queue: ReservationQueue, ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claim_watch, "BEAT_S", 0.01)
-    _, waiting = await ask(purse, intent("a", 60), intent("b", 41))
+    _, waiting = await ask(queue, intent("a", 60), intent("b", 41))
     await asyncio.to_thread(ledger.wait_for, 4)
     assert ledger.batches[:4] == [([], ["a", "b"]), ([], []), ([], []), ([], [])]
     assert said(waiting) == WAITS
 
 
 async def test_a_beat_that_falls_into_a_transaction_comes_behind_it(
-    purse: Purse, ledger: Watched, monkeypatch: pytest.MonkeyPatch
+    queue: ReservationQueue, ledger: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claim_watch, "BEAT_S", 0.01)
     ledger.may_run.clear()
-    (asked,) = start(purse, intent("a", 60))
+    (asked,) = start(queue, intent("a", 60))
     await asyncio.to_thread(ledger.wait_for, 1)
     await asyncio.sleep(0.05)
     monkeypatch.setattr(claim_watch, "BEAT_S", 3600.0)
     ledger.may_run.set()
-    await still(purse)
+    await still(queue)
     assert said(asked) == 60
     assert ledger.batches == [([], ["a"]), ([], [])]
 
 
-async def test_calls_of_the_ledger_run_on_the_thread_of_the_purse(purse: Purse, ledger: Watched) -> None:
-    assert await purse.book(ledger.spent, "run") == ledger.spent("run")
-    name = await purse.book(lambda: threading.current_thread().name)
+async def test_calls_of_the_ledger_run_on_the_thread_of_the_queue(
+    queue: ReservationQueue, ledger: Watched
+) -> None:
+    assert await queue.run_in_thread(ledger.spent, "run") == ledger.spent("run")
+    name = await queue.run_in_thread(lambda: threading.current_thread().name)
     assert name.startswith("ledger")
-    assert await purse.book(lambda: threading.current_thread().name) == name
+    assert await queue.run_in_thread(lambda: threading.current_thread().name) == name
 
 
 @pytest.mark.parametrize("failing", [False, True])
-async def test_a_purse_that_is_closed_leaves_the_ledger_and_its_thread(
+async def test_a_queue_that_is_closed_leaves_the_ledger_and_its_thread(
     ledger: Watched, failing: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(claim_watch, "BEAT_S", 0.05)
-    purse, errors = Purse(ledger), list[object]()
+    queue, errors = ReservationQueue(ledger), list[object]()
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: errors.append(context))
-    (first,) = await ask(purse, intent("a", 60))
-    purse.release("a", held(first), "not_billed")
-    await still(purse)
+    (first,) = await ask(queue, intent("a", 60))
+    queue.cancel("a", held(first), "not_billed")
+    await still(queue)
 
     def buyers() -> int:
         with ledger._engine.connect() as connection:
             return connection.exec_driver_sql("SELECT count(*) FROM buyers").scalar_one()
 
-    def refuse(_buyer: Buyer) -> None:
+    def refuse(_buyer: ClaimHolder) -> None:
         raise LedgerError("the disk is full")
 
     assert buyers() == 1
     if failing:
         monkeypatch.setattr(ledger, "leave", refuse)
-    purse.close()
+    queue.close()
     assert buyers() == (1 if failing else 0)
     with pytest.raises(RuntimeError, match="shutdown"):
-        await purse.book(int)
+        await queue.run_in_thread(int)
     await asyncio.sleep(0.1)  # no beat comes any more
     assert errors == []

@@ -10,18 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.voting.early_stop import Standing, Stop, early_stop_batch_size, why_stop_early
-from tracemill.agreement.voting.labels import Voice
+from tracemill.agreement.equivalence.ladder import ActionKeys
+from tracemill.agreement.voting.early_stop import Stop, StopDecision, early_stop_batch_size, why_stop_early
+from tracemill.agreement.voting.labels import ValidVote
 from tracemill.agreement.voting.policy import Policy
-from tracemill.teachers.planning.schedule import DEADLINE, FULL, NOT_NEEDED, PairLimits, Rules, Schedule
-from tracemill.teachers.planning.segments import SHORTEST, Length, Worth, find_segment_cuts
-from tracemill.teachers.planning.strand_state import Call, StepWork
+from tracemill.teachers.planning.schedule import (
+    DEADLINE,
+    FULL,
+    NOT_NEEDED,
+    PairLimits,
+    Schedule,
+    ScheduleRules,
+)
+from tracemill.teachers.planning.segments import SHORTEST, ChainCutRule, StepTokens, find_segment_cuts
+from tracemill.teachers.planning.strand_state import OutgoingCall, StepWork
 from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import CacheRule
 from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
 
-OWN, A, B = (Keys(name, name, name, name, name) for name in ("student", "a", "b"))
+OWN, A, B = (ActionKeys(name, name, name, name, name) for name in ("student", "a", "b"))
 TEACHERS = ("t0", "t1", "t2", "t3")
 
 
@@ -30,12 +37,12 @@ class Play:
     """A replay in simulated time: `votes` has what each teacher would vote at each step (None: nothing),
     `takes` the seconds of each question."""
 
-    votes: dict[tuple[str, str], Keys | None]
-    takes: Callable[[Call], float]
+    votes: dict[tuple[str, str], ActionKeys | None]
+    takes: Callable[[OutgoingCall], float]
     stop: Stop = "lossless"
     policy: Policy = field(default_factory=Policy)
-    sent: list[tuple[float, Call]] = field(default_factory=list)
-    home: dict[Call, float] = field(default_factory=dict)
+    sent: list[tuple[float, OutgoingCall]] = field(default_factory=list)
+    home: dict[OutgoingCall, float] = field(default_factory=dict)
     most_out: int = 0
     heard: dict[str, dict[str, set[int]]] = field(
         default_factory=lambda: defaultdict(lambda: defaultdict(set))
@@ -61,26 +68,28 @@ class Play:
             self.closed.append,
         )
 
-    def stand(self, step_id: str, waiting: Sequence[str]) -> Standing:
+    def decide(self, step_id: str, waiting: Sequence[str]) -> StopDecision:
         votes = [
-            Voice(teacher, teacher, vote)
+            ValidVote(teacher, teacher, vote)
             for teacher in self.heard[step_id]
             if teacher not in waiting and (vote := self.votes.get((step_id, teacher)))
         ]
         why = why_stop_early(votes, OWN, waiting, self.policy, self.stop)
-        return Standing(why, 0 if why else early_stop_batch_size(votes, OWN, waiting, self.policy, self.stop))
+        return StopDecision(
+            why, 0 if why else early_stop_batch_size(votes, OWN, waiting, self.policy, self.stop)
+        )
 
     def run(
         self,
         works: Sequence[tuple[str, Sequence[StepWork]]],
-        rules: Rules,
+        rules: ScheduleRules,
         lifetime_s: float = 300.0,
         meanwhile: Callable[[Schedule, float], None] = lambda schedule, now: None,
     ) -> Schedule:
         """All of it; gives the schedule at the end."""
         pace = Pace(dict.fromkeys(TEACHERS, lifetime_s))
-        schedule = Schedule(works, TEACHERS, rules, self.stand, pace, limits=self.limits())
-        flying: list[tuple[float, Call]] = []
+        schedule = Schedule(works, TEACHERS, rules, self.decide, pace, limits=self.limits())
+        flying: list[tuple[float, OutgoingCall]] = []
         now = 0.0
         while True:
             for call in schedule.next(now, rules.width - len(flying)):
@@ -110,13 +119,15 @@ def strands(lengths: Sequence[int], teachers: int = 3, samples: int = 1) -> list
     ]
 
 
-def vote_at_random(works: list[tuple[str, list[StepWork]]], seed: int) -> dict[tuple[str, str], Keys | None]:
+def vote_at_random(
+    works: list[tuple[str, list[StepWork]]], seed: int
+) -> dict[tuple[str, str], ActionKeys | None]:
     rng = random.Random(seed)
     options = [None, OWN, OWN, OWN, A, A, B]
     return {(s.step_id, t): rng.choice(options) for _, steps in works for s in steps for t in s.wanted}
 
 
-def lognormal(seed: int, median_s: float = 8.0, sigma: float = 0.6) -> Callable[[Call], float]:
+def lognormal(seed: int, median_s: float = 8.0, sigma: float = 0.6) -> Callable[[OutgoingCall], float]:
     return lambda call: median_s * random.Random(f"{seed}{call}").lognormvariate(0, sigma)
 
 
@@ -161,9 +172,13 @@ def test_laws(
             trace, teacher = ("s0" if ends == "chain" else None), (None if ends == "all" else "t0")
             schedule.end("ended", now, trace, teacher)
 
-    schedule = play.run(works, Rules(lead, deadline, width), lifetime_s, meanwhile)
+    schedule = play.run(works, ScheduleRules(lead, deadline, width), lifetime_s, meanwhile)
     wanted = [
-        Call(s.step_id, t, n) for _, steps in works for s in steps for t in s.wanted for n in s.wanted[t]
+        OutgoingCall(s.step_id, t, n)
+        for _, steps in works
+        for s in steps
+        for t in s.wanted
+        for n in s.wanted[t]
     ]
     asked = [call for _, call in play.sent]
     # every question goes out once, or is dropped with a reason, and nothing else does
@@ -185,9 +200,9 @@ def check_chains(play: Play, steps: list[StepWork]) -> None:
     went = {call: now for now, call in play.sent}
     place = {call: number for number, (_, call) in enumerate(play.sent)}
     for teacher in TEACHERS:
-        last: Call | None = None
+        last: OutgoingCall | None = None
         for step in steps:
-            here = [Call(step.step_id, teacher, n) for n in step.wanted.get(teacher, ())]
+            here = [OutgoingCall(step.step_id, teacher, n) for n in step.wanted.get(teacher, ())]
             here = [call for call in here if call in went]
             for call in here[:1]:
                 if last is not None:
@@ -206,11 +221,11 @@ def test_no_answer_is_bought_that_the_others_had_made_superfluous(
     """Whoever is asked was needed whatever those on their way would answer."""
     works = strands([length, length])
     play = Play(vote_at_random(works, seed), lognormal(seed), stop)
-    play.run(works, Rules(width=width))
+    play.run(works, ScheduleRules(width=width))
     for step_id, by_teacher in play.heard.items():
         for teacher in by_teacher:
             others = [
-                Voice(other, other, vote)
+                ValidVote(other, other, vote)
                 for other in by_teacher
                 if other < teacher and (vote := play.votes[step_id, other])
             ]
@@ -220,11 +235,11 @@ def test_no_answer_is_bought_that_the_others_had_made_superfluous(
 
 def test_the_first_runs_ahead_by_no_more_than_its_lead() -> None:
     works = strands([40])
-    always: dict[tuple[str, str], Keys | None] = {
-        (f"s0:{n}", t): Keys(t, t, t, t, t) for n in range(40) for t in TEACHERS[:3]
+    always: dict[tuple[str, str], ActionKeys | None] = {
+        (f"s0:{n}", t): ActionKeys(t, t, t, t, t) for n in range(40) for t in TEACHERS[:3]
     }
     play = Play(always, lambda call: 1.0 if call.teacher == "t0" else 5.0, "tiered")
-    play.run(works, Rules(lead=4, width=8))
+    play.run(works, ScheduleRules(lead=4, width=8))
     ahead = []
     for now, call in play.sent:
         if call.teacher == "t0":
@@ -250,7 +265,7 @@ def test_chains_stay_inside_the_lifetime_of_the_cache_however_many_there_are() -
     """400 chains on 8 places: round robin would come back to each after 400 s and more."""
     works = strands([12] * 400, teachers=1)
     play = Play({}, lognormal(1), "off")
-    play.run(works, Rules(lead=None, width=8), lifetime_s=60.0)
+    play.run(works, ScheduleRules(lead=None, width=8), lifetime_s=60.0)
     assert max(gaps_s(play, "t0")) < 1.0
 
 
@@ -258,16 +273,17 @@ def test_a_follower_whose_calls_would_lie_apart_makes_them_in_one_burst() -> Non
     """Every tenth step needs the second teacher. Of the long trace it keeps pace, since all wait for that
     one; of the short one it waits, once that is known, until the first is through."""
     works = strands([200, 80])
-    votes: dict[tuple[str, str], Keys | None] = {}
+    votes: dict[tuple[str, str], ActionKeys | None] = {}
     for _, steps in works:
         for number, step in enumerate(steps):
             votes |= {
-                (step.step_id, t): Keys(t, t, t, t, t) if number % 10 == 5 else OWN for t in TEACHERS[:3]
+                (step.step_id, t): ActionKeys(t, t, t, t, t) if number % 10 == 5 else OWN
+                for t in TEACHERS[:3]
             }
     play = Play(votes, lambda call: 30.0, "tiered")
-    play.run(works, Rules(width=8), lifetime_s=300.0)
+    play.run(works, ScheduleRules(width=8), lifetime_s=300.0)
     went = {call: now for now, call in play.sent}
-    through = play.home[Call("s1:79", "t0", 0)]
+    through = play.home[OutgoingCall("s1:79", "t0", 0)]
     short = [went[call] for call in went if call.teacher == "t1" and call.step_id.startswith("s1:")]
     assert len(short) == 8
     assert min(short[2:]) >= through
@@ -281,7 +297,7 @@ def test_no_step_is_begun_whose_pair_has_no_room(room: int) -> None:
     and where there are as many, no fewer."""
     works = strands([40] * 8)
     play = Play(vote_at_random(works, 7), lognormal(3), "lossless", room=room)
-    schedule = play.run(works, Rules(None, None, 32))
+    schedule = play.run(works, ScheduleRules(None, None, 32))
     assert [play.pairs_of(trace_id) for trace_id, _ in works] == [room] * 8
     begun = {call.step_id for _, call in play.sent}
     left_out = {call.step_id for call, reason in schedule.dropped.items() if reason == FULL}
@@ -297,7 +313,7 @@ def test_a_step_that_waits_for_a_teacher_who_is_held_up_before_it_does_not_stop_
         StepWork("s0:1", {"t0": range(1), "t1": range(1)}),
     ]
     play = Play({(s.step_id, t): OWN for s in steps for t in s.wanted}, lambda call: 1.0, "off", room=1)
-    schedule = play.run([("s0", steps)], Rules(None, None, 1))
+    schedule = play.run([("s0", steps)], ScheduleRules(None, None, 1))
     assert len(play.sent) == 3
     assert not schedule.dropped
 
@@ -305,7 +321,7 @@ def test_a_step_that_waits_for_a_teacher_who_is_held_up_before_it_does_not_stop_
 def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -> None:
     works = strands([30, 30], teachers=2)
     play = Play({}, lambda call: 8.0, "off")
-    schedule = play.run(works, Rules(lead=None, deadline=60.0, width=4))
+    schedule = play.run(works, ScheduleRules(lead=None, deadline=60.0, width=4))
     assert max(now for now, _ in play.sent) == 56.0
     assert len(play.sent) == 4 * 8
     assert set(schedule.dropped.values()) == {DEADLINE}
@@ -314,14 +330,14 @@ def test_after_the_deadline_nothing_goes_out_and_what_is_left_has_its_reason() -
 
 def test_a_teacher_that_is_out_makes_way_for_the_next() -> None:
     works = strands([5])
-    votes: dict[tuple[str, str], Keys | None] = {(f"s0:{n}", t): A for n in range(5) for t in TEACHERS}
+    votes: dict[tuple[str, str], ActionKeys | None] = {(f"s0:{n}", t): A for n in range(5) for t in TEACHERS}
     play = Play(votes, lambda call: 8.0)
 
     def meanwhile(schedule: Schedule, now: float) -> None:
         if len(play.home) == 2:
             schedule.end("teacher out", now, teacher="t1")
 
-    schedule = play.run(works, Rules(), meanwhile=meanwhile)
+    schedule = play.run(works, ScheduleRules(), meanwhile=meanwhile)
     by_teacher = {t: [c.step_id for _, c in play.sent if c.teacher == t] for t in TEACHERS[:3]}
     assert by_teacher["t0"] == [f"s0:{n}" for n in range(5)]
     assert len(by_teacher["t1"]) in (1, 2)
@@ -340,20 +356,20 @@ def test_the_makespan_is_near_what_the_longest_path_and_the_work_allow(stop: Sto
     works = strands(shaped(3))
     takes = lognormal(3)
     play = Play(vote_at_random(works, 3), takes, stop)
-    schedule = play.run(works, Rules(width=12))
+    schedule = play.run(works, ScheduleRules(width=12))
     assert len(play.sent) + len(schedule.dropped) == sum(len(steps) for _, steps in works) * 3
     work_s = sum(takes(call) for _, call in play.sent) / 12
-    path_s = max(sum(takes(Call(s.step_id, "t0", 0)) for s in steps) for _, steps in works)
+    path_s = max(sum(takes(OutgoingCall(s.step_id, "t0", 0)) for s in steps) for _, steps in works)
     assert max(play.home.values()) <= 1.05 * max(work_s, path_s)
 
 
 CHEAP = TokenCosts(fresh_usd=1e-6, read_usd=1e-7, answer_usd=4e-6)
 
 
-def growing(steps: int) -> list[Length]:
+def growing(steps: int) -> list[StepTokens]:
     """Prompts that grow from 10,000 by 500 tokens a step; at step 100 the session was compacted."""
     tokens = [10_000 + 500 * (n if n < 100 else n - 100) for n in range(steps)]
-    return [Length(t, 0 if n in (0, 100) else tokens[n - 1]) for n, t in enumerate(tokens)]
+    return [StepTokens(t, 0 if n in (0, 100) else tokens[n - 1]) for n, t in enumerate(tokens)]
 
 
 @pytest.mark.parametrize(
@@ -368,13 +384,13 @@ def growing(steps: int) -> list[Length]:
 def test_a_chain_is_cut_where_time_is_worth_a_prefix_written_again(
     target_s: float, max_extra: float, expected: list[int]
 ) -> None:
-    found = find_segment_cuts(growing(200), [CHEAP, CHEAP], 600, Worth(target_s, 8.0, max_extra))
+    found = find_segment_cuts(growing(200), [CHEAP, CHEAP], 600, ChainCutRule(target_s, 8.0, max_extra))
     assert found == expected
 
 
 @given(st.integers(0, 300), st.floats(1, 5000), st.floats(0, 1))
 def test_cuts_are_in_order_and_segments_are_not_crumbs(steps: int, target_s: float, max_extra: float) -> None:
-    found = find_segment_cuts(growing(steps), [CHEAP], 600, Worth(target_s, 8.0, max_extra))
+    found = find_segment_cuts(growing(steps), [CHEAP], 600, ChainCutRule(target_s, 8.0, max_extra))
     assert found[0] == 0
     assert all(b - a >= SHORTEST for a, b in zip(found, [*found[1:], steps], strict=True) if len(found) > 1)
 

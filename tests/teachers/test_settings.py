@@ -95,7 +95,7 @@ def test_teachers_of_no_known_family_make_no_vote() -> None:
 
 
 def test_a_missing_key_is_one_clear_line() -> None:
-    with pytest.raises(ConfigError, match="wanted the environment variable OPENROUTER_API_KEY"):
+    with pytest.raises(ConfigError, match="expected the environment variable OPENROUTER_API_KEY"):
         build_teachers(OPEN.teachers, {})
     assert len(build_teachers(SIMULATED.teachers, {})) == 4
 

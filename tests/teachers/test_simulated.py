@@ -11,7 +11,7 @@ from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings, SimulatedSettings
-from tracemill.teachers.offline.sim_policy import Answer, simulate_answer
+from tracemill.teachers.offline.sim_policy import SimulatedAnswer, simulate_answer
 from tracemill.teachers.openrouter_stub.server import running
 
 pytestmark = pytest.mark.anyio
@@ -61,7 +61,7 @@ def conversation(number: int, result: str) -> tuple[Message, ...]:
     )
 
 
-def answers(messages: tuple[Message, ...], **options: Any) -> list[Answer]:
+def answers(messages: tuple[Message, ...], **options: Any) -> list[SimulatedAnswer]:
     wire = [message.to_wire() for message in messages]
     return [simulate_answer(model, wire, WIRE_TOOLS, **options) for model in MODELS]
 
@@ -164,7 +164,7 @@ async def test_in_process_and_over_the_wire_the_answers_are_the_same() -> None:
             for near, far in zip(local, remote, strict=True):
                 a, b = await near.ask(question, 0), await far.ask(question, 0)
                 assert a.reply.action == b.reply.action
-                assert (a.cost_nusd, a.reply.usage) == (b.cost_nusd, b.reply.usage)
+                assert (a.cost_nanousd, a.reply.usage) == (b.cost_nanousd, b.reply.usage)
                 assert a.reply.simulated
                 assert b.reply.simulated
                 assert b.reply.provider == "simulated"

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from teacher_chains import chain, teacher_at
 
-from tracemill.teachers.client.billing_lookup import LOOKS
+from tracemill.teachers.client.billing_lookup import MAX_LOOKUPS
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Spent
+from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.pricing.price_book import PriceBook
-from tracemill.teachers.replay.replay_run import ReplayResult, replay
+from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
 
 pytestmark = pytest.mark.anyio
 TRACES, STEPS = 8, 10
@@ -31,22 +31,22 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def wire(**more: object) -> WireSettings:
-    return WireSettings.model_validate(more)
+def wire(**more: object) -> StubSettings:
+    return StubSettings.model_validate(more)
 
 
 async def asked_of(
-    server: Running,
+    server: RunningStub,
     folder: Path,
-    cap_nusd: int,
+    cap_nanousd: int,
     questions: list[Question] = MANY,
     book: PriceBook | None = None,
-) -> tuple[ReplayResult, Spent]:
+) -> tuple[ReplayResult, RunSpending]:
     teacher = teacher_at(server.url, book)
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
-        ledger.open_run("run", cap_nusd)
+        ledger.open_run("run", cap_nanousd)
         decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
-        result = await replay(questions, decisions, [teacher], ledger, "run", SETTINGS)
+        result = await replay(ReplayRequest(questions, decisions, [teacher], ledger, "run", SETTINGS))
         return result, ledger.spent("run")
 
 
@@ -60,7 +60,7 @@ async def charged_in_full(folder: Path) -> int:
     with running() as server:
         result, _ = await asked_of(server, folder, 10**9)
         assert result.counters["answered"] == TRACES * STEPS
-        return int(server.stats()["charged_nusd"])
+        return int(server.stats()["charged_nanousd"])
 
 
 @pytest.mark.parametrize("share", ["0", "0.1", "0.9"])
@@ -69,8 +69,8 @@ async def test_what_is_charged_stays_below_the_cap_where_less_is_stated(tmp_path
     with running(wire(stated_share=share)) as server:
         result, spent = await asked_of(server, tmp_path, cap)
         stats = server.stats()
-    assert 0.5 * cap < stats["charged_nusd"] <= cap
-    assert spent.settled_nusd == stats["charged_nusd"]  # by the pages on the answers
+    assert 0.5 * cap < stats["charged_nanousd"] <= cap
+    assert spent.settled_nanousd == stats["charged_nanousd"]  # by the pages on the answers
     assert stats["looked_up"] == stats["received"] == result.counters["asked"] < len(MANY)
     assert result.stopped is not None
 
@@ -81,8 +81,8 @@ async def test_without_pages_on_the_answers_tokens_times_price_are_booked(tmp_pa
     with running(wire(stated_share=share, bill_pages=False)) as server:
         _, spent = await asked_of(server, tmp_path, cap)
         stats = server.stats()
-    assert 0.5 * cap < stats["charged_nusd"] <= spent.settled_nusd <= cap
-    assert stats["looked_up"] == LOOKS * stats["received"]
+    assert 0.5 * cap < stats["charged_nanousd"] <= spent.settled_nanousd <= cap
+    assert stats["looked_up"] == MAX_LOOKUPS * stats["received"]
 
 
 async def test_a_price_that_triples_in_mid_run_is_refused_and_not_billed(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ async def test_a_price_that_triples_in_mid_run_is_refused_and_not_billed(tmp_pat
         result, spent = await asked_of(server, tmp_path, 10**9)
         stats = server.stats()
     assert stats["paid"] == 20
-    assert spent.settled_nusd == stats["charged_nusd"]
+    assert spent.settled_nanousd == stats["charged_nanousd"]
     assert result.counters["failed:bad_request"] <= SETTINGS.concurrency
     why = "no endpoint serves the model as asked"
     assert result.counters[f"teacher_out:simulated/deepseek-a: {why}"] >= 1
@@ -103,7 +103,7 @@ async def test_a_server_that_bills_three_times_its_list_all_the_same_stays_below
     with running(wire(dearer_after=20, heeds_max_price=False)) as server:
         _, spent = await asked_of(server, tmp_path, cap, book=book)
         stats = server.stats()
-    assert 0.5 * cap < stats["charged_nusd"] == spent.settled_nusd <= cap
+    assert 0.5 * cap < stats["charged_nanousd"] == spent.settled_nanousd <= cap
     assert book.changes == [
         "simulated/deepseek-a: charges 3.00 times its price list; calls are reserved at that from now on"
     ]
@@ -117,11 +117,11 @@ async def test_an_honest_server_is_not_looked_up_and_of_several_providers_each_h
     with running(wire(endpoints=endpoints)) as server:
         _, spent = await asked_of(server, tmp_path, 10**9)
         stats = server.stats()
-    assert (stats["looked_up"], spent.settled_nusd) == (0, stats["charged_nusd"])
+    assert (stats["looked_up"], spent.settled_nanousd) == (0, stats["charged_nanousd"])
     folder = below(tmp_path, "tenth")
     endpoints = {"simulated/deepseek-a": {"dear": dear, "cheap/fp8": cheap}}
     with running(wire(endpoints=endpoints, stated_share="0.1")) as server:
         _, spent = await asked_of(server, folder, 10**9)
         stats = server.stats()
     assert stats["looked_up"] == stats["received"]  # a tenth is what the other provider takes
-    assert spent.settled_nusd == stats["charged_nusd"]
+    assert spent.settled_nanousd == stats["charged_nanousd"]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, Referee, Stop
+from tracemill.agreement.voting.early_stop import AGREED, CERTAIN, EarlyStopper, Stop
 from tracemill.agreement.voting.policy import Policy
-from tracemill.flows.labeling.label_shard import Shown, make_pairs
+from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
 from tracemill.flows.labeling.vote_policy import record_vote_outcomes
 from tracemill.records.message import Message, ToolCall, ToolSpec
 from tracemill.records.reply import Decision
@@ -21,9 +21,9 @@ from tracemill.teachers.gate.gate_decisions import EXPLORED, make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.offline.sim_policy import simulate_answer
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.planning.schedule import DEADLINE, NOT_NEEDED
-from tracemill.teachers.replay.replay_run import TIME_UP, ReplayResult, replay
+from tracemill.teachers.replay.replay_run import TIME_UP, ReplayRequest, ReplayResult, replay
 
 pytestmark = pytest.mark.anyio
 KEY = {"OPENROUTER_API_KEY": "sk-or-simulated"}
@@ -61,13 +61,13 @@ def trace_of(number: int) -> Trace:
     return Trace(f"t{number}", "openhands", "test", "openhands", (context,), redaction="r1")
 
 
-SHOWN = [Shown.of(trace_of(number)) for number in range(2)]
+SHOWN = [ShownTrace.of(trace_of(number)) for number in range(2)]
 QUESTIONS = [question for item in SHOWN for question in item.questions()]
 
 
-def referee(stop: Stop) -> Referee:
+def stopper(stop: Stop) -> EarlyStopper:
     states = {str(s.step_id): (s, i.presentations[0].tools) for i in SHOWN for s in i.trace.states()}
-    return Referee(states, Policy(), stop)
+    return EarlyStopper(states, Policy(), stop)
 
 
 async def run(
@@ -77,10 +77,14 @@ async def run(
     decisions = make_gate_decisions(questions, models, 7, GateSettings(explore=0.15))
     with Ledger(f"sqlite:///{folder / 'l.db'}") as ledger:
         ledger.open_run("run", 10**10)
-        judge = None if stop == "off" else referee(stop)
+        judge = None if stop == "off" else stopper(stop)
         teachers = build_teachers(models, KEY)
         return (
-            await replay(questions, decisions, teachers, ledger, "run", referee=judge, time_left_s=left_s),
+            await replay(
+                ReplayRequest(
+                    questions, decisions, teachers, ledger, "run", stopper=judge, time_left_s=left_s
+                )
+            ),
             decisions,
         )
 
@@ -141,7 +145,7 @@ async def test_what_the_first_run_left_is_not_asked_by_a_wider_one_unless_it_is_
 
 
 async def test_after_the_deadline_nothing_goes_out_and_the_next_run_asks_it(tmp_path: Path) -> None:
-    with running(WireSettings(latency_s=0.1)) as server:
+    with running(StubSettings(latency_s=0.1)) as server:
         late, _ = await run(server.url, tmp_path, "lossless", QUESTIONS, left_s=0.0)
         assert server.stats()["received"] == 0
         some, decisions = await run(server.url, tmp_path, "lossless", QUESTIONS[:STEPS], left_s=0.45)

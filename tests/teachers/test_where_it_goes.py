@@ -24,8 +24,8 @@ from tracemill.teachers.core.teacher_settings import (
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
-from tracemill.teachers.replay.replay_run import replay
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
+from tracemill.teachers.replay.replay_run import ReplayRequest, replay
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-very-secret-0123456789"
@@ -84,7 +84,7 @@ async def test_no_proxy_of_the_environment_sees_what_goes_to_this_machine(
         for name in ("http_proxy", "HTTPS_PROXY", "all_proxy"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{port}")
         listens = "127.0.0.1" if host == "localhost" else host
-        with running(WireSettings(api_key=KEY, keep_bodies=True), host=listens) as server:
+        with running(StubSettings(api_key=KEY, keep_bodies=True), host=listens) as server:
             url = server.url.replace(listens, host)
             settings = OpenRouterSettings(model="simulated/deepseek-a", base_url=url)
             (teacher,) = build_teachers([settings], {"OPENROUTER_API_KEY": KEY})
@@ -123,7 +123,7 @@ async def test_a_redirect_of_a_question_is_a_failed_call_and_nothing_goes_elsewh
         await teacher.close()
     assert came == []
     assert len(asked_for) == 1
-    assert (asked.reply.failure, asked.cost_nusd, asked.retry, asked.halt) == (
+    assert (asked.reply.failure, asked.cost_nanousd, asked.retry, asked.halt) == (
         "redirected",
         0,
         False,
@@ -161,8 +161,8 @@ async def test_a_redirect_halts_the_teacher_and_the_rest_is_not_asked(tmp_path: 
             ledger.open_run("run", 10**9)
             decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
             settings = ReplaySettings(concurrency=1)
-            result = await replay(questions, decisions, [teacher], ledger, "run", settings)
-            assert ledger.spent("run").settled_nusd == 0
+            result = await replay(ReplayRequest(questions, decisions, [teacher], ledger, "run", settings))
+            assert ledger.spent("run").settled_nanousd == 0
     assert sum(request.startswith(b"POST") for request in came) == 1
     assert (result.counters["failed:redirected"], result.counters["not_asked:teacher out"]) == (1, 4)
     assert result.stopped == ("local: its server answers with a redirect (HTTP 307), which is not followed")
