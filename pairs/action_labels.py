@@ -1,4 +1,4 @@
-"""Actions that are right at a step: what teachers agreed on, and what solved a task."""
+"""Labels of single actions: those that teachers agreed on, and all steps of solved sessions."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from tracemill.pairs.other_views import (
     origin_of,
     replies_by_vote,
     shortest_reply,
-    worded_action,
+    word_action,
 )
 from tracemill.pairs.side_text import Wording
 from tracemill.records.message import Action, Message
@@ -21,19 +21,18 @@ from tracemill.records.views import ActionLabel
 
 AGREED, SOLVED = "agreed", "solved"
 NO_ANSWER_COUNTS = "no answer counts as a vote"
-REPLY_GONE = "the agreed answer is not there"
+REPLY_GONE = "the agreed answer is missing"
 CALLS_NOTHING = "the action calls nothing"
 DID_NOTHING = "the agent did nothing"
-_FOR = {
+_AGREED_ON = {
     "agrees_with_student": "are for what the agent did",
     "dead_zone": "agree on another action of the agent's intent",
     "order_only": "agree on what the agent does within the next steps",
 }
-_SOLVED = "the session solved its task"
 
 
 def why_not_agreed(step: StepVotes) -> str:
-    """Return why the votes at a step agree on no action, "" where they do."""
+    """Return why the votes at a step agree on no action, "" if they do agree."""
     if step.verdict in AGREED_VERDICTS and any(vote.agrees for vote in step.votes):
         return ""
     if not any(vote.counted for vote in step.votes):
@@ -49,71 +48,73 @@ def label_agreed_action(
     weights: LabelWeights,
     wording: Wording = "full",
 ) -> ActionLabel | str:
-    """Return the label of a step at which teachers agreed, without what was shown; a short fixed phrase where
-    there is none.
+    """Return the action that teachers agreed on at a step, or a fixed phrase that says why there is none.
 
-    `replies` are those of the step, `pair` the teachers' pair that was made there. The action is the agent's
-    own where the vote is for that, else the chosen side of the pair, else the shortest of the agreeing
-    replies.
+    `replies` are those of the step, `pair` the teachers' pair made there. The action is the agent's own if
+    the votes are for it, else the chosen side of the pair, else the shortest of the agreeing replies.
     """
     if reason := why_not_agreed(step):
         return reason
-    backers = [vote for vote in step.votes if vote.counted and vote.agrees]
+    agreeing = [vote for vote in step.votes if vote.counted and vote.agrees]
     counted = sum(vote.counted for vote in step.votes)
     student = state.student_action.to_message()
-    own = pair is None and any(vote.key == STUDENT_KEY for vote in backers)
-    if own:
-        said = student
+    same_as_student = pair is None and any(vote.key == STUDENT_KEY for vote in agreeing)
+    if same_as_student:
+        action = student
     elif pair is not None:
-        said = pair.chosen[0]
+        action = pair.chosen[0]
     else:
-        said = shortest_reply(backers, replies_by_vote(replies))
-    if said is None:
+        action = shortest_reply(agreeing, replies_by_vote(replies))
+    if action is None:
         return REPLY_GONE
-    message = worded_action(said, student, state.trace.harness, wording)
+    message = word_action(action, student, state.trace.harness, wording)
     if message is None:
         return CALLS_NOTHING
-    weight = weights.weigh(state, said, len(backers) / counted)
+    weight = weights.weigh(state, action, len(agreeing) / counted)
     return ActionLabel(
         origin=origin_of(state, "", step.simulated),
         step_id=step.step_id,
         label_source=AGREED,
         message=message,
-        operation=_operation(said, state),
-        same_as_student=own,
+        operation=_operation(action, state),
+        same_as_student=same_as_student,
         verdict=step.verdict,
-        evidence=pair.evidence if pair is not None else agreed_in_words(step),
+        evidence=pair.evidence if pair is not None else describe_agreement(step),
         weight=weight.weight,
         outcome_weight=weight.outcome,
         outcome_support=weight.support,
-        teachers=tuple(sorted(vote.teacher for vote in backers)),
-        families=_families(backers),
+        teachers=tuple(sorted(vote.teacher for vote in agreeing)),
+        families=_families(agreeing),
         n_votes=counted,
         cost_usd=sum(vote.cost_usd for vote in step.votes),
         pair_id=pair.pair_id if pair is not None else None,
     )
 
 
-def agreed_in_words(step: StepVotes) -> str:
-    """Return how many of the votes at a step agree, of which families, and on what; "" where none do, and
-    where they made a pair, whose `evidence` says more."""
-    said = _FOR.get(step.verdict)
-    backers = [vote for vote in step.votes if vote.counted and vote.agrees]
-    if said is None or not backers:
+def describe_agreement(step: StepVotes) -> str:
+    """Return a sentence on how many votes agree, of which families, and on what.
+
+    It is "" if none agree, and if they made a pair: the `evidence` of the pair says more.
+    """
+    agreed_on = _AGREED_ON.get(step.verdict)
+    agreeing = [vote for vote in step.votes if vote.counted and vote.agrees]
+    if agreed_on is None or not agreeing:
         return ""
     counted = sum(vote.counted for vote in step.votes)
-    return f"{len(backers)} of {counted} votes ({', '.join(_families(backers))}) {said}"
+    return f"{len(agreeing)} of {counted} votes ({', '.join(_families(agreeing))}) {agreed_on}"
 
 
 def label_solved_action(
     state: TraceState, verdict: str, weights: LabelWeights, wording: Wording = "full"
 ) -> ActionLabel | str:
-    """Return the label of a step of a session that solved its task, without what was shown; a short fixed
-    phrase where there is none. `verdict` is that of the step's vote, "" where there was none."""
+    """Return the agent's action at a step of a solved session, or a fixed phrase that says why there is none.
+
+    `verdict` is that of the step's vote, "" if there was none.
+    """
     student = state.student_action.to_message()
     if not student.tool_calls and not student.content.strip():
         return DID_NOTHING
-    message = worded_action(student, student, state.trace.harness, wording)
+    message = word_action(student, student, state.trace.harness, wording)
     if message is None:
         return CALLS_NOTHING
     weight = weights.weigh(state, student, 1.0)
@@ -125,7 +126,7 @@ def label_solved_action(
         operation=_operation(student, state),
         same_as_student=True,
         verdict=verdict,
-        evidence=_SOLVED,
+        evidence="the session solved its task",
         weight=weight.weight,
         outcome_weight=weight.outcome,
         outcome_support=weight.support,

@@ -1,7 +1,7 @@
-"""Caps: no repository and no one kind of choice makes up a dataset; nor a trace, where that is asked for.
+"""Caps on the share of a dataset that one repository, one kind of choice or one trace may have.
 
-The best rows come first: a point for each teacher that agrees, and points for what verified the row. Of
-equals a hash decides, so that the first steps of a trace have no advantage.
+The best rows are kept: a row has a point for each agreeing teacher and points for how it was verified. A hash
+breaks ties, so that early steps of a trace have no advantage.
 """
 
 from collections import Counter
@@ -15,25 +15,27 @@ from tracemill.records.pair import DPOPair
 Key = Callable[[DPOPair], str | None]
 
 VERIFIED_POINTS = {"none": 0, "outcome": 1, "lookahead": 2, "execution": 3}
-EVEN_PARTS = 2
-"""A share is never less than that of so many even parts: of four repositories each may have half."""
+EVEN_SHARE_FACTOR = 2
+"""No cap is below this many times an even share: of four repositories each may have half of the rows."""
 DECIDING = frozenset(map(str, (Operation.EDIT, Operation.RUN_TEST, Operation.FINISH)))
-"""Operations that decide how a session ends: a row is a deciding one with one of them on either side."""
-LEFT = 3
-"""Of so many rows the cap on those that decide nothing leaves one at least."""
+"""Operations that decide how a session ends. A deciding row has one of them on either side."""
+PAID_SHARE_DROPPED = 0.15
+"""The largest share of teachers' pairs, which were paid for, that the caps on shares drop."""
+LEAST_KEPT = 3
+"""The cap on other rows keeps at least one row in this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """How many rows there may be: `per_trace` of a trace, `per_operation` of those with the same class of
-    chosen action, `repository_share` (0 to 1) of all rows from a repository, or a project where that is not
-    known, and `cell_share` with the same classes of chosen and rejected action. `deciding_share` is the least
-    share of rows with a side that edits, tests or finishes (`DECIDING`): other rows go until it is reached,
-    none where there is no such row, and no more than leave a third of all. 0 is no cap. Caps leave `floor`
-    rows where there are as many.
+    """Limits on the rows of a release; 0 is no limit.
 
-    The two caps of a trace are off unless they are set: they take what was paid for, and a model learns most
-    from all pairs. A long trace is held by the share of its repository.
+    - `per_trace`: rows of a trace. `per_operation`: rows of a trace with the same chosen operation. Both are
+      off by default: a model learns most from all pairs.
+    - `repository_share` (0 to 1): share of a repository, or of a project if the repository is unknown.
+    - `cell_share` (0 to 1): share of rows with the same chosen and rejected operations.
+    - `deciding_share` (0 to 1): least share of deciding rows. Other rows are dropped until it is reached, but
+      at most two thirds of all rows, and none if no row is deciding.
+    - `floor`: rows that caps leave in any case, if there are as many.
     """
 
     per_trace: int = 0
@@ -45,9 +47,8 @@ class Caps:
 
 
 @dataclass(frozen=True, slots=True)
-class Capped:
-    """A row that a cap takes out: its place among the rows, the cap, why, and which row of its kind it is,
-    the best being the first."""
+class CappedRow:
+    """A row that a cap drops: its index, the cap, the reason and its rank in its kind (the best is 1)."""
 
     row: int
     cap: str
@@ -57,7 +58,7 @@ class Capped:
 
 @dataclass(frozen=True, slots=True)
 class CapCount:
-    """What one cap was given and took out."""
+    """Rows that one cap was given, and how many it dropped."""
 
     cap: str
     rows_in: int
@@ -66,84 +67,97 @@ class CapCount:
 
 def apply_caps(
     pairs: Sequence[DPOPair], caps: Caps, pinned: Collection[int] = ()
-) -> tuple[list[Capped], list[CapCount]]:
-    """The rows that go, by place, and what each cap took, in the order the caps work. The same rows in any
-    order give the same outcome. Where caps would leave fewer than the floor, the best rows come back. Rows
-    that are `pinned`, by place, count first and never go."""
-    left = sorted(range(len(pairs)), key=lambda row: (row not in pinned, rank_of(pairs[row])))
-    gone: dict[int, Capped] = {}
-    rows_in: list[int] = []
-    for name, key, limit in _steps(caps):
-        rows_in.append(len(left))
+) -> tuple[list[CappedRow], list[CapCount]]:
+    """Return the rows that caps drop, by index, and a count for each cap in the order of application.
+
+    The caps on shares drop at most `PAID_SHARE_DROPPED` of the teachers' pairs, the worst ones; the caps on
+    the rows of a trace, which are off unless set, drop as many as they say. A replay plans for the latter.
+    The outcome does not depend on the order of the rows. If fewer than `caps.floor` rows are left, the best
+    dropped rows come back. Rows whose index is in `pinned` count first and are never dropped.
+    """
+    kept = sorted(range(len(pairs)), key=lambda row: (row not in pinned, rank_of(pairs[row])))
+    dropped: dict[int, CappedRow] = {}
+    rows_in: dict[str, int] = {}
+    may_drop = int(PAID_SHARE_DROPPED * sum(_is_paid(pair) for pair in pairs))
+    for name, key, limit in _ordered_caps(caps):
+        rows_in[name] = len(kept)
         seen: Counter[str] = Counter()
-        most = limit([key(pairs[row]) for row in left])
-        for row in left:
+        most = limit([key(pairs[row]) for row in kept])
+        over: list[CappedRow] = []
+        for row in kept:
             kind = key(pairs[row])
             if most is None or kind is None:
                 continue
             seen[kind] += 1
             if seen[kind] > most and row not in pinned:
-                gone[row] = Capped(row, name, f"more than {most} {_OF[name]}", seen[kind])
-        left = [row for row in left if row not in gone]
-    for row in sorted(gone, key=lambda row: rank_of(pairs[row]))[: max(0, caps.floor - len(left))]:
-        del gone[row]
-    taken = Counter(each.cap for each in gone.values())
-    counts = [
-        CapCount(name, rows, taken[name]) for (name, *_), rows in zip(_steps(caps), rows_in, strict=True)
-    ]
-    return sorted(gone.values(), key=lambda each: each.row), counts
+                reason = f"over the limit of {most} pairs {_SCOPE[name]}"
+                over.append(CappedRow(row, name, reason, seen[kind]))
+        for each in reversed(over):
+            paid = _is_paid(pairs[each.row])
+            if paid and may_drop <= 0 and name in _CAPS_ON_SHARES:
+                continue
+            may_drop -= paid
+            dropped[each.row] = each
+        kept = [row for row in kept if row not in dropped]
+    for row in sorted(dropped, key=lambda row: rank_of(pairs[row]))[: max(0, caps.floor - len(kept))]:
+        del dropped[row]
+    n_dropped = Counter(each.cap for each in dropped.values())
+    counts = [CapCount(name, rows, n_dropped[name]) for name, rows in rows_in.items()]
+    return sorted(dropped.values(), key=lambda each: each.row), counts
 
 
 def rank_of(pair: DPOPair) -> tuple[int, str]:
-    """What rows are ordered by, the best first."""
+    """Return a sort key of a row; the best row sorts first."""
     points = pair.n_teachers_agreeing + VERIFIED_POINTS[pair.verified]
     return -points, digest("cap", pair.pair_id)
 
 
-_OF = {
-    "operation_cap": "of one class in a trace",
-    "trace_cap": "in a trace",
-    "repository_cap": "of one repository",
-    "cell_cap": "of one kind of choice",
+_SCOPE = {
+    "operation_cap": "of one action type per session",
+    "trace_cap": "per session",
+    "repository_cap": "per repository",
+    "cell_cap": "with the same two action types",
     "deciding_cap": "that neither edit, test nor finish",
 }
+_CAPS_ON_SHARES = ("repository_cap", "cell_cap", "deciding_cap")
 _Limit = Callable[[Sequence[str | None]], int | None]
 
 
-def _steps(caps: Caps) -> list[tuple[str, Key, _Limit]]:
+def _ordered_caps(caps: Caps) -> list[tuple[str, Key, _Limit]]:
     return [
-        ("operation_cap", _trace_and_operation, _fixed(caps.per_operation)),
-        ("trace_cap", _trace, _fixed(caps.per_trace)),
-        ("repository_cap", _repository, _share(caps.repository_share)),
-        ("cell_cap", _cell, _share(caps.cell_share)),
-        ("deciding_cap", _undecided, _beside(caps.deciding_share)),
+        ("operation_cap", _trace_and_operation, lambda kinds: caps.per_operation or None),
+        ("trace_cap", _trace, lambda kinds: caps.per_trace or None),
+        ("repository_cap", _repository, _limit_share(caps.repository_share)),
+        ("cell_cap", _cell, _limit_share(caps.cell_share)),
+        ("deciding_cap", _other, _limit_other(caps.deciding_share)),
     ]
 
 
-def _fixed(most: int) -> _Limit:
-    return lambda kinds: most or None
-
-
-def _share(share: float) -> _Limit:
+def _limit_share(share: float) -> _Limit:
     def limit(kinds: Sequence[str | None]) -> int | None:
         different = len({kind for kind in kinds if kind is not None})
         if not share or not different:
             return None
-        return max(1, int(len(kinds) * max(share, EVEN_PARTS / different)))
+        return max(1, int(len(kinds) * max(share, EVEN_SHARE_FACTOR / different)))
 
     return limit
 
 
-def _beside(share: float) -> _Limit:
-    """How many rows may stand beside those without a kind, so that these have the share."""
+def _limit_other(deciding_share: float) -> _Limit:
+    """Limit the rows that have a kind, so that those without one have at least this share."""
 
     def limit(kinds: Sequence[str | None]) -> int | None:
         deciding = sum(kind is None for kind in kinds)
-        if not share or not deciding:
+        if not deciding_share or not deciding:
             return None
-        return max(int(deciding * (1 - share) / share + 1e-9), -(-len(kinds) // LEFT) - deciding)
+        other = int(deciding * (1 - deciding_share) / deciding_share + 1e-9)
+        return max(other, -(-len(kinds) // LEAST_KEPT) - deciding)
 
     return limit
+
+
+def _is_paid(pair: DPOPair) -> bool:
+    return pair.label_source == "teachers"
 
 
 def _trace(pair: DPOPair) -> str:
@@ -158,14 +172,14 @@ def _repository(pair: DPOPair) -> str | None:
     return pair.repository or pair.project
 
 
+def _other(pair: DPOPair) -> str | None:
+    return None if is_deciding(pair) else "other"
+
+
 def _cell(pair: DPOPair) -> str:
     return f"{pair.chosen_operation} over {pair.rejected_operation}"
 
 
 def is_deciding(pair: DPOPair) -> bool:
-    """Whether a side of the pair edits files, runs tests or finishes."""
+    """Return whether a side of the pair edits files, runs tests or finishes."""
     return bool({pair.chosen_operation, pair.rejected_operation} & DECIDING)
-
-
-def _undecided(pair: DPOPair) -> str | None:
-    return None if is_deciding(pair) else "undecided"

@@ -1,4 +1,4 @@
-"""A parting: a step up to which runs of one task are the same, and what each of them did there."""
+"""Pairs at a divergence: a step up to which runs of one task are the same, and what each run did there."""
 
 import json
 from collections import Counter
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
-from tracemill.agreement.equivalence.ladder import Keys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.world.fold_context import record_of, world_of
+from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
+from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.harnesses.core.schema_builders import clean_schema_name
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.presentation import present_context
@@ -21,10 +21,13 @@ NOT_OFFERED = "calls a tool that was not shown"
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """What one run did at a parting, and what a pair would say of it. `exact`, `intent`, `cls` and `reads`
-    are its action on the ladder; `offered` the names of the tools that were shown, `whole` whether these are
-    recorded, so that there were no others; `called` the tools it called, as JSON."""
+class DivergingRun:
+    """One run at a divergence: its action, and the values that a pair records of it.
+
+    `exact`, `intent`, `action_class` and `parts` are equivalence keys of its action. `offered` holds the
+    names of the tools that were shown; `whole` is True if they are recorded, so that there were no others.
+    `called` holds the tools it called, as JSON.
+    """
 
     trace: str
     resolved: bool
@@ -32,8 +35,8 @@ class Member:
     message: Message
     exact: str
     intent: str
-    cls: str
-    reads: frozenset[str]
+    action_class: str
+    parts: frozenset[str]
     offered: frozenset[str]
     whole: bool
     called: str
@@ -48,47 +51,48 @@ class Member:
     instance_id: str | None
     licence: str | None
 
-    def alike(self, other: "Member") -> bool:
-        """Whether the two did the same, or one a part of what the other did."""
+    def alike(self, other: "DivergingRun") -> bool:
+        """Return whether the runs did the same, or one did a part of what the other did."""
         return self.intent == other.intent or in_ladder_dead_zone(self._keys(), other._keys())
 
-    def _keys(self) -> Keys:
-        return Keys(self.exact, "", "", self.intent, self.cls, reads=self.reads)
+    def _keys(self) -> ActionKeys:
+        return ActionKeys(self.exact, "", "", self.intent, self.action_class, parts=self.parts)
 
     @property
     def order(self) -> tuple[int, str, str]:
-        """Of members that did the same the first one stands for them: the shortest."""
+        """Return a sort key; of runs that did the same, the first (shortest) one represents them."""
         calls = sum(len(call.arguments) for call in self.message.tool_calls)
         return len(self.message.content) + calls, self.exact, self.trace
 
 
-def build_divergence_member(state: TraceState) -> Member:
-    """What a run did at a step."""
+def build_diverging_run(state: TraceState) -> DivergingRun:
+    """Build the record of what a run did at a step."""
     trace, cut = state.trace, state.step.cut
     steps = state.context.steps[: state.step.index + 1]
     until = replace(state.context, messages=state.context.messages[: cut + 1], steps=steps)
     state = TraceState(trace, until, state.step)
-    shown = present_context(trace, until)
-    called = _names(state.student_action.tool_calls)
-    known = ladder_keys(
-        state.student_action, world_of(state, shown.tools, record_of(state.context, trace.harness))
+    prompt = present_context(trace, until)
+    called_tools = _names(state.student_action.tool_calls)
+    keys = ladder_keys(
+        state.student_action,
+        environment_at(state, prompt.tools, replay_context(state.context, trace.harness)),
     )
-    return Member(
+    return DivergingRun(
         trace=trace.trace_id,
         resolved=trace.outcome == "resolved",
         step_id=str(state.step_id),
         message=state.student_action.to_message(),
-        exact=known.exact,
-        intent=known.intent,
-        cls=known.cls,
-        reads=known.reads,
-        offered=frozenset(tool.name for tool in shown.tools),
+        exact=keys.exact,
+        intent=keys.intent,
+        action_class=keys.action_class,
+        parts=keys.parts,
+        offered=frozenset(tool.name for tool in prompt.tools),
         whole=bool(until.tools),
-        called=tools_to_json([tool for tool in shown.tools if tool.name in called]),
+        called=tools_to_json([tool for tool in prompt.tools if tool.name in called_tools]),
         operation=str(find_action_operation(state.student_action, trace.harness)),
         source=trace.source,
         harness=trace.harness,
-        presentation=shown.label,
+        presentation=prompt.label,
         student_model=state.step.model,
         student_family=state.step.family,
         project=trace.project,
@@ -98,38 +102,40 @@ def build_divergence_member(state: TraceState) -> Member:
     )
 
 
-def to_json(member: Member) -> str:
-    """A member as one JSON object."""
-    sets = {"reads": sorted(member.reads), "offered": sorted(member.offered)}
-    return json.dumps(asdict(member) | sets)
+def to_json(run: DivergingRun) -> str:
+    """Encode a run as a JSON object."""
+    sets = {"parts": sorted(run.parts), "offered": sorted(run.offered)}
+    return json.dumps(asdict(run) | sets)
 
 
-def from_json(body: str) -> Member:
-    """The inverse of `to_json`."""
+def from_json(body: str) -> DivergingRun:
+    """Decode what `to_json` wrote."""
     value = json.loads(body)
-    told = value["message"]
-    calls = tuple(ToolCall(**call) for call in told["tool_calls"])
-    value["message"] = Message("assistant", told["content"], calls)
-    value |= {name: frozenset(value[name]) for name in ("reads", "offered")}
-    return Member(**value)
+    message = value["message"]
+    calls = tuple(ToolCall(**call) for call in message["tool_calls"])
+    value["message"] = Message("assistant", message["content"], calls)
+    value |= {name: frozenset(value[name]) for name in ("parts", "offered")}
+    return DivergingRun(**value)
 
 
-def judge_divergence(members: Sequence[Member]) -> tuple[list[DPOPair], Counter[str]]:
-    """The pairs of one parting, and for what an unresolved run did without giving one the reason, counted.
-    The order of the members does not matter."""
-    by_intent: dict[str, list[Member]] = {}
-    for member in sorted(members, key=lambda member: member.order):
-        if member.cls != EMPTY_KEY:
-            by_intent.setdefault(member.intent, []).append(member)
+def judge_divergence(runs: Sequence[DivergingRun]) -> tuple[list[DPOPair], Counter[str]]:
+    """Return the pairs of one divergence, and why actions of unresolved runs give none, counted by reason.
+
+    The outcome does not depend on the order of the runs.
+    """
+    by_intent: dict[str, list[DivergingRun]] = {}
+    for run in sorted(runs, key=lambda run: run.order):
+        if run.action_class != EMPTY_KEY:
+            by_intent.setdefault(run.intent, []).append(run)
     groups = list(by_intent.values())
-    better = sorted((group for group in groups if any(m.resolved for m in group)), key=_merit)
+    better = sorted((group for group in groups if any(run.resolved for run in group)), key=_success_order)
     pairs: list[DPOPair] = []
     reasons: Counter[str] = Counter()
     for group in groups:
-        rejected = next((member for member in group if not member.resolved), None)
+        rejected = next((run for run in group if not run.resolved), None)
         if rejected is None:
             continue
-        if any(rejected.alike(member) for other in better for member in other):
+        if any(rejected.alike(run) for other in better for run in other):
             reasons[SAME] += 1
             continue
         offered = (other for other in better if _is_offered(_first_resolved(other), rejected))
@@ -141,16 +147,16 @@ def judge_divergence(members: Sequence[Member]) -> tuple[list[DPOPair], Counter[
     return pairs, +reasons
 
 
-def _merit(group: Sequence[Member]) -> tuple[float, int, tuple[int, str, str]]:
-    resolved = sum(member.resolved for member in group)
+def _success_order(group: Sequence[DivergingRun]) -> tuple[float, int, tuple[int, str, str]]:
+    resolved = sum(run.resolved for run in group)
     return -resolved / len(group), -resolved, group[0].order
 
 
-def _first_resolved(group: Sequence[Member]) -> Member:
-    return next(member for member in group if member.resolved)
+def _first_resolved(group: Sequence[DivergingRun]) -> DivergingRun:
+    return next(run for run in group if run.resolved)
 
 
-def _is_offered(chosen: Member, rejected: Member) -> bool:
+def _is_offered(chosen: DivergingRun, rejected: DivergingRun) -> bool:
     return not rejected.whole or _names(chosen.message.tool_calls) <= rejected.offered
 
 
@@ -158,14 +164,14 @@ def _names(calls: Sequence[ToolCall]) -> set[str]:
     return {clean_schema_name(call.name) for call in calls}
 
 
-def _pair(rejected: Member, group: Sequence[Member], others: Sequence[Member]) -> DPOPair:
+def _pair(rejected: DivergingRun, group: Sequence[DivergingRun], others: Sequence[DivergingRun]) -> DPOPair:
     chosen = _first_resolved(others)
-    licences = sorted({member.licence or "unknown" for member in (rejected, chosen)})
+    licences = sorted({run.licence or "unknown" for run in (rejected, chosen)})
     evidence = (
-        f"{sum(member.resolved for member in others)} of {len(others)} runs that did the chosen action "
+        f"{sum(run.resolved for run in others)} of {len(others)} runs that did the chosen action "
         f"here were resolved, 0 of {len(group)} that did the rejected"
     )
-    made = DPOPair(
+    return DPOPair(
         step_id=rejected.step_id,
         label_source="siblings",
         state_messages=(),
@@ -185,7 +191,6 @@ def _pair(rejected: Member, group: Sequence[Member], others: Sequence[Member]) -
         project=rejected.project,
         repository=rejected.repository,
         instance_id=rejected.instance_id,
-        licence=rejected.licence,
+        licence=rejected.licence if len(licences) == 1 else " and ".join(licences),
         outcome="not_resolved",
     )
-    return made if len(licences) == 1 else replace(made, licence=" and ".join(licences))

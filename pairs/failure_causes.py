@@ -1,7 +1,7 @@
-"""Why a call failed, as far as the call itself is to blame.
+"""Find why a call failed, from what tools and shells print.
 
-Read from what tools and shells write. A failing test, a compiler error or a search without a hit says
-something about the code and nothing about the call; such failures have no kind and make no pair.
+Only mistakes of the call itself have a cause. A failing test, a compiler error or a search without a hit says
+something about the code and nothing about the call, and makes no pair.
 """
 
 import re
@@ -12,8 +12,8 @@ from tracemill.harnesses.core.vocabulary import Operation
 from tracemill.records.message import ErrorKind, Message, ToolCall
 
 
-class Fault(StrEnum):
-    """What was wrong with a call."""
+class FailureCause(StrEnum):
+    """A mistake in a call."""
 
     UNREAD = "the file had not been read"
     TEXT_ABSENT = "the text to replace is not in the file once"
@@ -26,7 +26,7 @@ class Fault(StrEnum):
     SYNTAX = "the edit would break the syntax"
 
 
-NOT_TO_BLAME: dict[str | None, str] = {
+NOT_CAUSED_BY_CALL: dict[str | None, str] = {
     ErrorKind.USER_REJECTION: "rejected by the user",
     ErrorKind.HOOK: "stopped by a hook",
     ErrorKind.TIMEOUT: "timed out",
@@ -34,26 +34,29 @@ NOT_TO_BLAME: dict[str | None, str] = {
 }
 """Failures that say nothing about the call, with the reason under which they are counted."""
 
-_TOOL_FAULTS = (
-    (Fault.UNREAD, r"has not been read yet"),
-    (Fault.SYNTAX, r"proposed edit has introduced new syntax error"),
+_TOOL_MESSAGES = (
+    (FailureCause.UNREAD, r"has not been read yet"),
+    (FailureCause.SYNTAX, r"proposed edit has introduced new syntax error"),
     (
-        Fault.TEXT_ABSENT,
+        FailureCause.TEXT_ABSENT,
         r"String to replace not found|did not appear verbatim|Multiple occurrences of old_str",
     ),
-    (Fault.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
-    (Fault.DIRECTORY, r"EISDIR|view_range` parameter is not allowed when `path` points to a directory"),
-    (Fault.TOO_LARGE, r"exceeds maximum allowed (?:tokens|size)"),
+    (FailureCause.TEXT_ABSENT, r"Found \d+ matches of the string to replace"),
     (
-        Fault.ARGUMENTS,
+        FailureCause.DIRECTORY,
+        r"EISDIR|view_range` parameter is not allowed when `path` points to a directory",
+    ),
+    (FailureCause.TOO_LARGE, r"exceeds maximum allowed (?:tokens|size)"),
+    (
+        FailureCause.ARGUMENTS,
         r"InputValidationError|Invalid `\w+`|Parameter `\w+` is required|is not an absolute path",
     ),
     (
-        Fault.PATH,
+        FailureCause.PATH,
         r"(?:File|Path|Directory) does not exist|The path \S+ does not exist|No such file or directory",
     ),
 )
-_TOOL_PATTERNS = tuple((fault, re.compile(pattern)) for fault, pattern in _TOOL_FAULTS)
+_TOOL_PATTERNS = tuple((cause, re.compile(pattern)) for cause, pattern in _TOOL_MESSAGES)
 
 _SHELL_MISTAKE = re.compile(
     r"""^(?:[^\n]*:\ )?(?:
@@ -75,31 +78,31 @@ _FRAME = re.compile(r"^<returncode>(\d+)</returncode>\n(?:<output>\n?(.*?)(?:</o
 
 def find_failure_cause(
     call: ToolCall, result: Message, operation: Operation, harness: Harness
-) -> Fault | None:
-    """What was wrong with a call that came back with this result; None where nothing can be said."""
+) -> FailureCause | None:
+    """Return what was wrong with a call that gave this result, None if that is unknown."""
     rule = rule_for(harness, call.name)
-    text = _output_of(result.content[:4000])
+    text = _unwrap_output(result.content[:4000])
     failed = bool(result.is_error or result.error_kind)
     if operation == Operation.SEARCH and _NOTHING_FOUND.match(_HEADER.sub("", text) or text):
-        return Fault.PATTERN
+        return FailureCause.PATTERN
     if rule is not None and rule.reading == "shell":
-        return _shell_fault(_HEADER.sub("", text), failed, operation)
+        return _shell_failure_cause(_HEADER.sub("", text), failed, operation)
     if not failed:
         return None
-    return next((fault for fault, pattern in _TOOL_PATTERNS if pattern.search(text)), None)
+    return next((cause for cause, pattern in _TOOL_PATTERNS if pattern.search(text)), None)
 
 
-def _output_of(text: str) -> str:
-    """A result as shells and tools write it, without the frame of mini-swe-agent around it."""
-    found = _FRAME.match(text)
-    if found is None:
+def _unwrap_output(text: str) -> str:
+    """Remove the frame that mini-swe-agent puts around an output."""
+    match = _FRAME.match(text)
+    if match is None:
         return text
-    code, output = found.group(1), found.group(2) or ""
+    code, output = match.group(1), match.group(2) or ""
     return output if code == "0" else f"Exit code {code}\n{output}"
 
 
-def _shell_fault(text: str, failed: bool, operation: Operation) -> Fault | None:
-    """A mistake in a command line. One that was not flagged counts where the output is little else."""
+def _shell_failure_cause(text: str, failed: bool, operation: Operation) -> FailureCause | None:
+    """Return the mistake in a command line; of a call without an error flag only if its output is short."""
     if not failed and len(text) > _SHORT:
         return None
     lines = text.strip().splitlines()
@@ -107,5 +110,5 @@ def _shell_fault(text: str, failed: bool, operation: Operation) -> Fault | None:
     if not _SHELL_MISTAKE.search(head):
         return None
     if operation == Operation.READ and _IS_FOLDER.search(text):
-        return Fault.DIRECTORY
-    return Fault.COMMAND
+        return FailureCause.DIRECTORY
+    return FailureCause.COMMAND

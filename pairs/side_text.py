@@ -1,6 +1,6 @@
-"""Whose words a row holds: the sides as they were said, calls alone, or the student's words on both.
+"""The free text of a row: as it was written, none, or the student's on both sides.
 
-Otherwise DPO learns to tell a vendor's style from the student's: the same call, worded otherwise.
+With the text as written, DPO may learn to tell the teacher's style from the student's.
 """
 
 from dataclasses import replace
@@ -11,16 +11,15 @@ from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
 
 Wording = Literal["full", "calls_only", "student_thought"]
-WORDS_ALONE = "a side that says something and calls nothing"
+NO_CALL = "a side has text and no call"
 
 
 def choose_side_text(pair: DPOPair, wording: Wording) -> DPOPair | str:
-    """The pair as it is exported; a short fixed phrase where it cannot be.
+    """Return the pair as it is exported, or `NO_CALL` if this wording cannot express it.
 
-    `calls_only`: no free text on either side, so a pair with a side that calls nothing is left out.
-    `student_thought`: the chosen side has the words of the rejected one and its own calls. Where the student
-    called nothing, its words were its action, and the calls stand alone; where the teachers called
-    nothing, their words are the action, and stay.
+    `calls_only` removes free text from both sides. `student_thought` gives the chosen side the text of the
+    rejected one, and its own calls. If the student called nothing, the chosen side has no text; if the
+    teachers called nothing, their text stays, as it is the action.
     """
     if wording == "full":
         return pair
@@ -31,23 +30,22 @@ def choose_side_text(pair: DPOPair, wording: Wording) -> DPOPair | str:
         ]
         chosen, rejected = ([message for message in side if message is not None] for side in sides)
         if len(chosen) != len(pair.chosen) or len(rejected) != len(pair.rejected):
-            return WORDS_ALONE
+            return NO_CALL
         return replace(pair, chosen=tuple(chosen), rejected=tuple(rejected))
     chosen = tuple(use_student_side_text(pair.rejected[0], message, pair.harness) for message in pair.chosen)
     return replace(pair, chosen=chosen)
 
 
 def strip_side_text(message: Message, harness: str) -> Message | None:
-    """The calls of a turn without its words; None where there are no calls. Calls that are written in the
-    text are what is left of it."""
+    """Return a turn with its calls alone, including a call written in its text; None if it has no call."""
     if message.tool_calls:
         return replace(message, content="")
-    written = find_text_call(message.content, harness)
-    return None if written is None else replace(message, content=written)
+    text_call = find_text_call(message.content, harness)
+    return None if text_call is None else replace(message, content=text_call)
 
 
 def use_student_side_text(student: Message, teacher: Message, harness: str) -> Message:
-    """The teacher's calls in the words of the student."""
+    """Return the teacher's calls with the text of the student."""
     if teacher.tool_calls:
         return replace(teacher, content=student.content if student.tool_calls else "")
     if student.tool_calls:

@@ -1,4 +1,4 @@
-"""Our label sources as values of the registry."""
+"""The label sources that ship with tracemill."""
 
 from collections import Counter
 
@@ -20,8 +20,8 @@ TEACHERS = LabelSource(
 )
 HINDSIGHT = LabelSource(
     "hindsight",
-    means="the action failed, and a later one of the same session mended it",
-    better="This mended it later:",
+    means="the action failed, and a later one of the same session fixed it",
+    better="This fixed it later:",
     pairs_of_trace=_hindsight_pairs,
 )
 SIBLINGS = LabelSource(

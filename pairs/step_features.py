@@ -1,8 +1,8 @@
-"""What a step is like, in features that outcomes of sessions can be counted by.
+"""Features of states and actions for the outcome regression of `pairs/label_weights.py`.
 
-A state is described by its *kind* (the last two things the agent did and whether they failed, whether
-something was changed since the tests ran, what the tests said), an action by its operation, by whether what
-it is about was met before, and by its words. Nothing here knows a language, a framework or a task.
+A state has a *kind*: the last two operations and whether they failed, whether files changed since the tests
+ran, and the result of the tests. An action has its operation, whether its target was seen before, and its
+words. No feature depends on a language, a framework or a task.
 """
 
 import re
@@ -22,12 +22,12 @@ _MOST_NEW = 2
 _CHANGES = WRITES | {Operation.VCS}
 
 Kind = tuple[str, ...]
-_Done = tuple[str, tuple[tuple[str, str], ...]]
+_ActionKey = tuple[str, tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class StateFacts:
-    """What was so when an agent chose its action, `place` being that of the action among the messages."""
+    """The state before an action; `place` is the index of the action among the messages."""
 
     kind: Kind
     task: frozenset[str]
@@ -37,34 +37,37 @@ class StateFacts:
 
 @dataclass(slots=True)
 class ContextFacts:
-    """The facts of every step of a context, read once: O(messages) in time and memory."""
+    """The state at every step of a context, built in one pass: O(messages) in time and memory.
+
+    `_seen` and `_actions` hold the index of the message that first had a word or an action.
+    """
 
     harness: str
     steps: dict[int, StateFacts] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
-    _done: dict[_Done, int] = field(default_factory=dict)
+    _actions: dict[_ActionKey, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, context: Context, harness: str) -> "ContextFacts":
-        """Read a context."""
-        made, running = cls(harness), _Running()
+        """Build the facts of a context."""
+        facts, state = cls(harness), _RunningState()
         cuts = {step.cut: step.index for step in context.steps}
         for place, message in enumerate(context.messages):
             if place in cuts:
-                made.steps[cuts[place]] = running.facts(place)
+                facts.steps[cuts[place]] = state.facts(place)
             if message.role == "assistant":
                 operation = find_operation_and_target(Action.of(message), harness)[0]
-                running.act(operation)
-                made._done.setdefault(_as_done(message), place)
-                made._see(_action_words(message), place)
+                state.apply_action(operation)
+                facts._actions.setdefault(_action_key(message), place)
+                facts._add_words(_action_words(message), place)
             elif message.role in ("user", "tool"):
                 words = _words(message.content)
-                running.hear(message, words)
-                made._see(words, place)
-        return made
+                state.apply_message(message, words)
+                facts._add_words(words, place)
+        return facts
 
     def state_features(self, step: int) -> list[str]:
-        """Return the features of the state of a step, whatever is done there."""
+        """Return the features of the state of a step."""
         facts = self.steps[step]
         return [
             f"kind|{'|'.join(facts.kind)}",
@@ -74,40 +77,39 @@ class ContextFacts:
         ]
 
     def action_features(self, step: int, message: Message) -> list[str]:
-        """Return the features of an action at a step, the agent's own or another."""
+        """Return the features of an action at a step, the agent's own or another one."""
         facts = self.steps[step]
         operation, target = find_operation_and_target(Action.of(message), self.harness)
         words = _action_words(message)
-        new = sum(word.isdigit() and not self._was(self._seen, word, facts.place) for word in words)
-        repeated = self._was(self._done, _as_done(message), facts.place)
-        about = [
+        new = sum(word.isdigit() and not self._is_seen(word, facts.place) for word in words)
+        repeated = self._actions.get(_action_key(message), facts.place) < facts.place
+        features = [
             f"operation|{operation}",
-            f"target|{operation}|{self._known(target, facts)}",
+            f"target|{operation}|{self._target_origin(target, facts)}",
             f"new numbers|{operation}|{min(_MOST_NEW, new)}",
             f"repeated|{operation}|{repeated}",
         ]
         kind, last = "|".join(facts.kind), "|".join(facts.kind[2:])
-        said = {_DIGITS.sub("0", word) for word in words}
-        crossed = [f"{where}|{each}" for where in (kind, last) for each in about]
-        return [*about, *crossed, *(f"word|{word}" for word in sorted(said))]
+        crossed = [f"{where}|{each}" for where in (kind, last) for each in features]
+        return [*features, *crossed, *sorted({_word_feature(word) for word in words})]
 
-    def met_words(self, step: int, message: Message) -> set[str]:
-        """Return the features of the words of an action that were met before it: they say nothing of whether
-        other sessions did such a thing."""
+    def seen_word_features(self, step: int, message: Message) -> set[str]:
+        """Return the word features of an action whose words were seen before it.
+
+        They do not tell whether other sessions had such an action.
+        """
         place = self.steps[step].place
-        words = (word for word in _action_words(message) if self._was(self._seen, word, place))
-        return {f"word|{_DIGITS.sub('0', word)}" for word in words}
+        return {_word_feature(word) for word in _action_words(message) if self._is_seen(word, place)}
 
-    def _see(self, words: Iterable[str], place: int) -> None:
+    def _add_words(self, words: Iterable[str], place: int) -> None:
         for word in words:
             self._seen.setdefault(word, place)
 
-    @staticmethod
-    def _was(first: dict, key: object, place: int) -> bool:
-        return first.get(key, place) < place
+    def _is_seen(self, word: str, place: int) -> bool:
+        return self._seen.get(word, place) < place
 
-    def _known(self, target: str | None, facts: StateFacts) -> str:
-        """Where what an action is about was met before."""
+    def _target_origin(self, target: str | None, facts: StateFacts) -> str:
+        """Return where the target of an action was seen before: result, task, elsewhere or nowhere."""
         words = frozenset(_words(target or ""))
         if not words:
             return "none"
@@ -115,12 +117,12 @@ class ContextFacts:
             return "result"
         if words <= facts.task:
             return "task"
-        return "seen" if all(self._was(self._seen, word, facts.place) for word in words) else "new"
+        return "seen" if all(self._is_seen(word, facts.place) for word in words) else "new"
 
 
 @dataclass(slots=True)
-class _Running:
-    """What holds between two messages."""
+class _RunningState:
+    """The state between two messages."""
 
     before: tuple[str, str] = ("", "False")
     last: str = "start"
@@ -134,7 +136,7 @@ class _Running:
         kind = (*self.before, self.last, str(self.failed), str(self.changed), self.tests)
         return StateFacts(kind, self.task, tuple(self.result[:_TEXT_WORDS]), place)
 
-    def act(self, operation: Operation) -> None:
+    def apply_action(self, operation: Operation) -> None:
         self.before = (self.last, str(self.failed))
         self.last, self.failed, self.result = str(operation), False, []
         if operation == Operation.RUN_TEST:
@@ -142,7 +144,7 @@ class _Running:
         elif operation in _CHANGES:
             self.changed = True
 
-    def hear(self, message: Message, words: list[str]) -> None:
+    def apply_message(self, message: Message, words: list[str]) -> None:
         if message.role == "user":
             self.task = frozenset(words)
             return
@@ -157,9 +159,13 @@ def _words(text: str, most: int = _TEXT_WORDS) -> list[str]:
 
 
 def _action_words(message: Message) -> list[str]:
-    called = " ".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
-    return _words(f"{message.content} {called}", _ACTION_WORDS)
+    calls = " ".join(f"{call.name} {call.arguments}" for call in message.tool_calls)
+    return _words(f"{message.content} {calls}", _ACTION_WORDS)
 
 
-def _as_done(message: Message) -> _Done:
+def _word_feature(word: str) -> str:
+    return f"word|{_DIGITS.sub('0', word)}"
+
+
+def _action_key(message: Message) -> _ActionKey:
     return message.content, tuple((call.name, call.arguments) for call in message.tool_calls)

@@ -1,4 +1,4 @@
-"""The pair of a step, with all that the step says of it."""
+"""Build the pair of a step, with the columns that come from the step."""
 
 from tracemill.harnesses.operations import find_action_operation
 from tracemill.harnesses.presentation import Presentation, present_context
@@ -15,23 +15,25 @@ def pair_at(
     policy: str = "",
     presentation: Presentation | None = None,
 ) -> DPOPair:
-    """Return the pair that prefers `chosen` to what the agent did at a step. `evidence` says why, in words;
-    `policy` names the rule, the source where it has none. `presentation` is that of the step's context, made
-    anew where none is given."""
-    trace, done = state.trace, state.student_action
-    shown = presentation or present_context(trace, state.context)
+    """Build the pair that prefers `chosen` to the agent's action at a step.
+
+    `evidence` says why, in words. `policy` names the rule, by default the label source. `presentation` is
+    that of the step's context; it is built if None.
+    """
+    trace, rejected = state.trace, state.student_action
+    prompt = presentation or present_context(trace, state.context)
     return DPOPair(
         step_id=str(state.step_id),
         label_source=label_source,
-        state_messages=MessageView(shown.messages, shown.cuts[state.step.index]),
-        tools=shown.tools,
+        state_messages=MessageView(prompt.messages, prompt.cuts[state.step.index]),
+        tools=prompt.tools,
         chosen=(chosen.to_message(),),
-        rejected=(done.to_message(),),
+        rejected=(rejected.to_message(),),
         chosen_operation=str(find_action_operation(chosen, trace.harness)),
-        rejected_operation=str(find_action_operation(done, trace.harness)),
+        rejected_operation=str(find_action_operation(rejected, trace.harness)),
         source=trace.source,
         harness=trace.harness,
-        presentation=shown.label,
+        presentation=prompt.label,
         student_model=state.step.model,
         student_family=state.step.family,
         policy=policy or label_source,

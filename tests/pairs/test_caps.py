@@ -5,17 +5,18 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
-from tracemill.pairs.caps import Capped, Caps, apply_caps, rank_of
+from tracemill.pairs.caps import CappedRow, Caps, apply_caps, rank_of
 from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
 
+OVER_TWO = "over the limit of 2 pairs of one action type per session"
 NONE = Caps(0, 0, 0.0, 0.0, 0.0, 0)
 CELL = replace(NONE, cell_share=0.25)
 
 
 def pair(trace: str, step: int, chosen: str = "edit", rejected: str = "run", **changes: Any) -> DPOPair:
     values: dict[str, Any] = {
-        "label_source": "teachers",
+        "label_source": "hindsight",
         "state_messages": (),
         "tools": (),
         "chosen": (Message("assistant", "x"),),
@@ -60,6 +61,7 @@ def test_of_pairs_that_were_paid_for_the_defaults_take_few() -> None:
             "read" if draw.random() < 0.85 else draw.choice(("vcs", "run", "edit")),
             draw.choice(rejected),
             repository=f"r{place}",
+            label_source="teachers",
         )
         for place, count in enumerate(repositories)
         for n in range(count)
@@ -69,6 +71,23 @@ def test_of_pairs_that_were_paid_for_the_defaults_take_few() -> None:
         some = draw.sample(paid, int(len(paid) * share))
         assert len(some) - len(left(some, Caps())) <= 0.15 * len(some)
     assert len(left(paid, Caps(per_trace=8, per_operation=2))) < 0.15 * len(paid)
+
+
+def test_caps_on_shares_drop_the_worst_of_the_paid_pairs_and_few_of_them() -> None:
+    alike = [
+        pair("t", step, "read", "run", label_source="teachers", n_teachers_agreeing=2 + step % 2)
+        for step in range(200)
+    ]
+    unpaid = [pair("u", step, "read", "run") for step in range(100)]
+    for caps in (replace(NONE, cell_share=0.25), replace(NONE, deciding_share=0.5)):
+        pairs = [*alike, *unpaid, *(pair("v", step) for step in range(10)), pair("w", 0, "list", "run")]
+        gone = {each.row for each in apply_caps(pairs, caps)[0]}
+        paid = sorted(row for row in gone if row < 200)
+        assert len(paid) == 30
+        assert {alike[row].n_teachers_agreeing for row in paid} == {2}
+        assert len(gone) > 60
+    everything = {each.row for each in apply_caps(alike, replace(NONE, per_trace=2))[0]}
+    assert len(everything) == 198
 
 
 def test_a_trace_has_at_most_so_many_rows_and_so_many_of_a_class() -> None:
@@ -85,8 +104,8 @@ def test_a_trace_has_at_most_so_many_rows_and_so_many_of_a_class() -> None:
         ("trace_cap", 36, 12),
     ]
     assert {each.reason for each in gone} == {
-        "more than 2 of one class in a trace",
-        "more than 8 in a trace",
+        "over the limit of 2 pairs of one action type per session",
+        "over the limit of 8 pairs per session",
     }
     assert len(gone) + len(kept) == 90
 
@@ -105,7 +124,9 @@ def test_the_best_rows_stay() -> None:
     assert {each.step_id[-1] for each in best[3:5]} == {"0", "2"}
     assert [each.step_id[-1] for each in left(pairs, replace(NONE, per_operation=2))] == ["3", "5"]
     gone = apply_caps(pairs, replace(NONE, per_operation=2))[0]
-    assert gone[-1] == Capped(4, "operation_cap", "more than 2 of one class in a trace", 6)
+    assert gone[-1] == CappedRow(
+        4, "operation_cap", "over the limit of 2 pairs of one action type per session", 6
+    )
 
 
 def test_a_share_of_rows_is_at_least_two_even_parts() -> None:
@@ -145,7 +166,7 @@ def test_rows_that_decide_nothing_make_room_for_those_that_do() -> None:
     caps = replace(NONE, deciding_share=0.3)
     gone, counts = apply_caps(pairs, caps)
     assert (counts[-1].cap, counts[-1].rows_in, counts[-1].dropped) == ("deciding_cap", 120, 20)
-    assert {each.reason for each in gone} == {"more than 70 that neither edit, test nor finish"}
+    assert {each.reason for each in gone} == {"over the limit of 70 pairs that neither edit, test nor finish"}
     assert min(each.row for each in gone) >= 30  # 30 of 100 rows decide something
     best = max(rank_of(pairs[row]) for row in range(30, 120) if row not in {each.row for each in gone})
     assert all(rank_of(pairs[each.row]) > best for each in gone)

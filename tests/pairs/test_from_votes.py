@@ -91,9 +91,9 @@ def bash(command: str) -> Action:
             "2 of 2 votes (qwen, zai) agree by exact: the same action, its calls to the letter",
         ),
         (
-            (bash("pytest -q"), bash("pytest  -q "), bash("git status")),
+            (bash("pytest -q"), bash("pytest  -q ")),
             2,
-            "2 of 3 votes (qwen, zai) agree by canonical: the same action, spelled otherwise",
+            "2 of 2 votes (qwen, zai) agree by canonical: the same action, spelled otherwise",
         ),
         (
             (bash("pytest -q -x"), bash("pytest -x -q")),

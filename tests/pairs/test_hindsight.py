@@ -10,7 +10,7 @@ import pytest
 
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
-from tracemill.pairs.hindsight import NO_FAULT, NOT_MENDED, NOT_POSSIBLE, UNCHANGED, hindsight_pairs
+from tracemill.pairs.hindsight import NO_FIX, NOT_CALL, NOT_POSSIBLE, UNCHANGED, hindsight_pairs
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair
 from tracemill.records.trace import Context, Step, Trace
@@ -75,7 +75,7 @@ def test_an_edit_of_an_unread_file_is_mended_by_reading_it() -> None:
     pair = only(session(bad("Edit", NOT_READ, **edit()), read, ok("Edit", **edit())))
     assert names(pair) == (["Edit"], ["Read"])
     assert (pair.rejected_operation, pair.chosen_operation) == ("edit", "read")
-    assert pair.evidence == "edit failed (the file had not been read), mended 1 step later"
+    assert pair.evidence == "edit failed (the file had not been read), fixed 1 step later"
     assert pair.rejected[0].content == pair.chosen[0].content == "step 0"
     assert (pair.label_source, pair.policy, pair.cost_usd, pair.votes) == ("hindsight", "hindsight", 0.0, ())
     assert (pair.step_id, pair.student_family) == ("t:0:0", "anthropic")
@@ -87,7 +87,7 @@ def test_a_wrong_edit_is_mended_where_the_right_text_had_been_shown() -> None:
     failed = bad("Edit", ABSENT, **edit())
     mended = ok("Edit", **edit("y = 1\nx = 1", "y = 1\nx = 3"))
     pair = only(session(read, failed, read, mended))
-    assert pair.evidence == "edit failed (the text to replace is not in the file once), mended 2 steps later"
+    assert pair.evidence == "edit failed (the text to replace is not in the file once), fixed 2 steps later"
     assert json.loads(pair.chosen[0].tool_calls[0].arguments)["old_string"] == "y = 1\nx = 1"
     assert len(pair.state_messages) == 4
     assert why(session(failed, read, mended)) == {NOT_POSSIBLE: 1}
@@ -96,7 +96,7 @@ def test_a_wrong_edit_is_mended_where_the_right_text_had_been_shown() -> None:
 def test_another_edit_of_the_file_is_no_mend() -> None:
     read = ok("Read", "     8\u2192x = 1", file_path="/repo/src/app/main.py")
     other = ok("Edit", **edit("x = 1", "import logging\nlogging.basicConfig()"))
-    assert why(session(read, bad("Edit", ABSENT, **edit()), other)) == {NOT_MENDED: 1}
+    assert why(session(read, bad("Edit", ABSENT, **edit()), other)) == {NO_FIX: 1}
 
 
 def test_a_command_is_mended_by_the_same_work_put_right() -> None:
@@ -129,7 +129,7 @@ def test_a_mistake_the_source_did_not_flag_counts_where_the_output_is_little_els
 def test_other_work_is_no_mend_of_a_command(failed: str, later: str) -> None:
     text = "Exit code 1\nrun.sh: no such file or directory"
     trace = session(bad("Bash", text, ErrorKind.EXIT_CODE, command=failed), ok("Bash", command=later))
-    assert why(trace) == {NOT_MENDED: 1}
+    assert why(trace) == {NO_FIX: 1}
 
 
 def test_a_path_is_put_right_only_where_it_was_known() -> None:
@@ -138,7 +138,7 @@ def test_a_path_is_put_right_only_where_it_was_known() -> None:
     )
     found = ok("Glob", "/repo/src/app/main.py", pattern="**/main.py")
     pair = only(session(failed, found, ok("Read", file_path="/repo/src/app/main.py")))
-    assert pair.evidence == "read failed (the path does not exist), mended 2 steps later"
+    assert pair.evidence == "read failed (the path does not exist), fixed 2 steps later"
     unknown = ok("Read", file_path="/repo/lib/core/main.py")
     assert why(session(failed, found, unknown)) == {NOT_POSSIBLE: 1}
 
@@ -167,7 +167,7 @@ def test_folders_long_files_and_bad_ranges() -> None:
 def test_a_search_with_a_stray_quote_is_mended_by_the_one_without() -> None:
     failed = ok("Grep", "No matches found", pattern='func SaveChanges"', path="/repo")
     pair = only(session(failed, ok("Grep", "a.go:3", pattern="func SaveChanges", path="/repo")))
-    assert pair.evidence == "search failed (the pattern found nothing), mended 1 step later"
+    assert pair.evidence == "search failed (the pattern found nothing), fixed 1 step later"
     assert hindsight_pairs(session(failed, ok("Grep", "a.go:3", pattern="func Load", path="/repo")))[0] == []
 
 
@@ -188,7 +188,7 @@ def test_one_unmended_call_of_a_step_spoils_it() -> None:
         "Bash", "Exit code 127\nbash: ponyc: command not found", ErrorKind.EXIT_CODE, command="ponyc x"
     )
     mend = ok("Read", "y", file_path="/repo/src/app/main.py")
-    assert why(session([bad("Edit", NOT_READ, **edit()), lost], mend)) == {NOT_MENDED: 1}
+    assert why(session([bad("Edit", NOT_READ, **edit()), lost], mend)) == {NO_FIX: 1}
 
 
 @pytest.mark.parametrize(
@@ -198,8 +198,8 @@ def test_one_unmended_call_of_a_step_spoils_it() -> None:
         (ErrorKind.HOOK, "Pre-commit validation failed", "stopped by a hook"),
         (ErrorKind.TIMEOUT, "Command timed out", "timed out"),
         (ErrorKind.API_ERROR, "API Error: 529 overloaded", "failed at the model's API"),
-        (ErrorKind.EXIT_CODE, "Exit code 1\n--- FAIL: TestX", NO_FAULT),
-        (ErrorKind.UNKNOWN, "Error", NO_FAULT),
+        (ErrorKind.EXIT_CODE, "Exit code 1\n--- FAIL: TestX", NOT_CALL),
+        (ErrorKind.UNKNOWN, "Error", NOT_CALL),
     ],
 )
 def test_failures_that_are_not_the_fault_of_the_call(kind: str, text: str, reason: str) -> None:
@@ -218,12 +218,12 @@ def test_what_succeeds_unchanged_was_not_wrong() -> None:
 def test_a_mend_after_the_user_spoke_or_too_late_does_not_count() -> None:
     failed = bad("Edit", NOT_READ, **edit())
     mend = ok("Read", "y", file_path="/repo/src/app/main.py")
-    assert why(session(failed, Message("user", "read it first"), mend)) == {NOT_MENDED: 1}
+    assert why(session(failed, Message("user", "read it first"), mend)) == {NO_FIX: 1}
     reminded = session(failed, Message("user", "<system-reminder>x</system-reminder>"), mend)
     assert len(hindsight_pairs(reminded)[0]) == 1
     other = [ok("Read", "z", file_path=f"/repo/{i}") for i in range(5)]
     assert len(hindsight_pairs(session(failed, *other[:4], mend))[0]) == 1
-    assert why(session(failed, *other, mend)) == {NOT_MENDED: 1}
+    assert why(session(failed, *other, mend)) == {NO_FIX: 1}
 
 
 def test_the_same_trace_gives_the_same_pairs() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from tracemill.harnesses.text_calls import calls_in_text, replace_text_call
-from tracemill.pairs.hindsight import NOT_MENDED, NOT_POSSIBLE, hindsight_pairs
+from tracemill.pairs.hindsight import NO_FIX, NOT_POSSIBLE, hindsight_pairs
 from tracemill.records.message import ErrorKind, Message, ToolCall
 from tracemill.records.pair import DPOPair
 from tracemill.records.trace import Context, Step, Trace
@@ -45,7 +45,7 @@ def test_a_refused_edit_is_mended_by_the_edit_that_was_taken() -> None:
     pairs, _ = hindsight_pairs(trace_of("swe_agent", (wrong, REFUSED), (right, EDITED)))
     assert texts(pairs) == [(wrong, edits(3, "    x = 1"))]
     (pair,) = pairs
-    assert pair.evidence == "edit failed (the edit would break the syntax), mended 1 step later"
+    assert pair.evidence == "edit failed (the edit would break the syntax), fixed 1 step later"
     assert (pair.rejected_operation, pair.chosen_operation) == ("edit", "edit")
     assert not pair.chosen[0].tool_calls
     assert [message.role for message in pair.state_messages] == ["system", "user"]
@@ -54,10 +54,10 @@ def test_a_refused_edit_is_mended_by_the_edit_that_was_taken() -> None:
 @pytest.mark.parametrize(
     ("between", "right", "reason"),
     [
-        (("```\nopen src/other.py\n```", "[File: src/other.py]"), edits(3, "    x = 1"), NOT_MENDED),
-        ((edits(8, "    y = 2"), EDITED), edits(3, "    x = 1"), NOT_MENDED),
-        (Message("user", "leave it"), edits(3, "    x = 1"), NOT_MENDED),
-        (("```\ngoto 3\n```", EDITED), edits(3, "    z = other()"), NOT_MENDED),
+        (("```\nopen src/other.py\n```", "[File: src/other.py]"), edits(3, "    x = 1"), NO_FIX),
+        ((edits(8, "    y = 2"), EDITED), edits(3, "    x = 1"), NO_FIX),
+        (Message("user", "leave it"), edits(3, "    x = 1"), NO_FIX),
+        (("```\ngoto 3\n```", EDITED), edits(3, "    z = other()"), NO_FIX),
         (("```\ngoto 3\n```", EDITED), edits(7, "    x = 1"), NOT_POSSIBLE),
     ],
     ids=["another file", "lines moved", "the user spoke", "another text", "other lines"],

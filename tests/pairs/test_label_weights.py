@@ -10,7 +10,7 @@ from benchmarks.teaching.formats import call_arguments, write_sessions
 from benchmarks.teaching.policies import REGIMES, Session, replay, weak_session
 from benchmarks.teaching.worlds.registry import WORLDS
 from benchmarks.teaching.worlds.world import Action
-from tracemill.flows.release.label_rows import Labels, settle_labels
+from tracemill.flows.release.label_rows import ReleaseLabels, settle_labels
 from tracemill.ingesters.ingester_classes import SWEGymIngester
 from tracemill.pairs.label_weights import LEAST_SESSIONS, LabelWeight, LabelWeights
 from tracemill.pairs.other_views import origin_of
@@ -114,7 +114,7 @@ def test_outcomes_find_errors_that_teachers_share(
 def test_signs_of_shared_errors_are_warnings(weights: LabelWeights, labels: dict[str, list[Agreed]]) -> None:
     said: dict[str, list[str]] = {}
     for regime in REGIMES:
-        met = LabelWeights(weights.models)
+        met = LabelWeights(weights.models, weights.n_solved)
         weigh(met, labels[regime])
         said[regime] = [warning.split(":")[0] for warning in met.warnings()]
     agent = "of the sessions that failed the teachers agree with all that the agent did"
@@ -128,11 +128,11 @@ def test_signs_of_shared_errors_are_warnings(weights: LabelWeights, labels: dict
     }
 
 
-def unfounded(models: LabelWeights, labels: Sequence[Agreed]) -> list[tuple[Agreed, float, bool]]:
+def contradicted(models: LabelWeights, labels: Sequence[Agreed]) -> list[tuple[Agreed, float, bool]]:
     """Labels with their weights, and whether the vote is no evidence."""
-    met = LabelWeights(models.models)
+    met = LabelWeights(models.models, models.n_solved)
     weights = weigh(met, labels)
-    test = met.unfounded()
+    test = met.contradicted_by_outcome()
     return [
         (label, each.weight, test(row_of(label, each))) for label, each in zip(labels, weights, strict=True)
     ]
@@ -167,7 +167,7 @@ def wrong_weight(weighed: Sequence[tuple[Agreed, float, bool]]) -> float:
 def test_where_teachers_share_errors_a_vote_must_fit_the_outcome(
     weights: LabelWeights, labels: dict[str, list[Agreed]], regime: str, rest: float
 ) -> None:
-    weighed = unfounded(weights, labels[regime])
+    weighed = contradicted(weights, labels[regime])
     kept = [each for each in weighed if not each[2]]
     assert {(label.state.trace.outcome, is_own(label)) for label, _, _ in kept} == {
         ("resolved", True),
@@ -176,10 +176,29 @@ def test_where_teachers_share_errors_a_vote_must_fit_the_outcome(
     assert wrong_weight(kept) < rest * wrong_weight(weighed)
 
 
+@pytest.mark.parametrize("regime", ["one_good", "common_20"])
+def test_what_most_solved_sessions_do_is_left_to_them_where_teachers_share_errors(
+    weights: LabelWeights, labels: dict[str, list[Agreed]], regime: str
+) -> None:
+    met = LabelWeights(weights.models, weights.n_solved)
+    supports = [each.support for each in weigh(met, labels[regime])]
+    is_contradicted = met.contradicted_by_outcome()
+    count: Counter[bool] = Counter()
+    for label, support in zip(labels[regime], supports, strict=True):
+        if label.state.trace.outcome != "not_resolved" or is_own(label):
+            continue
+        common = support >= weights.n_solved / 2
+        count[common] += 1
+        kept = not is_contradicted(row_of(label, LabelWeight(1.0, 1.0, support)))
+        assert kept == (support >= 4 and not common)
+    assert count[True] >= 5
+    assert count[False] >= 40
+
+
 def test_independent_teachers_count_whatever_the_outcome(
     weights: LabelWeights, labels: dict[str, list[Agreed]]
 ) -> None:
-    weighed = unfounded(weights, labels["independent"])
+    weighed = contradicted(weights, labels["independent"])
     assert sum(gone for *_, gone in weighed) <= 0.01 * len(weighed)  # of sessions whose failure nobody saw
     kept = Counter((label.state.trace.outcome, is_own(label)) for label, _, gone in weighed if not gone)
     assert min(kept["resolved", False], kept["not_resolved", True]) > 40
@@ -192,11 +211,11 @@ def test_a_vote_without_weight_takes_no_step_out_of_solved(
     contested = [
         each for each in labels[regime] if each.state.trace.outcome == "resolved" and not is_own(each)
     ]
-    met = LabelWeights(weights.models)
+    met = LabelWeights(weights.models, weights.n_solved)
     by_vote = [row_of(*each) for each in zip(labels[regime], weigh(met, labels[regime]), strict=True)]
     own = [replace(each, message=each.state.context.messages[each.state.step.cut]) for each in contested]
     solved = [row_of(each, LabelWeight(0.9), "solved") for each in own]
-    made = settle_labels(Labels(kept=[*by_vote, *solved]), met, [solved[0].step_id])
+    made = settle_labels(ReleaseLabels(kept=[*by_vote, *solved]), met, [solved[0].step_id])
     assert len(solved) > 50
     if stays:
         assert made.kept[len(by_vote) :] == solved
@@ -221,7 +240,7 @@ def test_a_failure_that_nobody_saw_holds_a_wrong_label(
     sessions = {each.state.trace.trace_id for each in labels["shared_50"] if not is_own(each)}
     unseen = [each for each in own if each.state.trace.trace_id not in sessions]
     failed = [each for each in unseen if each.state.trace.outcome == "not_resolved"]
-    gone = {label.state.trace.trace_id for label, _, gone in unfounded(weights, failed) if gone}
+    gone = {label.state.trace.trace_id for label, _, gone in contradicted(weights, failed) if gone}
     assert len(gone) > 15
     wrong = {each.state.trace.trace_id for each in failed if not each.right}
     assert len(wrong & gone) >= 0.9 * len(gone)

@@ -94,26 +94,26 @@ def test_its_pairs_are_made_and_released(work: tuple[Path, dict]) -> None:
 
 
 def test_they_can_be_shown_alone(packages: Path, work: tuple[Path, dict]) -> None:
-    shown = called_with(packages, "show", "-w", work[0], "--source", "status", "--pairs", "2")
+    shown = called_with(packages, "status", "-w", work[0], "--source", "status", "--pairs", "2")
     assert shown.stdout.count("status: an edit without a look at the tree") == 2
-    said = refusal_with(packages, "show", "-w", work[0], "--source", "luck")
-    assert "there is no label source 'luck'; wanted teachers, hindsight, siblings, status" in said
+    said = refusal_with(packages, "status", "-w", work[0], "--source", "luck")
+    assert "there is no label source 'luck'; expected teachers, hindsight, siblings, status" in said
 
 
 def test_what_it_made_stays_readable_without_it(work: tuple[Path, dict], tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    shown = called_with(tmp_path / "empty", "show", "-w", work[0], "--pairs", "100")
+    shown = called_with(tmp_path / "empty", "status", "-w", work[0], "--pairs", "100")
     assert "status: an edit without a look at the tree" in shown.stdout
     config = tmp_path / "run.toml"
     config.write_text(f"workspace = '{work[0]}'\n[release]\nname = 'without'\n")
-    done = called_with(tmp_path / "empty", "release", config, "--json")
+    done = called_with(tmp_path / "empty", "release", "write", config, "--json")
     assert done.returncode == 0, done.stderr[-2000:]
     card = next((work[0] / "releases" / "without").glob("*/README.md")).read_text()
     assert "| status | " in card
 
 
 def test_pairs_that_are_not_its_own_are_one_line(tmp_path: Path) -> None:
-    given = ("ingest", SESSIONS, "--out", tmp_path / "w")
+    given = ("ingest", SESSIONS, "--workspace", tmp_path / "w")
     assert called_with(_packages(tmp_path / "none"), *given).returncode == 0
     for number, (old, new) in enumerate(
         [
@@ -123,23 +123,25 @@ def test_pairs_that_are_not_its_own_are_one_line(tmp_path: Path) -> None:
     ):
         assert old in STATUS
         packages = _packages(tmp_path / str(number), STATUS.replace(old, new))
-        said = refusal_with(packages, "pairs", "-w", tmp_path / "w")
-        assert "the label source 'status' makes pairs that are not its own; wanted pairs of its" in said
+        said = refusal_with(packages, "label", "-w", tmp_path / "w")
+        assert "the label source 'status' makes pairs that are not its own; expected pairs of its" in said
 
 
 def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) -> None:
-    call = ("show", "--source", "status")
+    call = ("status", "--source", "status")
     taken = install_module(tmp_path / "a", "mine", STATUS, {GROUP: {"siblings": "mine:SOURCE"}})
-    assert "mine gives a label source 'siblings', as tracemill does" in refusal_with(taken, *call)
+    assert "mine and tracemill both give a label source 'siblings'" in refusal_with(taken, *call)
     both = _packages(_packages(tmp_path / "b", name="one"), name="two")
-    assert "two gives a label source 'status', as one does" in refusal_with(both, *call)
+    assert "two and one both give a label source 'status'" in refusal_with(both, *call)
     broken = _packages(tmp_path / "c", "import nowhere")
     said = refusal_with(broken, *call)
     assert "the label source 'status' of status_rule cannot be imported (ModuleNotFoundError)" in said
     for name, (old, new) in BROKEN.items():
         packages = _packages(tmp_path / name, STATUS.replace(old, new))
         said = refusal_with(packages, *call)
-        assert "the label source 'status' is none; wanted a LabelSource of that name" in said, name
+        assert (
+            "the label source 'status' of a package is not valid; expected a LabelSource of that name" in said
+        ), name
 
 
 def test_ours_have_their_names_and_words() -> None:

@@ -63,6 +63,17 @@ def test_no_pair_without_both_outcomes_one_task_and_one_harness() -> None:
     assert found(GOOD, replace(BAD, kind="side")) == ([], Counter())
 
 
+def test_a_system_message_behind_the_first_is_part_of_what_was_said() -> None:
+    def told(trace: Trace, text: str) -> Trace:
+        context = trace.contexts[0]
+        messages = (*context.messages[:4], Message("system", text), *context.messages[4:])
+        steps = tuple(replace(step, cut=step.cut + (step.cut >= 4)) for step in context.steps)
+        return replace(trace, contexts=(replace(context, messages=messages, steps=steps),))
+
+    assert len(found(told(GOOD, "Plan."), told(BAD, "Plan."))[0]) == 1
+    assert found(told(GOOD, "Plan."), told(BAD, "Act.")) == ([], Counter())
+
+
 def test_what_a_resolved_run_did_too_is_not_rejected() -> None:
     same = run("c", "resolved", LOOK, bash("rm -r -f /r/build"))
     pairs, reasons = found(GOOD, BAD, same)

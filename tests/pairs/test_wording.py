@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tracemill.harnesses.text_calls import calls_in_text, find_text_call
-from tracemill.pairs.side_text import WORDS_ALONE, choose_side_text
+from tracemill.pairs.side_text import NO_CALL, choose_side_text
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.pair import DPOPair
 
@@ -45,7 +45,7 @@ def test_calls_only_leaves_no_free_text_on_either_side() -> None:
     assert isinstance(made, DPOPair)
     assert (made.chosen, made.rejected) == ((said("", LS),), (said("", CAT),))
     for other in (pair(said("All done."), said("x", LS)), pair(said("x", LS), said("All done."))):
-        assert choose_side_text(other, "calls_only") == WORDS_ALONE
+        assert choose_side_text(other, "calls_only") == NO_CALL
 
 
 def test_student_thought_puts_the_students_words_before_the_teachers_call() -> None:
@@ -83,7 +83,7 @@ def test_a_written_call_stands_alone_and_reads_the_same(harness: str, text: str,
     assert find_text_call(text, harness) == call
     made = choose_side_text(pair(said(text), said(text), harness), "calls_only")
     if call is None:
-        assert made == WORDS_ALONE
+        assert made == NO_CALL
     else:
         assert calls_in_text(call, harness) == calls_in_text(text, harness)
         assert isinstance(made, DPOPair)
