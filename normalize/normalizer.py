@@ -1,4 +1,4 @@
-"""Pairs and single actions through a recipe: what stays, what goes and why."""
+"""Run pairs and single actions through a data-juicer recipe."""
 
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.normalize.datajuicer.recipe import Recipe, check_available, load_recipe
-from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, Rows, run_worker
+from tracemill.normalize.datajuicer.start_child import TIMEOUT_S, RowsFile, run_worker
 from tracemill.normalize.operators.operator_rows import RAISED, dump_operator_row, to_action_row, to_row
 from tracemill.records.action_row import ActionRow, DroppedAction
 from tracemill.records.errors import NormalizeError
@@ -19,8 +19,7 @@ _VERDICT = ("operator", "reason", "value")
 
 @dataclass(frozen=True, slots=True)
 class OperatorCount:
-    """What one operator of the recipe was given and dropped; `errors` are those of the dropped rows
-    that made it raise."""
+    """Rows that one operator was given and dropped; `errors` counts dropped rows that made it raise."""
 
     operator: str
     rows_in: int
@@ -30,10 +29,10 @@ class OperatorCount:
 
 @dataclass(frozen=True, slots=True)
 class Normalized:
-    """What a recipe left of the pairs, in their order.
+    """Pairs that a recipe kept and dropped, in their order.
 
-    `counts` has an entry for each operator, in the order of the recipe, also for those that dropped
-    nothing. `recipe` names the recipe as on each kept pair, `fingerprint` is the whole of it.
+    `counts` has an entry for each operator, in the order of the recipe. `recipe` is its name as on each kept
+    pair, `fingerprint` the full fingerprint.
     """
 
     kept: list[NormalizedDPOPair]
@@ -45,8 +44,11 @@ class Normalized:
 
 @dataclass(frozen=True, slots=True)
 class NormalizedActions:
-    """What a recipe left of single actions, in their order; `counts`, `recipe` and `fingerprint` as in
-    `Normalized`. `counts` has the operators alone that read fields of the chosen side and no others."""
+    """Single actions that a recipe kept and dropped, in their order.
+
+    `counts` has only the operators that read fields of the chosen side and no others. `recipe` and
+    `fingerprint` are as in `Normalized`.
+    """
 
     kept: list[ActionRow]
     dropped: list[DroppedAction]
@@ -56,10 +58,10 @@ class NormalizedActions:
 
 
 class DJNormalizer:
-    """Runs pairs and single actions through a data-juicer recipe, in a child process of its own.
+    """Runs pairs and single actions through a data-juicer recipe, in a child process.
 
-    `recipe` is a YAML file, the one that ships with tracemill where None. `cache_dir` keeps the child's
-    home and caches between runs; without it they lie in a temporary folder and go away.
+    `recipe` is a YAML file, by default the one that ships with tracemill. `cache_dir` keeps the home and
+    caches of the child between runs; by default they are temporary.
     """
 
     def __init__(
@@ -70,10 +72,10 @@ class DJNormalizer:
         self._timeout_s = timeout_s
 
     def check(self) -> Recipe:
-        """Return the recipe, checked by data-juicer itself (about 3 s), before anything is spent on pairs.
+        """Return the recipe after data-juicer has checked it (about 3 s).
 
-        Raises NormalizeError where data-juicer is missing, the recipe cannot be read, or one of its
-        operators, arguments or fields is unknown.
+        Raises NormalizeError if data-juicer is missing, the recipe cannot be read, or one of its operators,
+        arguments or fields is unknown.
         """
         check_available()
         recipe = load_recipe(self._path)
@@ -82,10 +84,10 @@ class DJNormalizer:
         return recipe
 
     def normalize(self, pairs: Sequence[DPOPair]) -> Normalized:
-        """Return every pair once, kept or dropped. Without pairs no process is started.
+        """Return every pair once, kept or dropped; without pairs no process is started.
 
-        The states of the pairs are never read. Raises NormalizeError as `check` does, and where the
-        process dies or its figures do not add up.
+        `state_messages` are not read. Raises NormalizeError as `check` does, and if the process dies or
+        returns wrong counts.
         """
         check_available()
         recipe, texts = load_recipe(self._path), list[tuple[str, str]]()
@@ -109,8 +111,9 @@ class DJNormalizer:
         )
 
     def normalize_actions(self, actions: Sequence[ActionRow]) -> NormalizedActions:
-        """Return every action once, kept or dropped, by the operators of the recipe that read fields of the
-        chosen side alone. Without actions no process is started. Raises as `normalize` does.
+        """Return every action once, kept or dropped; without actions no process is started.
+
+        Only operators that read fields of the chosen side alone judge them. Raises as `normalize` does.
         """
         check_available()
         whole = load_recipe(self._path)
@@ -127,15 +130,15 @@ class DJNormalizer:
     def _run(
         self, recipe: Recipe, rows: Iterable[dict[str, Any]], count: int, actions: bool
     ) -> tuple[list[int], list[dict[str, Any]], tuple[OperatorCount, ...]]:
-        """The rows that stay, by number, those that go, in their order, and what each operator did."""
+        """Return the numbers of kept rows, the dropped rows in their order, and a count for each operator."""
         if not count or not recipe.process:
             return list(range(count)), [], tuple(OperatorCount(label, 0, 0, 0) for label in recipe.labels)
         with self._folder() as (folder, home):
             path = folder / "rows.jsonl"
             with path.open("wb") as lines:
                 lines.writelines(map(dump_operator_row, rows))
-            outcome = run_worker(recipe.path, Rows(path, count, actions), folder, home, self._timeout_s)
-        _check_sum(outcome, count)
+            outcome = run_worker(recipe.path, RowsFile(path, count, actions), folder, home, self._timeout_s)
+        _check_every_row_once(outcome, count)
         counts = tuple(
             _count(label, rows_in, outcome["dropped"])
             for label, rows_in in zip(recipe.labels, outcome["rows_in"], strict=True)
@@ -150,7 +153,7 @@ class DJNormalizer:
             yield folder, (self._cache_dir or folder / "home").resolve()
 
 
-def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
+def _check_every_row_once(outcome: Mapping[str, Any], rows: int) -> None:
     kept, dropped = outcome["kept"], [drop["row"] for drop in outcome["dropped"]]
     if sorted([*kept, *dropped]) != list(range(rows)):
         raise NormalizeError(
@@ -160,7 +163,7 @@ def _check_sum(outcome: Mapping[str, Any], rows: int) -> None:
 
 
 def _check_operators(counts: Sequence[OperatorCount], dropped: Sequence[Mapping[str, Any]]) -> None:
-    """One row that makes an operator raise is that row's fault; if every row does, it is the recipe's."""
+    """Raise NormalizeError if an operator raised on every row: then the recipe is at fault."""
     for each in counts:
         if 1 < each.rows_in == each.errors:
             error = next(drop["value"] for drop in dropped if drop["operator"] == each.operator)
@@ -172,6 +175,5 @@ def _check_operators(counts: Sequence[OperatorCount], dropped: Sequence[Mapping[
 
 
 def _count(label: str, rows_in: int, drops: Sequence[Mapping[str, Any]]) -> OperatorCount:
-    mine = [drop for drop in drops if drop["operator"] == label]
-    errors = sum(1 for drop in mine if drop["reason"] == RAISED)
-    return OperatorCount(label, rows_in, len(mine), errors)
+    reasons = [drop["reason"] for drop in drops if drop["operator"] == label]
+    return OperatorCount(label, rows_in, len(reasons), reasons.count(RAISED))

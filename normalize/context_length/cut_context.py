@@ -1,145 +1,142 @@
-"""Contexts cut to a trainer's length: the system prompt, the task and the last turns stay.
+"""Cut contexts to a trainer's length, so that the system prompt, the task and the last turns stay.
 
-Trainers cut off at the end or drop what is too long. Here observations are shortened first, then the oldest
-turns are left out; a call and its results go together or stay together.
+Trainers truncate the end or drop long rows. Here observations are shortened first, then the oldest turns are
+left out; a call and its results stay together.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TypeVar
 
-from tracemill.normalize.context_length.cut_plan import WHOLE, Plan
+from tracemill.normalize.context_length.cut_plan import WHOLE, CutPlan
+from tracemill.normalize.context_length.identity_cache import IdentityCache
 from tracemill.normalize.context_length.token_counts import Count, count_message_tokens, count_tool_tokens
 from tracemill.records.message import Message, ToolSpec
-from tracemill.records.pair import Length
+from tracemill.records.pair import RowTokens
 from tracemill.records.trace import MessageView
 
 LIMITS = (4096, 8192, 16384, 32768)
 OBSERVATION_CHARS = (8000, 2000, 500)
-"""To what observations are shortened, one after the other, until the context fits."""
+"""Lengths to which observations are shortened, tried in order until the context fits."""
 LEFT_OUT = "\n\n[... {n:,} earlier messages left out ...]"
-_PLANS = 16
-_TOOLS = 64
-V = TypeVar("V")
+_CACHED_PLANS = 16
+_CACHED_TOOLS = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A context that fits, and its length in tokens with tools and the longer of the sides."""
+class FittedContext:
+    """A context that fits, and its length in tokens with tools and the longer side."""
 
     messages: Sequence[Message]
-    length: Length
+    length: RowTokens
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """A cut of a context: its plan, how many of its messages there are (`cut`), how many of them stand before
-    the agent first speaks (`head`), how many turns follow, and the tokens `beside` the context."""
+class _Prefix:
+    """The first `cut` messages of a context: `head` messages before the agent's first, then `turns` turns.
 
-    plan: Plan
+    `other_tokens` are those of tools and sides.
+    """
+
+    plan: CutPlan
     cut: int
     head: int
     turns: int
-    beside: int
+    other_tokens: int
 
-    def size(self, most: int, start: int) -> int:
-        """Tokens from a message on, observations of at most so many characters."""
+    def tokens_from(self, start: int, most: int) -> int:
+        """Return the tokens from message `start` on, with observations of at most `most` characters."""
         sizes = self.plan.sizes(most)
         return sizes[self.cut] - sizes[start]
 
     @property
-    def fixed(self) -> int:
-        """Tokens that stay however the context is cut."""
-        return self.beside + self.plan.sizes(WHOLE)[self.head]
+    def fixed_tokens(self) -> int:
+        """Return the tokens that no cut removes."""
+        return self.other_tokens + self.plan.sizes(WHOLE)[self.head]
 
 
-class Cutter:
-    """Cuts contexts so that a row has at most `max_tokens`; 0 cuts nothing. What is known of a context is
-    found once for all of its steps, as long as it is among the last contexts that were cut."""
+class ContextCutter:
+    """Cuts contexts so that a row has at most `max_tokens`; 0 cuts nothing.
+
+    Token counts of a context are shared by all of its steps while it is among the last 16 contexts.
+    """
 
     def __init__(self, count: Count, max_tokens: int) -> None:
         self._count = count
         self._max_tokens = max_tokens
-        self._mark = count([LEFT_OUT.format(n=9999)])[0]
-        self._plans: dict[int, tuple[object, Plan]] = {}
-        self._tools: dict[int, tuple[object, int]] = {}
+        self._notice_tokens = count([LEFT_OUT.format(n=9999)])[0]
+        self._plans = IdentityCache[Sequence[Message], CutPlan](
+            lambda messages: CutPlan(messages, count), _CACHED_PLANS
+        )
+        self._tool_tokens = IdentityCache[tuple[ToolSpec, ...], int](
+            lambda tools: count_tool_tokens(tools, count), _CACHED_TOOLS
+        )
 
     def fit(
         self, messages: Sequence[Message], tools: tuple[ToolSpec, ...], sides: Sequence[Sequence[Message]]
-    ) -> Fitted | int:
-        """The context as it fits with its tools and its longest side, or the tokens of its shortest form
-        where even that does not fit."""
-        place = self._place(messages, self._beside(tools, sides))
-        size = place.size(WHOLE, place.head)
-        whole, least = place.fixed + size, self._least(place)
-        room = self._max_tokens - place.fixed
-        if not self._max_tokens or size <= room:
-            return Fitted(messages, Length(whole, whole, least, ""))
+    ) -> FittedContext | int:
+        """Return the context cut to fit with its tools and longest side.
+
+        Returns the tokens of its shortest form if even that does not fit.
+        """
+        prefix = self._prefix(messages, tools, sides)
+        whole = prefix.fixed_tokens + prefix.tokens_from(prefix.head, WHOLE)
+        least = self._least_tokens(prefix, whole)
+        if not self._max_tokens or whole <= self._max_tokens:
+            return FittedContext(messages, RowTokens(whole, whole, least, ""))
         *first, shortest = OBSERVATION_CHARS
         return (
-            self._shortened(place, first, whole, least)
-            or self._last(place, first[-1], whole, least)
-            or self._shortened(place, [shortest], whole, least)
-            or self._last(place, shortest, whole, least)
+            self._shorten_observations(prefix, first, whole, least)
+            or self._keep_last_turns(prefix, first[-1], whole, least)
+            or self._shorten_observations(prefix, [shortest], whole, least)
+            or self._keep_last_turns(prefix, shortest, whole, least)
             or least
         )
 
-    def _shortened(self, place: _Place, most: Sequence[int], whole: int, least: int) -> Fitted | None:
-        """All turns with observations of the first of these lengths that is short enough."""
-        for chars in most:
-            tokens = place.fixed + place.size(chars, place.head)
+    def _prefix(
+        self, messages: Sequence[Message], tools: tuple[ToolSpec, ...], sides: Sequence[Sequence[Message]]
+    ) -> _Prefix:
+        plan = self._plans.get(messages.whole if isinstance(messages, MessageView) else messages)
+        longest = max((sum(count_message_tokens(side, self._count)) for side in sides), default=0)
+        cut, other = len(messages), longest + self._tool_tokens.get(tools)
+        return _Prefix(plan, cut, min(plan.head, cut), bisect_left(plan.starts, cut), other)
+
+    def _shorten_observations(
+        self, prefix: _Prefix, lengths: Sequence[int], whole: int, least: int
+    ) -> FittedContext | None:
+        """Keep all turns, with observations of the first of `lengths` characters that fits."""
+        for chars in lengths:
+            tokens = prefix.fixed_tokens + prefix.tokens_from(prefix.head, chars)
             if tokens <= self._max_tokens:
-                kept = place.plan.short(chars)[: place.cut]
-                return Fitted(kept, Length(tokens, whole, least, "observations"))
+                kept = prefix.plan.short(chars)[: prefix.cut]
+                return FittedContext(kept, RowTokens(tokens, whole, least, "observations"))
         return None
 
-    def _place(self, messages: Sequence[Message], beside: int) -> _Place:
-        whole = messages.whole if isinstance(messages, MessageView) else messages
-        plan = _remembered(self._plans, _PLANS, whole, partial(Plan, whole, self._count))
-        cut = len(messages)
-        return _Place(plan, cut, min(plan.head, cut), bisect_left(plan.starts, cut), beside)
-
-    def _beside(self, tools: tuple[ToolSpec, ...], sides: Sequence[Sequence[Message]]) -> int:
-        sizes = iter(count_message_tokens([message for side in sides for message in side], self._count))
-        longest = max((sum(next(sizes) for _ in side) for side in sides), default=0)
-        return longest + _remembered(
-            self._tools, _TOOLS, tools, partial(count_tool_tokens, tools, self._count)
-        )
-
-    def _last(self, place: _Place, most: int, whole: int, least: int) -> Fitted | None:
-        """As many of the last turns as there is room for, the last one at least."""
-        plan, starts, sizes = place.plan, place.plan.starts, place.plan.sizes(most)
-        fixed = place.fixed + plan.marked(place.head, self._marked)
-        enough = sizes[place.cut] - (self._max_tokens - fixed)
-        first = bisect_left(starts, enough, hi=place.turns, key=sizes.__getitem__)
-        if first == place.turns:
+    def _keep_last_turns(self, prefix: _Prefix, chars: int, whole: int, least: int) -> FittedContext | None:
+        """Keep as many of the last turns as fit, with observations of at most `chars` characters."""
+        plan, starts, sizes = prefix.plan, prefix.plan.starts, prefix.plan.sizes(chars)
+        fixed = prefix.fixed_tokens + plan.notice_tokens(prefix.head, _add_notice)
+        enough = sizes[prefix.cut] - (self._max_tokens - fixed)
+        first = bisect_left(starts, enough, hi=prefix.turns, key=sizes.__getitem__)
+        if first == prefix.turns:
             return None
-        begin = self._marked(plan.messages[: place.head], starts[first] - place.head)
-        kept = [*begin, *plan.short(most)[starts[first] : place.cut]]
-        return Fitted(kept, Length(fixed + place.size(most, starts[first]), whole, least, "turns"))
+        start = starts[first]
+        head = _add_notice(plan.messages[: prefix.head], start - prefix.head)
+        tokens = fixed + prefix.tokens_from(start, chars)
+        kept = [*head, *plan.short(chars)[start : prefix.cut]]
+        return FittedContext(kept, RowTokens(tokens, whole, least, "turns"))
 
-    def _least(self, place: _Place) -> int:
-        """Tokens of the shortest form there is: the last turn alone, its observations at their shortest."""
-        whole = place.fixed + place.size(WHOLE, place.head)
-        if place.turns == 0 or whole <= LIMITS[0]:
+    def _least_tokens(self, prefix: _Prefix, whole: int) -> int:
+        """Return the tokens of the shortest form: the last turn with its observations at their shortest."""
+        if prefix.turns == 0 or whole <= LIMITS[0]:
             return whole
-        last = place.size(OBSERVATION_CHARS[-1], place.plan.starts[place.turns - 1])
-        return min(whole, place.fixed + (self._mark if place.turns > 1 else 0) + last)
-
-    def _marked(self, head: Sequence[Message], left: int = 9999) -> list[Message]:
-        """The head with a word on what is left out behind it."""
-        if not head:
-            return []
-        last = head[-1]
-        return [*head[:-1], replace(last, content=last.content + LEFT_OUT.format(n=left))]
+        last = prefix.tokens_from(prefix.plan.starts[prefix.turns - 1], OBSERVATION_CHARS[-1])
+        return min(whole, prefix.fixed_tokens + (self._notice_tokens if prefix.turns > 1 else 0) + last)
 
 
-def _remembered(known: dict[int, tuple[object, V]], most: int, value: object, make: Callable[[], V]) -> V:
-    """What is made of a value, of the last so many values. The value is held, so its id stays its own."""
-    found = known.pop(id(value), None) or (value, make())
-    known[id(value)] = found
-    if len(known) > most:
-        del known[next(iter(known))]
-    return found[1]
+def _add_notice(head: Sequence[Message], left_out: int = 9999) -> list[Message]:
+    """Add to the head how many messages after it are left out."""
+    if not head:
+        return []
+    last = head[-1]
+    return [*head[:-1], replace(last, content=last.content + LEFT_OUT.format(n=left_out))]

@@ -1,4 +1,4 @@
-"""What cutting has to know of a context, found once for all of its steps."""
+"""Token counts and shortened messages of a context, shared by all of its steps."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -12,9 +12,12 @@ WHOLE = 0
 SHORTENED = "\n[... {n:,} characters left out ...]\n"
 
 
-class Plan:
-    """The messages of a context, how many stand before the agent first speaks (`head`), and where its turns
-    begin (`starts`): what was said before it spoke, what it did, and what came back."""
+class CutPlan:
+    """The messages of a context, their token counts and the turns they form.
+
+    `head` is the number of messages before the agent's first one; `starts` are the indices at which turns
+    begin. A turn is what the agent was told, its action and the results.
+    """
 
     def __init__(self, messages: Sequence[Message], count: Count) -> None:
         self.messages = messages
@@ -22,61 +25,50 @@ class Plan:
         self.head = roles.index("assistant") if "assistant" in roles else len(roles)
         self.starts = _starts(roles, self.head)
         self._count = count
-        self._each = count_message_tokens(messages, count)
-        self._short: dict[int, list[Message]] = {}
-        self._sizes: dict[int, list[int]] = {WHOLE: list(accumulate(self._each, initial=0))}
-        self._marks: dict[int, int] = {}
+        self._short: dict[int, list[Message]] = {WHOLE: list(messages)}
+        self._sizes: dict[int, list[int]] = {}
+        self._notices: dict[int, int] = {}
 
     def short(self, most: int) -> list[Message]:
-        """The messages, what came back (the result of a tool, or what stands in the user's place) in at most
-        `most` characters."""
+        """Return the messages with observations of at most `most` characters; `WHOLE` shortens nothing.
+
+        An observation is a tool result, or a user message after the agent's first message.
+        """
         if most not in self._short:
             short = list(self.messages)
-            for at in self._long(most):
-                short[at] = replace(short[at], content=shorten_for_cut_plan(short[at].content, most))
+            for at, message in enumerate(short):
+                is_observation = at > self.head and message.role in ("tool", "user")
+                if is_observation and len(message.content) > most:
+                    short[at] = replace(message, content=shorten_for_cut_plan(message.content, most))
             self._short[most] = short
         return self._short[most]
 
     def sizes(self, most: int) -> list[int]:
-        """Tokens of the messages before each place, 0 to all of them, shortened as in `short`; `WHOLE`
-        shortens nothing."""
+        """Return cumulative token counts of `short(most)`: entry i is the total of the first i messages."""
         if most not in self._sizes:
-            places = self._long(most)
-            texts = [self.messages[at].content for at in places]
-            before, after = (
-                self._count(texts),
-                self._count([shorten_for_cut_plan(text, most) for text in texts]),
-            )
-            each = list(self._each)
-            for at, was, now in zip(places, before, after, strict=True):
-                each[at] += now - was
-            self._sizes[most] = list(accumulate(each, initial=0))
+            counts = count_message_tokens(self.short(most), self._count)
+            self._sizes[most] = list(accumulate(counts, initial=0))
         return self._sizes[most]
 
-    def marked(self, head: int, mark: Callable[[Sequence[Message]], Sequence[Message]]) -> int:
-        """Tokens that a word on what is left out adds to the first `head` messages."""
-        if head not in self._marks:
-            after = sum(count_message_tokens(mark(self.messages[:head]), self._count))
-            self._marks[head] = after - self.sizes(WHOLE)[head]
-        return self._marks[head]
-
-    def _long(self, most: int) -> list[int]:
-        return [
-            at
-            for at, message in enumerate(self.messages)
-            if at > self.head and message.role in ("tool", "user") and len(message.content) > most
-        ]
+    def notice_tokens(self, head: int, add_notice: Callable[[Sequence[Message]], Sequence[Message]]) -> int:
+        """Return the tokens that a notice on left-out messages adds to the first `head` messages."""
+        if head not in self._notices:
+            after = sum(count_message_tokens(add_notice(self.messages[:head]), self._count))
+            self._notices[head] = after - self.sizes(WHOLE)[head]
+        return self._notices[head]
 
 
 def shorten_for_cut_plan(text: str, most: int) -> str:
-    """The beginning and the end of a text, at most `most` characters together and no part of a placeholder,
-    and between them how many are left out."""
+    """Keep the beginning and the end of a text, at most `most` characters, and say how many are left out.
+
+    Placeholders stay whole or go.
+    """
     first, last = head_with_whole_placeholders(text, most // 2), tail_with_whole_placeholders(text, most // 2)
     return f"{first}{SHORTENED.format(n=len(text) - len(first) - len(last))}{last}"
 
 
 def _starts(roles: Sequence[str], head: int) -> list[int]:
-    """Where turns begin: with whatever is no result and answers nobody."""
+    """Return where turns begin: at messages that are no result and follow no system or user message."""
     return [
         at
         for at in range(head, len(roles))

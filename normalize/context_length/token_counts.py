@@ -1,9 +1,8 @@
-"""How many tokens of the trainer's a message takes: by its tokenizer, or estimated."""
+"""Token counts of messages and tools, by the tokenizer of the trained model or estimated."""
 
 import hashlib
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,83 +14,76 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 BYTES_A_10_TOKENS = 33
-"""Of code, logs and prose with the byte-pair encodings in use (100 to 250 thousand entries) a token holds
-3.3 to 4.2 bytes; the lower end, so that a row is rather called too long than cut off by a trainer."""
+"""A token of code, logs and prose has 3.3 to 4.2 bytes in vocabularies of 100,000 to 250,000 entries. The
+lower end overestimates tokens, so that a trainer truncates no row."""
 MESSAGE_TOKENS = 5
-"""What a chat template writes around a message: its role and two marks, with their line ends."""
+"""Tokens that a chat template adds to a message: its role and two special tokens, with line ends."""
 CALL_TOKENS = 12
-"""What a chat template writes around a call."""
+"""Tokens that a chat template adds to a call."""
 
 Count = Callable[[Sequence[str]], list[int]]
-"""Tokens of each of some texts."""
+"""Returns the number of tokens of each text."""
 
 _BATCH_CHARS = 1_000_000
-_REMEMBERED = 200_000
+_CACHED_TEXTS = 200_000
 
 
 def estimate_token_count(text: str) -> int:
-    """Tokens of a text, estimated from its UTF-8 bytes."""
-    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-    return -(-size * 10 // BYTES_A_10_TOKENS)
+    """Estimate the tokens of a text from its UTF-8 bytes."""
+    return -(-len(text.encode("utf-8", "surrogatepass")) * 10 // BYTES_A_10_TOKENS)
 
 
 def estimate_token_counts(texts: Sequence[str]) -> list[int]:
-    """`estimate_token_count` of each text."""
+    """Estimate the tokens of each text."""
     return list(map(estimate_token_count, texts))
 
 
 def make_token_counter(tokenizer: Path | None) -> Count:
-    """Counts by a `tokenizer.json` (or a folder that holds one), the estimate where there is none.
+    """Return a counter for a `tokenizer.json` or its folder; the estimate if None.
 
-    Raises NormalizeError where it cannot be read, or `tokenizers` is not installed.
+    Raises NormalizeError if the file cannot be read or `tokenizers` is not installed.
     """
     if tokenizer is None:
         return estimate_token_counts
-    wanted = "a tokenizer.json of the model that is trained, or its folder"
+    expected = "a tokenizer.json of the model that is trained, or its folder"
     path = tokenizer / "tokenizer.json" if tokenizer.is_dir() else tokenizer
     if not path.is_file():
-        raise NormalizeError(f"tokenizer {path} is not there", wanted, "see release.tokenizer")
+        raise NormalizeError(f"tokenizer {path} does not exist", expected, "see release.tokenizer")
     if importlib.util.find_spec("tokenizers") is None:
-        raise NormalizeError("tokenizers is not installed", "it, to count by release.tokenizer")
+        raise NormalizeError("tokenizers is not installed", do="install it, or leave release.tokenizer out")
     from tokenizers import Tokenizer
 
     try:
-        found = Tokenizer.from_file(str(path))
+        loaded = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises no class of its own
-        raise NormalizeError(f"tokenizer {path} cannot be read", wanted, "see release.tokenizer") from error
-    return Tokenized(found).counts
+        raise NormalizeError(f"tokenizer {path} cannot be read", expected, "see release.tokenizer") from error
+    return TokenizerCounts(loaded).counts
 
 
-class Tokenized:
-    """Counts by a tokenizer. A text that was counted is known again by its digest as long as it is among the
-    last 200,000: sessions share messages, and tools give the same answer twice."""
+class TokenizerCounts:
+    """Counts by a tokenizer, with a cache by digest: sessions share messages and results."""
 
     def __init__(self, tokenizer: "Tokenizer") -> None:
         self._tokenizer = tokenizer
-        self._known: dict[bytes, int] = {}
+        self._cache: dict[bytes, int] = {}
 
     def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; those that are new are counted together."""
+        """Return the number of tokens of each text."""
         data = [text.encode("utf-8", "replace") for text in texts]
         keys = [hashlib.blake2b(each, digest_size=16).digest() for each in data]
-        new = {key: each for key, each in zip(keys, data, strict=True) if key not in self._known}
-        counted = {key: self._known[key] for key in keys if key not in new}
-        for some in _batches(new):
-            read = self._tokenizer.encode_batch_fast(
-                [new[key].decode() for key in some], add_special_tokens=False
+        if len(self._cache) > _CACHED_TEXTS:
+            self._cache.clear()
+        new = {key: each for key, each in zip(keys, data, strict=True) if key not in self._cache}
+        for batch in _batches(new):
+            encodings = self._tokenizer.encode_batch_fast(
+                [new[key].decode() for key in batch], add_special_tokens=False
             )
-            counted |= {key: len(each) for key, each in zip(some, read, strict=True)}
-        self._remember({key: counted[key] for key in new})
-        return [counted[key] for key in keys]
-
-    def _remember(self, counted: dict[bytes, int]) -> None:
-        self._known |= counted
-        for key in list(islice(self._known, max(0, len(self._known) - _REMEMBERED))):
-            del self._known[key]
+            self._cache |= {key: len(each) for key, each in zip(batch, encodings, strict=True)}
+        return [self._cache[key] for key in keys]
 
 
 def _batches(data: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
-    """Keys of texts that are not too long together: what is read of them is held at once."""
+    """Yield keys of texts in batches of at most `_BATCH_CHARS` bytes, as their encodings are held at once."""
     batch: list[bytes] = []
     size = 0
     for key, each in data.items():
@@ -105,7 +97,7 @@ def _batches(data: Mapping[bytes, bytes]) -> Iterator[list[bytes]]:
 
 
 def count_message_tokens(messages: Sequence[Message], count: Count) -> list[int]:
-    """Tokens of each message in a chat template."""
+    """Return the tokens of each message in a chat template."""
     texts: list[str] = []
     for message in messages:
         texts.append(message.content)
@@ -121,5 +113,5 @@ def count_message_tokens(messages: Sequence[Message], count: Count) -> list[int]
 
 
 def count_tool_tokens(tools: Sequence[ToolSpec], count: Count) -> int:
-    """Tokens of the schemas of tools, as JSON."""
+    """Return the tokens of the JSON schemas of tools."""
     return sum(count([canonical_json(tool.to_wire()) for tool in tools]))

@@ -1,4 +1,4 @@
-"""A data-juicer recipe, read and checked as far as that goes without data-juicer."""
+"""Read a data-juicer recipe and check what can be checked without importing data-juicer."""
 
 import ast
 import importlib.util
@@ -15,11 +15,11 @@ from tracemill.normalize.operators.operator_rows import ACTION_FIELDS, ROW_FIELD
 from tracemill.records.errors import NormalizeError
 from tracemill.records.identity import canonical_json, digest
 
-OPERATORS_VERSION = "n4"  # goes up whenever an operator of ours judges a row otherwise than before
+OPERATORS_VERSION = "n4"  # raise it when one of our operators judges a row differently
 _CONDITIONS = ("unless", "filter_condition")
-_NAMES = ("text_keys", "text_key", "field_key", "filter_condition")  # what tells operators of one name apart
-_KEY = 60
-_MOST_CHARACTERS = 200_000  # a recipe has some thousand, and reading YAML takes seconds a MB
+_LABEL_KEYS = ("text_keys", "text_key", "field_key", "filter_condition")  # distinguish operators of one name
+_KEY_CHARS = 60
+_MOST_CHARACTERS = 200_000  # a recipe has a few thousand, and YAML takes seconds per MB
 INSTALL = "run `pip install 'py-data-juicer>=1.6.1' aiohttp`"
 
 
@@ -39,12 +39,14 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """File name and fingerprint: what a normalized pair says it passed."""
+        """Return file name and fingerprint, as a normalized pair records them."""
         return f"{self.path.stem}-{self.fingerprint[:12]}"
 
     def of_actions(self) -> "Recipe":
-        """Return the recipe with the operators alone that read fields of the chosen side and no others: those
-        that can judge a single action. Labels and fingerprint stay as they are."""
+        """Return the recipe with only the operators that can judge a single action.
+
+        These read fields of the chosen side and no others. The fingerprint stays the same.
+        """
         chosen = [_reads_chosen_alone(arguments) for _, arguments in self.process]
         return replace(
             self,
@@ -54,35 +56,35 @@ class Recipe:
 
 
 def default_recipe() -> Path:
-    """The recipe that ships with tracemill, in a checkout or installed."""
+    """Return the path of the recipe that ships with tracemill."""
     return Path(str(files("tracemill"))) / "configs" / "normalize" / "default.yaml"
 
 
 def check_available() -> None:
-    """Raises NormalizeError where data-juicer, or what it needs and does not declare, is missing.
+    """Raise NormalizeError if data-juicer, or a package it needs and does not declare, is missing.
 
-    Imports nothing and takes a few milliseconds, so that a run can call it before it spends money.
+    It imports nothing, so that a run can call it before it spends money.
     """
     for module, package in (("data_juicer", "py-data-juicer"), ("aiohttp", "aiohttp")):
-        if not _importable(module):
-            raise NormalizeError(f"{package} is not installed", "what tracemill is installed with", INSTALL)
+        if not _is_importable(module):
+            raise NormalizeError(f"{package} is not installed", do=INSTALL)
     version = metadata.version("py-data-juicer")
-    if tuple(int(part) for part in version.split(".")[:2]) < (1, 6):
+    if tuple(int(number) for number in version.split(".")[:2]) < (1, 6):
         raise NormalizeError(f"py-data-juicer {version} is installed", "1.6.1 or later", INSTALL)
 
 
-def _importable(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None
-    except ValueError:  # a module marked as missing
+    except ValueError:  # sys.modules holds None for it
         return False
 
 
 def load_recipe(path: Path | None = None) -> Recipe:
-    """The recipe in a YAML file, the default one where no path is given.
+    """Load a recipe from a YAML file, by default the one that ships.
 
-    Raises NormalizeError for a file that cannot be read, that has no `process` list, or whose operators
-    name a field the rows do not have. Names and arguments of operators are checked by data-juicer.
+    Raises NormalizeError if the file cannot be read, has no `process` list, or an operator reads a field that
+    rows do not have. data-juicer checks names and arguments of operators.
     """
     path = path or default_recipe()
     value = _read_yaml(path)
@@ -94,25 +96,24 @@ def load_recipe(path: Path | None = None) -> Recipe:
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
-    wanted = "a data-juicer recipe: a YAML mapping with a `process` list"
+    expected = "a data-juicer recipe: a YAML mapping with a `process` list"
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(_MOST_CHARACTERS + 1)
         if len(text) > _MOST_CHARACTERS:
-            raise NormalizeError(f"recipe {path} has more than {_MOST_CHARACTERS:,} characters", wanted)
+            raise NormalizeError(f"recipe {path} has more than {_MOST_CHARACTERS:,} characters", expected)
         value = yaml.load(text, _Loader)
     except OSError as error:
-        raise NormalizeError(f"recipe {path} cannot be read ({error.strerror})", wanted) from error
+        raise NormalizeError(f"recipe {path} cannot be read ({error.strerror})", expected) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise NormalizeError(f"recipe {path} is no YAML{_where(error)}", wanted) from error
+        raise NormalizeError(f"recipe {path} is not valid YAML{_where(error)}", expected) from error
     if not isinstance(value, dict) or not isinstance(value.get("process"), list) or not value["process"]:
-        raise NormalizeError(f"recipe {path} has no operators", wanted)
+        raise NormalizeError(f"recipe {path} has no operators", expected)
     return value
 
 
 class _Loader(yaml.SafeLoader):
-    """Takes no key twice in one mapping, which YAML 1.2 (3.2.1.1) forbids: one of the two would hold and
-    nothing tell of the other."""
+    """A loader that refuses duplicate keys in a mapping, as YAML 1.2 (3.2.1.1) demands."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[tuple[str, str]] = set()
@@ -120,17 +121,17 @@ class _Loader(yaml.SafeLoader):
             if not isinstance(key, yaml.ScalarNode):
                 continue
             if (key.tag, key.value) in seen:
-                said = f"the key {key.value[:_KEY]!r} a second time"
-                raise yaml.constructor.ConstructorError(None, None, said, key.start_mark)
+                problem = f"duplicate key {key.value[:_KEY_CHARS]!r}"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             seen.add((key.tag, key.value))
         return super().construct_mapping(node, deep)
 
 
 def _where(error: Exception) -> str:
-    """Line and trouble in parentheses, as far as the parser tells them."""
+    """Return line and problem in parentheses, "" if the parser does not know them."""
     mark = getattr(error, "problem_mark", None)
-    said = getattr(error, "problem", None) or "nothing that can be read"
-    return f" (line {mark.line + 1}: {said})" if mark is not None else ""
+    problem = getattr(error, "problem", None) or "nothing that can be read"
+    return f" (line {mark.line + 1}: {problem})" if mark is not None else ""
 
 
 def _operator(path: Path, item: object) -> tuple[str, Mapping[str, Any]]:
@@ -140,7 +141,7 @@ def _operator(path: Path, item: object) -> tuple[str, Mapping[str, Any]]:
         [(name, arguments)] = item.items()
         if isinstance(name, str) and isinstance(arguments, dict | None):
             return name, arguments or {}
-    raise NormalizeError(f"recipe {path} has an entry that is no operator", "`- name: {argument: value}`")
+    raise NormalizeError(f"recipe {path} has an entry that is not an operator", "`- name: {argument: value}`")
 
 
 def _check_fields(path: Path, name: str, arguments: Mapping[str, Any]) -> None:
@@ -159,7 +160,7 @@ def _check_fields(path: Path, name: str, arguments: Mapping[str, Any]) -> None:
 
 
 def _fields_read(arguments: Mapping[str, Any]) -> list[Any]:
-    """The fields that the arguments of an operator name, by `..._key`, `..._keys` or in a condition."""
+    """Return the fields that an operator reads, from `..._key`, `..._keys` and conditions."""
     fields: list[Any] = []
     for key, value in arguments.items():
         if key.endswith(("_key", "_keys")):
@@ -180,7 +181,7 @@ def _reads_chosen_alone(arguments: Mapping[str, Any]) -> bool:
 def _labels(process: tuple[tuple[str, Mapping[str, Any]], ...]) -> tuple[str, ...]:
     labels: list[str] = []
     for name, arguments in process:
-        fields = next((arguments[key] for key in _NAMES if arguments.get(key)), [])
+        fields = next((arguments[key] for key in _LABEL_KEYS if arguments.get(key)), [])
         inner = ", ".join(fields if isinstance(fields, list) else [fields])
         label = f"{name}({inner})" if inner else name
         same = sum(1 for other in labels if other.split("#")[0] == label)

@@ -1,4 +1,4 @@
-"""The parent's side of the child process: its environment, its start, and what it says when it fails."""
+"""Start the data-juicer process: its environment, its job and its errors."""
 
 import json
 import os
@@ -28,19 +28,21 @@ _OFFLINE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """A file of rows and their number; whether they are single actions and no pairs."""
+class RowsFile:
+    """A file of rows and their number; `actions` is True for single actions, False for pairs."""
 
     path: Path
     count: int
     actions: bool = False
 
 
-def run_worker(recipe: Path, rows: Rows | None, folder: Path, home: Path, timeout_s: float) -> dict[str, Any]:
-    """Runs the worker over the rows, or only checks the recipe where there are none; gives its outcome.
+def run_worker(
+    recipe: Path, rows: RowsFile | None, folder: Path, home: Path, timeout_s: float
+) -> dict[str, Any]:
+    """Run the worker over rows and return its outcome; without rows it only checks the recipe.
 
-    `folder` takes the job, the outcome and what the process writes; `home` is its home and its caches.
-    Raises NormalizeError where it fails, dies or takes longer than `timeout_s`.
+    `folder` receives job, outcome and stderr; `home` is the home folder of the process and holds its caches.
+    Raises NormalizeError if the process fails, dies or takes longer than `timeout_s` seconds.
     """
     job = {
         "recipe": str(recipe.resolve()),
@@ -81,7 +83,7 @@ def _run(folder: Path, home: Path, timeout_s: float) -> int:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """What the child sees: no keys, no proxies, no home of the user's, no network."""
+    """Return the environment of the child: no keys, no proxies, not the user's home, offline."""
     caches = {
         "HOME": home,
         "XDG_CACHE_HOME": home / ".cache",

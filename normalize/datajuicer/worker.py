@@ -1,8 +1,7 @@
-"""The child process data-juicer lives in: `python -m tracemill.normalize.datajuicer.worker JOB.json`.
+"""The process that runs data-juicer: `python -m tracemill.normalize.datajuicer.worker JOB.json`.
 
-It swaps stdout and writes into the home folder, so it gets a process and a home of its own. The job names
-the recipe, the rows (JSON lines) and where the outcome goes; the outcome is one JSON file, written whole or
-not at all.
+data-juicer replaces stdout and writes into the home folder, so it has its own process and home. The job names
+the recipe, the rows (JSON lines) and the outcome, one JSON file that is written whole or not at all.
 """
 
 import json
@@ -14,20 +13,21 @@ from typing import Any
 
 from tracemill.normalize.datajuicer.recipe import INSTALL, load_recipe
 from tracemill.records.errors import NormalizeError
+from tracemill.records.storage.atomic_files import write_json
 
 
 def main(job_file: str) -> int:
-    """Run one job; 0 where an outcome was written, be it a failure."""
+    """Run one job, write its outcome (which may be a failure) and return 0."""
     job: dict[str, Any] = json.loads(Path(job_file).read_text(encoding="utf-8"))
     try:
         outcome = _run(job)
     except NormalizeError as error:
         outcome = {"failure": str(error)}
-    except Exception as error:  # in words: its text may hold a row, its place does not
+    except Exception as error:  # its text may hold a row, so name only type and place
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
         outcome = {"failure": f"data-juicer failed with {type(error).__name__} at {where}"}
-    _write_whole(Path(job["outcome"]), outcome)
+    write_json(Path(job["outcome"]), outcome)
     return 0
 
 
@@ -36,9 +36,9 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     try:
         from tracemill.normalize.datajuicer.run_operators import build_operators, run_operators
     except ImportError as error:
-        said = str(error).splitlines()[0]
-        raise NormalizeError(f"data-juicer cannot be imported ({said})", do=INSTALL) from error
-    _quieten()
+        first_line = str(error).splitlines()[0]
+        raise NormalizeError(f"data-juicer cannot be imported ({first_line})", do=INSTALL) from error
+    _silence_logs()
     _load_custom(recipe.custom_operators)
     recipe = recipe.of_actions() if job["actions"] else recipe
     operators = build_operators(recipe.process)
@@ -47,8 +47,8 @@ def _run(job: dict[str, Any]) -> dict[str, Any]:
     return asdict(run_operators(operators, recipe.labels, Path(job["rows"]), job["count"]))
 
 
-def _quieten() -> None:
-    """Errors only, and without the values of variables: they would be text of the rows."""
+def _silence_logs() -> None:
+    """Log critical errors only, without values of variables, which would be text of the rows."""
     from datasets import disable_progress_bars
     from loguru import logger
 
@@ -66,12 +66,6 @@ def _load_custom(paths: tuple[Path, ...]) -> None:
         load_custom_operators([str(path) for path in paths])
     except Exception as error:
         raise NormalizeError(f"operators of the recipe cannot be loaded ({error})") from error
-
-
-def _write_whole(path: Path, outcome: dict[str, Any]) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(outcome), encoding="utf-8")
-    temporary.replace(path)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Keep data-juicer from installing packages while it runs, also under its own commands.
 
-data-juicer 1.6 installs what it misses at the first use of a name of it (`LazyLoader._install_package`), and
-it refers to names of ray and torch in every run, also in those that use neither.
+data-juicer 1.6 installs a missing package when a name of it is first used (`LazyLoader._install_package`),
+and every run uses names of ray and torch, even if it needs neither.
 """
 
 import importlib.util
@@ -16,24 +16,26 @@ from data_juicer.utils.lazy_loader import LazyLoader
 T = TypeVar("T")
 
 
-class _Name(type):
-    """A class whose every attribute is a class of the same kind."""
+class _StubMeta(type):
+    """A metaclass whose classes have every attribute: another such class."""
 
     def __getattr__(cls, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return _named(name)
+        return _stub_class(name)
 
 
 def never_install() -> None:
-    """Make every attempt to install raise ImportError, and put stand-ins in place of a missing ray and a
-    missing torch. Doing it twice changes nothing."""
+    """Make every attempt to install raise ImportError, and replace a missing ray or torch by a stub.
+
+    A second call changes nothing.
+    """
     LazyLoader._install_package = classmethod(_refuse)  # pyright: ignore[reportAttributeAccessIssue]
     if _is_missing("ray"):
         ray = _module("ray")
-        ray.__dict__["remote"] = _unchanged
+        ray.__dict__["remote"] = _identity
         ray.__dict__["data"] = _module("ray.data")
-    if _is_missing("torch"):  # wanted at the end of every operator, to free the memory of GPUs
+    if _is_missing("torch"):  # used after every operator to free GPU memory
         model_utils.__dict__["torch"] = SimpleNamespace(cuda=SimpleNamespace(empty_cache=lambda: None))
 
 
@@ -49,20 +51,20 @@ def _is_missing(name: str) -> bool:
 
 
 def _module(name: str) -> ModuleType:
-    """A module whose every name is an empty class: all that is asked of ray while no Ray executor runs."""
+    """Build a module whose every name is an empty class, which is all that runs without Ray need of it."""
     module = ModuleType(name, __doc__)
     module.__spec__ = ModuleSpec(name, None, is_package=True)
     module.__path__ = []
-    module.__dict__["__getattr__"] = _named
+    module.__dict__["__getattr__"] = _stub_class
     sys.modules[name] = module
     return module
 
 
-def _named(name: str) -> Any:
+def _stub_class(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    return _Name(name, (), {"__init__": lambda self, *args, **kwargs: None})
+    return _StubMeta(name, (), {"__init__": lambda self, *args, **kwargs: None})
 
 
-def _unchanged(decorated: T) -> T:
+def _identity(decorated: T) -> T:
     return decorated

@@ -1,7 +1,6 @@
-"""Pairs and single actions as the flat rows operators see.
+"""Flat rows of pairs and single actions, as operators read them.
 
-The state stays out of them: contexts are references until the release writer, and no operator of a recipe
-needs more of a state than whether two are the same.
+They do not hold the messages of the state: operators only need to know whether two states are equal.
 """
 
 import json
@@ -16,19 +15,19 @@ from tracemill.records.identity import canonical_json, digest
 from tracemill.records.message import Action, Message, ToolCall, render_turn
 from tracemill.records.pair import DPOPair
 
-RAISED = "operator raised"  # the reason of a row that made an operator raise; its value is the error's type
-_OF_SIDE = ("", "_said", "_calls", "_messages", "_operation")
+RAISED = "operator raised"  # reason of a row that made an operator raise; its value is the type of the error
+_SIDE_FIELDS = ("", "_said", "_calls", "_messages", "_operation")
 ACTION_FIELDS = (
     "row",
     "row_id",
     "label_source",
     "source",
     "harness",
-    *(f"chosen{part}" for part in _OF_SIDE),
+    *(f"chosen{name}" for name in _SIDE_FIELDS),
 )
 ROW_FIELDS = (
     *ACTION_FIELDS,
-    *(f"rejected{part}" for part in _OF_SIDE),
+    *(f"rejected{name}" for name in _SIDE_FIELDS),
     "verified",
     "calls_differ",
     "preference",
@@ -36,10 +35,10 @@ ROW_FIELDS = (
 
 
 def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
-    """Return the row of a pair.
+    """Build the row of a pair.
 
-    `index` is its place in the input and comes back with the verdict. `calls_differ` is True where the sides
-    call other tools, or with other arguments. `preference` is a digest of the state and both sides.
+    `index` is the index of the pair and comes back with the verdict. `calls_differ` is True if the sides call
+    different tools or with different arguments. `preference` is a digest of the state and both sides.
     """
     chosen, rejected = render_turn(pair.chosen), render_turn(pair.rejected)
     return {
@@ -51,14 +50,13 @@ def to_row(index: int, pair: DPOPair) -> dict[str, Any]:
         **_side("chosen", chosen, pair.chosen, pair.harness, pair.chosen_operation),
         **_side("rejected", rejected, pair.rejected, pair.harness, pair.rejected_operation),
         "verified": pair.verified,
-        "calls_differ": _what_is_called(pair.chosen, pair.harness)
-        != _what_is_called(pair.rejected, pair.harness),
+        "calls_differ": _call_keys(pair.chosen, pair.harness) != _call_keys(pair.rejected, pair.harness),
         "preference": digest(pair.state_key or pair.step_id, chosen, rejected),
     }
 
 
 def to_action_row(index: int, action: ActionRow) -> dict[str, Any]:
-    """Return the row of a single action: what a pair's row says of the chosen side, and where it is from."""
+    """Build the row of a single action: its origin and the fields of a chosen side."""
     turn = (action.message,)
     operation = str(find_action_operation(Action.of(action.message), action.harness))
     return {
@@ -72,7 +70,7 @@ def to_action_row(index: int, action: ActionRow) -> dict[str, Any]:
 
 
 def dump_operator_row(row: dict[str, Any]) -> bytes:
-    """Return a row as a line of JSON, lone surrogates, which no UTF-8 can hold, as written in ASCII."""
+    """Encode a row as a line of JSON, in ASCII if it has lone surrogates, which UTF-8 cannot hold."""
     try:
         return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:
@@ -80,7 +78,7 @@ def dump_operator_row(row: dict[str, Any]) -> bytes:
 
 
 def load_row(line: bytes) -> dict[str, Any]:
-    """Return the row of a line: the inverse of `dump_operator_row`."""
+    """Decode a line of `dump_operator_row`."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError:
@@ -90,8 +88,10 @@ def load_row(line: bytes) -> dict[str, Any]:
 def _side(
     name: str, text: str, messages: tuple[Message, ...], harness: str, operation: str
 ) -> dict[str, Any]:
-    """The fields of a side: its flat text, what it says beside tool calls, its numbers of calls and messages,
-    and what it does."""
+    """Return the fields of a side.
+
+    They are its flat text, its text without tool calls, its numbers of calls and messages, and its operation.
+    """
     return {
         name: text,
         f"{name}_said": "\n\n".join(message.content for message in messages),
@@ -102,11 +102,11 @@ def _side(
 
 
 def _calls(messages: tuple[Message, ...], harness: str) -> list[ToolCall]:
-    """The calls of a side, those written in text too."""
+    """Return the calls of a side, including calls written in text."""
     return [call for each in messages for call in tool_or_text_calls(Action.of(each), harness)]
 
 
-def _what_is_called(messages: tuple[Message, ...], harness: str) -> list[tuple[str, str]]:
+def _call_keys(messages: tuple[Message, ...], harness: str) -> list[tuple[str, str]]:
     return [(call.name, _arguments(call)) for call in _calls(messages, harness)]
 
 

@@ -1,10 +1,10 @@
-"""Filters with statistics of their own, so that one line of a recipe judges one side and the next the other.
+"""Base classes of filters whose statistics are named after the field they read.
 
-Stock filters keep their figure under one name whatever field they read, so that under data-juicer's executor
-the second of two takes the figure of the first and never filters. These name the figure after the field, and
-a row that makes one raise is dropped alone and says so in its statistics.
+A stock filter stores its statistic under one name for every field, so that under data-juicer's executor the
+second of two such filters reuses the statistic of the first. A row that makes one of these filters raise is
+dropped alone, and its statistics name the error.
 
-Importing this module imports data-juicer, which takes seconds: only the process that runs it does.
+Importing this module imports data-juicer, which takes seconds: only the worker does.
 """
 
 import ast
@@ -38,11 +38,11 @@ class _Row(Mapping[str, Any]):
 
 
 class RowFilter(Filter):
-    """A filter of one figure a row, kept in the statistics as `<fields>__<figure>`.
+    """A filter by one number per row, stored in the statistics as `<fields>__<figure>`.
 
-    Subclasses name the `figure`, give `measure` (the figure of a row) and `keeps` (whether a figure passes).
-    `unless` is a condition in the language of `general_field_filter`, such as `chosen_calls > 0`: a row that
-    meets it stays unmeasured. The note beside the figure says so, or names the error the row raised.
+    Subclasses define the name `figure`, `measure` (the number of a row) and `keeps` (whether it passes).
+    `unless` is a condition as in `general_field_filter`, such as `chosen_calls > 0`: a row that meets it is
+    kept unmeasured. A note beside the number says so, or names the error that the row raised.
     """
 
     _batched_op = True
@@ -54,15 +54,15 @@ class RowFilter(Filter):
 
     @property
     def stat(self) -> str:
-        """The name of the figure in the statistics."""
+        """Return the name of the number in the statistics."""
         return f"{'_'.join(getattr(self, 'text_keys', (self.text_key,)))}__{self.figure}"
 
     def measure(self, row: Mapping[str, Any]) -> float:
-        """Return the figure of a row."""
+        """Return the number of a row."""
         raise NotImplementedError
 
     def keeps(self, value: float) -> bool:
-        """Return whether a row of this figure stays."""
+        """Return whether a row with this number is kept."""
         raise NotImplementedError
 
     def compute_stats_batched(
@@ -75,34 +75,36 @@ class RowFilter(Filter):
         return samples
 
     def process_batched(self, samples: dict[str, list[Any]]) -> Any:
-        """Return for each row whether it stays: data-juicer's second pass."""
+        """Return for each row whether it is kept: data-juicer's second pass."""
         stat, note = self.stat, self.stat + NOTE
-        return [self._stays(stats[stat], stats[note]) for stats in samples[Fields.stats]]
+        return [
+            stats[note] == EXEMPT or (not stats[note] and self.keeps(stats[stat]))
+            for stats in samples[Fields.stats]
+        ]
 
     def _measured(self, row: Any) -> tuple[float, str]:
         try:
             if self.unless is not None and ExpressionTransformer(row).transform(self.unless):
                 return -1.0, EXEMPT
             return float(self.measure(row)), ""
-        except Exception as error:  # whatever a row does to an operator costs that row alone
+        except Exception as error:  # it drops this row alone
             return -1.0, type(error).__name__
-
-    def _stays(self, value: float, note: str) -> bool:
-        return note == EXEMPT or (not note and self.keeps(value))
 
 
 class OwnStatistics(RowFilter):
-    """Put before a stock filter among the bases of a class: its figure and its bounds, with statistics of its
-    own. `figure` is the name the stock filter gives its figure."""
+    """A mixin before a stock filter that gives it statistics of its own.
+
+    `figure` is the name of the statistic that the stock filter computes.
+    """
 
     def measure(self, row: Mapping[str, Any]) -> float:
-        """Return the figure that the stock filter computes of the row."""
+        """Return the number that the stock filter computes of the row."""
         stats: dict[str, Any] = {}
         one = {self.text_key: [row[self.text_key]], Fields.stats: [stats]}
         super(RowFilter, self).compute_stats_batched(one)
         return stats[self.figure]
 
     def keeps(self, value: float) -> bool:
-        """Return whether the stock filter keeps a row of this figure."""
+        """Return whether the stock filter keeps a row with this number."""
         [stays] = super(RowFilter, self).process_batched({Fields.stats: [{self.figure: value}]})
         return bool(stays)

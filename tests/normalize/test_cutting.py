@@ -8,10 +8,10 @@ from typing import cast
 
 import pytest
 
-from tracemill.normalize.context_length.cut_context import Cutter, Fitted
+from tracemill.normalize.context_length.cut_context import ContextCutter, FittedContext
 from tracemill.normalize.context_length.cut_plan import shorten_for_cut_plan
 from tracemill.normalize.context_length.token_counts import (
-    Tokenized,
+    TokenizerCounts,
     count_message_tokens,
     count_tool_tokens,
     estimate_token_count,
@@ -39,9 +39,9 @@ def context(turns: int, chars: int) -> list[Message]:
     return messages
 
 
-def fit(messages: list[Message], most: int) -> Fitted:
-    found = Cutter(estimate_token_counts, most).fit(messages, TOOLS, SIDES)
-    assert isinstance(found, Fitted)
+def fit(messages: list[Message], most: int) -> FittedContext:
+    found = ContextCutter(estimate_token_counts, most).fit(messages, TOOLS, SIDES)
+    assert isinstance(found, FittedContext)
     return found
 
 
@@ -103,9 +103,9 @@ def test_a_context_is_counted_once_for_all_of_its_steps() -> None:
         return estimate_token_counts(texts)
 
     messages = tuple(context(30, 3000))
-    cutter = Cutter(count, 9000)
+    cutter = ContextCutter(count, 9000)
     found = [cutter.fit(MessageView(messages, cut), TOOLS, SIDES) for cut in range(3, len(messages) + 1, 3)]
-    assert [isinstance(each, Fitted) and each.length.cut for each in found[-3:]] == ["turns"] * 3
+    assert [isinstance(each, FittedContext) and each.length.cut for each in found[-3:]] == ["turns"] * 3
     whole = [text for text in counted if "left out" not in text]
     assert {text: whole.count(text) for text in whole if whole.count(text) > 3} == {}
     assert len(counted) <= 60 * 5  # whole, and before and after at two lengths
@@ -113,7 +113,7 @@ def test_a_context_is_counted_once_for_all_of_its_steps() -> None:
 
 def test_what_does_not_fit_however_cut_gives_its_shortest_length() -> None:
     messages = [Message("system", "s" * 50_000), *context(5, 900)[1:]]
-    short = Cutter(estimate_token_counts, 8000).fit(messages, TOOLS, SIDES)
+    short = ContextCutter(estimate_token_counts, 8000).fit(messages, TOOLS, SIDES)
     assert isinstance(short, int)
     assert 15_000 < short < 17_000
 
@@ -126,7 +126,7 @@ def test_no_cut_parts_a_call_from_its_results() -> None:
             if messages[at].role == "assistant":
                 messages.insert(at, Message("user", "Go on. " * coin.choice((1, 900))))
         most = coin.choice((1000, 3000, 9000, 30_000))
-        found = Cutter(estimate_token_counts, most).fit(messages, TOOLS, SIDES)
+        found = ContextCutter(estimate_token_counts, most).fit(messages, TOOLS, SIDES)
         if isinstance(found, int):
             assert found > most
             continue
@@ -171,12 +171,12 @@ def test_a_tokenizer_counts_by_itself(tmp_path: Path) -> None:
             asked.extend(texts)
             return made.encode_batch_fast(texts, add_special_tokens=add_special_tokens)
 
-    once = Tokenized(cast(Tokenizer, Counting()))
+    once = TokenizerCounts(cast(Tokenizer, Counting()))
     assert once.counts(["a b", "a", "a b"]) == [2, 1, 2]
     assert once.counts(["a", "b b b"]) == [1, 3]
     assert asked == ["a b", "a", "b b b"]
     (tmp_path / "tokenizer.json").write_text("{}", encoding="utf-8")
     with pytest.raises(NormalizeError, match="cannot be read"):
         make_token_counter(tmp_path)
-    with pytest.raises(NormalizeError, match="is not there"):
+    with pytest.raises(NormalizeError, match="does not exist"):
         make_token_counter(tmp_path / "none")

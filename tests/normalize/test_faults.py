@@ -97,7 +97,7 @@ WRONG = {
     "{side_length_filter: {text_key: chosen, min: 8}}": "Unknown parameter 'min'",
     "{side_length_filter: {text_key: chosen, min_len: lots}}": "'min_len' expects type 'int'",
     "{side_length_filter: {text_key: chosen, min_len: 9, max_len: 8}}": "minimum 9 above the maximum 8",
-    "{side_length_filter: {min_len: 8}}": "side_length_filter does not say what it reads; wanted text_key",
+    "{side_length_filter: {min_len: 8}}": "side_length_filter does not say what it reads; expected text_key",
     "{clean_email_mapper: {text_key: chosen}}": "clean_email_mapper changes rows",
 }
 CHECK = """

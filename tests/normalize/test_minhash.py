@@ -9,13 +9,13 @@ import pytest
 from tracemill.normalize.minhash import (
     MOST_WORDS,
     PERMUTATIONS,
-    NearIndex,
+    LSHIndex,
     Signature,
+    hash_ngrams,
+    hash_words,
     minhash_signature,
     minhash_similarity,
-    minhash_word_hashes,
-    run_hashes,
-    words_to_count,
+    split_words,
 )
 
 
@@ -50,13 +50,13 @@ def test_the_estimate_is_near_the_jaccard_index() -> None:
 
 def test_the_index_finds_what_is_alike_and_nothing_else() -> None:
     coin = random.Random(2)
-    index = NearIndex[int](0.8)
+    index = LSHIndex[int](0.8)
     texts = [words(coin) for _ in range(200)]
     for number, text in enumerate(texts):
         index.add(number, minhash_signature(text))
-    near = [index.near(minhash_signature(changed(text, 3, coin))) for text in texts]
+    near = [index.query(minhash_signature(changed(text, 3, coin))) for text in texts]
     assert near == [[number] for number in range(200)]
-    assert [index.near(minhash_signature(changed(text, 60, coin))) for text in texts] == [[]] * 200
+    assert [index.query(minhash_signature(changed(text, 60, coin))) for text in texts] == [[]] * 200
 
 
 def test_seeds_keep_signatures_apart_and_short_texts_have_one() -> None:
@@ -66,12 +66,12 @@ def test_seeds_keep_signatures_apart_and_short_texts_have_one() -> None:
     assert minhash_similarity(minhash_signature([]), minhash_signature([b"b"])) < 0.1
 
 
-def test_words_of_ascii_are_those_of_all_of_unicode() -> None:
+def test_words_are_runs_of_letters_digits_and_underscores() -> None:
     coin = random.Random(20261122)
     characters = [chr(code) for code in range(128)]
     texts = ["".join(coin.choices(characters, k=coin.randrange(60))) for _ in range(2000)]
     for text in [*texts, "".join(characters)]:
-        assert words_to_count(text) == [word.encode() for word in re.findall(r"\w+", text.lower())]
+        assert split_words(text) == [word.encode() for word in re.findall(r"\w+", text.lower())]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_words_of_ascii_are_those_of_all_of_unicode() -> None:
     ],
 )
 def test_words_are_runs_of_letters_digits_and_underscores_in_lower_case(text: str, words: list[str]) -> None:
-    assert words_to_count(text) == [word.encode() for word in words]
+    assert split_words(text) == [word.encode() for word in words]
 
 
 # Signatures.
@@ -109,9 +109,9 @@ def test_two_signatures_are_as_alike_as_their_minima_are_equal() -> None:
     ("threshold", "first"), [(120 / 128, 0), (120 / 128 + 1e-9, None), (121 / 128, None)]
 )
 def test_signatures_are_alike_from_the_threshold_on(threshold: float, first: int | None) -> None:
-    index = NearIndex[str](threshold)
+    index = LSHIndex[str](threshold)
     index.add("one", plain()[0])
-    assert index.near(plain(*range(120, 128))[0]) == (["one"] if first == 0 else [])
+    assert index.query(plain(*range(120, 128))[0]) == (["one"] if first == 0 else [])
 
 
 @pytest.mark.parametrize(
@@ -123,25 +123,25 @@ def test_compared_are_signatures_that_share_a_whole_band(
 ) -> None:
     other = plain(*(place for place in range(128) if place not in shared))
     for threshold, found in ((8 / 128, [] if first is None else [1]), (9 / 128, [])):
-        index = NearIndex[int](threshold, bands)
+        index = LSHIndex[int](threshold, bands)
         index.add(1, plain()[0])
-        assert index.near(other[0]) == found
+        assert index.query(other[0]) == found
 
 
 def test_a_band_of_four_is_shared_by_four_minima() -> None:
     other = plain(*range(4), *range(8, 128))
     for bands, rows, found in ((32, 4, [1]), (16, 8, [])):
-        index = NearIndex[int](4 / 128, bands, rows)
+        index = LSHIndex[int](4 / 128, bands, rows)
         index.add(1, plain()[0])
-        assert index.near(other[0]) == found
+        assert index.query(other[0]) == found
 
 
 def test_the_index_gives_each_name_once_in_the_order_they_were_added() -> None:
-    index = NearIndex[str](0.9)
+    index = LSHIndex[str](0.9)
     for name in ("second", "first"):
         index.add(name, plain()[0])
     index.add("far", plain(base=1)[0])
-    assert index.near(plain(3)[0]) == ["second", "first"]
+    assert index.query(plain(3)[0]) == ["second", "first"]
 
 
 def numbered(count: int, start: int = 0) -> list[bytes]:
@@ -169,14 +169,14 @@ def test_a_text_of_fewer_words_is_one_run() -> None:
     ("words", "length", "runs"), [(0, 5, 0), (4, 5, 0), (5, 5, 1), (6, 5, 2), (64, 64, 1)]
 )
 def test_a_text_has_a_run_for_each_word_that_begins_a_whole_one(words: int, length: int, runs: int) -> None:
-    assert len(run_hashes(minhash_word_hashes(numbered(words)), length)) == runs
+    assert len(hash_ngrams(hash_words(numbered(words)), length)) == runs
 
 
 def test_the_numbers_are_the_same_on_every_machine() -> None:
     assert MOST_WORDS == 64
-    assert minhash_word_hashes([b"lantern", b""]).tolist() == [697468183, 0]
-    assert minhash_word_hashes([b"lantern"], seed=7).tolist() == [3962944409]
-    runs = run_hashes(minhash_word_hashes(numbered(3)), 2)
+    assert hash_words([b"lantern", b""]).tolist() == [697468183, 0]
+    assert hash_words([b"lantern"], seed=7).tolist() == [3962944409]
+    runs = hash_ngrams(hash_words(numbered(3)), 2)
     assert runs.tolist() == [18202444081032179962, 8605058340944981282]
     assert minhash_signature(numbered(6))[:3].tolist() == [2707526471, 2811639055, 2153896399]
     assert minhash_signature(numbered(6), seed=7)[:2].tolist() == [1650128748, 673974808]

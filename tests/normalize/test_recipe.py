@@ -99,19 +99,28 @@ def test_the_same_operator_twice_on_one_field_keeps_two_labels(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [", "is no YAML"),
-        ("process:\n- a: {min: 1\n  max: 2}", r"is no YAML \(line 3: expected ',' or '}', but got ':'\)"),
-        ("process:\n- a: {}\n\nprocess:\n- b: {}", r"is no YAML \(line 4: the key 'process' a second time\)"),
-        ("process:\n- a:\n    min: 1\n    min: 2", r"is no YAML \(line 4: the key 'min' a second time\)"),
-        ("process:\n- a: {min: 1, *b : 2}", r"is no YAML \(line 2: found undefined alias 'b'\)"),
-        pytest.param("process: " + "[" * 5000 + "]" * 5000, "is no YAML", id="nested too deep"),
+        ("a: [", "is not valid YAML"),
+        (
+            "process:\n- a: {min: 1\n  max: 2}",
+            r"is not valid YAML \(line 3: expected ',' or '}', but got ':'\)",
+        ),
+        (
+            "process:\n- a: {}\n\nprocess:\n- b: {}",
+            r"is not valid YAML \(line 4: duplicate key 'process'\)",
+        ),
+        (
+            "process:\n- a:\n    min: 1\n    min: 2",
+            r"is not valid YAML \(line 4: duplicate key 'min'\)",
+        ),
+        ("process:\n- a: {min: 1, *b : 2}", r"is not valid YAML \(line 2: found undefined alias 'b'\)"),
+        pytest.param("process: " + "[" * 5000 + "]" * 5000, "is not valid YAML", id="nested too deep"),
         pytest.param("process: [a]\n#" + "x" * 200_000, "more than 200,000 characters", id="too long"),
-        ("process: [{a: {min: 2026-13-45}}]", "is no YAML"),
+        ("process: [{a: {min: 2026-13-45}}]", "is not valid YAML"),
         ("- a", "has no operators"),
         ("process: []", "has no operators"),
         ("proces: [{a: {}}]", "has no operators"),
-        ("process: [{a: {}, b: {}}]", "an entry that is no operator"),
-        ("process: [{a: 3}]", "an entry that is no operator"),
+        ("process: [{a: {}, b: {}}]", "an entry that is not an operator"),
+        ("process: [{a: 3}]", "an entry that is not an operator"),
         (
             "process: [{side_length_filter: {text_key: answer}}]",
             "side_length_filter .* reads the field 'answer'",
