@@ -1,4 +1,4 @@
-"""The card of a release as it goes to the Hub, and whether it says what a card must."""
+"""Check the card of a release, and prepare it for the Hub."""
 
 import re
 from pathlib import Path
@@ -11,17 +11,10 @@ from tracemill.records.errors import ReleaseError
 
 README = "README.md"
 LOCAL = "path/to/this/folder"
-"""What a card says in place of the repository as long as the release is local."""
+"""Text in a card that stands for the repository while the release is local."""
 _HEAD = re.compile(r"\A---\n(.*?)\n---\n(.*)\Z", re.DOTALL)
-_FIELDS = {
-    "pretty_name": str,
-    "license": str,
-    "size_categories": list,
-    "task_categories": list,
-    "tags": list,
-    "configs": list,
-    "dataset_info": list,
-}
+_LISTS = ("size_categories", "task_categories", "tags", "configs", "dataset_info")
+_FIELDS = {"pretty_name": str, "license": str, **dict.fromkeys(_LISTS, list)}
 _SECTIONS = (
     "Load and train",
     "Where the labels come from",
@@ -37,12 +30,12 @@ _SECTIONS = (
 
 
 def checked_card_for_hub(folder: Path, repo_id: str) -> str:
-    """The text of the card with the repository's name where it told the folder's."""
+    """Return the card with the repository's name in place of the folder's."""
     return (folder / README).read_text(encoding="utf-8").replace(LOCAL, repo_id)
 
 
 def check_card(folder: Path, manifest: Manifest) -> None:
-    """Raises ReleaseError where the card of a release lacks a field or a section, in one line."""
+    """Raise ReleaseError, with all problems in one line, if the card lacks a field, section or config."""
     path = folder / README
     try:
         match = _HEAD.match(path.read_text(encoding="utf-8"))
@@ -61,5 +54,5 @@ def check_card(folder: Path, manifest: Manifest) -> None:
     lacking += [f"config {name!r}" for name in manifest.tables if name not in named]
     if lacking:
         raise ReleaseError(
-            f"{path} lacks {', '.join(lacking)}", "the card as tracemill writes it", "release it anew"
+            f"{path} lacks {', '.join(lacking)}", "the card as tracemill writes it", "write the release again"
         )

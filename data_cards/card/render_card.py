@@ -1,4 +1,4 @@
-"""The dataset card: a YAML head the Hub reads, and a page people read, from `card.md.jinja`."""
+"""Render the dataset card: YAML metadata for the Hub, and a page from `card.md.jinja`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 import yaml
 
-from tracemill.data_cards.card.tallies import Tallies
+from tracemill.data_cards.card.tallies import RowCounts
 from tracemill.data_cards.model.columns import base_config, column_features, has_json
 from tracemill.data_cards.model.manifest import Manifest, SplitEntry, TableEntry
 from tracemill.data_cards.model.release_spec import ReleaseSpec
@@ -24,18 +24,10 @@ _SIZES = (
     (10**7, "1M<n<10M"),
 )
 # Licence identifiers of the Hub that recorded sessions come with; others become `other`.
-_LICENCES = (
-    "apache-2.0",
-    "mit",
-    "cc-by-4.0",
-    "cc-by-sa-4.0",
-    "cc0-1.0",
-    "odc-by",
-    "bsd-3-clause",
-    "cc-by-nc-4.0",
-)
+_LICENCES_TEXT = "apache-2.0 mit cc-by-4.0 cc-by-sa-4.0 cc0-1.0 odc-by bsd-3-clause cc-by-nc-4.0"
+_LICENCES = frozenset(_LICENCES_TEXT.split())
 
-CONFIGS_HOLD = {
+CONFIG_DESCRIPTIONS = {
     "dpo": "one row a preference pair (TRL's `DPOTrainer`)",
     "dpo_json": "`dpo` with `tool_calls` and `tools` as JSON texts, for `datasets` before 4.7",
     "sft": "one row an action at a step, `prompt` and `completion` with a `weight`: `agreed`, `solved` and "
@@ -53,26 +45,29 @@ CONFIGS_HOLD = {
     "votes": "one row a teacher's vote, also those that did not count",
     "dropped": "one row a pair that was dropped, with operator, reason and value",
 }
-"""What the card says of each config."""
+"""Descriptions of the configs on the card."""
 
 
-def config_holds(name: str) -> str:
-    """What the card says of a config."""
+def describe_config(name: str) -> str:
+    """Return the description of a config on the card."""
     base = base_config(name)
     if name == base:
-        return CONFIGS_HOLD[name]
+        return CONFIG_DESCRIPTIONS[name]
     tokens = int(name.removeprefix(f"{base}_").removesuffix("k")) * 1024
     return f"`{base}` with contexts cut to {tokens:,} tokens"
 
 
-def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
-    """The text of README.md. Raises ReleaseError where the template asks for what is not there."""
+def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: RowCounts) -> str:
+    """Render README.md.
+
+    Raises ReleaseError if the template uses an undefined name.
+    """
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters.update(cell=_cell, usd=_usd, share=_share)
+    environment.filters.update(cell=_cell, lines=cell_of_lines, usd=_usd, share=_share)
     head = yaml.safe_dump(render_card_head(spec, manifest), sort_keys=False, allow_unicode=True, width=1000)
-    words = {"holds": config_holds, "base": base_config, "means": lambda name: source_in_words(name).means}
+    words = {"holds": describe_config, "base": base_config, "means": lambda name: source_in_words(name).means}
     try:
         template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
         return template.render(head=head, spec=spec, m=manifest, t=tallies, **words)
@@ -81,7 +76,7 @@ def render_card(spec: ReleaseSpec, manifest: Manifest, tallies: Tallies) -> str:
 
 
 def render_card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
-    """The YAML head: licence, tags, size, the configs and where they lie, their features."""
+    """Build the YAML metadata: licence, tags, size, and the configs with their files and features."""
     head: dict[str, Any] = {"pretty_name": spec.pretty_name or spec.name}
     if spec.language:
         head["language"] = list(spec.language)
@@ -97,11 +92,11 @@ def render_card_head(spec: ReleaseSpec, manifest: Manifest) -> dict[str, Any]:
 
 
 def _licence(sources: Mapping[str, Mapping[str, int]]) -> dict[str, str]:
-    found = {licence.lower() for licences in sources.values() for licence in licences}
-    if found == {"unknown"}:
+    licences = {licence.lower() for counts in sources.values() for licence in counts}
+    if licences == {"unknown"}:
         return {"license": "unknown"}
-    if len(found) == 1 and found <= set(_LICENCES):
-        return {"license": found.pop()}
+    if len(licences) == 1 and licences <= _LICENCES:
+        return {"license": licences.pop()}
     return {"license": "other", "license_name": "by-source", "license_link": "README.md"}
 
 
@@ -123,14 +118,17 @@ def _config(name: str, entry: TableEntry, default: bool) -> dict[str, Any]:
 
 
 def _pattern(entry: SplitEntry) -> str:
-    """The path of the file of a split, a glob where there are several."""
+    """Return the path of the file of a split, or a glob if there are several."""
     first = entry.files[0].path
     return first if len(entry.files) == 1 else f"{first.partition('-')[0]}-*.parquet"
 
 
 def _info(name: str, manifest: Manifest) -> dict[str, Any]:
-    """Sizes of a config, and its features where they have no JSON column: `datasets` before 4.7 opens no
-    config at all where the head names one, and the Parquet file says it too."""
+    """Return the sizes of a config, and its features if it has no JSON column.
+
+    `datasets` before 4.7 opens no config at all if the metadata names a JSON column; the Parquet file has it
+    too.
+    """
     entry = manifest.tables[name]
     features = {} if has_json(name) else {"features": column_features(name)._to_yaml_list()}
     return {
@@ -147,6 +145,15 @@ def _info(name: str, manifest: Manifest) -> dict[str, Any]:
 
 def _cell(value: object) -> str:
     return " ".join(str(value).replace("|", "\\|").split()) or " "
+
+
+def cell_of_lines(text: str) -> str:
+    """Return a text as one table cell that keeps line breaks and indentation."""
+    lines = str(text).strip().splitlines()
+    return (
+        "<br>".join("&nbsp;" * (len(line) - len(line.lstrip())) + _cell(line).strip() for line in lines)
+        or " "
+    )
 
 
 def _usd(value: float) -> str:

@@ -1,7 +1,7 @@
-"""How well style alone tells the chosen side from the rejected one, without the state they answer to.
+"""Measure how well style alone tells the chosen side from the rejected one.
 
-What can be read off words or length is what a trained model may learn instead of the task (Singhal et al.
-2023, https://arxiv.org/abs/2310.03716: length alone explains most of what RLHF gained in three settings).
+A trained model may learn what words or length give away instead of the task (Singhal et al. 2023,
+https://arxiv.org/abs/2310.03716: length alone explains most of the gain of RLHF in three settings).
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from tracemill.records.identity import StepId
 from tracemill.records.pair import NormalizedDPOPair
 
 SAMPLE = 2000
-_FEWEST = 40  # pairs below which a figure would be chance
+_LEAST_PAIRS = 40  # with fewer the figures are chance
 _FOLDS = 5
 _WORDS = 4096
 _READ_CHARS = 8000
@@ -37,12 +37,12 @@ class _Sampled:
 
 @dataclass(slots=True)
 class StyleSample:
-    """At most `SAMPLE` pairs, drawn by a hash of their ids: the same ones in whatever order they come."""
+    """A sample of at most `SAMPLE` pairs, drawn by a hash of their ids, so that order does not matter."""
 
     _drawn: list[tuple[int, str, _Sampled]] = field(default_factory=list)
 
     def keep(self, kept: NormalizedDPOPair) -> None:
-        """Take the pair into the sample where its hash says so."""
+        """Add a pair to the sample if its hash is low enough."""
         pair_id = kept.pair.pair_id
         rank = -_hash(pair_id)
         if len(self._drawn) >= SAMPLE and rank <= self._drawn[0][0]:
@@ -54,21 +54,22 @@ class StyleSample:
             _bag(kept.rejected_text),
             (len(kept.chosen_text), len(kept.rejected_text)),
         )
-        put = heapq.heappush if len(self._drawn) < SAMPLE else heapq.heappushpop
-        put(self._drawn, (rank, pair_id, sampled))
+        push = heapq.heappush if len(self._drawn) < SAMPLE else heapq.heappushpop
+        push(self._drawn, (rank, pair_id, sampled))
 
     def figures(self) -> StyleEntry | None:
-        """The figures, None where the sample is too small or of one trace alone."""
+        """Return the figures, None if the sample is too small or from one fold."""
         drawn = [each for _, _, each in sorted(self._drawn, key=lambda item: item[:2])]
-        if len(drawn) < _FEWEST or len({each.fold for each in drawn}) < 2:
+        if len(drawn) < _LEAST_PAIRS or len({each.fold for each in drawn}) < 2:
             return None
+        length_auc = auc([each.lengths[0] for each in drawn], [each.lengths[1] for each in drawn])
         return StyleEntry(
-            pairs=len(drawn), words_auc=round(_words_auc(drawn), 4), length_auc=round(_length_auc(drawn), 4)
+            pairs=len(drawn), words_auc=round(_words_auc(drawn), 4), length_auc=round(length_auc, 4)
         )
 
 
 def auc(chosen: Sequence[float], rejected: Sequence[float]) -> float:
-    """The chance that a chosen side scores over a rejected one, ties counted half (Mann-Whitney)."""
+    """Return the probability that a chosen side scores above a rejected one, ties half (Mann-Whitney)."""
     scores = np.concatenate([np.asarray(chosen, float), np.asarray(rejected, float)])
     _, place, counts = np.unique(scores, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -78,18 +79,21 @@ def auc(chosen: Sequence[float], rejected: Sequence[float]) -> float:
 
 
 def _words_auc(drawn: Sequence[_Sampled]) -> float:
-    """Each fold scored by weights of the others: the log odds of a word being on a chosen side, with one
-    added to each count (multinomial naive Bayes over presence). Folds are of whole traces."""
+    """Score each fold by weights of the others, and return the AUC.
+
+    Weights are log odds of a word being on a chosen side, with one added to each count (multinomial naive
+    Bayes over presence). All pairs of a trace are in one fold.
+    """
     chosen: list[float] = []
     rejected: list[float] = []
     for fold in range(_FOLDS):
-        held = [each for each in drawn if each.fold == fold]
+        held_out = [each for each in drawn if each.fold == fold]
         rest = [each for each in drawn if each.fold != fold]
-        if not held or not rest:
+        if not held_out or not rest:
             continue
         weights = _log_share([each.chosen for each in rest]) - _log_share([each.rejected for each in rest])
-        chosen += [float(weights[each.chosen].sum()) for each in held]
-        rejected += [float(weights[each.rejected].sum()) for each in held]
+        chosen += [float(weights[each.chosen].sum()) for each in held_out]
+        rejected += [float(weights[each.rejected].sum()) for each in held_out]
     return auc(chosen, rejected)
 
 
@@ -98,12 +102,8 @@ def _log_share(bags: Sequence[Bag]) -> NDArray[np.float64]:
     return np.log(counts / counts.sum())
 
 
-def _length_auc(drawn: Sequence[_Sampled]) -> float:
-    return auc([each.lengths[0] for each in drawn], [each.lengths[1] for each in drawn])
-
-
 def _bag(text: str) -> Bag:
-    """The different words of a side, as places of a table of `_WORDS` by their hash."""
+    """Return the distinct words of a side as indices of a hash table of `_WORDS` entries."""
     words = {
         zlib.crc32(word.lower().encode("utf-8", "replace")) % _WORDS
         for word in _WORD.findall(text[:_READ_CHARS])

@@ -1,4 +1,4 @@
-"""What is counted while rows go by, for the card and the manifest."""
+"""Counts of rows for the card and the manifest."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from tracemill.data_cards.card.style_probe import StyleSample
 from tracemill.data_cards.model.vendor_terms import find_vendor_restriction
 from tracemill.records.pair import DPOPair, DroppedPair, NormalizedDPOPair, Vote
-from tracemill.records.views import ActionLabel, Origin
+from tracemill.records.views import ActionLabel, StepOrigin
 
 
 @dataclass(slots=True)
-class Tallies:
-    """Counts over one pass of the rows; `lengths` are tokens whole and at the least. `rows` are pairs,
-    `labels` labelled actions. Keys of two parts are joined where the card prints them."""
+class RowCounts:
+    """Counts over one pass of the rows: `rows` are pairs, `labels` are labelled actions.
+
+    `lengths` holds token counts of each pair, whole and at its shortest. The card joins keys of two texts.
+    """
 
     rows: int = 0
     labels: int = 0
@@ -50,7 +52,7 @@ class Tallies:
         self.style.keep(kept)
         self.label_sources[pair.label_source] += 1
         self.verified[pair.verified] += 1
-        self._from(pair)
+        self._count_origin(pair)
         self.operations[pair.rejected_operation, pair.chosen_operation] += 1
         if pair.label_source == "teachers":
             self.agreeing[pair.n_teachers_agreeing] += 1
@@ -59,15 +61,15 @@ class Tallies:
         """Count a labelled action."""
         self.labels += 1
         self.simulated_labels += label.origin.simulated
-        self._from(label.origin)
+        self._count_origin(label.origin)
 
-    def _from(self, row: DPOPair | Origin) -> None:
-        """Count where a row is from."""
+    def _count_origin(self, row: DPOPair | StepOrigin) -> None:
+        """Count the origin of a row."""
         self.presentations[row.presentation or "unknown"] += 1
         self.harnesses[row.harness] += 1
         self.student_models[row.student_model or "unknown"] += 1
-        if said := find_vendor_restriction(row.student_family, row.student_model or ""):
-            self.restricted[said] += 1
+        if restriction := find_vendor_restriction(row.student_family, row.student_model or ""):
+            self.restricted[restriction] += 1
         self.licences[row.source, row.licence or "unknown"] += 1
 
     def drop(self, dropped: DroppedPair) -> None:

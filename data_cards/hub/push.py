@@ -1,4 +1,4 @@
-"""A release on the Hub: everything in one commit on a known parent, then the version as a tag."""
+"""Push a release to the Hub: one commit on a known parent, then the version as a tag."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,21 +7,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracemill.data_cards.card.check_card import README, checked_card_for_hub
-from tracemill.data_cards.hub.hub_errors import PATIENCE, Passing, Patience, translate_hub_errors
-from tracemill.data_cards.hub.repo_state import Found, HubRepo, find_version_in_repo, read_repo_state
+from tracemill.data_cards.hub.hub_errors import PATIENCE, RetryPolicy, TransientHubError, translate_hub_errors
+from tracemill.data_cards.hub.repo_state import (
+    ExistingContent,
+    HubRepo,
+    find_version_in_repo,
+    read_repo_state,
+)
 from tracemill.data_cards.model.manifest import MANIFEST, Manifest
 from tracemill.records.errors import ReleaseError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-# beside `data/`; what else lies there stays here
+# pushed beside `data/`; other files stay local
 _UPLOADED = (README, MANIFEST, "report.html", "report.json", "audit.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Pushed:
-    """Where a release is: `created` is False where the same content was there already, under `version`."""
+class PushResult:
+    """The place of a release; `created` is False if the same content existed already, as `version`."""
 
     repo_id: str
     commit: str
@@ -30,34 +35,42 @@ class Pushed:
 
 
 @dataclass(frozen=True, slots=True)
-class Pusher:
-    """Puts releases into one dataset repository.
+class HubPusher:
+    """Pushes releases to one dataset repository.
 
-    The upload goes on where a killed one stopped: the Hub keeps what arrived whole and takes it no second
-    time. `huggingface_hub` does not try a commit again (2.4): here HEAD is read after every failure, so that
-    a commit whose answer was lost is found, and one that others were faster than (412) is made on theirs.
+    An upload resumes where a killed one stopped: the Hub keeps complete files. `huggingface_hub` 2.4 does not
+    retry commits. Here HEAD is read after every failure, so that a commit whose answer was lost is found, and
+    after a concurrent commit (412) the commit is retried on the new HEAD.
     """
 
     api: "HfApi"
     repo_id: str
-    patience: Patience = PATIENCE
+    patience: RetryPolicy = PATIENCE
 
     def state(self) -> HubRepo | None:
-        """The repository, None where there is none. Raises ReleaseError where the Hub does not answer."""
+        """Return the state of the repository, None if it does not exist.
+
+        Raises ReleaseError if the Hub does not answer.
+        """
         return self.patience.run(lambda: read_repo_state(self.api, self.repo_id))
 
-    def found(self, manifest: Manifest) -> Found | None:
-        """Where this content is already, None where it can be pushed. Raises ReleaseError where it cannot."""
+    def find_content(self, manifest: Manifest) -> ExistingContent | None:
+        """Return where this content is already, None if it can be pushed.
 
-        def once() -> Found | None:
+        Raises ReleaseError as `find_version_in_repo`.
+        """
+
+        def once() -> ExistingContent | None:
             repo = read_repo_state(self.api, self.repo_id)
             return find_version_in_repo(self.api, repo, manifest) if repo else None
 
         return self.patience.run(once)
 
-    def _uploads_by_what_is_there(self) -> None:
-        """Has `huggingface_hub` (2.4) upload by LFS where this Hub has no Xet: by itself it does so only
-        where `hf_xet` is not installed, and fails otherwise."""
+    def _choose_upload_protocol(self) -> None:
+        """Upload by LFS if this Hub has no Xet.
+
+        `huggingface_hub` 2.4 does so only if `hf_xet` is not installed, and fails otherwise.
+        """
         from huggingface_hub import constants
         from huggingface_hub.utils import build_hf_headers, get_session
 
@@ -71,45 +84,45 @@ class Pusher:
         if answer.status_code == 404:
             constants.HF_HUB_DISABLE_XET = True
 
-    def push(self, folder: Path, manifest: Manifest, public: bool = False) -> Pushed:
-        """Commit the release in `folder` and tag it; makes the repository where there is none, private unless
-        `public`. Raises ReleaseError as `find_version_in_repo` does, and where the Hub refuses."""
-        self.patience.run(lambda: self._make(public))
-        self.patience.run(self._uploads_by_what_is_there)
-        created: list[str] = []
+    def push(self, folder: Path, manifest: Manifest, public: bool = False) -> PushResult:
+        """Commit the release in `folder` and tag it.
 
-        def once() -> Found:
-            repo = read_repo_state(self.api, self.repo_id)
-            if repo is None:
-                raise Passing(f"the Hub does not show {self.repo_id}, which was just made")
-            there = find_version_in_repo(self.api, repo, manifest)
-            if there is not None:
-                return there
-            created.append(manifest.content_fingerprint)
-            return Found(self._commit(repo, folder, manifest), manifest.version, False)
-
-        found = self._to_the_end(once, manifest)
-        if not found.tagged:
-            self.patience.run(lambda: self._tag(found))
-        return Pushed(self.repo_id, found.commit, found.version, bool(created))
-
-    def _to_the_end(self, once: Any, manifest: Manifest) -> Found:
-        """`once` with patience; where the last try failed HEAD is read a last time."""
-        try:
-            return self.patience.run(once)
-        except ReleaseError:
-            there = self.found(manifest)
-            if there is None:
-                raise
-            return there
-
-    def _make(self, public: bool) -> None:
-        translate_hub_errors(
+        A missing repository is created, private unless `public`. Raises ReleaseError as
+        `find_version_in_repo`, and if the Hub refuses.
+        """
+        self.patience.request(
             f"make {self.repo_id}",
             lambda: self.api.create_repo(
                 self.repo_id, repo_type="dataset", private=not public, exist_ok=True
             ),
         )
+        self.patience.run(self._choose_upload_protocol)
+        created: list[str] = []
+
+        def once() -> ExistingContent:
+            repo = read_repo_state(self.api, self.repo_id)
+            if repo is None:
+                raise TransientHubError(f"the Hub does not show {self.repo_id}, which was just made")
+            existing = find_version_in_repo(self.api, repo, manifest)
+            if existing is not None:
+                return existing
+            created.append(manifest.content_fingerprint)
+            return ExistingContent(self._commit(repo, folder, manifest), manifest.version, False)
+
+        content = self._run_or_find(once, manifest)
+        if not content.tagged:
+            self.tag(content)
+        return PushResult(self.repo_id, content.commit, content.version, bool(created))
+
+    def _run_or_find(self, once: Any, manifest: Manifest) -> ExistingContent:
+        """Call `once` with retries; after the last failure, look whether the content arrived."""
+        try:
+            return self.patience.run(once)
+        except ReleaseError:
+            existing = self.find_content(manifest)
+            if existing is None:
+                raise
+            return existing
 
     def _commit(self, repo: HubRepo, folder: Path, manifest: Manifest) -> str:
         operations = [*_additions(folder, self.repo_id), *_deletions(repo, folder)]
@@ -126,15 +139,18 @@ class Pusher:
         )
         return str(info.oid)
 
-    def tag(self, found: Found) -> None:
-        """The tag of a version that is there without. Raises ReleaseError where it names another commit."""
-        self.patience.run(lambda: self._tag(found))
+    def tag(self, content: ExistingContent) -> None:
+        """Tag a version that has no tag.
 
-    def _tag(self, found: Found) -> None:
+        Raises ReleaseError if the tag is on another commit.
+        """
+        self.patience.run(lambda: self._tag(content))
+
+    def _tag(self, content: ExistingContent) -> None:
         translate_hub_errors(
             f"tag {self.repo_id}",
             lambda: self.api.create_tag(
-                self.repo_id, tag=found.version, revision=found.commit, repo_type="dataset", exist_ok=True
+                self.repo_id, tag=content.version, revision=content.commit, repo_type="dataset", exist_ok=True
             ),
         )
         refs = translate_hub_errors(
@@ -142,14 +158,14 @@ class Pusher:
             lambda: self.api.list_repo_refs(self.repo_id, repo_type="dataset"),
         )
         targets = {tag.name: tag.target_commit for tag in refs.tags}
-        if targets.get(found.version) != found.commit:
+        if targets.get(content.version) != content.commit:
             raise ReleaseError(
-                f"{self.repo_id} has the tag {found.version} on another commit", f"it on {found.commit}"
+                f"{self.repo_id} has the tag {content.version} on another commit", f"it on {content.commit}"
             )
 
 
 def list_files_to_push(folder: Path) -> list[str]:
-    """The files of a release that go to the Hub, by path below `folder`."""
+    """Return the files of a release that are pushed, as paths below `folder`."""
     data = (path.relative_to(folder).as_posix() for path in folder.glob("data/**/*.parquet"))
     return [*(name for name in _UPLOADED if (folder / name).is_file()), *sorted(data)]
 
@@ -165,7 +181,7 @@ def _additions(folder: Path, repo_id: str) -> Iterator[Any]:
 
 
 def _deletions(repo: HubRepo, folder: Path) -> Iterator[Any]:
-    """Tables and report of the last version that this one does not have; files of others stay."""
+    """Yield deletions of tables and report of the last version that this one lacks; other files stay."""
     from huggingface_hub import CommitOperationDelete
 
     if repo.manifest is None:

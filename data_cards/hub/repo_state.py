@@ -1,4 +1,4 @@
-"""What a dataset repository of the Hub holds, and whether a release may go there."""
+"""Read what a dataset repository of the Hub holds, and decide whether a release may go there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,8 +20,7 @@ _NOT_CONTENT = frozenset({".gitattributes", "README.md"})  # what the Hub itself
 
 @dataclass(frozen=True, slots=True)
 class HubRepo:
-    """A repository at one moment: `head` is the commit of `main`, `manifest` the one there, `tags` lead to
-    commits."""
+    """A repository at one moment: `head` is the commit of `main`, `tags` map to commits."""
 
     repo_id: str
     head: str
@@ -32,8 +31,8 @@ class HubRepo:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """Content that is there already: commit and version; `tagged` where the version's tag is there too."""
+class ExistingContent:
+    """Content that is on the Hub: its commit and version; `tagged` is True if the version has a tag."""
 
     commit: str
     version: str
@@ -41,14 +40,15 @@ class Found:
 
 
 def open_hub() -> "HfApi":
-    """The Hub that `HF_ENDPOINT` names, for one who writes: with `HF_TOKEN`, or the stored login.
+    """Return a client of the Hub with a token to write.
 
-    Raises ReleaseError where there is none, and where `HF_HUB_OFFLINE` is set.
+    The Hub is that of `HF_ENDPOINT`, the token `HF_TOKEN` or the stored login. Raises ReleaseError if there
+    is no token or `HF_HUB_OFFLINE` is set.
     """
     api = open_to_read()
     if not api.token:
         raise ReleaseError(
-            "there is no token for the Hub",
+            "no token for the Hub",
             "one with the right to write",
             "set HF_TOKEN, or run `hf auth login`",
         )
@@ -56,8 +56,10 @@ def open_hub() -> "HfApi":
 
 
 def open_to_read() -> "HfApi":
-    """The same for one who reads, which needs a token where a dataset is private alone. Raises ReleaseError
-    where `HF_HUB_OFFLINE` is set."""
+    """Return a client of the Hub, with a token if there is one.
+
+    Raises ReleaseError if `HF_HUB_OFFLINE` is set.
+    """
     from huggingface_hub import HfApi, constants, get_token
 
     if constants.HF_HUB_OFFLINE:
@@ -66,10 +68,12 @@ def open_to_read() -> "HfApi":
 
 
 def require_writer(api: "HfApi", repo_id: str) -> None:
-    """Raises ReleaseError where the token is not accepted, may only read, or belongs to nobody of the
-    repository's owner; Passing where the Hub does not answer."""
+    """Raise ReleaseError if the token cannot write to the owner of the repository.
+
+    Raises TransientHubError if the Hub does not answer.
+    """
     if not REPO_ID.fullmatch(repo_id):
-        raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
+        raise ReleaseError(f"{repo_id!r} is not a dataset id of the Hub", "OWNER/NAME")
     who: dict[str, Any] = translate_hub_errors("`who am I`", api.whoami)
     owner = repo_id.split("/")[0]
     roles = {org.get("name"): org.get("roleInOrg", "write") for org in who.get("orgs") or ()}
@@ -96,7 +100,7 @@ def _may_write(token: Mapping[str, Any]) -> bool:
 
 
 def read_repo_state(api: "HfApi", repo_id: str) -> HubRepo | None:
-    """The repository as it stands, None where there is none."""
+    """Return the state of a repository, None if it does not exist."""
     from huggingface_hub.errors import RepositoryNotFoundError
 
     def read() -> Any:
@@ -119,7 +123,7 @@ def read_repo_state(api: "HfApi", repo_id: str) -> HubRepo | None:
 
 
 def read_repo_manifest(api: "HfApi", repo_id: str, commit: str) -> Published | None:
-    """The manifest at a commit, None where there is none of tracemill's."""
+    """Return the manifest at a commit, None if there is none of tracemill."""
     data = read_repo_file(api, repo_id, MANIFEST, commit)
     try:
         return None if data is None else Published.model_validate_json(data)
@@ -128,7 +132,7 @@ def read_repo_manifest(api: "HfApi", repo_id: str, commit: str) -> Published | N
 
 
 def read_repo_file(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes | None:
-    """A file at a commit, None where there is none."""
+    """Return a file at a commit, None if it does not exist."""
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     def read() -> bytes | None:
@@ -141,11 +145,11 @@ def read_repo_file(api: "HfApi", repo_id: str, name: str, commit: str) -> bytes 
     return translate_hub_errors(f"a look at {name} of {repo_id}", read)
 
 
-def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Found | None:
-    """The version of `repo` that has this content, None where the release may be committed on top.
+def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> ExistingContent | None:
+    """Return the version of `repo` with this content, None if the release may be committed on top.
 
-    Raises ReleaseError where the version is taken by other content or older than what is published, and
-    where the repository holds something else.
+    Raises ReleaseError if the version is taken by other content or older than the published one, and if the
+    repository holds something else.
     """
     version, content, last = manifest.version, manifest.content_fingerprint, repo.manifest
     if last is not None and last.name != manifest.name:
@@ -156,12 +160,12 @@ def find_version_in_repo(api: "HfApi", repo: HubRepo, manifest: Manifest) -> Fou
         tagged = read_repo_manifest(api, repo.repo_id, repo.tags[version])
         if tagged is None or tagged.content_fingerprint != content:
             raise _taken(repo, version)
-        return Found(repo.tags[version], version, True)
+        return ExistingContent(repo.tags[version], version, True)
     if last is None:
         _require_empty(repo)
         return None
     if last.content_fingerprint == content:
-        return Found(repo.head, last.version, last.version in repo.tags)
+        return ExistingContent(repo.head, last.version, last.version in repo.tags)
     if last.version == version:
         raise _taken(repo, version)
     if parse_version_key(last.version) > parse_version_key(version):
@@ -184,6 +188,6 @@ def _require_empty(repo: HubRepo) -> None:
 def _taken(repo: HubRepo, version: str) -> ReleaseError:
     return ReleaseError(
         f"{repo.repo_id} has version {version} with other content",
-        "a version that is not there",
-        "make a new one with `tracemill release`",
+        "a version that does not exist",
+        "make a new one with `tracemill release write`",
     )

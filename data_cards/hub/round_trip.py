@@ -1,4 +1,4 @@
-"""A round trip to the Hub: a private dataset is made, a file pushed and read back, and all of it deleted."""
+"""Test the Hub: create a private dataset, push a file, read it back, and delete everything."""
 
 import secrets
 import tempfile
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracemill.data_cards.hub.hub_errors import Patience, translate_hub_errors
+from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.data_cards.hub.repo_state import open_hub, require_writer
 from tracemill.records.errors import ReleaseError
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 PROBE = "probe.txt"
 PROBE_FILE = b"A connection test of tracemill. This dataset can be deleted.\n"
-ROUND_TRIP_PATIENCE = Patience(tries=3, first_wait_s=1.0, most_wait_s=4.0, most_told_s=10.0)
+ROUND_TRIP_PATIENCE = RetryPolicy(tries=3, first_wait_s=1.0, most_wait_s=4.0, most_retry_after_s=10.0)
 
 
 @dataclass(slots=True)
 class RoundTrip:
-    """What came of a round trip.
+    """The result of a round trip.
 
-    `fault` is why it failed, `left` says that the dataset may still be there and how to remove it; both are
-    empty where all went well. `interrupted` is True where it was stopped.
+    `fault` says why it failed, `left` that the dataset may still exist and how to remove it; both are ""
+    after success. `interrupted` is True if it was stopped.
     """
 
     repo_id: str
@@ -36,7 +36,7 @@ class RoundTrip:
 
 
 def draw_probe_repo(owner: str) -> str:
-    """Return the name of a dataset that nobody has."""
+    """Return a random name for a dataset of `owner`."""
     return f"{owner}/tracemill-doctor-{secrets.token_hex(8)}"
 
 
@@ -45,11 +45,11 @@ def removal_command(repo_id: str) -> str:
     return f"hf repos delete {repo_id} --repo-type dataset --yes"
 
 
-def make_round_trip(repo_id: str, go_on: Callable[[], None], patience: Patience) -> RoundTrip:
-    """Make the dataset `repo_id`, push a file, read it back, and delete the dataset whatever happened.
+def make_round_trip(repo_id: str, go_on: Callable[[], None], patience: RetryPolicy) -> RoundTrip:
+    """Create the dataset `repo_id`, push a file, read it back, and delete the dataset in any case.
 
-    `go_on` is called between two requests and raises KeyboardInterrupt where it is to stop. Raises nothing
-    for a fault of the Hub or an interrupt.
+    `go_on` is called between requests and raises KeyboardInterrupt to stop. No error of the Hub and no
+    interrupt is raised.
     """
     trip, started = RoundTrip(repo_id), time.monotonic()
     try:
@@ -74,13 +74,13 @@ def make_round_trip(repo_id: str, go_on: Callable[[], None], patience: Patience)
     return trip
 
 
-def _push_and_read(api: "HfApi", repo_id: str, go_on: Callable[[], None], patience: Patience) -> None:
+def _push_and_read(api: "HfApi", repo_id: str, go_on: Callable[[], None], patience: RetryPolicy) -> None:
     from huggingface_hub import CommitOperationAdd
 
     def run(what: str, call: Callable[[], object]) -> object:
-        found = patience.run(lambda: translate_hub_errors(f"{what} {repo_id}", call))
+        result = patience.request(f"{what} {repo_id}", call)
         go_on()
-        return found
+        return result
 
     run("make", lambda: api.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True))
     if not run("a look at", lambda: api.dataset_info(repo_id).private):
@@ -99,19 +99,17 @@ def _push_and_read(api: "HfApi", repo_id: str, go_on: Callable[[], None], patien
 
 
 def _read(api: "HfApi", repo_id: str) -> bytes:
-    """The pushed file; the cache of the user stays as it is."""
+    """Download the pushed file, without using the user's cache."""
     with tempfile.TemporaryDirectory(prefix="tracemill-doctor-") as folder:
         return Path(api.hf_hub_download(repo_id, PROBE, repo_type="dataset", cache_dir=folder)).read_bytes()
 
 
-def _delete(api: "HfApi", trip: RoundTrip, patience: Patience) -> None:
-    """Delete the dataset, and note where that failed or was interrupted."""
+def _delete(api: "HfApi", trip: RoundTrip, patience: RetryPolicy) -> None:
+    """Delete the dataset, or record why it may still exist."""
     repo_id = trip.repo_id
     try:
-        patience.run(
-            lambda: translate_hub_errors(
-                f"delete {repo_id}", lambda: api.delete_repo(repo_id, repo_type="dataset", missing_ok=True)
-            )
+        patience.request(
+            f"delete {repo_id}", lambda: api.delete_repo(repo_id, repo_type="dataset", missing_ok=True)
         )
     except ReleaseError as error:
         why = str(error)

@@ -1,1 +1,1 @@
-"""What a release is: specification, manifest, versions, drift, audit."""
+"""Specification, manifest, versions, drift and audit of a release."""

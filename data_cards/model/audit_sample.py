@@ -1,4 +1,4 @@
-"""An audit of a release: a random sample of its pairs that somebody judged, and the precision it shows."""
+"""An audit of a release: a random sample of its pairs, judged by a person, and the precision it shows."""
 
 import math
 import random
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tracemill.records.errors import ReleaseError
 from tracemill.records.identity import digest
-from tracemill.records.storage.atomic_files import writing
+from tracemill.records.storage.atomic_files import write_atomically
 
 AUDIT = "audit.json"
 SAMPLE = 50
@@ -23,9 +23,9 @@ class _Frozen(BaseModel):
 
 
 class Audit(_Frozen):
-    """The sample of a release, in the order in which it is judged, and the verdicts so far, by pair.
+    """The sample of a release in judging order, and the verdicts so far by pair.
 
-    `content_fingerprint` is that of the release: an audit of other rows says nothing of these.
+    `content_fingerprint` is that of the release: an audit of other rows does not apply.
     """
 
     schema_version: Literal[1] = 1
@@ -36,26 +36,28 @@ class Audit(_Frozen):
 
     @property
     def fingerprint(self) -> str:
-        """A hash of the whole audit: with one more verdict it is another one."""
+        """Return a hash of the audit and its verdicts."""
         return digest("audit", self.model_dump_json(), size=8)
 
     @property
     def left(self) -> list[str]:
-        """The pairs that nobody judged yet."""
+        """Return the pairs without a verdict."""
         return [name for name in self.pair_ids if name not in self.verdicts]
 
     def with_verdict(self, pair_id: str, verdict: Verdict) -> "Audit":
-        """The audit with one more pair judged."""
+        """Return a copy with one more verdict."""
         return self.model_copy(update={"verdicts": {**self.verdicts, pair_id: verdict}})
 
     def without(self, pair_id: str) -> "Audit":
-        """The audit with the verdict on one pair taken back."""
+        """Return a copy without the verdict on one pair."""
         rest = {name: verdict for name, verdict in self.verdicts.items() if name != pair_id}
         return self.model_copy(update={"verdicts": rest})
 
     def precision(self, rows: int) -> "Precision | None":
-        """The share of accepted pairs, with its interval; None where nothing was judged. `rows` are those of
-        the release: with all of them judged there is nothing left to estimate."""
+        """Return the share of accepted pairs with its interval, None if nothing was judged.
+
+        `rows` is the number of rows of the release: if all are judged, the interval is one point.
+        """
         judged = len(self.verdicts)
         if not judged:
             return None
@@ -84,7 +86,7 @@ class Precision(_Frozen):
     high: float
 
     def sentence(self) -> str:
-        """The figure in words."""
+        """Return the precision as a sentence."""
         open_ = "" if self.judged == self.sample else f", {self.sample - self.judged} of the sample left"
         return (
             f"{self.accepted} of {self.judged} pairs accepted: precision {self.precision:.2f}"
@@ -93,7 +95,7 @@ class Precision(_Frozen):
 
 
 def wilson_interval(accepted: int, judged: int, z: float = Z_95) -> tuple[float, float]:
-    """The score interval of a share (Wilson 1927, J. Am. Stat. Assoc. 22, 209-212)."""
+    """Return the score interval of a share (Wilson 1927, J. Am. Stat. Assoc. 22, 209-212)."""
     share, square = accepted / judged, z * z / judged
     middle = (share + square / 2) / (1 + square)
     half = z / (1 + square) * math.sqrt(share * (1 - share) / judged + square / (4 * judged))
@@ -101,15 +103,16 @@ def wilson_interval(accepted: int, judged: int, z: float = Z_95) -> tuple[float,
 
 
 def draw_audit_sample(pair_ids: list[str], fingerprint: str, seed: int, size: int = SAMPLE) -> Audit:
-    """A sample of `size` pairs, all where there are fewer; the same pairs and seed, the same sample in the
-    same order."""
+    """Draw a sample of `size` pairs, or all if there are fewer; it depends on pairs and seed alone."""
     chosen = random.Random(seed).sample(sorted(pair_ids), min(size, len(pair_ids)))
     return Audit(content_fingerprint=fingerprint, seed=seed, pair_ids=tuple(chosen))
 
 
 def read_audit(folder: Path, fingerprint: str) -> Audit | None:
-    """The audit of a release; None where there is none. Raises ReleaseError where it cannot be read or is of
-    other rows."""
+    """Read the audit of a release, None if there is none.
+
+    Raises ReleaseError if it cannot be read or belongs to other rows.
+    """
     path = folder / AUDIT
     try:
         audit = Audit.model_validate_json(path.read_bytes())
@@ -117,16 +120,16 @@ def read_audit(folder: Path, fingerprint: str) -> Audit | None:
         return None
     except (OSError, ValidationError) as error:
         raise ReleaseError(
-            f"{path} cannot be read", "an audit made by tracemill", "move it away to begin anew"
+            f"{path} cannot be read", "an audit made by tracemill", "move it away to start a new one"
         ) from error
     if audit.content_fingerprint != fingerprint:
         raise ReleaseError(
-            f"{path} is of other rows", "an audit of this release", "move it away to begin anew"
+            f"{path} belongs to other rows", "an audit of this release", "move it away to start a new one"
         )
     return audit
 
 
 def write_audit(folder: Path, audit: Audit) -> None:
-    """Keeps the audit with the release."""
-    with writing(folder / AUDIT) as temporary:
+    """Write the audit into the folder of the release."""
+    with write_atomically(folder / AUDIT) as temporary:
         temporary.write_text(audit.model_dump_json(indent=2) + "\n", encoding="utf-8")

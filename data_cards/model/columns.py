@@ -2,8 +2,8 @@
 
 `prompt`, `chosen`, `rejected`, `completion`, `label` and `tools` are TRL's conversational formats for
 preferences, prompt and completion, and unpaired preferences; `prompt`, `completions` and `labels` of `prm`
-its stepwise supervision (https://huggingface.co/docs/trl/v1.13.0/dataset_formats). Calls and schemas are JSON
-columns: as plain structs Arrow would give every call the keys of all others, filled with None.
+are its stepwise supervision (https://huggingface.co/docs/trl/v1.13.0/dataset_formats). Calls and schemas are
+JSON columns: as structs, Arrow would give every call the keys of all others, filled with None.
 """
 
 import re
@@ -18,45 +18,20 @@ if TYPE_CHECKING:
 Tables = dict[str, dict[str, Any]]
 
 VIEWS = ("dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft")
-"""Configs beside pairs and votes, in the form of other readers and trainers."""
+"""Configs other than pairs and votes, in the formats of other readers and trainers."""
 ACTIONS = ("sft", "agreed", "solved")
-"""Configs of which a row is one action at a step."""
+"""Configs whose rows are single actions."""
 CONFIGS = ("dpo", *VIEWS, "votes", "dropped")
 SHORTENED = ("dpo", "sft", "kto")
-"""Configs that there are for trainers with short contexts too, as in `sft_4k`."""
+"""Configs that also exist for trainers with short contexts, such as `sft_4k`."""
 _SHORT = re.compile(rf"({'|'.join(SHORTENED)})_\d+k")
-PAIR_COLUMNS = (
-    "pair_id",
-    "step_id",
-    "trace_id",
-    "label_source",
-    "verified",
-    "chosen_operation",
-    "rejected_operation",
-    "student_model",
-    "student_family",
-    "policy",
-    "presentation",
-    "source",
-    "harness",
-    "repository",
-    "instance_id",
-    "outcome",
-    "licence",
-    "evidence",
-)
-ORIGIN_COLUMNS = (
-    "trace_id",
-    "source",
-    "harness",
-    "presentation",
-    "student_model",
-    "student_family",
-    "repository",
-    "instance_id",
-    "licence",
-    "outcome",
-)
+_ORIGIN_TEXT = """trace_id source harness presentation student_model student_family repository instance_id
+    licence outcome"""
+ORIGIN_COLUMNS = tuple(_ORIGIN_TEXT.split())
+_PAIR_TEXT = """pair_id step_id trace_id label_source verified chosen_operation rejected_operation
+    student_model student_family policy presentation source harness repository instance_id outcome licence
+    evidence"""
+PAIR_COLUMNS = tuple(_PAIR_TEXT.split())
 _DPO = {
     "n_teachers_agreeing": "int32",
     "simulated": "bool",
@@ -103,13 +78,7 @@ _SOFT = {
     "cost_usd": "float64",
 }
 _ACTION_TEXTS = (
-    "step_id",
-    "pair_id",
-    "label_source",
-    "verified",
-    "operation",
-    "verdict",
-    "evidence",
+    *("step_id", "pair_id", "label_source", "verified", "operation", "verdict", "evidence"),
     *ORIGIN_COLUMNS,
 )
 _ACTION = {
@@ -122,146 +91,78 @@ _ACTION = {
     "outcome_weight": "float64",
     "outcome_support": "int32",
 }
-_OTHERS = (
-    "prompt",
-    "chosen",
-    "rejected",
-    "completion",
-    "completions",
-    "label",
-    "labels",
-    "privileged_context",
-    "kind",
-    "step_ids",
-    "label_sources",
-    "candidates",
-    "count",
-    "agreed",
-    "role",
-    "content",
-    "tool_calls",
-    "tool_call_id",
-    "name",
-    "tools",
-    "families",
-    "teachers",
-)
+_OTHERS = """prompt chosen rejected completion completions label labels privileged_context kind step_ids
+    label_sources candidates count agreed role content tool_calls tool_call_id name tools families teachers"""
 
 
 def short_config(config: str, max_tokens: int) -> str:
-    """The name of a config cut to so many tokens, a multiple of 1,024."""
+    """Return the name of a config cut to so many tokens, a multiple of 1,024."""
     return f"{config}_{max_tokens // 1024}k"
 
 
 def base_config(config: str) -> str:
-    """The config whose rows one with cut contexts holds; the name itself of any other."""
-    found = _SHORT.fullmatch(config)
-    return found[1] if found else config
+    """Return the config that a cut one is made from, and any other name as it is."""
+    match = _SHORT.fullmatch(config)
+    return match[1] if match else config
 
 
 def column_names() -> list[str]:
-    """Every column of every config."""
-    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_ACTION, *_OTHERS]
+    """Return the names of all columns of all configs."""
+    return [*PAIR_COLUMNS, *_DPO, *_VOTES, *_DROPPED, *_SOFT, *_ACTION, *_OTHERS.split()]
 
 
 def column_features(config: str) -> "Features":
-    """The `datasets` features of a config; imports `datasets`."""
+    """Return the `datasets` features of a config; imports `datasets`."""
     from datasets import Features
 
-    config = base_config(config)
-    for kind in (_pair_tables, _actions, _turn_views, _step_views, _records):
-        if config in (columns := kind()):
-            return Features(columns[config])
-    raise KeyError(config)
+    return Features(_tables()[base_config(config)])
 
 
-def _pair_tables() -> Tables:
-    """A pair a row: with JSON columns, and with texts in their place."""
+def _tables() -> Tables:
     from datasets import Json, List, Value
 
-    messages, plain = _messages(List(Json())), _messages(Value("string"))
-    named = {name: List(Value("string")) for name in ("families", "teachers")}
-    said = {**_strings(PAIR_COLUMNS), **_plain(_DPO), **named}
+    messages, tools = _messages(List(Json())), List(Json())
+    flag, string, strings = Value("bool"), Value("string"), List(Value("string"))
+    pair = {**_strings(PAIR_COLUMNS), **_plain(_DPO), "families": strings, "teachers": strings}
+    side = {"tools": tools, **_strings(PAIR_COLUMNS), "simulated": flag}
     sides = ("prompt", "chosen", "rejected")
-    return {
-        "dpo": {**dict.fromkeys(sides, messages), "tools": List(Json()), **said},
-        "dpo_json": {**dict.fromkeys(sides, plain), "tools": Value("string"), **said},
-    }
-
-
-def _actions() -> Tables:
-    """One action at a step a row."""
-    from datasets import Json, List, Value
-
-    messages, strings = _messages(List(Json())), List(Value("string"))
-    columns = {
-        **{"prompt": messages, "completion": messages, "tools": List(Json())},
+    action = {
+        **{"prompt": messages, "completion": messages, "tools": tools},
         **_strings(_ACTION_TEXTS),
         **_plain(_ACTION),
         **{"families": strings, "teachers": strings},
     }
-    return dict.fromkeys(ACTIONS, columns)
-
-
-def _turn_views() -> Tables:
-    """One side of a pair a row, or what is told of it."""
-    from datasets import Json, List, Value
-
-    prompt = {"prompt": _messages(List(Json()))}
-    completion = {"completion": _messages(List(Json()))}
-    about = {"tools": List(Json()), **_strings(PAIR_COLUMNS), "simulated": Value("bool")}
-    return {
-        "kto": {**prompt, **completion, "label": Value("bool"), **about},
-        "hints": {**prompt, "privileged_context": Value("string"), **about},
+    # One list of structs instead of lists side by side: `datasets` infers the type of a list of lists of
+    # messages from its first one, and leaves calls of the others as text if that one has none.
+    candidate = {
+        "completion": messages,
+        "weight": Value("float64"),
+        "count": Value("int32"),
+        "operation": string,
+        "teachers": strings,
+        "agreed": flag,
     }
-
-
-def _step_views() -> Tables:
-    """A run of judged steps a row, or the votes at one step."""
-    from datasets import Json, List, Value
-
-    messages, strings = _messages(List(Json())), List(Value("string"))
     return {
+        "dpo": {**dict.fromkeys(sides, messages), "tools": tools, **pair},
+        "dpo_json": {**dict.fromkeys(sides, _messages(string)), "tools": string, **pair},
+        **dict.fromkeys(ACTIONS, action),
+        "kto": {"prompt": messages, "completion": messages, "label": flag, **side},
+        "hints": {"prompt": messages, "privileged_context": string, **side},
         "prm": {
-            "prompt": Value("string"),
-            "completions": strings,
-            "labels": List(Value("bool")),
-            "kind": Value("string"),
-            "step_ids": strings,
-            "label_sources": strings,
-            **_strings(ORIGIN_COLUMNS),
-            "simulated": Value("bool"),
+            **{"prompt": string, "completions": strings, "labels": List(flag), "kind": string},
+            **{"step_ids": strings, "label_sources": strings, **_strings(ORIGIN_COLUMNS), "simulated": flag},
         },
         "soft": {
-            "prompt": messages,
-            # A struct each, no lists side by side: `datasets` reads a list of lists of messages by its first
-            # alone, and leaves the calls of the others as text where that one has none.
-            "candidates": List(
-                {
-                    "completion": messages,
-                    "weight": Value("float64"),
-                    "count": Value("int32"),
-                    "operation": Value("string"),
-                    "teachers": strings,
-                    "agreed": Value("bool"),
-                }
-            ),
-            "tools": List(Json()),
+            **{"prompt": messages, "candidates": List(candidate), "tools": tools},
             **_strings(("step_id", *ORIGIN_COLUMNS)),
             **_plain(_SOFT),
         },
-    }
-
-
-def _records() -> Tables:
-    """What happened: votes, and pairs that were dropped, without their state."""
-    from datasets import Json, List
-
-    messages = _messages(List(Json()))
-    sides = {"chosen": messages, "rejected": messages}
-    return {
         "votes": _plain(_VOTES),
-        "dropped": {**_strings(PAIR_COLUMNS), **_plain(_DROPPED), **sides},
+        "dropped": {
+            **_strings(PAIR_COLUMNS),
+            **_plain(_DROPPED),
+            **{"chosen": messages, "rejected": messages},
+        },
     }
 
 
@@ -283,20 +184,25 @@ def _messages(calls: Any) -> Any:
 
 
 def has_json(config: str) -> bool:
-    """Whether a config has columns that only `datasets` 4.7 and later read."""
+    """Return whether a config has columns that only `datasets` 4.7 and later read."""
     return "'Json'" in str(column_features(config).to_dict())
 
 
 def written_column_schema(features: "Features") -> pa.Schema:
-    """The Arrow schema a table is written with. Features without JSON columns go without the note for
-    `datasets`, which readers older than 4.0 do not understand; they are told from the columns."""
+    """Return the Arrow schema a table is written with.
+
+    Without JSON columns the metadata for `datasets` is left out: readers older than 4.0 do not understand it,
+    and newer ones infer the features from the columns.
+    """
     schema = features.arrow_schema
     return schema if "'Json'" in str(features.to_dict()) else schema.remove_metadata()
 
 
 def storage_column_schema(schema: pa.Schema) -> pa.Schema:
-    """The schema with JSON columns as the strings they are stored as: what Arrow can build from Python
-    values, to be cast to `schema`."""
+    """Return the schema with JSON columns as the strings they are stored as.
+
+    Arrow builds it from Python values, and it is then cast to `schema`.
+    """
     return pa.schema([pa.field(field.name, _storage(field.type)) for field in schema])
 
 

@@ -15,15 +15,17 @@ from tracemill.records.errors import ReleaseError
 _BATCH = 64
 _HEAVY = ("prompt", "tools")
 _NOT_CONTENT = ("recipe", "weight", "outcome_weight", "outcome_support")
-"""What another version gives a row that says the same: weights are fitted anew to all sessions."""
+"""Columns that may differ between versions in rows that say the same: weights are fitted anew."""
 _LABELS = ("agreed", "solved")
-"""What a labelled action comes from; the other rows of `sft` are sides of pairs."""
+"""Sources of labelled actions; the other rows of `sft` are sides of pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowChanges:
-    """Names of rows by what became of them, sorted: those of pairs are `pair_id`s, those of labels a step
-    and a source."""
+    """Sorted names of added, removed and changed rows.
+
+    The name of a pair is its `pair_id`, that of a label a step and a source.
+    """
 
     added: tuple[str, ...]
     removed: tuple[str, ...]
@@ -31,19 +33,19 @@ class RowChanges:
 
 
 def compare_pairs(before: Path, after: Path, whole: bool = True) -> RowChanges:
-    """Return what became of the rows of `dpo` between two release folders.
+    """Compare the rows of `dpo` of two release folders.
 
-    Without `whole` a row counts as changed only where something beside its state did. A folder without the
-    config has no rows of it. One row group is held at a time.
-
-    Raises ReleaseError where a table cannot be read.
+    Without `whole` the columns of the state are ignored. A folder without the config has no rows of it. One
+    batch of rows is held at a time. Raises ReleaseError if a table cannot be read.
     """
     return _compare(*(_pairs(folder, whole) for folder in (before, after)))
 
 
 def compare_labels(before: Path, after: Path, whole: bool = True) -> RowChanges:
-    """Return what became of the labelled actions between two release folders, whichever of `sft`, `agreed`
-    and `solved` hold them; otherwise as `compare_pairs`."""
+    """Compare the labelled actions of two release folders, in `sft`, `agreed` and `solved`.
+
+    Otherwise as `compare_pairs`.
+    """
     return _compare(*(_labels(folder, whole) for folder in (before, after)))
 
 

@@ -1,4 +1,4 @@
-"""Figures of a release beside those of another: what moved, and whether too far."""
+"""Drift between two releases: figures that moved, and whether beyond their bounds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,9 +9,12 @@ from tracemill.data_cards.model.manifest import Published
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
-    """What a release is judged by beside the last: shares of (rejected, chosen) operations, the share of
-    counted votes that agree, USD a pair, and characters chosen for each rejected; None where unknown."""
+class DriftFigures:
+    """Figures that are compared between releases.
+
+    They are the shares of (rejected, chosen) operations, the share of counted votes that agree, USD per pair,
+    and the length of chosen by rejected sides in characters; None if unknown.
+    """
 
     rows: int
     operations: dict[str, float]
@@ -20,8 +23,8 @@ class Figures:
     length_ratio: float | None
 
     @classmethod
-    def of(cls, manifest: Published) -> "Figures":
-        """Those of a manifest."""
+    def of(cls, manifest: Published) -> "DriftFigures":
+        """Compute the figures of a manifest."""
         agreeing = sum(votes.get("agreeing", 0) for votes in manifest.votes.values())
         counted = agreeing + sum(votes.get("other", 0) for votes in manifest.votes.values())
         rows = sum(manifest.operations.values())
@@ -34,23 +37,22 @@ class Figures:
         )
 
 
-def find_drift(old: Figures, new: Figures, bounds: DriftBounds) -> list[str]:
-    """A line for each figure that moved beyond its bound."""
+def find_drift(old: DriftFigures, new: DriftFigures, bounds: DriftBounds) -> list[str]:
+    """Return a line for each figure that moved beyond its bound."""
     names = old.operations.keys() | new.operations.keys()
     moved = sum(abs(old.operations.get(n, 0.0) - new.operations.get(n, 0.0)) for n in names) / 2
     lines = []
     if moved > bounds.operations:
         lines.append(f"operations: {moved:.0%} of the rows are of others (at most {bounds.operations:.0%})")
-    if old.agreement is not None and new.agreement is not None:
-        apart = abs(old.agreement - new.agreement)
-        said = f"agreement: {old.agreement:.2f} to {new.agreement:.2f} (at most {bounds.agreement} apart)"
-        lines += [said] if apart > bounds.agreement else []
-    if _times(old.usd_per_pair, new.usd_per_pair) > bounds.usd_per_pair:
+    before, after = old.agreement, new.agreement
+    if before is not None and after is not None and abs(before - after) > bounds.agreement:
+        lines.append(f"agreement: {before:.2f} to {after:.2f} (at most {bounds.agreement} apart)")
+    if _ratio(old.usd_per_pair, new.usd_per_pair) > bounds.usd_per_pair:
         lines.append(
             f"USD a pair: {old.usd_per_pair:.4f} to {new.usd_per_pair:.4f}"
             f" (at most {bounds.usd_per_pair} times)"
         )
-    if _times(old.length_ratio, new.length_ratio) > bounds.length_ratio:
+    if _ratio(old.length_ratio, new.length_ratio) > bounds.length_ratio:
         lines.append(
             f"length of chosen by rejected: {old.length_ratio:.2f} to {new.length_ratio:.2f}"
             f" (at most {bounds.length_ratio} times)"
@@ -58,13 +60,13 @@ def find_drift(old: Figures, new: Figures, bounds: DriftBounds) -> list[str]:
     return lines
 
 
-def _times(old: float | None, new: float | None) -> float:
-    """How many times the one is the other, 1 where either is unknown or free."""
+def _ratio(old: float | None, new: float | None) -> float:
+    """Return the ratio of two figures, at least 1; 1 if either is unknown or 0."""
     return max(old / new, new / old) if old and new else 1.0
 
 
-def compare_drift_figures(old: Figures, new: Figures) -> Sequence[tuple[str, str, str]]:
-    """Figures that differ: name, before, after."""
+def compare_drift_figures(old: DriftFigures, new: DriftFigures) -> Sequence[tuple[str, str, str]]:
+    """Return (name, before, after) of the figures that differ."""
     pairs: list[tuple[str, Any, Any, str]] = [
         ("rows", old.rows, new.rows, ","),
         ("agreement", old.agreement, new.agreement, ".3f"),
@@ -75,9 +77,9 @@ def compare_drift_figures(old: Figures, new: Figures) -> Sequence[tuple[str, str
         pairs.append(
             (f"share of {name}", old.operations.get(name, 0.0), new.operations.get(name, 0.0), ".1%")
         )
-    said = ((name, _said(before, form), _said(after, form)) for name, before, after, form in pairs)
-    return [line for line in said if line[1] != line[2]]
+    formatted = ((name, _format(before, form), _format(after, form)) for name, before, after, form in pairs)
+    return [line for line in formatted if line[1] != line[2]]
 
 
-def _said(value: float | None, form: str) -> str:
+def _format(value: float | None, form: str) -> str:
     return "not known" if value is None else format(value, form)

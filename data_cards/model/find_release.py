@@ -1,4 +1,4 @@
-"""Which release a text means: one of a workspace, by name and version, or a folder anywhere."""
+"""Find a release of the workspace by name and version, or by the path of its folder."""
 
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -20,81 +20,87 @@ class LocalRelease:
 
     @property
     def called(self) -> str:
-        """`NAME@VERSION`."""
+        """Return `NAME@VERSION`."""
         return f"{self.manifest.name}@{self.manifest.version}"
 
 
-def find_release(asked: str | None, releases_dir: Path, one_name: bool = False) -> LocalRelease:
-    """The release that `asked` means, `releases_dir` being the workspace's:
+def find_release(reference: str | None, releases_dir: Path, one_name: bool = False) -> LocalRelease:
+    """Return the release that `reference` names; `releases_dir` is that of the workspace.
 
-    - `NAME`, `NAME@latest` or `NAME@VERSION`: there, the newest version where none is said;
-    - `VERSION` or `latest`: there, where only one name has it;
-    - `PATH`: the folder of a release, or of the versions of one, with or without `@VERSION` behind it;
-    - nothing: the one made last there, or with `one_name` the newest of the only name.
+    - `NAME`, `NAME@latest` or `NAME@VERSION`: a release of the workspace, by default its newest version.
+    - `VERSION` or `latest`: a release of the workspace, if only one name has that version.
+    - `PATH`, with or without `@VERSION`: the folder of a release, or of its versions.
+    - None: the last release written, or with `one_name` the newest of the only name.
 
-    A name of the workspace comes before a folder that is called so; `./NAME` is the folder. Raises
-    ReleaseError where there is none such, with those that are like it, or more than one.
+    A name of the workspace comes before a folder of the same name; `./NAME` is the folder. Raises
+    ReleaseError if no release or more than one matches.
     """
-    found = look_up(asked, releases_dir, one_name)
-    if found is None:
-        raise release_not_found_error(asked, releases_dir)
-    return found
+    release = lookup_release(reference, releases_dir, one_name)
+    if release is None:
+        raise release_not_found_error(reference, releases_dir)
+    return release
 
 
-def look_up(asked: str | None, releases_dir: Path, one_name: bool = False) -> LocalRelease | None:
-    """The same, None where neither the workspace nor a folder is called so. Raises ReleaseError where the
-    name or the folder is there and the version is not."""
-    there = versions_by_release(releases_dir)
-    if not asked:
-        return _last(there, releases_dir, one_name)
-    name, _, version = asked.rpartition("@") if "@" in asked else (asked, "", "")
-    if name in there:
+def lookup_release(reference: str | None, releases_dir: Path, one_name: bool = False) -> LocalRelease | None:
+    """Return the release as `find_release` does, None if no name and no folder matches.
+
+    Raises ReleaseError if the name or the folder exists and the version does not.
+    """
+    releases = versions_by_release(releases_dir)
+    if not reference:
+        return _newest_release(releases, releases_dir, one_name)
+    name, _, version = reference.rpartition("@") if "@" in reference else (reference, "", "")
+    if name in releases:
         return _of(releases_dir / name, version)
-    if not version and (named := _by_version(asked, there)):
+    named = [each for each, versions in releases.items() if reference == LATEST or reference in versions]
+    if not version and named:
         if len(named) > 1:
             raise ReleaseError(
-                f"{releases_dir.parent} holds more than one release {asked!r}",
-                " or ".join(f"{each}@{asked}" for each in named),
+                f"{releases_dir.parent} holds more than one release {reference!r}",
+                " or ".join(f"{each}@{reference}" for each in named),
             )
-        return _of(releases_dir / named[0], asked)
-    for path, wanted in ((Path(asked).expanduser(), ""), (Path(name).expanduser(), version)):
+        return _of(releases_dir / named[0], reference)
+    for path, wanted in ((Path(reference).expanduser(), ""), (Path(name).expanduser(), version)):
         if name and ((path / MANIFEST).is_file() or versions_in_folder(path)):
             return _of(path, wanted)
     return None
 
 
-def release_not_found_error(asked: str | None, releases_dir: Path) -> ReleaseError:
-    """The error of a release that is not there: those whose names are like it, else the newest of each
-    name."""
-    there = versions_by_release(releases_dir)
-    if not there:
-        what = f"no release {asked!r}: no folder is one, and {releases_dir.parent} holds none"
-        said = f"there is {what}" if asked else f"{releases_dir.parent} holds no release"
-        return ReleaseError(said, "one", "make it with `tracemill release`")
-    near = _like(asked or "", [f"{name}@{version}" for name, all_ in there.items() for version in all_])
+def release_not_found_error(reference: str | None, releases_dir: Path) -> ReleaseError:
+    """Build the error for a release that does not exist; it names similar releases or the newest ones."""
+    releases = versions_by_release(releases_dir)
+    if not releases:
+        problem = f"no release {reference!r}: no folder is one, and {releases_dir.parent} holds none"
+        message = f"there is {problem}" if reference else f"{releases_dir.parent} holds no release"
+        return ReleaseError(message, "one", "make it with `tracemill release write`")
+    near = _similar(
+        reference or "", [f"{name}@{version}" for name, all_ in releases.items() for version in all_]
+    )
     return ReleaseError(
-        f"{releases_dir.parent} holds no release {asked!r}, and no folder of that name is one",
-        f"NAME@VERSION or a path, such as {', '.join(near or _newest(there))}",
+        f"{releases_dir.parent} holds no release {reference!r}, and no folder of that name is one",
+        f"NAME@VERSION or a path, such as {', '.join(near or _newest(releases))}",
     )
 
 
-def _last(there: dict[str, list[str]], releases_dir: Path, one_name: bool) -> LocalRelease | None:
-    if one_name and len(there) > 1:
+def _newest_release(
+    releases: dict[str, list[str]], releases_dir: Path, one_name: bool
+) -> LocalRelease | None:
+    if one_name and len(releases) > 1:
         raise ReleaseError(
             f"{releases_dir.parent} holds more than one release",
-            f"NAME or NAME@VERSION, such as {', '.join(_newest(there))}",
+            f"NAME or NAME@VERSION, such as {', '.join(_newest(releases))}",
         )
-    made = [_of(releases_dir / name, LATEST) for name in there]
-    return max(made, key=lambda each: each.manifest.created, default=None)
+    newest = [_of(releases_dir / name, LATEST) for name in releases]
+    return max(newest, key=lambda each: each.manifest.created, default=None)
 
 
 def _of(folder: Path, version: str) -> LocalRelease:
-    """The version of a release, or the release itself where `folder` is one."""
+    """Return a version of the release in `folder`, or the release itself if `folder` is one."""
     if not (folder / MANIFEST).is_file():
-        there = versions_in_folder(folder)
-        wanted = there[-1] if version in ("", LATEST) else version
-        if wanted not in there:
-            near = ", ".join(_like(version, there) or there[-_SHOWN:])
+        versions = versions_in_folder(folder)
+        wanted = versions[-1] if version in ("", LATEST) else version
+        if wanted not in versions:
+            near = ", ".join(_similar(version, versions) or versions[-_SHOWN:])
             raise ReleaseError(f"{folder} has no version {version!r}", f"`{LATEST}` or one such as {near}")
         folder = folder / wanted
     elif version:
@@ -102,14 +108,9 @@ def _of(folder: Path, version: str) -> LocalRelease:
     return LocalRelease(folder, read_manifest(folder))
 
 
-def _by_version(asked: str, there: dict[str, list[str]]) -> list[str]:
-    """The names that have this version."""
-    return [name for name, versions in there.items() if asked == LATEST or asked in versions]
+def _similar(reference: str, releases: list[str]) -> list[str]:
+    return get_close_matches(reference, releases[::-1], _SHOWN, 0.5)
 
 
-def _like(asked: str, known: list[str]) -> list[str]:
-    return get_close_matches(asked, known[::-1], _SHOWN, 0.5)
-
-
-def _newest(there: dict[str, list[str]]) -> list[str]:
-    return [f"{name}@{versions[-1]}" for name, versions in there.items()][:_SHOWN]
+def _newest(releases: dict[str, list[str]]) -> list[str]:
+    return [f"{name}@{versions[-1]}" for name, versions in releases.items()][:_SHOWN]

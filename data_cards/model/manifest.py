@@ -1,4 +1,4 @@
-"""`manifest.json`: what a release is, for machines."""
+"""`manifest.json`: the description of a release for programs."""
 
 import hashlib
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from tracemill.data_cards.model.release_spec import Growth, LabelFigures, Loss, TeacherEntry
+from tracemill.data_cards.model.release_spec import DroppedBy, LabelFigures, TeacherEntry, VersionGrowth
 from tracemill.records.errors import ReleaseError
 
 MANIFEST = "manifest.json"
@@ -19,7 +19,7 @@ class _Frozen(BaseModel):
 
 
 class FileEntry(_Frozen):
-    """One Parquet file: where it lies in the release, its rows, its bytes there and in memory."""
+    """A Parquet file: its path in the release, its rows, its bytes on disk and in memory."""
 
     path: str
     rows: int
@@ -29,29 +29,29 @@ class FileEntry(_Frozen):
 
 
 class SplitEntry(_Frozen):
-    """The files of a config and a split, in their order."""
+    """The files of a config and a split, in order."""
 
     files: tuple[FileEntry, ...]
 
     @model_validator(mode="before")
     @classmethod
-    def _of_one_file(cls, given: Any) -> Any:
-        """Read an entry of one file, as releases had it before they had several."""
-        return {"files": (given,)} if isinstance(given, dict) and "path" in given else given
+    def _of_one_file(cls, value: Any) -> Any:
+        """Read an entry with one file, as older releases have it."""
+        return {"files": (value,)} if isinstance(value, dict) and "path" in value else value
 
     @property
     def rows(self) -> int:
-        """Rows in all files."""
+        """Return the rows of all files."""
         return sum(file.rows for file in self.files)
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of the files."""
+        """Return the bytes of the files."""
         return sum(file.file_bytes for file in self.files)
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the rows in memory."""
+        """Return the bytes of the rows in memory."""
         return sum(file.memory_bytes for file in self.files)
 
 
@@ -62,17 +62,17 @@ class TableEntry(_Frozen):
 
     @property
     def rows(self) -> int:
-        """Rows in all splits."""
+        """Return the rows of all splits."""
         return sum(entry.rows for entry in self.splits.values())
 
     @property
     def file_bytes(self) -> int:
-        """Bytes of the files."""
+        """Return the bytes of the files."""
         return sum(entry.file_bytes for entry in self.splits.values())
 
     @property
     def memory_bytes(self) -> int:
-        """Bytes of the rows in memory."""
+        """Return the bytes of the rows in memory."""
         return sum(entry.memory_bytes for entry in self.splits.values())
 
 
@@ -85,8 +85,7 @@ class DroppedCount(_Frozen):
 
 
 class LengthEntry(_Frozen):
-    """Of all rows those that fit into so many tokens as they are, and those that fit once their context is
-    cut."""
+    """Rows that fit into `max_tokens` as they are (`whole`), and once their context is cut (`cut`)."""
 
     max_tokens: int
     whole: int
@@ -94,8 +93,10 @@ class LengthEntry(_Frozen):
 
 
 class GateEntry(_Frozen):
-    """What judged the release before it was put in its place. `accepted`: different findings that
-    somebody let pass; `texts` that were judged, each once."""
+    """The privacy scan of a release before it was published.
+
+    `accepted` counts distinct findings that were allowed, `texts` the distinct texts that were scanned.
+    """
 
     statement: str
     opinions: tuple[str, ...]
@@ -104,8 +105,11 @@ class GateEntry(_Frozen):
 
 
 class StyleEntry(_Frozen):
-    """Areas under the ROC curve, .5 where nothing is told: of a classifier over the words of one side, tried
-    on traces it has not seen, and of length alone (over .5 where the chosen side is the longer)."""
+    """Areas under the ROC curve of telling chosen from rejected sides; .5 is chance.
+
+    `words_auc` is of a classifier over words, tested on other traces. `length_auc` is of length alone, above
+    .5 if the chosen side is longer.
+    """
 
     pairs: int
     words_auc: float
@@ -113,9 +117,11 @@ class StyleEntry(_Frozen):
 
 
 class ChangeEntry(_Frozen):
-    """One version of the changelog: its pairs (`rows`) and labelled actions (`labels`), and what came and
-    went of both since the version before. Changed rows have another side, label or vote; a new weight is no
-    change. None in a first version, and for labels where older software wrote the entry."""
+    """One version of the changelog: its pairs (`rows`) and labelled actions (`labels`), and changes to both.
+
+    A changed row has another side, label or vote; a new weight is no change. Counts of changes are None in a
+    first version, and those of labels if older software wrote the entry.
+    """
 
     version: str
     created: datetime
@@ -130,13 +136,14 @@ class ChangeEntry(_Frozen):
 
 
 class Manifest(_Frozen):
-    """Everything a program may want to know of a release. `rows` are its pairs, and shares are of those;
-    `labels` is the account of single actions, which `sources`, `presentation_shares` and `unverified_rows`
-    count too.
+    """Everything a program may want to know of a release.
 
-    `content_fingerprint` covers the rows of all tables, whatever their order. `spend_usd` is what the
-    run paid; `stated_cost_usd` the part of it that the rows themselves state. `chosen_chars` and
-    `rejected_chars` are means of a side. `gating` says what the gate decided and explored. `changes` is every
+    `rows` are its pairs, and shares are of those. `labels` describes single actions, which `sources`,
+    `presentation_shares` and `unverified_rows` count too. `content_fingerprint` covers the rows of all tables
+    in any order.
+
+    `spend_usd` is what the run paid, `stated_cost_usd` the part that the rows state. `chosen_chars` and
+    `rejected_chars` are means per side. `gating` holds the decisions of the gate. `changes` lists every
     version up to this one, oldest first.
     """
 
@@ -155,12 +162,12 @@ class Manifest(_Frozen):
     operations: dict[str, int]
     sources: dict[str, dict[str, int]]
     presentation_shares: dict[str, float]
-    losses: tuple[Loss, ...]
+    losses: tuple[DroppedBy, ...]
     labels: LabelFigures = LabelFigures()
     dropped: tuple[DroppedCount, ...]
     funnel: dict[str, int]
     major: int = 1
-    growth: Growth | None = None
+    growth: VersionGrowth | None = None
     lengths: tuple[LengthEntry, ...] = ()
     cuts: dict[str, int] = {}
     tokens_by: str = ""
@@ -192,13 +199,13 @@ class Manifest(_Frozen):
 
     @property
     def splits(self) -> dict[str, int]:
-        """Pairs by split, `train` first; of a release without a pair its labelled actions."""
+        """Return the number of pairs by split, `train` first; of labelled actions if there are no pairs."""
         table = self.tables.get("dpo") or self.tables.get("sft")
         return {split: entry.rows for split, entry in table.splits.items()} if table else {}
 
 
 class Published(BaseModel):
-    """What is read of the manifest of a published version, whichever version of tracemill wrote it."""
+    """The fields that are read of the manifest of a published version of any tracemill."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -215,31 +222,34 @@ class Published(BaseModel):
 
     @classmethod
     def of(cls, manifest: Manifest) -> "Published":
-        """The same of a local release."""
+        """Build it from the manifest of a local release."""
         return cls.model_validate_json(manifest.model_dump_json())
 
 
-_ELSEWHERE = "restore it, or move the folder out of the workspace and release anew"
+_RESTORE = "restore it, or move the folder out of the workspace and release anew"
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a release. Raises ReleaseError where there is none, or it is of another version."""
+    """Read the manifest of a release.
+
+    Raises ReleaseError if there is none or it has another schema version.
+    """
     path = folder / MANIFEST
     try:
         return Manifest.model_validate_json(path.read_bytes())
     except OSError as error:
         raise ReleaseError(
-            f"{path} cannot be read ({error.strerror})", "a release made by tracemill", _ELSEWHERE
+            f"{path} cannot be read ({error.strerror})", "a release made by tracemill", _RESTORE
         ) from error
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"])) or "the whole file"
         raise ReleaseError(
-            f"{path} is no manifest of this version ({where})", "schema 1", _ELSEWHERE
+            f"{path} is not a manifest of this version ({where})", "schema 1", _RESTORE
         ) from error
 
 
-def check_files(folder: Path, manifest: Manifest, do: str = "release it anew") -> None:
-    """Raises ReleaseError where a table of a release is missing or not what was written."""
+def check_files(folder: Path, manifest: Manifest, do: str = "write the release again") -> None:
+    """Raise ReleaseError if a file of a release is missing or was changed."""
     for path, digest in _digests(manifest):
         file = folder / path
         if not file.is_file():
@@ -249,16 +259,18 @@ def check_files(folder: Path, manifest: Manifest, do: str = "release it anew") -
 
 
 def restore_files(folder: Path, manifest: Manifest, fresh: Path) -> None:
-    """Moves tables out of `fresh`, where the same content was just written, into the place of those that are
-    missing from a release or changed. Raises ReleaseError where one cannot be restored so."""
+    """Replace missing or changed files of a release by equal ones from `fresh`.
+
+    `fresh` holds the same content, just written. Raises ReleaseError if a file cannot be restored.
+    """
     for path, digest in _digests(manifest):
-        there, again = folder / path, fresh / path
-        if there.is_file() and _digest_of(there) == digest:
+        file, replacement = folder / path, fresh / path
+        if file.is_file() and _digest_of(file) == digest:
             continue
-        if again.is_file() and _digest_of(again) == digest:
-            there.parent.mkdir(parents=True, exist_ok=True)
-            again.replace(there)
-    check_files(folder, manifest, f"remove {folder} and release it anew")
+        if replacement.is_file() and _digest_of(replacement) == digest:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            replacement.replace(file)
+    check_files(folder, manifest, f"remove {folder} and write the release again")
 
 
 def _digest_of(file: Path) -> str:
@@ -267,7 +279,7 @@ def _digest_of(file: Path) -> str:
 
 
 def _digests(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Every (path, digest) of a file that the manifest names."""
+    """Yield (path, digest) of every file that the manifest names."""
     for table in manifest.tables.values():
         for entry in table.splits.values():
             yield from ((file.path, file.blake2b) for file in entry.files)

@@ -1,4 +1,4 @@
-"""What the rows themselves do not say of a release: its name, the money, the teachers, the redaction."""
+"""The specification of a release: what its rows do not say, such as money, teachers and redaction."""
 
 import re
 from datetime import datetime
@@ -16,9 +16,13 @@ class _Frozen(BaseModel):
 
 
 class TeacherEntry(_Frozen):
-    """A teacher as the card names it. `terms` is a sentence on the terms its answers are under, and
-    `distillation` whether these allow training on them; None where that is not known. `standing` is the share
-    of steps, of those that tell it apart from the agents, that speak for it; None where too few do."""
+    """A teacher as the card names it.
+
+    `terms` is a sentence on the terms of its answers; `distillation` tells whether they allow training, None
+    if unknown. Manifests of earlier releases say more of a teacher, which is ignored.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str
     model: str
@@ -26,11 +30,10 @@ class TeacherEntry(_Frozen):
     simulated: bool = False
     terms: str = ""
     distillation: bool | None = None
-    standing: float | None = None
 
 
-class LossExample(_Frozen):
-    """A row that was dropped: why, the value that failed, and the beginning of both sides."""
+class DropExample(_Frozen):
+    """A dropped row: the reason, the value that failed, and the beginning of both sides."""
 
     pair_id: str
     reason: str
@@ -39,23 +42,23 @@ class LossExample(_Frozen):
     rejected: str
 
 
-class Loss(_Frozen):
-    """What one operator was given and dropped, with up to three examples; `errors` of those made it raise."""
+class DroppedBy(_Frozen):
+    """Rows that one operator was given and dropped, with up to three examples; `errors` made it raise."""
 
     operator: str
     rows_in: Annotated[int, Field(ge=0)]
     dropped: Annotated[int, Field(ge=0)]
     errors: Annotated[int, Field(ge=0)] = 0
-    examples: tuple[LossExample, ...] = ()
+    examples: tuple[DropExample, ...] = ()
 
     @property
     def share(self) -> float:
-        """The part of what it was given that it dropped."""
+        """Return the share of its rows that it dropped."""
         return self.dropped / self.rows_in if self.rows_in else 0.0
 
 
 class LabelCount(_Frozen):
-    """The steps that could give a label of one source: those that are released, and the others by reason."""
+    """The steps that could give a label of one source, and those that did not, by reason."""
 
     source: str
     steps: Annotated[int, Field(ge=0)]
@@ -63,14 +66,16 @@ class LabelCount(_Frozen):
 
     @property
     def released(self) -> int:
-        """Steps whose label is released."""
+        """Return the number of steps whose label is released."""
         return self.steps - sum(self.dropped.values())
 
 
 class LabelFigures(_Frozen):
-    """Single actions as labels. `answers` are those that teachers gave at asked steps, by what became of
-    them: for the action agreed on, for another one, at a step without agreement, or why they do not count.
-    `warnings` are signs, in sentences, that teachers share errors."""
+    """Counts of single actions as labels.
+
+    `answers` counts teachers' answers by outcome: for the agreed action, for another one, at a step without
+    agreement, or why they do not count. `warnings` are sentences on signs that teachers share errors.
+    """
 
     answers: dict[str, int] = {}
     sources: tuple[LabelCount, ...] = ()
@@ -78,13 +83,15 @@ class LabelFigures(_Frozen):
 
     @property
     def released(self) -> int:
-        """Labels of all sources that are released."""
+        """Return the number of released labels of all sources."""
         return sum(source.released for source in self.sources)
 
 
-class Growth(_Frozen):
-    """How a version follows the one before: rows that were in and stay, that are new, and that were in and
-    are gone, since they are forgotten or a changed recipe drops them."""
+class VersionGrowth(_Frozen):
+    """Rows of a version compared with the one before: kept, new, and gone.
+
+    Rows are gone if they are forgotten or a changed recipe drops them.
+    """
 
     since: str | None
     stayed: Annotated[int, Field(ge=0)]
@@ -93,8 +100,11 @@ class Growth(_Frozen):
 
 
 class TeacherRun(_Frozen):
-    """What asking one teacher came to, over all answers of a workspace. Latencies in seconds, of answers
-    alone; `failures` are calls by kind, `again` tries that failed before another one, by kind."""
+    """Calls of one teacher, over all answers of a workspace.
+
+    Latencies are of answers, in seconds. `failures` counts failed calls by kind, `again` failed tries before
+    another try, by kind.
+    """
 
     name: str
     calls: int
@@ -111,9 +121,11 @@ class TeacherRun(_Frozen):
     paid_usd: float = 0.0
 
 
-class Saving(_Frozen):
-    """Money that was not spent, in USD by the prices of today and the mean of each teacher; `calls` that were
-    not made, or that read a prompt cache. `steps` at which all of that was."""
+class SavedCost(_Frozen):
+    """Money that was saved, in USD at today's prices and each teacher's mean.
+
+    `calls` were not made or read a prompt cache, at `steps` steps.
+    """
 
     usd: float
     calls: int
@@ -121,11 +133,10 @@ class Saving(_Frozen):
 
 
 class RunFigures(_Frozen):
-    """What a workspace says of a run and its release does not: pairs before the recipe, calls, savings.
+    """Figures of a run that its release does not hold: pairs before the recipe, calls, savings.
 
-    `asked` and `answered` are steps; `questions` and `answers` those of all teachers. `left_over` are
-    questions that a cap or a fault left for the next run, and `projected_usd` what the run would have come
-    to with them.
+    `asked` and `answered` are steps; `questions` and `answers` are those of all teachers. `left_over` counts
+    questions that a cap or an error left for the next run, and `projected_usd` is the cost with them.
     """
 
     run_id: str
@@ -136,25 +147,23 @@ class RunFigures(_Frozen):
     left_over: int = 0
     projected_usd: float | None = None
     pairs_made: dict[str, int] = {}
-    caching: Saving = Saving(usd=0.0, calls=0)
-    stopping: Saving = Saving(usd=0.0, calls=0)
-    gate: Saving = Saving(usd=0.0, calls=0)
+    caching: SavedCost = SavedCost(usd=0.0, calls=0)
+    stopping: SavedCost = SavedCost(usd=0.0, calls=0)
+    gate: SavedCost = SavedCost(usd=0.0, calls=0)
     teachers: tuple[TeacherRun, ...] = ()
 
 
 class ReleaseSpec(_Frozen):
     """A release to be written.
 
-    `redaction` is the version of the redaction rules every text went through; without it nothing is
-    written. `spend_usd` is what the run paid teachers, for pairs and for everything that gave none.
-    `overlaps` counts sessions made of benchmarks for evaluation by how that is known.
-    `funnel` counts the stages before the recipe, in their order (traces, states, asked, ...). `version`
-    is `YYYY.MM.DD` or `YYYY.MM.DD.N`, computed from `created` (UTC, now where None) where None.
-    `major` goes up with a rebuild, and rows and splits only grow between.
-    `gating` is what the gate decided on steps and what was explored, `labels` the account of single actions.
-    `wording` says whose words the sides hold, `views` which configs beside pairs and votes are written, and
-    `file_bytes` how large a file grows before another one is begun. `run` is what the report says of the run
-    beside the rows.
+    - `redaction`: version of the redaction rules that every text went through; required.
+    - `version`: `YYYY.MM.DD` or `YYYY.MM.DD.N`, by default computed from `created` (UTC, by default now).
+      `major` goes up with a rebuild; between rebuilds rows and splits only grow.
+    - `spend_usd`: what the run paid teachers, also for answers that gave no pair.
+    - `overlaps`: sessions made from benchmarks, by reason. `funnel`: counts of the stages before the recipe,
+      in order. `gating`: decisions of the gate. `labels`: counts of single actions.
+    - `wording`: free text of the sides. `views`: configs to write beside pairs and votes. `file_bytes`: size
+      from which on a file is followed by another one. `run`: figures of the run for the report.
     """
 
     name: str
@@ -174,11 +183,11 @@ class ReleaseSpec(_Frozen):
     views: tuple[str, ...] = VIEWS
     file_bytes: Annotated[int, Field(ge=1)] = 500_000_000
     teachers: tuple[TeacherEntry, ...] = ()
-    losses: tuple[Loss, ...] = ()
+    losses: tuple[DroppedBy, ...] = ()
     labels: LabelFigures = LabelFigures()
     funnel: dict[str, int] = {}
     gating: dict[str, Any] = {}
-    growth: Growth | None = None
+    growth: VersionGrowth | None = None
     overlaps: dict[str, int] = {}
     tokens_by: str = ""
     max_tokens: Annotated[int, Field(ge=0)] = 0

@@ -1,4 +1,4 @@
-"""What the report of a release says, as one JSON object: page and terminal speak from it."""
+"""The figures of a report as one JSON object, which page and terminal show."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,9 +18,8 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Stage(_Frozen):
-    """One stage of the funnel. `parts` are the label sources of a stage of pairs; `note` says what else
-    was counted there, in words."""
+class FunnelStage(_Frozen):
+    """One stage of the funnel; `parts` splits pairs by label source, `note` names other counts."""
 
     name: str
     count: Count
@@ -29,10 +28,12 @@ class Stage(_Frozen):
     note: str = ""
 
 
-class Money(_Frozen):
-    """USD. `projected_usd` is what the run would have come to without its cap, at the mean price of its
-    answers; None where the run's own figures are not there. `paid_usd` is by teacher, of all answers that
-    the release rests on, whichever run paid for them."""
+class MoneyFigures(_Frozen):
+    """Costs in USD.
+
+    `projected_usd` is the cost without a cap, at the mean price of the answers, None if the run's figures are
+    missing. `paid_usd` is by teacher, for all answers of the release from any run.
+    """
 
     spend_usd: float
     cap_usd: float | None
@@ -41,8 +42,8 @@ class Money(_Frozen):
     paid_usd: dict[str, float]
 
 
-class Agreed(_Frozen):
-    """Two who voted at the same steps: at `steps` of them both count, at `same` their action is one."""
+class PairAgreement(_Frozen):
+    """Agreement of two voters: at `steps` steps both count, at `same` of them their actions are equal."""
 
     one: str
     other: str
@@ -51,8 +52,10 @@ class Agreed(_Frozen):
 
 
 class OperationAgreement(_Frozen):
-    """Of the votes that another teacher's stands beside and that are of this class of operation: at how
-    many the other's action is the same one, and at how many of the same class."""
+    """Agreement of votes for one operation with the votes of other teachers.
+
+    `same` of them are for the same action, `same_class` for the same operation.
+    """
 
     operation: str
     votes: Count
@@ -61,15 +64,15 @@ class OperationAgreement(_Frozen):
 
 
 class Agreement(_Frozen):
-    """Who voted alike: `teachers` in pairs, the agent (`student`) among them; families; classes."""
+    """Agreement between teachers in pairs, with the agent as `student`; between families; by operation."""
 
-    teachers: tuple[Agreed, ...] = ()
-    families: tuple[Agreed, ...] = ()
+    teachers: tuple[PairAgreement, ...] = ()
+    families: tuple[PairAgreement, ...] = ()
     operations: tuple[OperationAgreement, ...] = ()
 
 
-class Cell(_Frozen):
-    """Released pairs of one class of operation over another."""
+class OperationCell(_Frozen):
+    """Number of released pairs with this rejected and this chosen operation."""
 
     rejected: str
     chosen: str
@@ -77,7 +80,7 @@ class Cell(_Frozen):
 
 
 class TraceCost(_Frozen):
-    """What one trace cost, and what came of it."""
+    """The cost of one trace, with its steps, votes and pairs."""
 
     trace_id: str
     steps: Count
@@ -86,8 +89,8 @@ class TraceCost(_Frozen):
     usd: float
 
 
-class LossRow(_Frozen):
-    """What one operator was given and dropped, with the share and examples: the row, and what failed."""
+class DropReport(_Frozen):
+    """Rows that one operator was given and dropped, with the share and examples."""
 
     operator: str
     rows_in: Count
@@ -98,7 +101,7 @@ class LossRow(_Frozen):
 
 
 class ReportFigures(_Frozen):
-    """All figures of a report, in the order in which they are shown."""
+    """All figures of a report, in the order of the page."""
 
     schema_version: Literal[1] = 1
     name: str
@@ -109,20 +112,22 @@ class ReportFigures(_Frozen):
     labels: LabelFigures = LabelFigures()
     simulated: Literal["none", "some", "all"]
     statement: str
-    funnel: tuple[Stage, ...]
+    funnel: tuple[FunnelStage, ...]
     verdicts: dict[str, int]
-    money: Money
+    money: MoneyFigures
     agreement: Agreement
-    operations: tuple[Cell, ...]
+    operations: tuple[OperationCell, ...]
     votes: dict[str, dict[str, int]]
     dearest: tuple[TraceCost, ...]
-    losses: tuple[LossRow, ...]
+    losses: tuple[DropReport, ...]
     run: RunFigures | None = None
 
 
 def read_figures(folder: Path) -> ReportFigures | None:
-    """The figures a release was given; None where it has none. Raises ReleaseError where they cannot be
-    read."""
+    """Read the figures of a release, None if it has none.
+
+    Raises ReleaseError if they cannot be read.
+    """
     path = folder / REPORT_JSON
     try:
         return ReportFigures.model_validate_json(path.read_bytes())

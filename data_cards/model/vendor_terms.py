@@ -1,4 +1,4 @@
-"""What makers of models say about training on what their models write: facts, no advice."""
+"""Restrictions in vendors' terms on training with outputs of their models."""
 
 _RESTRICTED = {
     "anthropic": "Anthropic's terms forbid training a competing model on outputs without its approval",
@@ -9,7 +9,7 @@ _OPEN_WEIGHTS = ("gpt-oss", "gemma")
 
 
 def find_vendor_restriction(family: str, model: str) -> str | None:
-    """What the terms behind a model restrict, as a sentence; None where its family is not known to."""
+    """Return what the terms of a model restrict, as a sentence; None if nothing is known."""
     if any(name in model for name in _OPEN_WEIGHTS):
         return None
     return _RESTRICTED.get(family)

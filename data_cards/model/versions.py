@@ -13,21 +13,23 @@ REPO_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}/[A-Za-z0-9][A-Za-z0-9._-]
 """A dataset of the Hub."""
 _VERSION = re.compile(r"(?:v([2-9]|[1-9]\d+)-)?(\d{4})\.(\d{2})\.(\d{2})(?:\.([1-9]\d*))?")
 LATEST = "latest"
-"""Stands for the newest version, as no version does."""
+"""Names the newest version; no version is called so."""
 Key = tuple[int, int, int, int, int]
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a release of this name could not be told from a version where either may be typed."""
+    """Return whether a release of this name could be mistaken for a version."""
     return name == LATEST or _VERSION.fullmatch(name) is not None
 
 
 def parse_version_key(version: str) -> Key:
-    """What versions are ordered by, the major version first. Raises ReleaseError for a text that is no
-    version."""
+    """Return the sort key of a version, the major version first.
+
+    Raises ReleaseError if the text is not a version.
+    """
     match = _VERSION.fullmatch(version)
     if match:
-        year, month, day = (int(part) for part in match.groups()[1:4])
+        year, month, day = (int(number) for number in match.groups()[1:4])
         try:
             date(year, month, day)
         except ValueError:
@@ -35,12 +37,12 @@ def parse_version_key(version: str) -> Key:
         else:
             return int(match[1] or 1), year, month, day, int(match[5] or 0)
     raise ReleaseError(
-        f"{version!r} is no version of a release", "YYYY.MM.DD or YYYY.MM.DD.N, a day there is"
+        f"{version!r} is not a version of a release", "YYYY.MM.DD or YYYY.MM.DD.N, a day there is"
     )
 
 
 def versions_in_folder(folder: Path) -> list[str]:
-    """The versions that lie in a folder, oldest first; other names are passed over."""
+    """Return the versions in a folder, oldest first; other names are ignored."""
     if not folder.is_dir():
         return []
     names = [path.name for path in folder.iterdir() if path.is_dir() and _VERSION.fullmatch(path.name)]
@@ -48,14 +50,16 @@ def versions_in_folder(folder: Path) -> list[str]:
 
 
 def versions_by_release(folder: Path) -> dict[str, list[str]]:
-    """The releases below a folder by name, versions oldest first; names without one are left out."""
-    found = {each.name: versions_in_folder(each) for each in sorted(folder.glob("*"))}
-    return {name: versions for name, versions in found.items() if versions}
+    """Return the releases below a folder by name, with versions oldest first."""
+    versions_of = {each.name: versions_in_folder(each) for each in sorted(folder.glob("*"))}
+    return {name: versions for name, versions in versions_of.items() if versions}
 
 
 def next_version(latest: str | None, created: datetime, major: int = 1) -> str:
-    """The version of the day, later than the latest whatever the clock says, of this major version or the
-    latest's where that is later."""
+    """Return the next version of a day, which is later than the latest one.
+
+    The major version is `major`, or that of the latest version if it is higher.
+    """
     today = f"{_prefix(major)}{created:%Y.%m.%d}"
     if latest is None or parse_version_key(today) > parse_version_key(latest):
         return today

@@ -1,4 +1,4 @@
-"""Who agreed with whom, by the votes of a release."""
+"""Count which teachers agree, from the votes of a release."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -6,21 +6,21 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
-from tracemill.data_cards.model.report_model import Agreed, Agreement, OperationAgreement, TraceCost
+from tracemill.data_cards.model.report_model import Agreement, OperationAgreement, PairAgreement, TraceCost
 from tracemill.records.identity import StepId
 
 STUDENT = "student"
-"""The key of a vote that is for the agent's own action, and what the agent is called beside teachers."""
+"""Key of a vote for the agent's own action, and the agent's name beside teachers."""
 Vote = Mapping[str, Any]
-_DEAREST = 12
+_MOST_TRACES = 12
 
 
 @dataclass(slots=True)
 class VoteTally:
     """Counts over the votes of a release, step by step.
 
-    Two votes are for one action where their keys are equal or both support the chosen action. The first vote
-    of a teacher at a step is taken.
+    Two votes are for one action if their keys are equal or both support the chosen action. Only the first
+    vote of a teacher at a step counts.
     """
 
     verdicts: Counter[str] = field(default_factory=Counter)
@@ -41,7 +41,7 @@ class VoteTally:
         """Count the votes of one step, one row each."""
         self.steps += 1
         self.verdicts[rows[0]["verdict"]] += 1
-        self._pay(step_id, rows)
+        self._add_costs(step_id, rows)
         first: dict[str, Vote] = {}
         for row in rows:
             if row["counted"]:
@@ -54,7 +54,7 @@ class VoteTally:
             self._both[pair] += 1
             self._same[pair] += row["key"] == STUDENT
 
-    def _pay(self, step_id: str, rows: Sequence[Vote]) -> None:
+    def _add_costs(self, step_id: str, rows: Sequence[Vote]) -> None:
         cost = self._costs.setdefault(StepId.parse(step_id).trace_id, [0, 0, 0.0])
         cost[0] += 1
         for row in rows:
@@ -77,10 +77,10 @@ class VoteTally:
             self._beside_class[vote["operation"]] += vote["operation"] == beside["operation"]
 
     def agreement(self) -> Agreement:
-        """The matrix by teachers, by families and by class of operation; the most frequent first."""
+        """Return the agreement by teachers, families and operations, the most frequent operation first."""
         return Agreement(
-            teachers=_agreed(self._both, self._same),
-            families=_agreed(self._families, self._families_same),
+            teachers=_pair_agreements(self._both, self._same),
+            families=_pair_agreements(self._families, self._families_same),
             operations=tuple(
                 OperationAgreement(
                     operation=name,
@@ -93,24 +93,26 @@ class VoteTally:
         )
 
     def dearest(self, pairs: Mapping[str, int]) -> tuple[TraceCost, ...]:
-        """The traces that cost most, with their released pairs; none where nothing cost anything."""
-        found = sorted(self._costs.items(), key=lambda item: (-item[1][2], item[0]))
+        """Return the most expensive traces with their released pairs; free traces are left out."""
+        by_cost = sorted(self._costs.items(), key=lambda item: (-item[1][2], item[0]))
         return tuple(
             TraceCost(trace_id=name, steps=int(steps), votes=int(votes), pairs=pairs.get(name, 0), usd=usd)
-            for name, (steps, votes, usd) in found[:_DEAREST]
+            for name, (steps, votes, usd) in by_cost[:_MOST_TRACES]
             if usd > 0
         )
 
 
-def _agreed(both: Mapping[tuple[str, str], int], same: Mapping[tuple[str, str], int]) -> tuple[Agreed, ...]:
+def _pair_agreements(
+    both: Mapping[tuple[str, str], int], same: Mapping[tuple[str, str], int]
+) -> tuple[PairAgreement, ...]:
     return tuple(
-        Agreed(one=pair[0], other=pair[1], steps=steps, same=same[pair])
+        PairAgreement(one=pair[0], other=pair[1], steps=steps, same=same[pair])
         for pair, steps in sorted(both.items())
     )
 
 
 def tally_votes(rows: Iterable[Vote]) -> VoteTally:
-    """The tally of a table of votes; the rows of a step need not stand together."""
+    """Tally a table of votes, in any order."""
     steps: dict[str, list[Vote]] = {}
     for row in rows:
         steps.setdefault(row["step_id"], []).append(row)

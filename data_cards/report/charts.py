@@ -1,23 +1,23 @@
-"""Geometry of the report's charts: shares of a width in percent, drawn as SVG by the template."""
+"""Geometry of the report's charts in percent of a width; the template draws them as SVG."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracemill.data_cards.model.release_spec import TeacherRun
-from tracemill.data_cards.model.report_model import Agreed, ReportFigures, Stage, TraceCost
+from tracemill.data_cards.model.report_model import FunnelStage, PairAgreement, ReportFigures, TraceCost
 from tracemill.data_cards.report.agreement_matrix import STUDENT
 
 SHADES = 6
-"""Colours that teachers are told apart by."""
+"""Number of colours for teachers."""
 _AGENT = "the agent"
 _CAPTION = 0.45
-"""Of the bar of money, what a caption beside another takes on a narrow page."""
+"""Share of the cost bar that a caption takes on a narrow page."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """A piece of a bar: from `x`, `width` wide, in percent; `kind` names its colour."""
+class BarPart:
+    """A segment of a bar: its start `x` and `width` in percent; `kind` names its colour."""
 
     name: str
     kind: str
@@ -28,17 +28,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class FunnelBar:
-    """A stage with the parts of its bar and, in percent, where the bar of the next ends."""
+    """A stage of the funnel: the segments and width of its bar, and the width of the next bar, in percent."""
 
-    stage: Stage
-    parts: tuple[Part, ...]
+    stage: FunnelStage
+    parts: tuple[BarPart, ...]
     width: float
     following: float
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Names down and across, and a cell for each: share from 0 to 1, how many, of how many."""
+    """A table of names, with a cell for each pair: share (0 to 1), count, and total."""
 
     rows: tuple[str, ...]
     columns: tuple[str, ...]
@@ -47,15 +47,15 @@ class Matrix:
 
 @dataclass(frozen=True, slots=True)
 class Charts:
-    """Everything the page draws."""
+    """All charts of the page."""
 
     funnel: tuple[FunnelBar, ...]
-    spend: tuple[Part, ...]
+    spend: tuple[BarPart, ...]
     cap_at: float | None
     projected_at: float | None
     apart: bool
-    """Whether cap and projection stand far enough from each other for two captions on one line."""
-    saved: tuple[Part, ...]
+    """True if the captions of cap and projection fit on one line."""
+    saved: tuple[BarPart, ...]
     uncut_usd: float
     teachers: Matrix
     families: Matrix
@@ -69,7 +69,7 @@ class Charts:
 
 
 def build_charts(figures: ReportFigures) -> Charts:
-    """The geometry of all charts of a report."""
+    """Compute the geometry of all charts of a report."""
     money, shade = figures.money, {name: place % SHADES for place, name in enumerate(figures.money.paid_usd)}
     reach = max(money.cap_usd or 0.0, money.projected_usd or 0.0, money.spend_usd)
     saved, uncut = _saved(figures)
@@ -88,10 +88,10 @@ def build_charts(figures: ReportFigures) -> Charts:
         apart=abs((money.projected_usd or 0.0) - (money.cap_usd or 0.0)) > _CAPTION * reach,
         saved=saved,
         uncut_usd=uncut,
-        teachers=_agreed(figures.agreement.teachers),
-        families=_agreed(figures.agreement.families),
-        operations=_operations(figures),
-        operation_totals=_totals(figures),
+        teachers=_agreement_matrix(figures.agreement.teachers),
+        families=_agreement_matrix(figures.agreement.families),
+        operations=_operation_matrix(figures),
+        operation_totals=_operation_totals(figures),
         dearest=tuple((trace, chart_percent(trace.usd, most) or 0.0) for trace in figures.dearest),
         latency=tuple((one, at(one.p10_s), at(one.p50_s), at(one.p90_s)) for one in timed),
         slowest_s=slowest,
@@ -101,23 +101,23 @@ def build_charts(figures: ReportFigures) -> Charts:
 
 
 def chart_percent(part: float | None, whole: float) -> float | None:
-    """`part` of `whole` in percent, to three digits; None where either is nothing."""
+    """Return `part` of `whole` in percent, to three digits; None if `part` is None or `whole` is 0."""
     return None if part is None or not whole else round(100 * part / whole, 3)
 
 
-def stack_chart_parts(parts: Iterable[tuple[str, str, float]], whole: float) -> tuple[Part, ...]:
-    """Parts (name, kind, value) side by side on a bar that is `whole` long."""
-    made: list[Part] = []
+def stack_chart_parts(parts: Iterable[tuple[str, str, float]], whole: float) -> tuple[BarPart, ...]:
+    """Place segments (name, kind, value) side by side on a bar of length `whole`."""
+    stacked: list[BarPart] = []
     at = 0.0
     for name, kind, value in parts:
         if value > 0 and (width := chart_percent(value, whole)):
-            made.append(Part(name, kind, value, round(at, 3), width))
+            stacked.append(BarPart(name, kind, value, round(at, 3), width))
             at += width
-    return tuple(made)
+    return tuple(stacked)
 
 
 def _by_teacher(figures: ReportFigures, shade: Mapping[str, int]) -> list[tuple[str, str, float]]:
-    """What the run spent, by teacher: in the proportions of all answers of the release."""
+    """Split the run's cost by teacher, in the proportions of all answers of the release."""
     paid, spent = figures.money.paid_usd, figures.money.spend_usd
     total = sum(paid.values())
     if not total:
@@ -135,8 +135,8 @@ def _funnel(figures: ReportFigures) -> Iterable[FunnelBar]:
         yield FunnelBar(stage, parts, widths[at], widths[at + 1] if at + 1 < len(widths) else widths[at])
 
 
-def _saved(figures: ReportFigures) -> tuple[tuple[Part, ...], float]:
-    """What was paid and what was not, on one bar, and what all of it would have cost in USD."""
+def _saved(figures: ReportFigures) -> tuple[tuple[BarPart, ...], float]:
+    """Return the bar of paid and saved costs, and their sum in USD."""
     if figures.run is None:
         return (), 0.0
     run, paid = figures.run, sum(figures.money.paid_usd.values())
@@ -150,8 +150,8 @@ def _saved(figures: ReportFigures) -> tuple[tuple[Part, ...], float]:
     return stack_chart_parts(parts, uncut), uncut
 
 
-def _agreed(pairs: Sequence[Agreed]) -> Matrix:
-    """Both halves of the matrix; the agent stands last."""
+def _agreement_matrix(pairs: Sequence[PairAgreement]) -> Matrix:
+    """Build both halves of the symmetric matrix; the agent is last."""
     cells: dict[tuple[str, str], tuple[float, int, int]] = {}
     for pair in pairs:
         one, other = (_AGENT if name == STUDENT else name for name in (pair.one, pair.other))
@@ -161,9 +161,12 @@ def _agreed(pairs: Sequence[Agreed]) -> Matrix:
     return Matrix(names, names, cells)
 
 
-def _operations(figures: ReportFigures) -> Matrix:
-    """Rejected down, chosen across, the most frequent first; shares are of the largest cell."""
-    down, across = _totals(figures)
+def _operation_matrix(figures: ReportFigures) -> Matrix:
+    """Build the table of rejected (rows) and chosen (columns) operations, by frequency.
+
+    Shares are relative to the largest cell.
+    """
+    down, across = _operation_totals(figures)
     most = max((cell.rows for cell in figures.operations), default=0)
     cells = {
         (cell.rejected, cell.chosen): (cell.rows / most, cell.rows, figures.rows)
@@ -172,7 +175,7 @@ def _operations(figures: ReportFigures) -> Matrix:
     return Matrix(tuple(down), tuple(across), cells)
 
 
-def _totals(figures: ReportFigures) -> tuple[dict[str, int], dict[str, int]]:
+def _operation_totals(figures: ReportFigures) -> tuple[dict[str, int], dict[str, int]]:
     down, across = Counter[str](), Counter[str]()
     for cell in figures.operations:
         down[cell.rejected] += cell.rows

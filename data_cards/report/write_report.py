@@ -1,8 +1,7 @@
-"""The report of a release: `report.json`, its figures, and `report.html`, one page that needs no network.
+"""Write the report of a release: `report.json`, its figures, and `report.html`, a page without requests.
 
-What the page shows of sessions is data: it stands in the page as JSON, in which no `<` is left, and its
-script writes it as text. The page forbids itself every request and every script but its own
-(https://www.w3.org/TR/CSP3/).
+Data of sessions is in the page as JSON without any `<`, and its script writes it as text. The page forbids
+itself every request and every other script (https://www.w3.org/TR/CSP3/).
 """
 
 import base64
@@ -17,7 +16,7 @@ from tracemill.data_cards.model.manifest import Manifest, check_files, read_mani
 from tracemill.data_cards.model.release_spec import RunFigures
 from tracemill.data_cards.model.report_model import REPORT_JSON, REPORT_PAGE, ReportFigures, read_figures
 from tracemill.data_cards.report.charts import build_charts
-from tracemill.data_cards.report.example_rows import Browsed, embed_example_json, read_example_rows
+from tracemill.data_cards.report.example_rows import ExampleRows, embed_example_json, read_example_rows
 from tracemill.data_cards.report.figures import build_figures
 from tracemill.data_cards.report.number_format import (
     format_number,
@@ -26,35 +25,39 @@ from tracemill.data_cards.report.number_format import (
     format_usd,
 )
 from tracemill.records.errors import ReleaseError
-from tracemill.records.storage.atomic_files import writing
+from tracemill.records.storage.atomic_files import write_atomically
 
 _HERE = Path(__file__).parent
 
 
 def write_report(folder: Path, manifest: Manifest, run: RunFigures | None) -> ReportFigures:
-    """Writes figures and page of the release in `folder`; gives the figures. Raises ReleaseError where the
-    template asks for what is not there."""
+    """Write figures and page of the release in `folder`, and return the figures.
+
+    Raises ReleaseError if the template uses an undefined name.
+    """
     figures = build_figures(folder, manifest, run)
-    with writing(folder / REPORT_JSON) as temporary:
+    with write_atomically(folder / REPORT_JSON) as temporary:
         temporary.write_text(figures.model_dump_json(indent=2) + "\n", encoding="utf-8")
     audit = read_audit(folder, manifest.content_fingerprint)
     page = render_page(figures, read_example_rows(folder, manifest), audit and audit.precision(manifest.rows))
-    with writing(folder / REPORT_PAGE) as temporary:
+    with write_atomically(folder / REPORT_PAGE) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return figures
 
 
 def write_report_from_folder(folder: Path) -> ReportFigures:
-    """The report of a finished release written again, from the release alone. Raises ReleaseError where it
-    is none of this version, or a table of it is missing or was changed."""
+    """Write the report of a finished release again, from the release alone.
+
+    Raises ReleaseError if it is no release of this version, or a file of it is missing or was changed.
+    """
     manifest = read_manifest(folder)
     check_files(folder, manifest)
-    known = read_figures(folder)
-    return write_report(folder, manifest, known.run if known else None)
+    figures = read_figures(folder)
+    return write_report(folder, manifest, figures.run if figures else None)
 
 
-def render_page(figures: ReportFigures, browsed: Browsed, precision: Precision | None = None) -> str:
-    """The text of the page."""
+def render_page(figures: ReportFigures, examples: ExampleRows, precision: Precision | None = None) -> str:
+    """Render the page."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_HERE),
         autoescape=True,
@@ -76,8 +79,8 @@ def render_page(figures: ReportFigures, browsed: Browsed, precision: Precision |
             f=figures,
             c=build_charts(figures),
             precision=precision,
-            browsed=browsed,
-            data=embed_example_json({"rows": browsed.rows}),
+            browsed=examples,
+            data=embed_example_json({"rows": examples.rows}),
             style=(_HERE / "report.css").read_text(encoding="utf-8"),
             script=script,
             script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
@@ -87,14 +90,14 @@ def render_page(figures: ReportFigures, browsed: Browsed, precision: Precision |
 
 
 def report_name_markup(name: str) -> Markup:
-    """A name that may break behind its slashes and before its brackets."""
-    broken = escape(name)
-    for sign, between in (("/", "/<wbr>"), ("(", "<wbr>("), ("_", "_<wbr>")):
-        broken = broken.replace(sign, Markup(between))
-    return broken
+    """Return a name that may wrap after slashes and underscores and before brackets."""
+    markup = escape(name)
+    for sign, replacement in (("/", "/<wbr>"), ("(", "<wbr>("), ("_", "_<wbr>")):
+        markup = markup.replace(sign, Markup(replacement))
+    return markup
 
 
 def report_code_markup(text: str) -> Markup:
-    """Text with what stands between backticks as code; everything is escaped."""
-    parts = [escape(part) for part in text.split("`")]
-    return Markup("").join(Markup("<code>{}</code>").format(p) if at % 2 else p for at, p in enumerate(parts))
+    """Return escaped text, with the text between backticks as code."""
+    texts = [escape(each) for each in text.split("`")]
+    return Markup("").join(Markup("<code>{}</code>").format(p) if at % 2 else p for at, p in enumerate(texts))

@@ -1,1 +1,1 @@
-"""Rows to Parquet tables, splits and views of a release."""
+"""Write the Parquet tables, splits and views of a release."""

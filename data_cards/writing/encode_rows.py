@@ -1,4 +1,4 @@
-"""Pairs, votes and dropped pairs as rows of a release."""
+"""Encode pairs, votes and dropped pairs as rows of a release."""
 
 import json
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -16,14 +16,13 @@ Row = dict[str, Any]
 
 
 class RowEncoder:
-    """Turns pairs into rows. The steps of a context share their messages, so each message is encoded
-    once as long as it is remembered."""
+    """Encodes pairs as rows, with a cache: the steps of a context share their messages."""
 
     def __init__(self) -> None:
-        self._known: dict[Hashable, tuple[object, Any]] = {}
+        self._cache: dict[Hashable, tuple[object, Any]] = {}
 
     def dpo_row(self, kept: NormalizedDPOPair) -> Row:
-        """The training row of a pair, its state written out."""
+        """Return the row of a pair in `dpo`."""
         pair = kept.pair
         return {
             "prompt": self.messages(pair.state_messages),
@@ -47,7 +46,7 @@ class RowEncoder:
         }
 
     def dropped_row(self, dropped: DroppedPair) -> Row:
-        """A dropped pair, without its state."""
+        """Return the row of a dropped pair, without its state."""
         return {
             **pair_columns(dropped.pair),
             "operator": dropped.operator,
@@ -61,46 +60,44 @@ class RowEncoder:
         }
 
     def messages(self, messages: Sequence[Message]) -> list[Row]:
-        """Messages as rows: what a message does not have is None."""
-        return [self.remembered(message, encode_message_row) for message in messages]
+        """Encode messages; fields that a message does not have are None."""
+        return [self.cached(message, encode_message_row) for message in messages]
 
     def tools(self, tools: tuple[ToolSpec, ...]) -> list[str]:
-        """Tools as JSON texts."""
-        return self.remembered(tools, _tools)
+        """Encode tools as JSON texts."""
+        return self.cached(tools, _tools)
 
-    def remembered(self, value: T, encode: Callable[[T], Any]) -> Any:
-        """What `encode` makes of a value; made once as long as it is remembered."""
-        known = self._known.get((id(value), encode))
-        if known is None:
-            if len(self._known) >= _CACHED:
-                self._known.clear()
-            known = self._known[id(value), encode] = (
-                value,
-                encode(value),
-            )  # the value is held, so its id stays its own
-        return known[1]
+    def cached(self, value: T, encode: Callable[[T], Any]) -> Any:
+        """Return `encode(value)`, cached by the identity of the value."""
+        if (id(value), encode) not in self._cache:
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            self._cache[id(value), encode] = value, encode(value)  # holds the value, so that its id stays
+        return self._cache[id(value), encode][1]
 
 
 def agreeing_teachers(pair: DPOPair) -> list[str]:
-    """The teachers whose votes are for the chosen side, sorted."""
+    """Return the teachers whose votes are for the chosen side, sorted."""
     return sorted({vote.teacher for vote in pair.votes if vote.counted and vote.agrees})
 
 
 def encode_vote_rows(pair: DPOPair, verdict: str) -> Iterator[Row]:
-    """The votes of a pair, one row each."""
+    """Yield the votes of a pair, one row each."""
     for vote in pair.votes:
         yield _vote(vote, pair.step_id, pair.pair_id, verdict, pair.label_source, pair.simulated)
 
 
 def encode_other_vote_rows(step: StepVotes) -> Iterator[Row]:
-    """The votes of a step without a pair, one row each."""
+    """Yield the votes of a step without a pair, one row each."""
     for vote in step.votes:
         yield _vote(vote, step.step_id, None, step.verdict, "teachers", step.simulated)
 
 
 def encode_arguments(arguments: str) -> Any:
-    """Arguments as TRL and chat templates take them: the object, where the string is one and comes back
-    the same through the JSON reader of `datasets`; the string itself where not."""
+    """Return call arguments as the object that TRL and chat templates take.
+
+    Returns the string itself if it is no JSON object, or if the JSON reader of `datasets` would change it.
+    """
     from datasets.utils.json import ujson_loads
 
     try:
@@ -113,8 +110,8 @@ def encode_arguments(arguments: str) -> Any:
 
 
 def encode_clean_text(text: str) -> str:
-    """The text with lone surrogates replaced, which no Parquet file can hold."""
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    """Replace lone surrogates, which no Parquet file can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _dumped(value: Any) -> str:
@@ -122,7 +119,7 @@ def _dumped(value: Any) -> str:
 
 
 def encode_message_row(message: Message) -> Row:
-    """A message as a row."""
+    """Encode a message."""
     return {
         "role": message.role,
         "content": encode_clean_text(message.content),
@@ -146,9 +143,13 @@ def _wire(messages: Sequence[Message]) -> str:
 
 
 def pair_columns(pair: DPOPair) -> Row:
-    """What every row of a pair says of it."""
+    """Return the columns that all rows of a pair have."""
     row = {name: getattr(pair, name) for name in PAIR_COLUMNS if name != "trace_id"}
-    row["trace_id"] = StepId.parse(pair.step_id).trace_id
+    return clean_texts({**row, "trace_id": StepId.parse(pair.step_id).trace_id})
+
+
+def clean_texts(row: Row) -> Row:
+    """Apply `encode_clean_text` to the texts of a row."""
     return {
         name: encode_clean_text(value) if isinstance(value, str) else value for name, value in row.items()
     }
@@ -157,9 +158,5 @@ def pair_columns(pair: DPOPair) -> Row:
 def _vote(
     vote: Vote, step_id: str, pair_id: str | None, verdict: str, label_source: str, simulated: bool
 ) -> Row:
-    row = {
-        name: encode_clean_text(value) if isinstance(value, str) else value
-        for name, value in asdict(vote).items()
-    }
     of_step = {"step_id": step_id, "pair_id": pair_id, "verdict": verdict, "label_source": label_source}
-    return {**row, **of_step, "simulated": simulated}
+    return {**clean_texts(asdict(vote)), **of_step, "simulated": simulated}

@@ -1,4 +1,4 @@
-"""Rows of the views: what pairs and votes say, in the form of other trainers."""
+"""Encode pairs and votes as rows of the views for other trainers."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,6 +7,7 @@ from tracemill.data_cards.writing.encode_rows import (
     Row,
     RowEncoder,
     agreeing_teachers,
+    clean_texts,
     encode_clean_text,
     encode_message_row,
     pair_columns,
@@ -15,7 +16,7 @@ from tracemill.records.label_source import source_in_words
 from tracemill.records.message import Message, render_turn
 from tracemill.records.pair import DPOPair, NormalizedDPOPair
 from tracemill.records.placeholders import head_with_whole_placeholders, tail_with_whole_placeholders
-from tracemill.records.views import ActionLabel, Origin, SoftStep, StepRun
+from tracemill.records.views import ActionLabel, SoftStep, StepOrigin, StepRun
 
 ERROR_CHARS = 2000
 _AGENT = "[assistant]\n"
@@ -24,11 +25,11 @@ _ALIKE = "{n} models would do this here, or something of the same intent:"
 _ALONE = "A model would do this here:"
 _DONE, _FAILED = "What was done here:", "It failed:"
 WRITTEN = (_QUESTION, _ALIKE, _ALONE, _DONE, _FAILED, "characters")
-"""What is said in these rows that no session says, beside the words of each label source."""
+"""Texts in these rows that come from no session, besides those of each label source."""
 
 
 def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> Iterator[Row]:
-    """The rows of a pair in the view `dpo_json`, `sft`, `kto`, `prm` or `hints`; other views have none."""
+    """Yield the rows of a pair in the view `dpo_json`, `sft`, `kto`, `prm` or `hints`, else none."""
     pair = kept.pair
     if view == "prm":
         yield _better_row(encoder, kept)
@@ -51,8 +52,7 @@ def pair_view_rows(encoder: RowEncoder, kept: NormalizedDPOPair, view: str) -> I
 
 
 def _chosen_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
-    """The chosen side of a pair as one action. Its weight is the share of the votes for it, 1 where none was
-    cast."""
+    """Return the chosen side of a pair as a single action, weighted by the share of votes for it."""
     pair = kept.pair
     columns = pair_columns(pair)
     counted = sum(vote.counted for vote in pair.votes)
@@ -78,7 +78,7 @@ def _chosen_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
 
 
 def action_row(encoder: RowEncoder, label: ActionLabel) -> Row:
-    """The row of a labelled action, in the view of its source and in `sft`."""
+    """Return the row of a labelled action, for the view of its source and for `sft`."""
     return {
         "prompt": encoder.messages(label.state_messages),
         "completion": encoder.messages((label.message,)),
@@ -104,11 +104,11 @@ def action_row(encoder: RowEncoder, label: ActionLabel) -> Row:
 
 
 def _plain_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
-    """The row of a pair with calls and schemas as JSON texts, for readers without JSON columns."""
+    """Return the row of a pair with calls and schemas as JSON texts, for readers without JSON columns."""
     row = encoder.dpo_row(kept)
     for side in ("prompt", "chosen", "rejected"):
-        row[side] = [encoder.remembered(message, _plain_message) for message in row[side]]
-    row["tools"] = encoder.remembered(row["tools"], _json_list)
+        row[side] = [encoder.cached(message, _plain_message) for message in row[side]]
+    row["tools"] = encoder.cached(row["tools"], _json_list)
     return row
 
 
@@ -122,46 +122,46 @@ def _json_list(texts: Sequence[str]) -> str:
 
 
 def _one_turn(encoder: RowEncoder, pair: DPOPair) -> list[Row]:
-    """The state as one turn of the user behind the system prompt: trainers of self-distillation take no
-    prompt that ends with the result of a tool."""
+    """Return the state as one user turn after the system prompt.
+
+    Trainers of self-distillation take no prompt that ends with a tool result.
+    """
     system = [message for message in pair.state_messages if message.role == "system"]
     rest = [message for message in pair.state_messages if message.role != "system"]
-    told = "".join(encoder.remembered(message, _as_text) for message in rest)
-    return [*encoder.messages(system), encode_message_row(Message("user", f"{told}\n{_QUESTION}"))]
+    text = "".join(encoder.cached(message, _as_text) for message in rest)
+    return [*encoder.messages(system), encode_message_row(Message("user", f"{text}\n{_QUESTION}"))]
 
 
 def encode_hint_text(kept: NormalizedDPOPair) -> str:
-    """What a model that knows better is told at a step: what was done, what came back where that failed, and
-    what was agreed on."""
-    parts = [f"{_DONE}\n{kept.rejected_text}"]
-    if kept.error:
-        parts.append(f"{_FAILED}\n{shorten_view_text(kept.error)}")
-    return "\n\n".join([*parts, f"{_better(kept.pair)}\n{kept.chosen_text}"])
+    """Return the hint at a step: what was done, the error if it failed, and the better action."""
+    failure = f"{_FAILED}\n{shorten_view_text(kept.error)}\n\n" if kept.error else ""
+    return f"{_DONE}\n{kept.rejected_text}\n\n{failure}{_better(kept.pair)}\n{kept.chosen_text}"
 
 
 def _better(pair: DPOPair) -> str:
-    """What says why the chosen action is the better one. Votes for actions that count as more than one
-    agree by their intent alone."""
-    said = source_in_words(pair.label_source).better
-    if pair.label_source == "teachers":
-        counted_as = {vote.key for vote in pair.votes if vote.agrees}
-        said = _ALONE if pair.n_teachers_agreeing == 1 else _ALIKE if len(counted_as) > 1 else said
-    return said.replace("{n}", str(pair.n_teachers_agreeing))
+    """Return the sentence that introduces the chosen action.
+
+    Votes for actions that count as more than one agree by their intent alone.
+    """
+    sentence = source_in_words(pair.label_source).better
+    if pair.label_source == "teachers" and pair.n_teachers_agreeing == 1:
+        sentence = _ALONE
+    elif pair.label_source == "teachers" and len({vote.key for vote in pair.votes if vote.agrees}) > 1:
+        sentence = _ALIKE
+    return sentence.replace("{n}", str(pair.n_teachers_agreeing))
 
 
 def shorten_view_text(text: str) -> str:
-    """A text of at most about `ERROR_CHARS` characters: its beginning and its end."""
+    """Shorten a text to its beginning and end, about `ERROR_CHARS` characters together."""
     if len(text) <= ERROR_CHARS:
         return text
-    first, last = (
-        head_with_whole_placeholders(text, ERROR_CHARS // 2),
-        tail_with_whole_placeholders(text, ERROR_CHARS // 2),
-    )
+    first = head_with_whole_placeholders(text, ERROR_CHARS // 2)
+    last = tail_with_whole_placeholders(text, ERROR_CHARS // 2)
     return f"{first}\n[... {len(text) - len(first) - len(last):,} characters ...]\n{last}"
 
 
 def run_row(encoder: RowEncoder, run: StepRun) -> Row:
-    """The row of a run of judged steps in the view `prm`."""
+    """Return the row of a run of judged steps in the view `prm`."""
     return {
         "prompt": _prompt(encoder, run.state_messages),
         "completions": [_turn(encoder, turn) for turn in run.turns],
@@ -174,7 +174,7 @@ def run_row(encoder: RowEncoder, run: StepRun) -> Row:
 
 
 def _better_row(encoder: RowEncoder, kept: NormalizedDPOPair) -> Row:
-    """The chosen action of a pair as one step that is right."""
+    """Return the chosen action of a pair as one good step in the view `prm`."""
     pair = kept.pair
     columns = pair_columns(pair)
     return {
@@ -215,22 +215,21 @@ def encode_soft_view(encoder: RowEncoder, step: SoftStep) -> Row:
     }
 
 
-def _origin(origin: Origin) -> Row:
-    row: Row = {name: getattr(origin, name) for name in ORIGIN_COLUMNS}
-    row = {name: encode_clean_text(value) if isinstance(value, str) else value for name, value in row.items()}
+def _origin(origin: StepOrigin) -> Row:
+    row = clean_texts({name: getattr(origin, name) for name in ORIGIN_COLUMNS})
     return {**row, "simulated": origin.simulated}
 
 
 def _prompt(encoder: RowEncoder, messages: Sequence[Message]) -> str:
-    """A conversation as text, up to where the agent speaks."""
-    return "".join(encoder.remembered(message, _as_text) for message in messages) + _AGENT
+    """Render a conversation as text, up to where the agent speaks."""
+    return "".join(encoder.cached(message, _as_text) for message in messages) + _AGENT
 
 
 def _turn(encoder: RowEncoder, messages: Sequence[Message]) -> str:
-    """What an agent did, behind what was said before it since its last turn."""
-    *before, did = messages
-    said = "".join(encoder.remembered(message, _as_text) for message in before)
-    return f"{said}{_AGENT if before else ''}{encode_clean_text(render_turn((did,)))}"
+    """Render an action, after the messages since the previous one."""
+    *before, action = messages
+    text = "".join(encoder.cached(message, _as_text) for message in before)
+    return f"{text}{_AGENT if before else ''}{encode_clean_text(render_turn((action,)))}"
 
 
 def _as_text(message: Message) -> str:

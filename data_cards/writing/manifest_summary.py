@@ -1,4 +1,4 @@
-"""From counts and specification to the manifest."""
+"""Build the manifest of a release from its counts and its specification."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -6,18 +6,19 @@ from datetime import datetime
 from importlib import metadata
 from typing import Any, Literal
 
-from tracemill.data_cards.card.tallies import Tallies
+from tracemill.data_cards.card.tallies import RowCounts
 from tracemill.data_cards.model.compare_versions import RowChanges
 from tracemill.data_cards.model.manifest import ChangeEntry, DroppedCount, LengthEntry, Manifest
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.model.versions import parse_version_key
-from tracemill.data_cards.writing.tables import Written
+from tracemill.data_cards.writing.tables import WrittenTables
 
 LIMITS = (4096, 8192, 16384, 32768)
-"""Tokens a row may have, for the table of rows that fit."""
+"""Limits in tokens for the table of rows that fit."""
 UNVERIFIED = (
     "No model or test confirmed these rows: `chosen` is what was agreed on or accepted, not what was proven."
 )
+_NOT_FROM_SPEC = frozenset({"name", "version", "major", "created"})
 VERIFIED = "Every row was confirmed as its column `verified` says."
 
 
@@ -25,13 +26,16 @@ def build_manifest(
     spec: ReleaseSpec,
     version: str,
     created: datetime,
-    written: Written,
+    written: WrittenTables,
     earlier: tuple[ChangeEntry, ...] = (),
     since: RowChanges | None = None,
     labels_since: RowChanges | None = None,
 ) -> Manifest:
-    """Return the manifest of a release that was written, behind the `earlier` versions; `since` and
-    `labels_since` are what became of the pairs and the labels of the last of them."""
+    """Build the manifest of a written release.
+
+    `earlier` are its earlier versions; `since` and `labels_since` are the changes to pairs and labels since
+    the last one.
+    """
     tallies = written.tallies
     unverified, every = tallies.verified["none"] + tallies.labels, tallies.rows + tallies.labels
     return Manifest(
@@ -57,7 +61,7 @@ def build_manifest(
 def _change(
     version: str,
     created: datetime,
-    tallies: Tallies,
+    tallies: RowCounts,
     since: RowChanges | None,
     labels_since: RowChanges | None,
 ) -> ChangeEntry:
@@ -73,39 +77,19 @@ def _change(
 
 
 def _from_spec(spec: ReleaseSpec) -> dict[str, Any]:
-    names = (
-        "recipe",
-        "recipe_fingerprint",
-        "configuration_fingerprint",
-        "losses",
-        "labels",
-        "funnel",
-        "gating",
-        "growth",
-        "tokens_by",
-        "max_tokens",
-        "overlaps",
-        "teachers",
-        "policy",
-        "wording",
-        "spend_usd",
-        "cap_usd",
-        "redaction",
-        "redaction_counts",
-        "git_commit",
-    )
-    taken = {name: getattr(spec, name) for name in names}
-    return {**taken, "tracemill_version": spec.tracemill_version or _installed()}
+    shared = ReleaseSpec.model_fields.keys() & Manifest.model_fields.keys() - _NOT_FROM_SPEC
+    values = {name: getattr(spec, name) for name in shared}
+    return {**values, "tracemill_version": spec.tracemill_version or _installed_version()}
 
 
-def _installed() -> str:
+def _installed_version() -> str:
     try:
         return metadata.version("tracemill")
     except metadata.PackageNotFoundError:
         return "not installed"
 
 
-def _from_rows(written: Written) -> dict[str, Any]:
+def _from_rows(written: WrittenTables) -> dict[str, Any]:
     tallies, rows = written.tallies, max(1, written.tallies.rows)
     every = tallies.rows + tallies.labels
     return {
@@ -128,7 +112,7 @@ def _from_rows(written: Written) -> dict[str, Any]:
     }
 
 
-def _lengths(tallies: Tallies) -> tuple[LengthEntry, ...]:
+def _lengths(tallies: RowCounts) -> tuple[LengthEntry, ...]:
     if not tallies.lengths:
         return ()
     return tuple(

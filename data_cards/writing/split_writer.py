@@ -1,4 +1,4 @@
-"""One config of a release: Parquet files for each split that has rows."""
+"""Write one config of a release: Parquet files for each split that has rows."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,21 +12,23 @@ from tracemill.records.identity import StepId
 
 TRAIN = "train"
 SPLITS = (TRAIN, "validation", "test", "eval_overlap")
-"""Splits in the order they are listed. `eval_overlap` holds what benchmarks for evaluation are made of."""
+"""Splits in listing order. `eval_overlap` holds sessions made from benchmarks for evaluation."""
 FILE_BYTES = 500_000_000
-"""Bytes of a file behind which another one is begun."""
+"""Size in bytes from which on a file is followed by another one."""
 SplitOf = Callable[[str], str | None]
 
 
 def put_all_in_train(trace_id: str) -> str:
-    """The split of every trace where nothing is held out."""
+    """Return `train` for every trace."""
     return TRAIN
 
 
 class SplitWriter:
-    """Writes the rows of a config, each into the files of its trace's split. Rows of a trace without a split
-    lie in `train`: only records of what happened (`votes`, `dropped`) have such rows. A file that holds
-    `file_bytes` or more is followed by another one."""
+    """Writes the rows of a config into the files of their split.
+
+    Only rows of `votes` and `dropped` may have a trace without a split; they go to `train`. A file of
+    `file_bytes` or more is followed by another one.
+    """
 
     def __init__(self, folder: Path, config: str, split_of: SplitOf, file_bytes: int = FILE_BYTES) -> None:
         self._folder = folder
@@ -38,11 +40,11 @@ class SplitWriter:
 
     @property
     def rows(self) -> int:
-        """Rows in all splits."""
+        """Return the number of rows in all splits."""
         return sum(writer.rows for writers in self._writers.values() for writer in writers)
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take one row."""
+        """Add a row."""
         trace_id = row.get("trace_id") or StepId.parse(row["step_id"]).trace_id
         split = self._split_of(trace_id) or TRAIN
         writers = self._writers.setdefault(split, [])
@@ -54,7 +56,7 @@ class SplitWriter:
         writers[-1].add(row)
 
     def close(self) -> None:
-        """Write what is left, and give the files the names of `datasets`, which hold their number."""
+        """Close the files and rename them as `datasets` does, with the number of files."""
         for writers in self._writers.values():
             for at, writer in enumerate(writers):
                 writer.close()
@@ -62,15 +64,15 @@ class SplitWriter:
                 writer.path = writer.path.rename(writer.path.with_name(name))
 
     def fingerprint(self) -> bytes:
-        """Hash of the rows and the splits they are in, whatever their order and their files."""
-        parts: list[bytes] = []
+        """Return a hash of the rows and their splits, in any order and any files."""
+        data: list[bytes] = []
         for split, writers in self._in_order():
             digests = sorted(digest for writer in writers for digest in writer.digests)
-            parts += (split.encode() + b"/", hashlib.blake2b(b"".join(digests), digest_size=16).digest())
-        return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+            data += (split.encode() + b"/", hashlib.blake2b(b"".join(digests), digest_size=16).digest())
+        return hashlib.blake2b(b"".join(data), digest_size=16).digest()
 
     def entry(self) -> TableEntry:
-        """What was written; the writer is closed."""
+        """Return the manifest entry of the closed files."""
         splits = {
             split: SplitEntry(files=tuple(map(self._entry, writers))) for split, writers in self._in_order()
         }

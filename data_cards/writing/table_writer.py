@@ -1,4 +1,4 @@
-"""One Parquet file of a release, written in row groups."""
+"""Write one Parquet file of a release in row groups."""
 
 import hashlib
 from pathlib import Path
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 GROUP_BYTES = 32 * 1024 * 1024
 GROUP_ROWS = 1000
-_NOT_CONTENT = ("recipe",)  # a newer data-juicer that keeps the same rows makes no new content
+_NOT_CONTENT = ("recipe",)  # the same rows under a newer data-juicer are no new content
 
 
 class TableWriter:
     """Writes rows to a Parquet file and takes a digest of each; at most one row group is held.
 
-    With page index and content-defined chunking, as the Hub wants them: a release that shares rows with
-    the last one uploads only what is new.
+    It has a page index and content-defined chunks, so that the Hub uploads only what a release does not share
+    with the last one.
     """
 
     def __init__(self, path: Path, features: "Features") -> None:
@@ -45,7 +45,7 @@ class TableWriter:
         )
 
     def add(self, row: dict[str, Any]) -> None:
-        """Take one row."""
+        """Add a row."""
         content = {name: value for name, value in row.items() if name not in _NOT_CONTENT}
         data = orjson.dumps(content, option=orjson.OPT_SORT_KEYS)
         self.digests.append(hashlib.blake2b(data, digest_size=16).digest())
@@ -55,14 +55,14 @@ class TableWriter:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left."""
+        """Write the buffered rows and close the file."""
         self._flush()
         self._writer.close()
         self._file.close()
 
     @property
     def file_bytes(self) -> int:
-        """Bytes that lie in the file so far."""
+        """Return the bytes written to the file so far."""
         return self._file.tell()
 
     def _flush(self) -> None:

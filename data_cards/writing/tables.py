@@ -1,4 +1,4 @@
-"""The tables of a release, written in one pass over the rows."""
+"""Write the tables of a release in one pass over the rows."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,33 +8,32 @@ from pathlib import Path
 
 import orjson
 
-from tracemill.data_cards.card.tallies import Tallies
+from tracemill.data_cards.card.tallies import RowCounts
 from tracemill.data_cards.model.columns import SHORTENED, VIEWS, base_config, short_config
 from tracemill.data_cards.model.manifest import TableEntry
 from tracemill.data_cards.writing.encode_rows import Row, RowEncoder, encode_other_vote_rows, encode_vote_rows
 from tracemill.data_cards.writing.encode_views import action_row, encode_soft_view, pair_view_rows, run_row
 from tracemill.data_cards.writing.split_writer import FILE_BYTES, SplitOf, SplitWriter, put_all_in_train
 from tracemill.records.message import Message, ToolSpec
-from tracemill.records.pair import DroppedPair, Length, NormalizedDPOPair, StepVotes, Vote
+from tracemill.records.pair import DroppedPair, NormalizedDPOPair, RowTokens, StepVotes, Vote
 from tracemill.records.views import ActionLabel, SoftStep, StepRun
 
 StepRow = StepRun | SoftStep | ActionLabel
-"""What a release holds beside pairs and votes, read one by one."""
+"""Rows other than pairs and votes."""
 _SIDED = ("sft", "kto")
 Shorten = Callable[
     [Sequence[Message], tuple[ToolSpec, ...], Sequence[Sequence[Message]]],
-    tuple[Sequence[Message], tuple[ToolSpec, ...], Length] | None,
+    tuple[Sequence[Message], tuple[ToolSpec, ...], RowTokens] | None,
 ]
-"""Brings what is shown, and the tools, to a length with the sides of a row; None where that cannot be
-done."""
+"""Cuts messages and tools so that they fit a length with the sides of a row; None if they cannot."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """What was written: the tables that have rows, by config, the counts, and the fingerprint of it."""
+class WrittenTables:
+    """The tables that have rows, by config, their counts and their fingerprint."""
 
     tables: dict[str, TableEntry]
-    tallies: Tallies
+    tallies: RowCounts
     fingerprint: str
 
 
@@ -48,14 +47,14 @@ def write_tables(
     split_of: SplitOf = put_all_in_train,
     file_bytes: int = FILE_BYTES,
     short: Mapping[int, Shorten] | None = None,
-) -> Written:
-    """Writes `data/<config>/<split>-00000-of-00001.parquet` and so on for each config and split with rows; of
-    the views those that are named. `split_of` says the split of a trace by its id, None where it has none.
-    `short` makes the configs for trainers with short contexts, by tokens.
+) -> WrittenTables:
+    """Write `data/<config>/<split>-00000-of-00001.parquet` and so on, for each config and split with rows.
 
-    `kept` and `steps` are read once, one by one: the states of a row group are held, never those of all.
-    `steps` come first: an action that a label and the chosen side of a pair have in common is a row of the
-    label.
+    Of the views only those in `views` are written. `split_of` returns the split of a trace id, None if it has
+    none. `short` cuts rows for the configs with short contexts, by tokens.
+
+    `kept` and `steps` are read once and one by one, so that only the states of a row group are in memory.
+    `steps` are written first: an action of a label and of the chosen side of a pair is a row of the label.
     """
     short = short or {}
     views = [name for name in VIEWS if name in views]
@@ -70,33 +69,33 @@ def write_tables(
             tables.add_step(step)
         for pair in kept:
             tables.add_pair(pair)
-        for gone in dropped:
-            tables.add_dropped(gone)
+        for each in dropped:
+            tables.add_dropped(each)
         for votes in other_votes:
             tables.add_votes(encode_other_vote_rows(votes), votes.votes)
     entries = {name: writer.entry() for name, writer in writers.items() if writer.rows}
-    return Written(entries, tables.tallies, _fingerprint(writers))
+    return WrittenTables(entries, tables.tallies, _fingerprint(writers))
 
 
 @dataclass(slots=True)
 class _Tables:
-    """The tables of a release while they are written; `sides` are the actions at a step that a config has."""
+    """The tables of a release being written; `sides` are digests of the actions written for a step."""
 
     writers: Mapping[str, SplitWriter]
     short: Mapping[int, Shorten]
     encoder: RowEncoder = field(default_factory=RowEncoder)
-    tallies: Tallies = field(default_factory=Tallies)
+    tallies: RowCounts = field(default_factory=RowCounts)
     sides: set[bytes] = field(default_factory=set)
 
     def add_pair(self, kept: NormalizedDPOPair) -> None:
-        """The rows of a pair in every config, and its votes."""
+        """Add a pair to every config, and its votes."""
         self.tallies.keep(kept)
         for name in ("dpo", *VIEWS):
             self._put(name, self._rows(kept, name))
         pair = kept.pair
         for most, shorten in self.short.items():
-            if found := shorten(pair.state_messages, pair.tools, (pair.chosen, pair.rejected)):
-                messages, tools, length = found
+            if shortened := shorten(pair.state_messages, pair.tools, (pair.chosen, pair.rejected)):
+                messages, tools, length = shortened
                 length = replace(length, whole=kept.length.whole) if kept.length else length
                 fitted = replace(
                     kept, pair=replace(pair, state_messages=messages, tools=tools), length=length
@@ -106,7 +105,7 @@ class _Tables:
         self.add_votes(encode_vote_rows(pair, "pair"), pair.votes)
 
     def add_step(self, step: StepRow) -> None:
-        """The rows of a label, of a run of judged steps or of a distribution."""
+        """Add a label, a run of judged steps or a distribution of votes."""
         if isinstance(step, ActionLabel):
             self._add_label(step)
         elif isinstance(step, SoftStep):
@@ -114,14 +113,14 @@ class _Tables:
         else:
             self._put("prm", (run_row(self.encoder, each) for each in (step,)))
 
-    def add_dropped(self, gone: DroppedPair) -> None:
-        """A dropped pair, and its votes."""
-        self.tallies.drop(gone)
-        self._put("dropped", (self.encoder.dropped_row(each) for each in (gone,)))
-        self.add_votes(encode_vote_rows(gone.pair, "dropped"), gone.pair.votes)
+    def add_dropped(self, dropped: DroppedPair) -> None:
+        """Add a dropped pair and its votes."""
+        self.tallies.drop(dropped)
+        self._put("dropped", (self.encoder.dropped_row(each) for each in (dropped,)))
+        self.add_votes(encode_vote_rows(dropped.pair, "dropped"), dropped.pair.votes)
 
     def add_votes(self, rows: Iterable[Row], votes: Iterable[Vote]) -> None:
-        """The votes at a step."""
+        """Add the votes at a step."""
         self._put("votes", rows)
         for vote in votes:
             self.tallies.vote(vote)
@@ -132,8 +131,8 @@ class _Tables:
         for name in (label.label_source, "sft"):
             self._put(name, (row,))
         for most, shorten in self.short.items() if "sft" in self.writers else ():
-            if found := shorten(label.state_messages, label.tools, ((label.message,),)):
-                fitted = replace(label, state_messages=found[0], tools=found[1])
+            if shortened := shorten(label.state_messages, label.tools, ((label.message,),)):
+                fitted = replace(label, state_messages=shortened[0], tools=shortened[1])
                 self._put(short_config("sft", most), (action_row(self.encoder, fitted),))
 
     def _rows(self, kept: NormalizedDPOPair, name: str) -> Iterable[Row]:
@@ -142,8 +141,10 @@ class _Tables:
         return pair_view_rows(self.encoder, kept, name)
 
     def _put(self, name: str, rows: Iterable[Row]) -> None:
-        """Write rows of a config where it is wanted. A side that another pair or a label of the step has too,
-        as where an action failed and was voted down, is one row of `sft` and `kto`."""
+        """Write rows of a config if it is wanted.
+
+        A side that two pairs or a label of a step share is one row of `sft` and of `kto`.
+        """
         writer = self.writers.get(name)
         if writer is None:
             return
@@ -152,12 +153,12 @@ class _Tables:
                 writer.add(row)
 
     def _is_new_side(self, name: str, row: Row) -> bool:
-        """Whether a step has no row of this completion and label in a config yet; it counts as written."""
-        said = orjson.dumps([name, row["step_id"], row.get("label"), row["completion"]])
-        side = hashlib.blake2b(said, digest_size=16).digest()
-        new = side not in self.sides
-        self.sides.add(side)
-        return new
+        """Return whether a config has no row with this step, completion and label yet, and record it."""
+        side = orjson.dumps([name, row["step_id"], row.get("label"), row["completion"]])
+        key = hashlib.blake2b(side, digest_size=16).digest()
+        is_new = key not in self.sides
+        self.sides.add(key)
+        return is_new
 
 
 def _fingerprint(writers: Mapping[str, SplitWriter]) -> str:

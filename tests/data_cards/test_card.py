@@ -12,7 +12,7 @@ import yaml
 
 from tracemill.data_cards.card.style_probe import StyleSample, auc
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.data_cards.model.release_spec import Loss, ReleaseSpec, TeacherEntry
+from tracemill.data_cards.model.release_spec import DropExample, DroppedBy, ReleaseSpec, TeacherEntry
 from tracemill.data_cards.writing.write_release import Release, write_release
 from tracemill.records.errors import ReleaseError
 from tracemill.records.message import Message
@@ -25,8 +25,8 @@ TEACHERS = (
     TeacherEntry(name="zai-a", model="z-ai/glm-x", family="zai"),
 )
 LOSSES = (
-    Loss(operator="side_length_filter(chosen)", rows_in=10, dropped=2, errors=1),
-    Loss(operator="pair_deduplicator(chosen, rejected)", rows_in=8, dropped=0),
+    DroppedBy(operator="side_length_filter(chosen)", rows_in=10, dropped=2, errors=1),
+    DroppedBy(operator="pair_deduplicator(chosen, rejected)", rows_in=8, dropped=0),
 )
 SPEC = ReleaseSpec(
     name="cards",
@@ -125,7 +125,7 @@ def test_the_figures_of_the_card_are_those_of_the_manifest(tmp_path: Path) -> No
     for line in (
         "| hindsight | 1 | the action failed",
         "| teachers | 7 | several teacher models",
-        "| qwen-a | `qwen/qwen-x` | qwen | 8 | 0 | 0 | not known | allowed: Apache-2.0 weights |",
+        "| qwen-a | `qwen/qwen-x` | qwen | 8 | 0 | 0 | allowed: Apache-2.0 weights |",
         "| zai-a | `z-ai/glm-x` | zai | 0 | 0 | 8 | not known |",
         "| finish | edit | 8 | 100.0% |",
         "| p1;system=stand_in | 12.5% |",
@@ -211,11 +211,20 @@ def test_names_cannot_break_the_page(tmp_path: Path) -> None:
     )
 
 
+def test_examples_of_dropped_rows_keep_their_lines(tmp_path: Path) -> None:
+    chosen = "def f(a|b):\n    return a\n\n\tx"
+    example = DropExample(pair_id="p1", reason="too short", value="1", chosen=chosen, rejected="")
+    losses = (DroppedBy(operator="words(chosen)", rows_in=4, dropped=1, examples=(example,)),)
+    card, _, _ = make(tmp_path, kept(1), losses=losses)
+    lines = "def f(a\\|b):<br>&nbsp;&nbsp;&nbsp;&nbsp;return a<br><br>&nbsp;x"
+    assert f"| p1 | too short | 1 | {lines} |   |\n" in card
+
+
 def test_a_broken_manifest_of_an_earlier_version_is_said(tmp_path: Path) -> None:
     _, _, path = make(tmp_path, kept(1))
     (path / "manifest.json").write_text('{"schema_version": 2}', encoding="utf-8")
     with pytest.raises(
-        ReleaseError, match=r"manifest\.json is no manifest of this version \(schema_version\)"
+        ReleaseError, match=r"manifest\.json is not a manifest of this version \(schema_version\)"
     ):
         make(tmp_path, kept(2))
     (path / "manifest.json").unlink()

@@ -49,8 +49,8 @@ def test_another_state_is_a_change_of_the_whole_row_alone(tmp_path: Path) -> Non
 def test_a_folder_without_tables_and_a_broken_table_are_one_line(tmp_path: Path) -> None:
     whole = write(tmp_path / "whole", agreed=[row(0)])
     (tmp_path / "none").mkdir()
-    with pytest.raises(ReleaseError, match=r"none holds no table; wanted a release made by tracemill"):
+    with pytest.raises(ReleaseError, match=r"none holds no table; expected a release made by tracemill"):
         compare_labels(tmp_path / "none", whole)
     next(whole.glob("data/*/*.parquet")).write_bytes(b"PAR1 no more")
-    with pytest.raises(ReleaseError, match=r"cannot be read .*; wanted a table of a release"):
+    with pytest.raises(ReleaseError, match=r"cannot be read .*; expected a table of a release"):
         compare_labels(whole, whole)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from training_releases import released
 
-from tracemill.data_cards.model.find_release import find_release, look_up
+from tracemill.data_cards.model.find_release import find_release, lookup_release
 from tracemill.records.errors import ReleaseError
 
 
@@ -65,16 +65,16 @@ def test_a_name_of_the_workspace_comes_before_a_folder(
     [
         (
             "alpah",
-            "holds no release 'alpah', and no folder of that name is one; wanted NAME@VERSION or a path,",
+            "holds no release 'alpah', and no folder of that name is one; expected NAME@VERSION or a path,",
         ),
         (
             "alpha@2026.11.21.11",
-            "has no version '2026.11.21.11'; wanted `latest` or one such as 2026.11.21.10",
+            "has no version '2026.11.21.11'; expected `latest` or one such as 2026.11.21.10",
         ),
         ("gamma@2026.11.20", "such as beta@2026.11.20"),
         ("zzz", "such as alpha@2026.11.21.10, beta@2026.11.20"),
-        ("latest", "holds more than one release 'latest'; wanted alpha@latest or beta@latest"),
-        ("beta/2026.11.20@2026.11.20", "is one version; wanted its path alone"),
+        ("latest", "holds more than one release 'latest'; expected alpha@latest or beta@latest"),
+        ("beta/2026.11.20@2026.11.20", "is one version; expected its path alone"),
     ],
 )
 def test_what_is_not_there_is_one_line_with_what_is_like_it(
@@ -89,15 +89,15 @@ def test_what_is_not_there_is_one_line_with_what_is_like_it(
 
 def test_nothing_asked_is_the_last_or_with_one_name_the_only_one(releases: Path, tmp_path: Path) -> None:
     with pytest.raises(
-        ReleaseError, match="more than one release; wanted NAME or NAME@VERSION, such as alpha@"
+        ReleaseError, match="more than one release; expected NAME or NAME@VERSION, such as alpha@"
     ):
         find_release(None, releases, one_name=True)
     shutil.rmtree(releases / "beta")
     assert find_release(None, releases, one_name=True).called == "alpha@2026.11.21.10"
     with pytest.raises(
-        ReleaseError, match="none holds no release; wanted one; make it with `tracemill release`"
+        ReleaseError, match="none holds no release; expected one; make it with `tracemill release write`"
     ):
         find_release(None, tmp_path / "none" / "releases")
     with pytest.raises(ReleaseError, match=r"there is no release 'x': no folder is one, and .* holds none"):
         find_release("x", tmp_path / "none" / "releases")
-    assert look_up("owner/name", releases) is None
+    assert lookup_release("owner/name", releases) is None

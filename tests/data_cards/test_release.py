@@ -15,7 +15,7 @@ import pytest
 from release_rows import ARGUMENTS, DAY, EXACT_ONLY, SPEC, VOTES, hindsight, normalized, pair, written
 
 from tracemill.data_cards.model.manifest import TableEntry, check_files, read_manifest
-from tracemill.data_cards.model.release_spec import Loss, LossExample
+from tracemill.data_cards.model.release_spec import DropExample, DroppedBy
 from tracemill.data_cards.writing.write_release import NoRelease, Release, write_release
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.message import Message
@@ -177,7 +177,7 @@ def test_the_same_content_again_puts_back_tables_that_are_missing_or_changed(tmp
     assert again == replace(first, created=False)
     assert [table.read_bytes() for table in tables] == before
     tables[0].unlink()
-    with pytest.raises(ReleaseError, match=rf"is missing; .*remove {first.path} and release it anew"):
+    with pytest.raises(ReleaseError, match=rf"is missing; .*remove {first.path} and write the release again"):
         write_release(SPEC, normalized(pair(2), pair(1)), (), tmp_path)
 
 
@@ -216,7 +216,7 @@ def test_a_version_that_is_taken_or_older_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError, match=r"2026\.11\.20 is older than 2026\.11\.21"):
         write_release(SPEC.model_copy(update={"version": "2026.11.20"}), normalized(pair(2)), [], tmp_path)
     for misspelt in ("1.0", "2026.13.01", "2026.11.21.0", "../2026.11.21"):
-        with pytest.raises(ReleaseError, match="is no version of a release"):
+        with pytest.raises(ReleaseError, match="is not a version of a release"):
             write_release(SPEC.model_copy(update={"version": misspelt}), normalized(pair(2)), [], tmp_path)
     assert (first.path / "manifest.json").read_bytes() == before
     assert sorted(path.name for path in first.path.parent.iterdir()) == [".lock", "2026.11.21"]
@@ -232,12 +232,12 @@ def test_rows_without_a_redaction_are_refused(tmp_path: Path, redaction: str) ->
 def test_no_pair_means_no_release_and_names_the_last_operator(
     tmp_path: Path, dropped: list[DroppedPair]
 ) -> None:
-    said = LossExample(pair_id="p", reason="text_len below 8", value="", chosen="", rejected="")
-    length = Loss(operator="side_length_filter(chosen)", rows_in=3, dropped=2, examples=(said,))
+    said = DropExample(pair_id="p", reason="text_len below 8", value="", chosen="", rejected="")
+    length = DroppedBy(operator="side_length_filter(chosen)", rows_in=3, dropped=2, examples=(said,))
     losses = (
         length,
-        Loss(operator="sides_similar_filter(chosen, rejected)", rows_in=1, dropped=1),
-        Loss(operator="document_deduplicator(preference)", rows_in=0, dropped=0),
+        DroppedBy(operator="sides_similar_filter(chosen, rejected)", rows_in=1, dropped=1),
+        DroppedBy(operator="document_deduplicator(preference)", rows_in=0, dropped=0),
     )
     spec = SPEC.model_copy(update={"losses": losses})
     recipe = f"the recipe {SPEC.recipe} (`normalize.recipe`)"
@@ -251,7 +251,7 @@ def test_no_pair_means_no_release_and_names_the_last_operator(
         "no pair was left: sides_similar_filter(chosen, rejected) dropped the last 1 of 1; "
         f"change its bounds or leave it out, in {recipe}"
     )
-    capped = Loss(operator="trace_cap", rows_in=4, dropped=4)
+    capped = DroppedBy(operator="trace_cap", rows_in=4, dropped=4)
     assert write_release(SPEC.model_copy(update={"losses": (capped,)}), [], dropped, tmp_path) == NoRelease(
         "no pair was left: trace_cap dropped the last 4 of 4; raise the caps of `[pairs]`"
     )

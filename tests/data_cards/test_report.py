@@ -21,7 +21,7 @@ from tracemill.data_cards.model.audit_sample import (
     write_audit,
 )
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.data_cards.model.release_spec import Loss, ReleaseSpec, RunFigures, Saving, TeacherRun
+from tracemill.data_cards.model.release_spec import DroppedBy, ReleaseSpec, RunFigures, SavedCost, TeacherRun
 from tracemill.data_cards.model.report_model import REPORT_JSON, REPORT_PAGE, read_figures
 from tracemill.data_cards.report.agreement_matrix import STUDENT, tally_votes
 from tracemill.data_cards.report.example_rows import LONG, SHORTEST, embed_example_json, read_example_rows
@@ -50,9 +50,9 @@ RUN = RunFigures(
     left_over=2,
     projected_usd=0.5,
     pairs_made={"hindsight": 1, "teachers": 2},
-    caching=Saving(usd=0.1, calls=2),
-    stopping=Saving(usd=0.05, calls=1, steps=1),
-    gate=Saving(usd=0.2, calls=4, steps=2),
+    caching=SavedCost(usd=0.1, calls=2),
+    stopping=SavedCost(usd=0.05, calls=1, steps=1),
+    gate=SavedCost(usd=0.2, calls=4, steps=2),
     teachers=(
         TeacherRun(
             name="a",
@@ -70,7 +70,7 @@ SPEC = ReleaseSpec(
     name="reported",
     redaction="r1",
     created=datetime(2026, 11, 21, tzinfo=UTC),
-    losses=(Loss(operator="words(chosen)", rows_in=4, dropped=1),),
+    losses=(DroppedBy(operator="words(chosen)", rows_in=4, dropped=1),),
     funnel={"traces": 2, "states": 9},
     spend_usd=0.4,
     cap_usd=1.0,
@@ -308,7 +308,7 @@ def test_a_report_wants_every_table_as_it_was_written(tmp_path: Path, harm: str)
         write_report_from_folder(path)
     said = "is missing" if harm == "gone" else "was changed"
     assert str(caught.value).endswith(
-        f"{table} {said}; wanted the release as it was written; release it anew"
+        f"{table} {said}; expected the release as it was written; write the release again"
     )
     assert (path / REPORT_PAGE).read_bytes() == page
 
@@ -319,7 +319,7 @@ def test_figures_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     with pytest.raises(ReleaseError) as caught:
         write_report_from_folder(path)
     assert str(caught.value) == (
-        f"{path / REPORT_JSON} cannot be read; wanted the figures of a release of this version; remove it"
+        f"{path / REPORT_JSON} cannot be read; expected the figures of a release of this version; remove it"
     )
 
 
@@ -358,7 +358,7 @@ def test_an_audit_is_drawn_by_its_seed_and_kept(tmp_path: Path) -> None:
     )
     assert whole is not None
     assert (whole.low, whole.high) == (1.0, 1.0)
-    with pytest.raises(ReleaseError, match="is of other rows"):
+    with pytest.raises(ReleaseError, match="belongs to other rows"):
         read_audit(tmp_path, "g")
 
 

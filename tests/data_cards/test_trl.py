@@ -12,11 +12,11 @@ from training_releases import STATE, TOOLS, released, tiny_model
 
 from tracemill.data_cards.writing.write_release import Release
 from tracemill.records.message import Message, ToolCall
-from tracemill.records.views import Candidate, Origin, SoftStep, StepRun
+from tracemill.records.views import CandidateAction, SoftStep, StepOrigin, StepRun
 
 pytestmark = pytest.mark.slow
 
-ORIGIN = Origin("openhands-1", "openhands", "openhands", "p1/x", None, "unknown")
+ORIGIN = StepOrigin("openhands-1", "openhands", "openhands", "p1/x", None, "unknown")
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +30,8 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
         ("teachers", "hindsight"),
     )
     votes = (
-        Candidate(Message("assistant", "I test."), "run_test", ("qwen-a", "zai-a")),
-        Candidate(Message("assistant", "Done."), "finish", ("kimi-a",)),
+        CandidateAction(Message("assistant", "I test."), "run_test", ("qwen-a", "zai-a")),
+        CandidateAction(Message("assistant", "Done."), "finish", ("kimi-a",)),
     )
     soft = SoftStep(ORIGIN, "openhands-1:0:1", STATE, TOOLS, "no_agreement", votes, 1, 0.25)
     return released(tmp_path_factory.mktemp("releases"), steps=[run, soft])
@@ -156,7 +156,7 @@ def test_a_trainer_of_self_distillation_takes_hints_unchanged(
     assert [turn["role"] for turn in hints[0]["prompt"]] == ["system", "user"]
     assert hints[0]["prompt"][1]["content"].endswith("[tool]\nmain.py\n\nWhat do you do next?")
     assert hints[0]["privileged_context"] == (
-        "What was done here:\nDone.\n\nIt failed:\nexit code 2\n\nThis mended it later:\nI test."
+        "What was done here:\nDone.\n\nIt failed:\nexit code 2\n\nThis fixed it later:\nI test."
     )
 
 
@@ -179,8 +179,8 @@ def test_calls_of_a_candidate_behind_bare_text_are_no_text(tmp_path: Path, strea
 
     call = ToolCall("c1", "Bash", '{"cmd": "ls"}')
     candidates = (
-        Candidate(Message("assistant", "Done."), "finish", ("kimi-a", "qwen-a")),
-        Candidate(Message("assistant", "", tool_calls=(call,)), "run", ("zai-a",)),
+        CandidateAction(Message("assistant", "Done."), "finish", ("kimi-a", "qwen-a")),
+        CandidateAction(Message("assistant", "", tool_calls=(call,)), "run", ("zai-a",)),
     )
     step = SoftStep(ORIGIN, "openhands-1:0:1", STATE, TOOLS, "no_agreement", candidates, -1, 0.25)
     made = released(tmp_path / "releases", steps=[step])
