@@ -1,1 +1,1 @@
-"""A release becomes a checkpoint: TRL's trainer in a child process."""
+"""Train a checkpoint on a release, with a TRL trainer in a child process."""

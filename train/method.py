@@ -1,44 +1,43 @@
-"""What a method of training is to tracemill: the rows it reads, its defaults, its options, and what makes its
-trainer."""
+"""The description of a training method: the rows it reads, its defaults, its options and its trainer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-Given = Mapping[str, Any]
+SettingValues = Mapping[str, Any]
 
 
-def _anything(settings: Given) -> None:
-    """Take all settings."""
+def _accept_all(settings: SettingValues) -> None:
+    """Accept all settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingMethod:
-    """One method of training, as the registry holds it.
+    """A training method, as the registry holds it.
 
-    `make_trainer` is `module:function`, imported in the process that trains: it may import torch. The
-    function gets what `train/trl/trainers.py` describes and returns a trainer of transformers. Nothing else
-    here may import torch: settings are read where it is not installed.
+    `make_trainer` is `module:function` and is imported in the training process, so it may import torch. The
+    function takes the arguments described in `train/trl/trainers.py` and returns a transformers trainer.
+    Nothing else here may import torch: settings are read where it is not installed.
     """
 
     name: str
     make_trainer: str
     config: str = "dpo"
-    """The config of a release whose rows it reads."""
+    """Config of a release whose rows it reads."""
     columns: tuple[str, ...] = ("prompt", "chosen", "rejected", "tools")
-    """The columns that these rows must have; `prompt` and `tools` among them."""
-    defaults: Given = field(default_factory=dict[str, Any])
-    """Keys of `[training]` that have another default than in the table. `gamma` and `nll_weight` are settings
-    of a method only where it names them here."""
-    options: Given = field(default_factory=dict[str, Any])
+    """Columns that these rows must have, `prompt` and `tools` among them."""
+    defaults: SettingValues = field(default_factory=dict[str, Any])
+    """Defaults of keys of `[training]` that differ from the table. `gamma` and `nll_weight` are settings of a
+    method only if it names them here."""
+    options: SettingValues = field(default_factory=dict[str, Any])
     """Keys of `[training.options]` with their defaults: settings that no other method has."""
-    check: Callable[[Given], None] = _anything
-    """Raises ValueError, in one line, for settings (all of `[training]`) that the method cannot have."""
+    check: Callable[[SettingValues], None] = _accept_all
+    """Raises ValueError, with one line of text, for values of `[training]` that the method refuses."""
     packages: tuple[str, ...] = ("torch", "transformers", "trl")
-    """Modules that must be there, said before a training begins."""
+    """Modules that must be installed; checked before a training begins."""
 
     def trainer_of(self) -> Callable[..., Any]:
-        """Import `make_trainer`; for the process that trains."""
+        """Import `make_trainer`; call it in the training process only."""
         module, _, name = self.make_trainer.partition(":")
         return getattr(import_module(module), name)

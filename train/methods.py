@@ -1,7 +1,4 @@
-"""Our training methods as values of the registry.
-
-The learning rates are those of TRL's own configurations, until they are measured.
-"""
+"""The training methods that ship with tracemill, with the learning rates of TRL's own configurations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,9 +6,9 @@ from typing import Any
 from tracemill.train.method import TrainingMethod
 
 
-def _two_in_a_batch(settings: Mapping[str, Any]) -> None:
+def _check_kto_batch(settings: Mapping[str, Any]) -> None:
     if settings["batch"] < 2:
-        raise ValueError('batch is 1, and method = "kto" compares rows of a batch; wanted 2 or more')
+        raise ValueError('batch is 1, and method = "kto" compares rows of a batch; expected 2 or more')
 
 
 SFT = TrainingMethod(
@@ -38,5 +35,5 @@ KTO = TrainingMethod(
     config="kto",
     columns=("prompt", "completion", "label", "tools"),
     defaults={"learning_rate": 1e-6, "batch": 2, "accumulate": 4},
-    check=_two_in_a_batch,
+    check=_check_kto_batch,
 )

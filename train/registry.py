@@ -1,6 +1,6 @@
-"""The one list of training methods.
+"""The registry of training methods.
 
-A method of a package is added by an entry point of the group `tracemill.training_methods`.
+Packages add a method by an entry point of the group `tracemill.training_methods`.
 """
 
 from tracemill.records.registry import Registry
@@ -16,5 +16,5 @@ TRAINING_METHODS: Registry[TrainingMethod] = Registry(
         "kto": "tracemill.train.methods:KTO",
     },
     fits=lambda name, method: isinstance(method, TrainingMethod) and method.name == name,
-    wanted="a TrainingMethod of that name",
+    expected="a TrainingMethod of that name",
 )

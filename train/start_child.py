@@ -1,4 +1,4 @@
-"""The parent's side of a training: what can be told without torch, the child process, and its end."""
+"""Run a training in a child process: checks without torch, the start of the process, and its errors."""
 
 import fcntl
 import importlib.util
@@ -18,101 +18,103 @@ from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import last_log_file_line
 from tracemill.train.child_environment import child_environment
 from tracemill.train.registry import TRAINING_METHODS
-from tracemill.train.training_job import LESS_MEMORY, LOG, Job, Told, Trained, read_report
+from tracemill.train.training_job import (
+    LESS_MEMORY,
+    LOG,
+    ProgressCallback,
+    TrainingJob,
+    TrainingResult,
+    read_report,
+)
 from tracemill.train.training_settings import TrainingSettings
 
 INSTALL = "pip install torch==2.13.0 'tracemill[train]'"
 STOP_S = 120.0
-"""How long a training that is stopped may take to finish its step and save."""
-_LOCKED_S = 15.0
+"""Seconds that an interrupted training may take to finish its step and save."""
+_WORKER = "tracemill.train.trl.worker"
+OUTPUT = "output"
+"""Folder that a command of the user's writes its checkpoint into."""
+_LOCK_TIMEOUT_S = 15.0
 
 
 def check_settings(settings: TrainingSettings) -> None:
-    """Raises TrainingError for what can be known to be wrong without loading torch: a folder or a package
-    that is not there."""
+    """Raise TrainingError for a missing folder or package, without loading torch."""
     check_places(settings)
-    wanted = TRAINING_METHODS.get(settings.method).packages
-    for name in (*wanted, *(("peft",) if settings.lora else ())):
+    check_packages(settings)
+
+
+def check_packages(settings: TrainingSettings) -> None:
+    """Raise TrainingError if a package that the method needs is not installed, without loading any."""
+    packages = TRAINING_METHODS.get(settings.method).packages
+    for name in (*packages, *(("peft",) if settings.lora else ())):
         if importlib.util.find_spec(name) is None:
             raise TrainingError(f"{name} is not installed", "the extra `train`", INSTALL)
 
 
 def check_places(settings: TrainingSettings) -> None:
-    """Raises TrainingError for a model or chat template that is named as a path and is not there."""
+    """Raise TrainingError if the path of a model or chat template does not exist."""
     model = Path(settings.model)
     if model.is_absolute() and not (model / "config.json").is_file():
         raise TrainingError(f"{model} holds no model", "a folder with config.json, or an id of the Hub")
     template = settings.chat_template
     if template is not None and not template.is_file():
-        raise TrainingError(f"{template} is not there", "a Jinja file as training.chat_template")
+        raise TrainingError(f"{template} does not exist", "a Jinja file as training.chat_template")
 
 
-def finished_training_process(job: Job) -> Trained | None:
-    """The checkpoint of this job where it is there. Raises TrainingError where another one is in its
-    place."""
+def finished_training(job: TrainingJob) -> TrainingResult | None:
+    """Return the checkpoint of a job, None if there is none.
+
+    Raises TrainingError if `job.target` holds something else.
+    """
     if not job.target.exists():
         return None
     report = read_report(job.target)
     if report is None or report.get("fingerprint") != job.fingerprint():
         raise TrainingError(
-            f"{job.target} holds something else than this training would give",
-            "a place that is free",
+            f"{job.target} holds another training",
+            "a folder that does not exist",
             "set another training.output, or remove it",
         )
-    return Trained(job.target, report, False)
+    return TrainingResult(job.target, report, False)
 
 
-def is_training_process_unfinished(job: Job) -> bool:
-    """Whether a training of this job was begun and has not ended."""
+def has_unfinished_training(job: TrainingJob) -> bool:
+    """Return whether a training of this job was started and has not finished."""
     return (job.partial / "job.json").exists()
 
 
-def run_training(job: Job, told: Told) -> Trained:
-    """Trains in a child process, `told` of its progress; a training that was cut off goes on.
+def run_training(job: TrainingJob, on_progress: ProgressCallback) -> TrainingResult:
+    """Train in a child process, or resume an unfinished training of the same job.
 
-    The checkpoint appears in `job.target`, whole or not at all. Raises TrainingError where it cannot start
-    or fails, KeyboardInterrupt after the child has saved what it had.
+    The checkpoint appears in `job.target`, whole or not at all. Raises TrainingError if the training cannot
+    start or fails, and KeyboardInterrupt after the child has saved.
     """
     check_settings(job.settings)
-    if (there := finished_training_process(job)) is not None:
-        return there
+    if (finished := finished_training(job)) is not None:
+        return finished
     partial = job.partial
-    with _held(partial) as lock:
+    with locked_folder(partial) as lock:
         if read_report(partial / "final") is None:
-            _write_job(job)
-            _outcome(partial, *_run(partial, lock, told, _environment(job)))
+            (partial / "outcome.json").unlink(missing_ok=True)
+            (partial / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
+            code, interrupted = _run_child(
+                partial, lock, on_progress, training_environment(job), job.settings.processes
+            )
+            _check_outcome(partial, code, interrupted)
         report = read_report(partial / "final")
         assert report is not None
         (partial / "final").rename(job.target)
         shutil.rmtree(partial)
-    return Trained(job.target, report, True)
-
-
-class LocalProcess:
-    """The launcher `local`: a process of its own on this machine."""
-
-    def check(self, settings: TrainingSettings) -> None:
-        """Raise TrainingError as `check_settings` does."""
-        check_settings(settings)
-
-    def run(self, job: Job, told: Told) -> Trained:
-        """Train in a child process, as `run_training` does."""
-        return run_training(job, told)
-
-
-LOCAL = LocalProcess()
-
-
-def _write_job(job: Job) -> None:
-    (job.partial / "outcome.json").unlink(missing_ok=True)
-    (job.partial / "job.json").write_text(job.model_dump_json(), encoding="utf-8")
+    return TrainingResult(job.target, report, True)
 
 
 @contextmanager
-def _held(partial: Path) -> Iterator[int]:
-    """The folder of an unfinished training, for this process and its child alone; gone again where the
-    training has saved nothing. Gives the lock's descriptor, which the child holds too."""
-    made = [folder for folder in (partial.parent, partial.parent.parent) if not folder.exists()]
+def locked_folder(partial: Path) -> Iterator[int]:
+    """Create and lock the folder of an unfinished training; remove it if nothing was saved.
+
+    Yields the descriptor of the lock, which the child inherits.
+    """
+    created = [folder for folder in (partial.parent, partial.parent.parent) if not folder.exists()]
     try:
         partial.mkdir(parents=True, exist_ok=True)
         lock = os.open(partial / ".lock", os.O_RDWR | os.O_CREAT)
@@ -128,15 +130,15 @@ def _held(partial: Path) -> Iterator[int]:
             if partial.exists() and not _saved_anything(partial):
                 shutil.rmtree(partial)
                 with suppress(OSError):
-                    for folder in made:
+                    for folder in created:
                         folder.rmdir()
     finally:
         os.close(lock)
 
 
 def _lock(lock: int, partial: Path) -> None:
-    """A child whose parent was killed may be ending still, so it is waited for a little."""
-    until = time.monotonic() + _LOCKED_S
+    """Lock a descriptor; wait a little, as the child of a killed parent may still be ending."""
+    until = time.monotonic() + _LOCK_TIMEOUT_S
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,13 +152,23 @@ def _lock(lock: int, partial: Path) -> None:
 
 
 def _saved_anything(partial: Path) -> bool:
-    return any((partial / "checkpoints").glob("checkpoint-*/saved.json")) or (partial / "final").exists()
+    saved = any((partial / "checkpoints").glob("checkpoint-*/saved.json")) or (partial / "final").exists()
+    return saved or any((partial / OUTPUT).glob("*"))
 
 
-def _run(folder: Path, lock: int, told: Told, environment: dict[str, str]) -> tuple[int, bool]:
-    """Exit code of the child, and whether it was interrupted. Its own session keeps a Ctrl-C from it: it is
-    told to stop, and killed at the second press."""
-    command = [sys.executable, "-P", "-m", "tracemill.train.trl.worker", str(folder.resolve())]
+def _run_child(
+    folder: Path,
+    lock: int,
+    on_progress: ProgressCallback,
+    environment: dict[str, str],
+    processes: int,
+) -> tuple[int, bool]:
+    """Return the exit code of the child and whether it was interrupted.
+
+    The child has its own session, so that Ctrl-C does not reach it: it gets SIGTERM, and SIGKILL at a second
+    Ctrl-C.
+    """
+    command = [sys.executable, "-P", "-m", *_accelerate(processes), _WORKER, str(folder.resolve())]
     with (
         (folder / LOG).open("ab") as log,
         subprocess.Popen(
@@ -174,10 +186,10 @@ def _run(folder: Path, lock: int, told: Told, environment: dict[str, str]) -> tu
             assert child.stdout is not None
             for line in child.stdout:
                 with suppress(ValueError):
-                    told(json.loads(line))
+                    on_progress(json.loads(line))
             return child.wait(), False
         except KeyboardInterrupt:
-            told({"phase": "saving"})
+            on_progress({"phase": "saving"})
             child.terminate()
             with suppress(subprocess.TimeoutExpired):
                 return child.wait(STOP_S), True
@@ -187,8 +199,16 @@ def _run(folder: Path, lock: int, told: Told, environment: dict[str, str]) -> tu
                 child.kill()
 
 
-def _outcome(partial: Path, code: int, interrupted: bool) -> None:
-    """Raises what the child's end comes to; nothing where the checkpoint is there."""
+def _accelerate(processes: int) -> list[str]:
+    """Return what comes before the module of the worker: accelerate, if there are several processes."""
+    if processes == 1:
+        return []
+    flags = ["--multi_gpu", "--num_machines=1", f"--num_processes={processes}", "--mixed_precision=no"]
+    return ["accelerate.commands.launch", *flags, "--dynamo_backend=no", "--main_process_port=0", "--module"]
+
+
+def _check_outcome(partial: Path, code: int, interrupted: bool) -> None:
+    """Raise the error that the end of the child means; return if there is a checkpoint."""
     try:
         outcome = json.loads((partial / "outcome.json").read_bytes())
     except OSError:
@@ -199,32 +219,24 @@ def _outcome(partial: Path, code: int, interrupted: bool) -> None:
         raise KeyboardInterrupt
     if outcome is not None and "refused" in outcome:
         raise TrainingError(outcome["refused"])
-    again = "the same command goes on from what was saved" if _saved_anything(partial) else ""
-    raise TrainingError(_ended(outcome, code, partial / LOG), do=again)
+    resume = "the same command goes on from what was saved" if _saved_anything(partial) else ""
+    raise TrainingError(_failure_text(outcome, code, partial / LOG), do=resume)
 
 
-def _ended(outcome: dict[str, Any] | None, code: int, log: Path) -> str:
-    if outcome is None:
-        how = (
-            f"was ended by {_signal(-code)}"
-            if code < 0
-            else f"ended with code {code}{last_log_file_line(log)}"
-        )
-        return f"the training process {how}"
-    if "stopped" in outcome:
+def _failure_text(outcome: dict[str, Any] | None, code: int, log: Path) -> str:
+    if outcome is not None and "stopped" in outcome:
         return f"the training process was told to stop (SIGTERM) at step {outcome['stopped']}"
-    return f"training failed: {outcome['failed']}"
+    if outcome is not None:
+        return f"training failed: {outcome['failed']}"
+    if code >= 0:
+        return f"the training process ended with code {code}{last_log_file_line(log)}"
+    name = signal.Signals(-code).name
+    memory = f", as where memory runs out ({LESS_MEMORY})" if -code == signal.SIGKILL else ""
+    return f"the training process was ended by {name}{memory}"
 
 
-def _signal(number: int) -> str:
-    name = signal.Signals(number).name
-    if number == signal.SIGKILL:
-        name += f", as where memory runs out ({LESS_MEMORY})"
-    return name
-
-
-def _environment(job: Job) -> dict[str, str]:
-    """What the child sees: what training needs, and no network where all it needs is here."""
+def training_environment(job: TrainingJob) -> dict[str, str]:
+    """Return the environment of the child; it is offline if model and release are local."""
     passed = child_environment(os.environ, job.settings.environment)
     passed |= {"HF_HUB_DISABLE_TELEMETRY": "1", "DO_NOT_TRACK": "1", "PYTHONUTF8": "1"}
     passed |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}

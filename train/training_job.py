@@ -1,4 +1,4 @@
-"""What a training works on: the release, the settings, and the folders."""
+"""A training job: the release, the settings and the folders."""
 
 import json
 from collections.abc import Callable, Collection
@@ -15,13 +15,13 @@ from tracemill.train.training_settings import TrainingSettings
 REPORT = "training.json"
 LOG = "train.log"
 SCHEMA = 2
-Told = Callable[[dict[str, Any]], None]
-"""Takes what is known of the progress of a training."""
+ProgressCallback = Callable[[dict[str, Any]], None]
+"""Takes the progress of a training: `{"phase": "words"}`, or `{"step": 3, "total": 10, "loss": 0.6}`."""
 LESS_MEMORY = "a smaller training.max_length, LoRA or batch = 1 takes less"
 
 
 class TrainingRelease(BaseModel):
-    """A release that is there: in `path`, or in a dataset `repository` of the Hub at a commit."""
+    """A release to train on: in the folder `path`, or in a dataset `repository` of the Hub at a commit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -32,31 +32,33 @@ class TrainingRelease(BaseModel):
     path: Path | None = None
     repository: str | None = None
     simulated: str = "unknown"
-    """`none`, `some` or `all` of its rows are."""
+    """How many of its rows are simulated: `none`, `some`, `all` or `unknown`."""
     configs: tuple[str, ...] | None = None
-    """Its configs with rows; None where that is known only once it is loaded."""
+    """Its configs with rows; None if that is not known before it is loaded."""
 
     @property
     def place(self) -> str:
-        """Where it is, in words: its folder, or its repository."""
+        """Return its folder or repository, for messages."""
         return str(self.path) if self.path else self.repository or ""
 
 
-def check_config(release: TrainingRelease, method: str, there: Collection[str]) -> None:
-    """Raises TrainingError where `there`, the configs of a release, lacks the one that a method reads."""
-    wanted = TRAINING_METHODS.get(method).config
-    if wanted in there:
+def check_config(release: TrainingRelease, method: str, configs: Collection[str]) -> None:
+    """Raise TrainingError if the config that a method reads is not among the `configs` of a release."""
+    config = TRAINING_METHODS.get(method).config
+    if config in configs:
         return
-    able = [name for name in TRAINING_METHODS.names() if TRAINING_METHODS.get(name).config in there]
+    usable = [name for name in TRAINING_METHODS.names() if TRAINING_METHODS.get(name).config in configs]
     raise TrainingError(
-        f"release {release.place} has no rows in the config `{wanted}`, which method {method!r} reads",
-        f"a method that it has rows for ({', '.join(able)})" if able else "a release with rows to train on",
+        f"release {release.place} has no rows in the config `{config}`, which method {method!r} reads",
+        f"a method that it has rows for ({', '.join(usable)})"
+        if usable
+        else "a release with rows to train on",
         "name one as training.method or --method, or make a release with that config (release.views)",
     )
 
 
-class Job(BaseModel):
-    """What the child process is told."""
+class TrainingJob(BaseModel):
+    """The job of a child process, as its `job.json` holds it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -65,24 +67,29 @@ class Job(BaseModel):
     tracemill_version: str
 
     def fingerprint(self) -> str:
-        """The same for what gives the same checkpoint."""
+        """Return a string that is equal for jobs that give the same checkpoint."""
         return f"{self.release.digest[:16]}-{self.settings.fingerprint()}"
 
     @property
+    def name(self) -> str:
+        """Return `<release>@<version>`, for messages."""
+        return f"{self.release.name}@{self.release.version}"
+
+    @property
     def target(self) -> Path:
-        """Folder of the checkpoint."""
+        """Return the folder of the checkpoint."""
         assert self.settings.output is not None
         return self.settings.output / self.release.name / self.release.version
 
     @property
     def partial(self) -> Path:
-        """Folder of the training until it is finished; another one for other settings."""
+        """Return the folder of the unfinished training, which depends on the settings."""
         return self.target.parent / f".{self.release.version}-{self.settings.fingerprint()}.partial"
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
-    """A finished training: its folder, `training.json`, and whether it was there already."""
+class TrainingResult:
+    """A finished training: its folder, its `training.json`, and whether this call created it."""
 
     path: Path
     report: dict[str, Any]
@@ -90,9 +97,9 @@ class Trained:
 
 
 def read_report(folder: Path) -> dict[str, Any] | None:
-    """`training.json` of a finished training, None where there is none."""
+    """Return `training.json` of a finished training, None if there is none."""
     try:
-        found = json.loads((folder / REPORT).read_bytes())
+        report = json.loads((folder / REPORT).read_bytes())
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return report if isinstance(report, dict) else None

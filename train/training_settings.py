@@ -1,4 +1,4 @@
-"""The `[training]` table of a run configuration: which model, how, and where the checkpoint goes."""
+"""The `[training]` table of a run configuration."""
 
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -10,7 +10,7 @@ from tracemill.records.identity import canonical_json, digest
 from tracemill.train.registry import TRAINING_METHODS
 
 _METHOD = "sft"
-_OF_ONE_METHOD = {"gamma": "simpo", "nll_weight": "dpo"}
+_METHOD_OF_KEY = {"gamma": "simpo", "nll_weight": "dpo"}
 
 
 class _Model(BaseModel):
@@ -26,107 +26,121 @@ class LoraSettings(_Model):
     """Scale of an adapter: its output is multiplied by alpha / r."""
     dropout: float = Field(0.0, ge=0, lt=1)
     target_modules: str | tuple[str, ...] = "all-linear"
-    """Layers that get one: names, or `all-linear`."""
+    """Names of the layers that get an adapter, or `all-linear`."""
 
 
 class TrainingSettings(_Model):
-    """How a release is trained on."""
+    """The settings of a training."""
 
     model: str
     """Id of a model at the Hub, or its folder."""
     output: Path | None = None
-    """Folder of checkpoints, each in `<release>/<version>`; else `checkpoints` in the workspace."""
+    """Folder of checkpoints, each in `<release>/<version>`; by default `checkpoints` in the workspace."""
     method: str = _METHOD
-    """`sft`: likelihood of the completions; `dpo`: direct preference optimisation
-    (https://arxiv.org/abs/2305.18290) with that likelihood of the chosen sides beside it; `simpo`
-    (https://arxiv.org/abs/2405.14734), without a reference model; `kto` (https://arxiv.org/abs/2402.01306),
-    of sides that are good or bad; or what a package adds."""
+    """`sft`: negative log-likelihood of the completions. `dpo`: direct preference optimisation
+    (https://arxiv.org/abs/2305.18290) plus that likelihood of the chosen sides. `simpo`
+    (https://arxiv.org/abs/2405.14734): no reference model. `kto` (https://arxiv.org/abs/2402.01306): sides
+    labelled good or bad. Packages add others."""
     options: dict[str, bool | int | float | str] = Field(default_factory=dict)
-    """Settings that only this method has; those of ours have none."""
+    """Settings that only this method has; the methods above have none."""
     use_weights: bool = True
-    """Rows count as much as their column `weight` says, where the method's rows have it; else all alike."""
+    """Weight rows by their column `weight`, if the rows of the method have it."""
     learning_rate: float = Field(1e-6, gt=0)
     beta: float = Field(0.1, gt=0)
-    """How closely DPO and KTO hold the model to the one it began as; SimPO's scale of mean log probabilities
-    (2.0 where it is not given)."""
+    """DPO and KTO: strength of the constraint to the reference model. SimPO: scale of mean log probabilities,
+    by default 2.0."""
     nll_weight: float | None = Field(None, ge=0)
-    """DPO alone: how much the mean negative log-likelihood of a token of the chosen sides counts beside
-    DPO's own loss, 1.0 where not given; with 0 it is plain DPO."""
+    """DPO alone: weight of the mean negative log-likelihood per token of the chosen sides, by default 1.0; 0
+    is plain DPO."""
     gamma: float | None = Field(None, ge=0)
-    """SimPO alone: the margin that the chosen side's reward is to have (equation 6), 1.0 where not given."""
+    """SimPO alone: target reward margin (equation 6), by default 1.0."""
     max_length: int = Field(4096, ge=1)
     """Tokens of a prompt and one side together."""
     context: Literal["cut", "drop"] = "cut"
-    """What becomes of a row that is longer: its oldest turns are left out, or all of it."""
+    """Longer rows: `cut` leaves out their oldest turns, `drop` the whole row."""
     epochs: float = Field(1.0, gt=0)
     max_steps: int | None = Field(None, ge=1)
     """Steps of the optimiser, instead of `epochs`."""
     batch: int = Field(1, ge=1)
-    """Rows at a time."""
+    """Rows per device and forward pass."""
     accumulate: int = Field(8, ge=1)
-    """Batches to a step of the optimiser."""
+    """Batches per step of the optimiser."""
     seed: int = Field(0, ge=0, lt=2**32)
     device: Literal["auto", "cpu", "cuda"] = "auto"
     bf16: bool | None = None
-    """Mixed precision in bfloat16; not given, where the device has it."""
+    """Mixed precision in bfloat16; by default if the device supports it."""
     gradient_checkpointing: bool = True
     """Less memory for about a third more time."""
     eval_steps: int = Field(50, ge=1)
-    """Steps between two measurements on the release's split `validation`."""
+    """Steps between two evaluations on the release's split `validation`."""
     save_steps: int = Field(50, ge=1)
-    """Steps between the checkpoints that a training which was cut off goes on from."""
+    """Steps between two checkpoints, from which an interrupted training resumes."""
     chat_template: Path | None = None
-    """Jinja file, for a tokenizer without a chat template of its own."""
+    """Jinja file, for a tokenizer without a chat template."""
     lora: LoraSettings | None = None
+    processes: int = Field(1, ge=1)
+    """Processes on one machine, one per GPU, started by accelerate; each takes `batch` rows."""
     launcher: str = "local"
-    """What runs it: `local` is a process on this machine; or what a package adds."""
+    """What runs the training: `local`, `command`, `prefect`, `slurm`, `hf-jobs` or `modal`. Packages add
+    others."""
+    launch: dict[str, Any] = Field(default_factory=dict)
+    """Options of the launcher."""
+    hub: str | None = Field(None, pattern=r"^[\w.-]+/[\w.-]+$")
+    """Model repository on the Hub, `OWNER/NAME`, that checkpoints go to."""
+    compare: bool = True
+    """Compare a new checkpoint with the last promoted one, on the pairs that the release holds out."""
     environment: tuple[str, ...] = ()
-    """Environment variables that the training is given beside those it needs, such as `HF_TOKEN`."""
+    """Environment variables that the training gets in addition to those it needs, such as `HF_TOKEN`."""
     after_release: bool = False
-    """A run that wrote a new version of its release trains on it."""
+    """Train after every run that wrote a new version of its release."""
     simulated: bool = False
-    """Also where rows of it are simulated."""
+    """Train even if rows are simulated."""
 
     @model_validator(mode="before")
     @classmethod
-    def _defaults_of_the_method(cls, given: Any) -> Any:
+    def _add_defaults_of_method(cls, given: Any) -> Any:
         if not isinstance(given, dict) or not isinstance(name := given.get("method", _METHOD), str):
             return given
         try:
             method = TRAINING_METHODS.get(name)
-        except ConfigError:  # told by the key itself
+        except ConfigError:  # raised by `_check_method`
             return given
-        told = {key: value for key, value in given.items() if value is not None} if method.defaults else given
-        options = told.get("options", {})
+        if method.defaults:
+            given = {key: value for key, value in given.items() if value is not None}
+        options = given.get("options", {})
         if method.options and isinstance(options, dict):
-            told = {**told, "options": {**method.options, **options}}
-        return {**method.defaults, **told}
+            given = {**given, "options": {**method.options, **options}}
+        return {**method.defaults, **given}
 
     @field_validator("method")
     @classmethod
-    def _known(cls, name: str) -> str:
+    def _check_method(cls, name: str) -> str:
         try:
             return TRAINING_METHODS.get(name).name
         except ConfigError as error:
             raise ValueError(str(error)) from error
 
     @model_validator(mode="after")
-    def _fits_the_method(self) -> Self:
+    def _check_keys_of_method(self) -> Self:
         method = TRAINING_METHODS.get(self.method)
         if unknown := sorted(set(self.options) - set(method.options)):
-            known = ", ".join(method.options) or "none"
-            raise ValueError(f"options.{unknown[0]} is no option of {self.method!r}; it has {known}")
-        for key, owner in _OF_ONE_METHOD.items():
+            options = ", ".join(method.options) or "none"
+            raise ValueError(f"options.{unknown[0]} is no option of {self.method!r}; it has {options}")
+        for key, owner in _METHOD_OF_KEY.items():
             if getattr(self, key) is not None and key not in method.defaults:
                 raise ValueError(f'{key} is a setting of method = "{owner}" alone')
         method.check(dict(self))
         return self
 
     def fingerprint(self) -> str:
-        """What decides the checkpoint, in 8 hex digits; where it is put, what runs it and when it is started
-        is left out, and so is how often it is saved on the way."""
-        aside = {"output", "launcher", "environment", "after_release", "simulated", "save_steps"}
-        aside |= {key for key in ("options", "nll_weight") if not getattr(self, key)}
+        """Return a digest, 8 hex digits, of the settings that change the checkpoint."""
+        excluded = {"output", "launcher", "environment", "after_release", "simulated", "save_steps"}
+        excluded |= {"hub", "compare"}
+        if self.launcher != "command":  # whose options name another trainer
+            excluded.add("launch")
+        if self.processes == 1:
+            excluded.add("processes")
+        excluded |= {key for key in ("options", "nll_weight") if not getattr(self, key)}
         if self.use_weights:
-            aside.add("use_weights")
-        return digest("training", canonical_json(self.model_dump(mode="json", exclude=aside)), size=4)
+            excluded.add("use_weights")
+        return digest("training", canonical_json(self.model_dump(mode="json", exclude=excluded)), size=4)

@@ -18,11 +18,11 @@ from training_releases import released, tiny_model, weigh
 from tracemill.records.errors import TrainingError
 from tracemill.train.start_child import (
     check_places,
-    finished_training_process,
-    is_training_process_unfinished,
+    finished_training,
+    has_unfinished_training,
     run_training,
 )
-from tracemill.train.training_job import REPORT, Job, TrainingRelease
+from tracemill.train.training_job import REPORT, TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 
 
@@ -40,10 +40,10 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> TrainingRelease:
     )
 
 
-def job(release: TrainingRelease, model: Path, out: Path, **given: Any) -> Job:
+def job(release: TrainingRelease, model: Path, out: Path, **given: Any) -> TrainingJob:
     base = {"max_steps": 2, "batch": 2, "accumulate": 1, "device": "cpu", "gradient_checkpointing": False}
     settings = TrainingSettings.model_validate(base | given | {"model": str(model), "output": out})
-    return Job(release=release, settings=settings, tracemill_version="0")
+    return TrainingJob(release=release, settings=settings, tracemill_version="0")
 
 
 def losses(report: dict[str, Any]) -> list[float]:
@@ -81,24 +81,24 @@ def test_a_release_becomes_a_checkpoint_that_loads(
     assert AutoTokenizer.from_pretrained(made.path).chat_template
     again = run_training(asked, said.append)
     assert (again.created, again.report) == (False, report)
-    with pytest.raises(TrainingError, match="holds something else"):
-        finished_training_process(job(release, tiny, tmp_path / "out", max_steps=3))
+    with pytest.raises(TrainingError, match="holds another training"):
+        finished_training(job(release, tiny, tmp_path / "out", max_steps=3))
 
 
 START = """
 import sys
 from tracemill.train.start_child import run_training
-from tracemill.train.training_job import Job
-run_training(Job.model_validate_json(sys.argv[1]), lambda said: print(said, flush=True))
+from tracemill.train.training_job import TrainingJob
+run_training(TrainingJob.model_validate_json(sys.argv[1]), lambda said: print(said, flush=True))
 """
 
 
-def start(asked: Job) -> "subprocess.Popen[str]":
+def start(asked: TrainingJob) -> "subprocess.Popen[str]":
     command = [sys.executable, "-c", START, asked.model_dump_json()]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
 
 
-def until_saved(asked: Job, step: int) -> None:
+def until_saved(asked: TrainingJob, step: int) -> None:
     marker = asked.partial / "checkpoints" / f"checkpoint-{step}" / "saved.json"
     deadline = time.monotonic() + 120
     while not marker.exists():
@@ -135,12 +135,12 @@ def test_a_training_that_was_cut_off_goes_on_and_ends_as_if_it_had_not_been(
         first.stdout.read()  # type: ignore[union-attr]
     assert first.returncode != 0
     assert not asked.target.exists()
-    assert is_training_process_unfinished(asked)
+    assert has_unfinished_training(asked)
     (asked.partial / "checkpoints" / "checkpoint-59").mkdir()  # as one that was cut off while it was written
     made = run_training(job(release, tiny, tmp_path / "cut", **given), lambda said: None)
     assert 4 <= made.report["resumed_at_step"] < 59
     assert losses(made.report) == pytest.approx(losses(whole.report), abs=1e-6)
-    assert not is_training_process_unfinished(asked)
+    assert not has_unfinished_training(asked)
     assert [path.name for path in made.path.parent.iterdir()] == [release.version]
 
 
@@ -169,26 +169,30 @@ DIVERGING = {"learning_rate": 1e30, "max_steps": 4}
         (
             "",
             {"max_length": 12},
-            "none of 8 rows fits max_length = 12; wanted more than that: the shortest row",
+            "none of 8 rows fits max_length = 12; expected more than that: the shortest row",
         ),
         ("", {"device": "cuda"}, "sees no GPU"),
         (
             "",
             DIVERGING,
-            r"training diverged: \w+ is nan at step 2; wanted finite numbers; lower training\.le",
+            r"training diverged: \w+ is nan at step 2; expected finite numbers; lower training\.le",
         ),
-        ("", DIVERGING | {"method": "dpo"}, r"training diverged: \w+ is nan at step 2; wanted finite numb"),
-        ("", DIVERGING | {"method": "simpo"}, r"training diverged: \w+ is nan at step 2; wanted finite numb"),
-        ("no template", {}, "has no chat template; wanted one that renders messages and tool calls"),
-        ("no configuration", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
-        ("no weights", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
-        ("cut weights", {}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub or a folder"),
+        ("", DIVERGING | {"method": "dpo"}, r"training diverged: \w+ is nan at step 2; expected finite numb"),
+        (
+            "",
+            DIVERGING | {"method": "simpo"},
+            r"training diverged: \w+ is nan at step 2; expected finite numb",
+        ),
+        ("no template", {}, "has no chat template; expected one that renders messages and tool calls"),
+        ("no configuration", {}, r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder"),
+        ("no weights", {}, r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder"),
+        ("cut weights", {}, r"model .* cannot be loaded \(.*\); expected an id of the Hub or a folder"),
         (
             "nothing",
             {"bf16": True},
-            r"^training\.bf16 = true and the training is on the processor; wanted a GPU",
+            r"^training\.bf16 = true and the training is on the CPU; expected a GPU",
         ),
-        ("no weights", {"method": "simpo"}, r"model .* cannot be loaded \(.*\); wanted an id of the Hub"),
+        ("no weights", {"method": "simpo"}, r"model .* cannot be loaded \(.*\); expected an id of the Hub"),
     ],
 )
 def test_what_torch_alone_can_tell_is_one_line_and_leaves_nothing(
@@ -205,7 +209,7 @@ def test_what_torch_alone_can_tell_is_one_line_and_leaves_nothing(
 def test_a_release_whose_rows_are_all_held_out_is_refused(tiny: Path, tmp_path: Path) -> None:
     made = released(tmp_path / "releases", rows=2, validation=(0, 1))
     held = TrainingRelease(name="views", version=made.version, digest="0", path=made.path)
-    with pytest.raises(TrainingError, match="has no row to train on; wanted some in split `train`"):
+    with pytest.raises(TrainingError, match="has no row to train on; expected some in split `train`"):
         run_training(job(held, tiny, tmp_path / "out"), lambda _: None)
     assert nothing_in(tmp_path / "out")
 
@@ -239,11 +243,11 @@ def test_a_training_process_that_the_system_ends_is_one_line(
     ):
         run_training(asked, ending(signal.SIGTERM, 3))
     assert not asked.target.exists()
-    assert is_training_process_unfinished(asked)
+    assert has_unfinished_training(asked)
 
 
 def test_a_missing_model_or_template_is_told_without_torch(tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match="holds no model; wanted a folder with config"):
+    with pytest.raises(TrainingError, match="holds no model; expected a folder with config"):
         check_places(TrainingSettings(model=str(tmp_path)))
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(TrainingError, match="a Jinja file as training"):

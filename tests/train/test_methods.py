@@ -11,7 +11,7 @@ from training_releases import released, tiny_model
 
 from tracemill.records.message import Message
 from tracemill.train.start_child import run_training
-from tracemill.train.training_job import REPORT, Job, TrainingRelease
+from tracemill.train.training_job import REPORT, TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.likelihood import likelihood_warnings
 
@@ -34,7 +34,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> TrainingRelease:
 def trained(release: TrainingRelease, model: Path, out: Path, **given: Any) -> tuple[Path, dict[str, Any]]:
     base = {"batch": 8, "accumulate": 1, "device": "cpu", "gradient_checkpointing": False, "eval_steps": 10}
     settings = TrainingSettings.model_validate(base | given | {"model": str(model), "output": out})
-    made = run_training(Job(release=release, settings=settings, tracemill_version="0"), lambda said: None)
+    made = run_training(
+        TrainingJob(release=release, settings=settings, tracemill_version="0"), lambda said: None
+    )
     report = json.loads((made.path / REPORT).read_text())
     return made.path, report
 
@@ -291,7 +293,9 @@ def test_each_method_has_its_own_defaults_and_settings() -> None:
         settings(gamma=0.5)
     with pytest.raises(ValueError, match='nll_weight is a setting of method = "dpo" alone'):
         settings(method="simpo", nll_weight=0.5)
-    with pytest.raises(ValueError, match='batch is 1, and method = "kto" compares rows of a batch; wanted 2'):
+    with pytest.raises(
+        ValueError, match='batch is 1, and method = "kto" compares rows of a batch; expected 2'
+    ):
         settings(method="kto", batch=1)
     with pytest.raises(ValueError, match="nll_weight"):
         settings(method="dpo", nll_weight=-1)

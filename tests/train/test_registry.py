@@ -55,18 +55,31 @@ def make_trainer(settings, arguments, tokenizer, data, callbacks):
 QUEUE = """
 import json
 
+from pydantic import BaseModel
+
 from tracemill.records.errors import TrainingError
-from tracemill.train.training_job import REPORT, Trained
+from tracemill.train.launch.launcher import JobState, JobStatus
+from tracemill.train.training_job import REPORT
+
+
+class Options(BaseModel):
+    place: int = 1
 
 
 class Queue:
+    options = Options
+    attached = remote = False
+    poll_s = 0.01
+
     def check(self, settings):
         if settings.device == "cuda":
             raise TrainingError("the queue has no GPU")
 
-    def run(self, job, told):
-        told({"phase": "waiting in the queue"})
-        told({"step": 2, "total": 2, "loss": 0.5})
+    def describe(self, launch):
+        return {"place": launch.options(Options).place}
+
+    def submit(self, launch):
+        job = launch.job
         report = {
             "fingerprint": job.fingerprint(),
             "release": job.release.model_dump(mode="json"),
@@ -80,7 +93,16 @@ class Queue:
         }
         job.target.mkdir(parents=True)
         (job.target / REPORT).write_text(json.dumps(report))
-        return Trained(job.target, report, True)
+        return "place-" + str(launch.options(Options).place)
+
+    def poll(self, launch, job_id):
+        return JobStatus(JobState.SUCCEEDED)
+
+    def logs(self, launch, job_id):
+        yield f"{job_id} is ready"
+
+    def cancel(self, launch, job_id):
+        pass
 
 
 QUEUE = Queue()
@@ -139,11 +161,14 @@ def test_what_a_method_cannot_have_is_one_line(packages: Path, tmp_path: Path) -
 def test_a_method_that_nobody_gives_names_those_there_are(packages: Path, tmp_path: Path) -> None:
     said = refusal_with(packages, "train", _config(tmp_path, "method = 'orpo'"))
     assert (
-        "training.method: there is no training method 'orpo'; wanted sft, dpo, simpo, kto, ipo "
+        "training.method: there is no training method 'orpo'; expected sft, dpo, simpo, kto, ipo "
         "(found 'orpo')" in said
     )
     said = refusal_with(packages, "train", _config(tmp_path, "launcher = 'cluster'"))
-    assert "training: there is no launcher 'cluster'; wanted local, queue" in said
+    assert (
+        "training: there is no launcher 'cluster'; expected local, command, prefect, slurm, hf-jobs, modal,"
+        " queue" in said
+    )
 
 
 def test_a_launcher_is_what_trains(packages: Path, tmp_path: Path) -> None:
@@ -157,6 +182,10 @@ def test_a_launcher_is_what_trains(packages: Path, tmp_path: Path) -> None:
     assert figures["path"] == str(tmp_path / "w" / "checkpoints" / "views" / made.version)
     assert done.stderr.splitlines()[-1] == "tracemill: the queue is long"
     assert json.loads(called_with(packages, *call).stdout)["created"] is False
+    assert called_with(packages, *call[:-1], "--logs").stdout == "place-1 is ready\n"
+    config = _config(tmp_path, "launcher = 'queue'\nmax_steps = 3\nlaunch = { place = 7 }")
+    described = json.loads(called_with(packages, *call[:1], config, *call[2:], "--dry-run").stdout)
+    assert (described["launcher"], described["job"]) == ("queue", {"place": 7})
     config = _config(tmp_path, "launcher = 'queue'\ndevice = 'cuda'")
     assert "the queue has no GPU" in refusal_with(packages, "train", config, "--release", "views")
 
@@ -164,23 +193,27 @@ def test_a_launcher_is_what_trains(packages: Path, tmp_path: Path) -> None:
 def test_two_of_one_name_and_what_cannot_be_used_are_one_line(tmp_path: Path) -> None:
     config = _config(tmp_path, "method = 'ipo'\nlauncher = 'queue'")
     taken = install_module(tmp_path / "a", "mine", IPO, {METHODS: {"simpo": "mine:METHOD"}})
-    assert "mine gives a training method 'simpo', as tracemill does" in refusal_with(taken, "train", config)
+    assert "mine and tracemill both give a training method 'simpo'" in refusal_with(taken, "train", config)
     broken = install_module(tmp_path / "b", "broken", "import nowhere", {METHODS: {"ipo": "broken:METHOD"}})
     said = refusal_with(broken, "train", config)
     assert "the training method 'ipo' of broken cannot be imported (ModuleNotFoundError)" in said
     other = install_module(tmp_path / "c", "other", IPO, {METHODS: {"ipo": "json:dumps"}})
     said = refusal_with(other, "train", config)
-    assert "the training method 'ipo' is none; wanted a TrainingMethod of that name" in said
+    assert (
+        "the training method 'ipo' of a package is not valid; expected a TrainingMethod of that name" in said
+    )
     config = _config(tmp_path, "launcher = 'queue'")
     both = install_module(tmp_path / "d", "one", QUEUE, {LAUNCHERS: {"queue": "one:QUEUE"}})
     install_module(both, "two", QUEUE, {LAUNCHERS: {"queue": "two:QUEUE"}})
-    assert "two gives a launcher 'queue', as one does" in refusal_with(both, "train", config)
+    assert "two and one both give a launcher 'queue'" in refusal_with(both, "train", config)
     broken = install_module(
         tmp_path / "e", "broken", "import nowhere", {LAUNCHERS: {"queue": "broken:QUEUE"}}
     )
     assert "the launcher 'queue' of broken cannot be imported" in refusal_with(broken, "train", config)
     other = install_module(tmp_path / "f", "other", "", {LAUNCHERS: {"queue": "json:dumps"}})
-    assert "wanted a value with the methods `check` and `run`" in refusal_with(other, "train", config)
+    assert "expected a value with `options` and the methods check, describe" in refusal_with(
+        other, "train", config
+    )
 
 
 def test_neither_launcher_nor_empty_options_make_another_checkpoint() -> None:
@@ -190,7 +223,7 @@ def test_neither_launcher_nor_empty_options_make_another_checkpoint() -> None:
     assert TrainingSettings(model="a/b", launcher="queue").fingerprint() == plain.fingerprint()
     assert load_settings(None, {"training": {"model": "a/b"}}).training == plain
     assert TrainingSettings(model="a/b", method="simpo").fingerprint() == "b915bab3"
-    with pytest.raises(ConfigError, match="there is no launcher 'queue'; wanted local"):
+    with pytest.raises(ConfigError, match="there is no launcher 'queue'; expected local"):
         load_settings(None, {"training": {"model": "a/b", "launcher": "queue"}})
 
 

@@ -9,7 +9,7 @@ import pytest
 from training_releases import released, tiny_model, weigh
 
 from tracemill.train.start_child import run_training
-from tracemill.train.training_job import Job, TrainingRelease
+from tracemill.train.training_job import TrainingJob, TrainingRelease
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.fit_rows import fit_rows
 
@@ -36,7 +36,9 @@ def weighted(folder: Path, weight: Callable[[int], float | None], **given: Any) 
 def trained(release: TrainingRelease, model: Path, out: Path, **given: Any) -> dict[str, Any]:
     base = {"batch": 3, "accumulate": 4, "device": "cpu", "gradient_checkpointing": False, "eval_steps": 10}
     settings = TrainingSettings.model_validate(base | given | {"model": str(model), "output": out})
-    return run_training(Job(release=release, settings=settings, tracemill_version="0"), lambda _: None).report
+    return run_training(
+        TrainingJob(release=release, settings=settings, tracemill_version="0"), lambda _: None
+    ).report
 
 
 def nll(folder: Path, number: int) -> tuple[float, int]:
@@ -154,7 +156,7 @@ def test_a_row_without_a_weight_counts_as_one() -> None:
 @pytest.mark.slow
 def test_a_release_whose_rows_are_all_of_weight_0_is_refused(tiny: Path, tmp_path: Path) -> None:
     release = weighted(tmp_path / "releases", lambda number: 0.0)
-    said = "all 12 rows are of weight 0; wanted some that count; set training.use_weights = false"
+    said = "all 12 rows are of weight 0; expected some that count; set training.use_weights = false"
     with pytest.raises(Exception, match=said):
         trained(release, tiny, tmp_path / "out", max_steps=1)
     assert not (tmp_path / "out").exists()

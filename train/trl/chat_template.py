@@ -1,49 +1,49 @@
-"""A row as the model's chat template writes it: where its prompt ends, and how long it is."""
+"""Render rows by the model's chat template, and count their tokens."""
 
+import os.path
 from collections.abc import Mapping, Sequence
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 from tracemill.train.trl.fit_rows import Measure, sides_of
 
 
-class Rendered(NamedTuple):
-    """The texts of a row: each of its sides, by column, follows the prompt directly."""
+class RenderedRow(NamedTuple):
+    """The texts of a row: its prompt, and by column the sides that follow it.
+
+    `parted` is True if the template writes the prompt differently once an answer follows. The sides then
+    begin where the texts diverge, as in TRL's trainers.
+    """
 
     prompt: str
     sides: dict[str, str]
     parted: bool
-    """Whether the template writes the prompt otherwise once an answer follows: the sides then begin where
-    the texts part, which is how TRL's trainers take it."""
 
 
 def render_chat_template(
     tokenizer: Any, prompt: Sequence[dict[str, Any]], row: Mapping[str, Any]
-) -> Rendered:
-    """The row with this prompt. Raises whatever a template raises."""
+) -> RenderedRow:
+    """Render a row with this prompt. Raises whatever the template raises."""
     tools = row["tools"] or None
 
-    def text(messages: Sequence[dict[str, Any]], **given: Any) -> str:
-        return tokenizer.apply_chat_template(list(messages), tools=tools, tokenize=False, **given)
+    def render(messages: Sequence[dict[str, Any]], **options: Any) -> str:
+        return tokenizer.apply_chat_template(list(messages), tools=tools, tokenize=False, **options)
 
-    asked = text(prompt, add_generation_prompt=True)
-    whole = {side: text([*prompt, *row[side]]) for side in sides_of(row)}
-    shared, parted = len(asked), False
-    if not all(each.startswith(asked) for each in whole.values()):
-        letters = takewhile(lambda same: len(set(same)) == 1, zip(asked, *whole.values(), strict=False))
-        shared, parted = sum(1 for _ in letters), True
-    return Rendered(asked[:shared], {side: each[shared:] for side, each in whole.items()}, parted)
+    prompt_text = render(prompt, add_generation_prompt=True)
+    whole = {side: render([*prompt, *row[side]]) for side in sides_of(row)}
+    shared = len(os.path.commonprefix([prompt_text, *whole.values()]))  # noqa: RUF071  by character
+    sides = {side: text[shared:] for side, text in whole.items()}
+    return RenderedRow(prompt_text[:shared], sides, shared < len(prompt_text))
 
 
 def measure_with(tokenizer: Any) -> Measure:
-    """Tokens as TRL will count them: the whole conversation through the chat template."""
+    """Return a function that counts tokens as TRL does: of the whole rendered conversation."""
 
     def measure(prompt: list[dict[str, Any]], row: Mapping[str, Any]) -> int:
         try:
-            found = render_chat_template(tokenizer, prompt, row)
-            texts = (found.prompt + side for side in found.sides.values())
+            rendered = render_chat_template(tokenizer, prompt, row)
+            texts = (rendered.prompt + side for side in rendered.sides.values())
             return max(len(tokenizer(text, add_special_tokens=False)["input_ids"]) for text in texts)
-        except Exception as error:  # whatever a template of somebody else's raises
+        except Exception as error:  # templates may raise anything
             raise ValueError(type(error).__name__) from error
 
     return measure

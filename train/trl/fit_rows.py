@@ -1,7 +1,7 @@
-"""Which rows fit the trainer's window, and how a context that does not is cut.
+"""Select the rows that fit `max_length`, and cut the contexts of longer ones.
 
-TRL cuts a row that is longer than `max_length` at its end, where the answer is, and leaves out without a
-word those whose prompt fills it. So every row is measured before TRL sees it.
+TRL truncates a longer row at its end, where the answer is, and silently drops one whose prompt fills
+`max_length`. So every row is measured before TRL sees it.
 """
 
 import json
@@ -14,114 +14,119 @@ from typing import Any
 Message = dict[str, Any]
 Row = Mapping[str, Any]
 Measure = Callable[[list[Message], Row], int]
-"""Tokens of a prompt with the longer side of the row. Raises ValueError where it cannot be told."""
+"""Returns the tokens of a prompt with the longest side of the row. Raises ValueError if it cannot."""
 
-MARKER = "\n\n[{count} earlier messages are left out]"
+LEFT_OUT = "\n\n[{count} earlier messages are left out]"
 _SIDES = ("chosen", "rejected", "completion")
-_BESIDE = ("label", "weight")
+_OTHER_COLUMNS = ("label", "weight")
 
 
 @dataclass(slots=True)
-class Fitted:
-    """Rows as the trainer gets them (`prompt`, sides, `tools`, and `label` and `weight` where they have them)
-    and what became of the others."""
+class FittedRows:
+    """Rows as the trainer gets them, and counts of the others.
+
+    A row has `prompt`, its sides, `tools`, and `label` and `weight` if it has them. `measured` counts rows of
+    a weight above 0, `parted` rows whose prompt the template writes differently once an answer follows,
+    `shortest_tokens` is the length of the shortest row before any cut.
+    """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     cut: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
     parted: int = 0
-    """Rows whose prompt the chat template writes otherwise once an answer follows."""
     measured: int = 0
-    """Rows that count, whether they fit or not."""
     shortest_tokens: int | None = None
-    """The shortest row before any cut."""
 
 
 def sides_of(row: Row) -> list[str]:
-    """The columns of a row that answer its prompt: both sides of a pair, or the one completion."""
+    """Return the columns of a row that answer its prompt: both sides of a pair, or the completion."""
     return [name for name in _SIDES if name in row]
 
 
-def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) -> Fitted:
-    """The rows of at most `max_length` tokens; with `cut` also longer ones, without their oldest turns. Rows
-    of weight 0 are left out."""
-    done = Fitted()
+def fit_rows(rows: Iterable[Row], measure: Measure, max_length: int, cut: bool) -> FittedRows:
+    """Return the rows of at most `max_length` tokens; with `cut` also longer ones without their oldest turns.
+
+    Rows of weight 0 are dropped.
+    """
+    fitted = FittedRows()
     for row in rows:
         if row.get("weight") is not None and not row["weight"] > 0:
-            done.dropped["of weight 0"] += 1
+            fitted.dropped["of weight 0"] += 1
             continue
-        done.measured += 1
+        fitted.measured += 1
         prompt = list(row["prompt"])
         try:
             tokens = measure(prompt, row)
         except ValueError:
-            done.dropped["the chat template refuses it"] += 1
+            fitted.dropped["the chat template refuses it"] += 1
             continue
-        if done.shortest_tokens is None or tokens < done.shortest_tokens:
-            done.shortest_tokens = tokens
+        if fitted.shortest_tokens is None or tokens < fitted.shortest_tokens:
+            fitted.shortest_tokens = tokens
         if tokens > max_length:
             shorter = cut_prompt(prompt, row, measure, max_length, tokens) if cut else None
             if shorter is None:
-                done.dropped[f"longer than {max_length} tokens"] += 1
+                fitted.dropped[f"longer than {max_length} tokens"] += 1
                 continue
-            prompt, done.cut = shorter, done.cut + 1
-        kept = {name: row[name] for name in (*sides_of(row), *_BESIDE) if name in row}
+            prompt, fitted.cut = shorter, fitted.cut + 1
+        kept = {name: row[name] for name in (*sides_of(row), *_OTHER_COLUMNS) if name in row}
         if "weight" in kept and kept["weight"] is None:
             kept["weight"] = 1.0
-        done.rows.append({"prompt": prompt, **kept, "tools": row["tools"] or None})
-    return done
+        fitted.rows.append({"prompt": prompt, **kept, "tools": row["tools"] or None})
+    return fitted
 
 
 def cut_prompt(
     prompt: list[Message], row: Row, measure: Measure, max_length: int, tokens: float
 ) -> list[Message] | None:
-    """The system prompt, the task and the last turns, as many as fit; the task says how many messages are
-    left out. A call is never parted from its results. None where not even the last turn fits.
+    """Return the system prompt, the task and as many of the last turns as fit; None if not even one does.
 
-    `tokens` is what the whole prompt measures.
+    The task says how many messages are left out. A call stays with its results. `tokens` is the length of the
+    whole prompt.
     """
-    head, turns = _parts(prompt)
-    count, shown, fits = len(turns), prompt, None
+    head, turns = _split_turns(prompt)
+    count, shorter, fits = len(turns), prompt, None
     while fits is None and count > 1:
-        count = _likely(turns[-count:], shown, tokens - max_length, tokens)
-        shown = _last(head, turns, count)
-        tokens = _measured(measure, shown, row)
-        fits = shown if tokens <= max_length else None
-    while fits is not None and count + 1 < len(turns):  # the guess may have left out too many
+        count = _estimate_count(turns[-count:], shorter, tokens - max_length, tokens)
+        shorter = _keep_last(head, turns, count)
+        tokens = _measure_or_inf(measure, shorter, row)
+        fits = shorter if tokens <= max_length else None
+    while fits is not None and count + 1 < len(turns):  # the estimate may have left out too many
         count += 1
-        shown = _last(head, turns, count)
-        if _measured(measure, shown, row) > max_length:
+        shorter = _keep_last(head, turns, count)
+        if _measure_or_inf(measure, shorter, row) > max_length:
             break
-        fits = shown
+        fits = shorter
     return fits
 
 
-def _measured(measure: Measure, prompt: list[Message], row: Row) -> float:
+def _measure_or_inf(measure: Measure, prompt: list[Message], row: Row) -> float:
     try:
         return measure(prompt, row)
-    except ValueError:  # templates may want roles in an order that another cut has
+    except ValueError:  # the template may demand another order of roles, which another cut has
         return math.inf
 
 
-def _last(head: list[Message], turns: list[list[Message]], count: int) -> list[Message]:
-    left_out = sum(map(len, turns[:-count]))
-    return [*_marked(head, left_out), *(message for turn in turns[-count:] for message in turn)]
+def _keep_last(head: list[Message], turns: list[list[Message]], count: int) -> list[Message]:
+    kept = [message for turn in turns[-count:] for message in turn]
+    if not head:
+        return kept
+    text = (head[-1].get("content") or "") + LEFT_OUT.format(count=sum(map(len, turns[:-count])))
+    return [*head[:-1], {**head[-1], "content": text}, *kept]
 
 
-def _likely(turns: list[list[Message]], shown: list[Message], excess: float, tokens: float) -> int:
-    """How many turns are left, at least one, without the oldest ones that `excess` tokens are probably in;
-    one less where that cannot be told."""
-    excess_chars = excess * sum(map(_chars, shown)) / tokens if tokens < math.inf else 0.0
-    gone = 0.0
+def _estimate_count(turns: list[list[Message]], prompt: list[Message], excess: float, tokens: float) -> int:
+    """Estimate how many of the last turns, at least one, are left without `excess` of `tokens` tokens."""
+    excess_chars = excess * sum(map(_chars, prompt)) / tokens if tokens < math.inf else 0.0
+    removed = 0.0
     for place, turn in enumerate(turns[:-1]):
-        gone += sum(map(_chars, turn))
-        if gone >= excess_chars:
+        removed += sum(map(_chars, turn))
+        if removed >= excess_chars:
             return len(turns) - place - 1
     return 1
 
 
-def _parts(prompt: list[Message]) -> tuple[list[Message], list[list[Message]]]:
-    """What stays in any case (system prompt, task), and the turns: a message with its tools' results."""
+def _split_turns(prompt: list[Message]) -> tuple[list[Message], list[list[Message]]]:
+    """Return the system prompt and task, and the turns: a message with the results of its tools."""
     start = 0
     while start < len(prompt) and prompt[start]["role"] == "system":
         start += 1
@@ -134,13 +139,6 @@ def _parts(prompt: list[Message]) -> tuple[list[Message], list[list[Message]]]:
         else:
             turns.append([message])
     return prompt[:start], turns
-
-
-def _marked(head: list[Message], left_out: int) -> list[Message]:
-    if not head:
-        return head
-    said = (head[-1].get("content") or "") + MARKER.format(count=left_out)
-    return [*head[:-1], {**head[-1], "content": said}]
 
 
 def _chars(message: Message) -> int:

@@ -1,8 +1,8 @@
-"""What a training begins with: the tokenizer of the model, and the rows of the release that fit it."""
+"""Load the tokenizer of the model and the rows of the release."""
 
 # pyright: reportMissingImports=false
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +14,22 @@ from tracemill.train.registry import TRAINING_METHODS
 from tracemill.train.training_job import TrainingRelease, check_config
 from tracemill.train.training_settings import TrainingSettings
 from tracemill.train.trl.chat_template import measure_with, render_chat_template
-from tracemill.train.trl.fit_rows import Fitted, fit_rows
+from tracemill.train.trl.fit_rows import FittedRows, fit_rows
 
 _WEIGHT = "weight"
 
 
 def load_tokenizer(settings: TrainingSettings) -> Any:
-    """The model's tokenizer, with a chat template and a padding token. Raises TrainingError where the model
-    is none, or where it has no template."""
+    """Load the model's tokenizer, with a chat template and a padding token.
+
+    Raises TrainingError if the model cannot be loaded or has no chat template.
+    """
     model = settings.model
     try:
         AutoConfig.from_pretrained(model)
         tokenizer: Any = AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError) as error:
-        raise load_release_model_error(model, error) from error
+        raise model_error(model, error) from error
     if settings.chat_template is not None:
         tokenizer.chat_template = settings.chat_template.read_text(encoding="utf-8")
     if not tokenizer.chat_template:
@@ -41,47 +43,58 @@ def load_tokenizer(settings: TrainingSettings) -> Any:
     return tokenizer
 
 
-def load_release_model_error(model: str, error: Exception) -> TrainingError:
-    """What is raised for a model that is none, with the first line of why."""
-    said = (str(error).splitlines() or [""])[0]
-    wanted = "an id of the Hub or a folder of a saved model"
-    return TrainingError(f"model {model} cannot be loaded ({said})", wanted)
+def model_error(model: str, error: Exception) -> TrainingError:
+    """Build the error for a model that cannot be loaded, with the first line of the cause."""
+    expected = "an id of the Hub or a folder of a saved model"
+    return TrainingError(f"model {model} cannot be loaded ({_first_line(error)})", expected)
 
 
-def load_splits(release: TrainingRelease, settings: TrainingSettings, cache: Path) -> dict[str, Dataset]:
-    """`train`, and `validation` where the release has one, of the config that the method reads; of their
-    columns those that it wants, and `weight` where that is there and counts. Raises TrainingError where the
-    release has no such config or no row to train on, or is none of ours."""
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [""])[0]
+
+
+def load_splits(
+    release: TrainingRelease,
+    settings: TrainingSettings,
+    cache: Path,
+    held_out: Sequence[str] = ("validation",),
+) -> dict[str, Dataset]:
+    """Load `train`, and those of `held_out` that the release has, of the config that the method reads.
+
+    They have the columns of the method, and `weight` if it is used. Raises TrainingError if the release
+    cannot be loaded, or lacks the config, its columns or rows to train on.
+    """
     method, place = TRAINING_METHODS.get(settings.method), release.place
     revision = None if release.path else release.digest
     try:
         check_config(release, settings.method, get_dataset_config_names(place, revision=revision))
-        found: Any = load_dataset(place, method.config, cache_dir=str(cache), revision=revision)
+        loaded: Any = load_dataset(place, method.config, cache_dir=str(cache), revision=revision)
     except (OSError, ValueError) as error:
-        said = (str(error).splitlines() or [""])[0]
-        raise TrainingError(f"release {place} cannot be loaded ({said})", "a release of tracemill") from error
-    splits = {name: found[name] for name in ("train", "validation") if name in found}
+        raise TrainingError(
+            f"release {place} cannot be loaded ({_first_line(error)})", "a release of tracemill"
+        ) from error
+    splits = {name: loaded[name] for name in ("train", *held_out) if name in loaded}
     if not splits.get("train"):
         raise TrainingError(f"release {place} has no row to train on", "some in split `train`")
-    there = splits["train"].column_names
-    if absent := [name for name in method.columns if name not in there]:
+    present = splits["train"].column_names
+    if missing := [name for name in method.columns if name not in present]:
         raise TrainingError(
-            f"release {place} lacks the columns {', '.join(absent)}", "a release of tracemill"
+            f"release {place} lacks the columns {', '.join(missing)}", "a release of tracemill"
         )
-    columns = [*method.columns, *([_WEIGHT] if settings.use_weights and _WEIGHT in there else ())]
+    columns = [*method.columns, *([_WEIGHT] if settings.use_weights and _WEIGHT in present else ())]
     return {name: split.select_columns(columns) for name, split in splits.items()}
 
 
-def fit_split(split: Dataset, tokenizer: Any, settings: TrainingSettings) -> Fitted:
-    """The rows of a split that fit the window, through the tokenizer's chat template."""
+def fit_split(split: Dataset, tokenizer: Any, settings: TrainingSettings) -> FittedRows:
+    """Return the rows of a split that fit `max_length`, rendered by the tokenizer's chat template."""
     rows: Any = split
     fitted = fit_rows(rows, measure_with(tokenizer), settings.max_length, settings.context == "cut")
     fitted.parted = sum(render_chat_template(tokenizer, row["prompt"], row).parted for row in fitted.rows)
     return fitted
 
 
-def check_rows(fitted: Fitted, settings: TrainingSettings) -> None:
-    """Raises TrainingError where no row is left to train on."""
+def check_rows(fitted: FittedRows, settings: TrainingSettings) -> None:
+    """Raise TrainingError if no row is left to train on."""
     if fitted.rows:
         return
     if not fitted.measured:
@@ -103,21 +116,22 @@ def check_rows(fitted: Fitted, settings: TrainingSettings) -> None:
     )
 
 
-def load_release_as_messages(split: Dataset, fitted: Fitted) -> Dataset:
-    """The rows as conversations with their tools."""
+def load_release_as_messages(split: Dataset, fitted: FittedRows) -> Dataset:
+    """Return the rows as conversations with their tools."""
     return Dataset.from_list(fitted.rows, features=Features(split.features))
 
 
-def load_release_as_texts(fitted: Fitted, tokenizer: Any) -> Dataset:
-    """The rows as the chat template writes them, each side to the end of its turn."""
+def load_release_as_texts(fitted: FittedRows, tokenizer: Any) -> Dataset:
+    """Return the rows as texts of the chat template, without whitespace after an end-of-sequence token."""
     end = tokenizer.eos_token or ""
 
-    def ended(side: str) -> str:
-        shorter = side.rstrip()
-        return shorter if end and shorter.endswith(end) else side
+    def strip_after_end(side: str) -> str:
+        stripped = side.rstrip()
+        return stripped if end and stripped.endswith(end) else side
 
-    def texts(row: Mapping[str, Any]) -> dict[str, str]:
-        found = render_chat_template(tokenizer, row["prompt"], row)
-        return {"prompt": found.prompt, **{name: ended(side) for name, side in found.sides.items()}}
+    def render(row: Mapping[str, Any]) -> dict[str, str]:
+        rendered = render_chat_template(tokenizer, row["prompt"], row)
+        sides = {name: strip_after_end(side) for name, side in rendered.sides.items()}
+        return {"prompt": rendered.prompt, **sides}
 
-    return Dataset.from_list([texts(row) for row in fitted.rows])
+    return Dataset.from_list([render(row) for row in fitted.rows])

@@ -1,7 +1,7 @@
-"""A trainer of TRL over a release; for the child process alone, everything heavy is imported here."""
+"""Train on a release with a TRL trainer; imports torch, so only the child process imports this module."""
 
 # pyright: reportMissingImports=false
-# (types are checked where the extra `run_trainer` is not installed, too)
+# (types are also checked where the extra `train` is not installed)
 
 import importlib.metadata
 import json
@@ -19,19 +19,20 @@ from transformers import TrainerCallback
 
 from tracemill.records.errors import TrainingError
 from tracemill.records.storage.atomic_files import write_json
-from tracemill.train.training_job import LOG, REPORT, SCHEMA, Job
+from tracemill.train.training_job import LOG, REPORT, SCHEMA, ProgressCallback, TrainingJob
 from tracemill.train.training_settings import TrainingSettings
-from tracemill.train.trl.fit_rows import Fitted
+from tracemill.train.trl.fit_rows import FittedRows
 from tracemill.train.trl.likelihood import likelihood_warnings
 from tracemill.train.trl.load_release import check_rows, fit_split, load_splits, load_tokenizer
+from tracemill.train.trl.stopping import is_main_process
 from tracemill.train.trl.trainers import make_trainer
 
 if TYPE_CHECKING:
-    from tracemill.train.trl.stopping import Stopping, Tell
+    from tracemill.train.trl.stopping import StopSignal
 
 _SAVED = "saved.json"
-"""In a checkpoint that was written to its end: the seconds of training up to it."""
-_NUMBERS = (
+"""File of a complete checkpoint, with the seconds of training up to it."""
+_METRICS = (
     "loss",
     "mean_token_accuracy",
     "rewards/accuracies",
@@ -41,31 +42,36 @@ _NUMBERS = (
 )
 
 
-def run_trainer(job: Job, folder: Path, tell: "Tell", stopping: "Stopping") -> dict[str, Any]:
-    """Trains and writes `final/` in the folder; goes on from the last whole checkpoint that lies there.
+def run_trainer(
+    job: TrainingJob, folder: Path, on_progress: ProgressCallback, stop: "StopSignal"
+) -> dict[str, Any]:
+    """Train and write `final/` in the folder; resume from the last complete checkpoint in it.
 
-    Gives `{}`, or `{"stopped": step}`. Raises TrainingError for what was wrong beforehand.
+    Returns `{}`, or `{"stopped": step}`. Raises TrainingError if the training cannot start or diverges.
     """
     settings, began = job.settings, time.monotonic()
     disable_progress_bars()
     _check_device(settings)
-    tell({"phase": "loading the model"})
+    on_progress({"phase": "loading the model"})
     tokenizer = load_tokenizer(settings)
     splits = load_splits(job.release, settings, folder / "cache")
-    tell({"phase": "measuring rows"})
+    on_progress({"phase": "measuring rows"})
     fitted = {name: fit_split(split, tokenizer, settings) for name, split in splits.items()}
     check_rows(fitted["train"], settings)
     resumed, before_s = _last_checkpoint(folder / "checkpoints")
-    watch = _watch(tell, stopping, began - before_s)
-    trainer = make_trainer(settings, folder / "checkpoints", tokenizer, splits, fitted, [watch])
-    stopping.in_training = True
+    callback = _make_callback(on_progress, stop, began - before_s)
+    trainer = make_trainer(settings, folder / "checkpoints", tokenizer, splits, fitted, [callback])
+    stop.in_training = True
     trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
-    if stopping.asked and trainer.state.global_step < trainer.state.max_steps:
+    if stop.requested and trainer.state.global_step < trainer.state.max_steps:
         return {"stopped": trainer.state.global_step}
-    if trainer.eval_dataset is not None and trainer.state.global_step not in _measured(trainer):
+    if trainer.eval_dataset is not None and trainer.state.global_step not in _validation_metrics(trainer):
         trainer.evaluate()
-    shutil.rmtree(folder / "final", ignore_errors=True)
+    if is_main_process():
+        shutil.rmtree(folder / "final", ignore_errors=True)
     trainer.save_model(str(folder / "final"))
+    if not is_main_process():
+        return {}
     report = _report(job, trainer, fitted)
     report["seconds"] = round(time.monotonic() - began + before_s, 1)
     report["resumed_at_step"] = int(resumed.name.rpartition("-")[2]) if resumed else None
@@ -84,7 +90,7 @@ def _check_device(settings: TrainingSettings) -> None:
     on_gpu = torch.cuda.is_available() and settings.device != "cpu"
     if settings.bf16 and not on_gpu:
         raise TrainingError(
-            "training.bf16 = true and the training is on the processor",
+            "training.bf16 = true and the training is on the CPU",
             "a GPU for mixed precision",
             "leave training.bf16 out",
         )
@@ -97,45 +103,57 @@ def _check_device(settings: TrainingSettings) -> None:
 
 
 def _last_checkpoint(folder: Path) -> tuple[Path | None, float]:
-    """The last checkpoint that was written to its end, and the seconds until it; others are removed."""
-    whole: dict[int, Path] = {}
+    """Return the last complete checkpoint and its seconds of training; remove incomplete ones."""
+    complete: dict[int, Path] = {}
     for path in folder.glob("checkpoint-*"):
         if (path / _SAVED).exists():
-            whole[int(path.name.rpartition("-")[2])] = path
-        else:
+            complete[int(path.name.rpartition("-")[2])] = path
+        elif is_main_process():
             shutil.rmtree(path)
-    if not whole:
+    if not complete:
         return None, 0.0
-    last = whole[max(whole)]
+    last = complete[max(complete)]
     return last, json.loads((last / _SAVED).read_text())["seconds"]
 
 
-def _watch(tell: "Tell", stopping: "Stopping", since: float) -> TrainerCallback:
-    class Watch(TrainerCallback):
-        """Tells of steps, marks whole checkpoints, and stops when it is asked to."""
+def _make_callback(on_progress: ProgressCallback, stop: "StopSignal", since: float) -> TrainerCallback:
+    class TracemillCallback(TrainerCallback):
+        """Reports progress, marks complete checkpoints, and stops on request."""
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            tell({"step": state.global_step, "total": state.max_steps})
+            on_progress({"step": state.global_step, "total": state.max_steps})
 
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
             if logs and "loss" in logs:
                 _require_finite(logs, state.global_step)
-                tell({"step": state.global_step, "total": state.max_steps, "loss": logs["loss"]})
+                on_progress({"step": state.global_step, "total": state.max_steps, "loss": logs["loss"]})
 
         def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            if stopping.asked:
+            if _any_process(stop.requested):
+                stop.requested = True
                 control.should_save = control.should_training_stop = True
 
         def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-            made = Path(args.output_dir) / f"checkpoint-{state.global_step}"
-            write_json(made / _SAVED, {"seconds": time.monotonic() - since})
+            if not is_main_process():
+                return
+            checkpoint = Path(args.output_dir) / f"checkpoint-{state.global_step}"
+            write_json(checkpoint / _SAVED, {"seconds": time.monotonic() - since})
 
-    return Watch()
+    return TracemillCallback()
+
+
+def _any_process(asked: bool) -> bool:
+    """Return whether any process of the training was asked to stop: all of them stop at the same step."""
+    if not torch.distributed.is_initialized():
+        return asked
+    device = "cuda" if torch.distributed.get_backend() == "nccl" else "cpu"
+    flag = torch.tensor(int(asked), device=device)
+    torch.distributed.all_reduce(flag, torch.distributed.ReduceOp.MAX)
+    return bool(flag.item())
 
 
 def _require_finite(logs: dict[str, Any], step: int) -> None:
-    """Raises TrainingError where a loss or its gradient is no number any more: the weights are lost from
-    here on. Told before the step is saved."""
+    """Raise TrainingError if a loss or gradient is not finite, before the broken weights are saved."""
     for name in ("loss", "grad_norm"):
         if not math.isfinite(value := float(logs.get(name) or 0.0)):
             raise TrainingError(
@@ -145,19 +163,17 @@ def _require_finite(logs: dict[str, Any], step: int) -> None:
             )
 
 
-def _measured(trainer: Any) -> dict[int, dict[str, float]]:
-    """What was measured on the rows of `validation`, by step; a training that was taken up measures where
-    it begins."""
-    found = {}
+def _validation_metrics(trainer: Any) -> dict[int, dict[str, float]]:
+    """Return the metrics on `validation` by step; a resumed training evaluates again where it begins."""
+    metrics = {}
     for entry in trainer.state.log_history:
         if "eval_loss" in entry:
-            found[entry["step"]] = {key: entry[f"eval_{key}"] for key in _NUMBERS if f"eval_{key}" in entry}
-    return found
+            metrics[entry["step"]] = {key: entry[f"eval_{key}"] for key in _METRICS if f"eval_{key}" in entry}
+    return metrics
 
 
-def _counted(fitted: Fitted) -> dict[str, Any]:
-    """What became of the rows of a split; `weight` is the sum of the weights of those used, None where they
-    have none."""
+def _row_counts(fitted: FittedRows) -> dict[str, Any]:
+    """Return counts of the rows of a split; `weight` is the total weight, None if rows have none."""
     weights = [row["weight"] for row in fitted.rows if row.get("weight") is not None]
     return {
         "used": len(fitted.rows),
@@ -168,32 +184,33 @@ def _counted(fitted: Fitted) -> dict[str, Any]:
     }
 
 
-def _report(job: Job, trainer: Any, fitted: dict[str, Fitted]) -> dict[str, Any]:
+def _report(job: TrainingJob, trainer: Any, fitted: dict[str, FittedRows]) -> dict[str, Any]:
     losses = [
-        {"step": entry["step"], **{key: entry[key] for key in _NUMBERS if key in entry}}
+        {"step": entry["step"], **{key: entry[key] for key in _METRICS if key in entry}}
         for entry in trainer.state.log_history
         if "loss" in entry
     ]
-    validation = [{"step": step, **numbers} for step, numbers in _measured(trainer).items()]
+    validation = [{"step": step, **metrics} for step, metrics in _validation_metrics(trainer).items()]
     return {
         "schema": SCHEMA,
         "fingerprint": job.fingerprint(),
         "release": job.release.model_dump(mode="json"),
         "settings": job.settings.model_dump(mode="json"),
-        "rows": {name: _counted(each) for name, each in fitted.items()},
+        "rows": {name: _row_counts(each) for name, each in fitted.items()},
         "steps": trainer.state.global_step,
         "losses": losses,
         "validation": validation,
         "warnings": likelihood_warnings(job.settings, losses, validation),
         "device": str(trainer.args.device),
+        "processes": trainer.args.world_size,
         "bf16": trainer.args.bf16,
         "versions": _versions(job),
     }
 
 
-def _versions(job: Job) -> dict[str, str]:
-    found = {"tracemill": job.tracemill_version, "python": platform.python_version()}
-    found |= {"torch": torch.__version__, "transformers": transformers.__version__}
+def _versions(job: TrainingJob) -> dict[str, str]:
+    versions = {"tracemill": job.tracemill_version, "python": platform.python_version()}
+    versions |= {"torch": torch.__version__, "transformers": transformers.__version__}
     for name in ("trl", "datasets", "accelerate") + (("peft",) if job.settings.lora else ()):
-        found[name] = importlib.metadata.version(name)
-    return found
+        versions[name] = importlib.metadata.version(name)
+    return versions

@@ -1,22 +1,23 @@
-"""How a training is told to stop, and tells of its progress."""
+"""Stop a training on SIGTERM."""
 
 import os
 import signal
-from collections.abc import Callable
-from typing import Any
-
-Tell = Callable[[dict[str, Any]], None]
 
 
-class Stopping:
-    """Whether SIGTERM came: until training begins it ends the process, from then on it is asked for."""
+def is_main_process() -> bool:
+    """Return whether this is the only process of the training, or the first of several."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+class StopSignal:
+    """A flag that SIGTERM sets; before training begins, SIGTERM ends the process at once."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self.in_training = False
-        signal.signal(signal.SIGTERM, self._told)
+        signal.signal(signal.SIGTERM, self._handle)
 
-    def _told(self, *_: object) -> None:
-        self.asked = True
+    def _handle(self, *_: object) -> None:
+        self.requested = True
         if not self.in_training:
             os._exit(128 + signal.SIGTERM)

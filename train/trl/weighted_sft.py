@@ -1,4 +1,4 @@
-"""TRL's SFTTrainer over rows that count more or less."""
+"""TRL's SFTTrainer with a weight for each row."""
 
 # pyright: reportMissingImports=false
 
@@ -12,10 +12,10 @@ _IGNORED = -100
 
 
 class WeightedSFTTrainer(SFTTrainer):
-    """SFTTrainer whose rows have a `weight` over 0.
+    """An SFTTrainer whose rows have a `weight` above 0.
 
-    The loss of a step is sum(w_i nll_it) / sum(w_i), over every token t of the completion of every row i of
-    all its batches: TRL's own where weights are equal. Token accuracy and entropy count tokens alike.
+    The loss of a step is sum(w_i nll_it) / sum(w_i), over every completion token t of every row i of all its
+    batches; with equal weights it is TRL's own. Token accuracy and entropy are not weighted.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -35,8 +35,10 @@ class WeightedSFTTrainer(SFTTrainer):
     def get_batch_samples(
         self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device
     ) -> tuple[list[Any], Any]:
-        """Give the batches of a step, their weights scaled so that TRL's division by the count of tokens is
-        one by their weights."""
+        """Return the batches of a step, with weights scaled to a mean of 1 per token.
+
+        TRL then divides by the number of tokens, which equals the sum of the weights.
+        """
         batches, count = super().get_batch_samples(epoch_iterator, num_batches, device)
         self._scale(batches)
         return batches, count
@@ -44,13 +46,13 @@ class WeightedSFTTrainer(SFTTrainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """Return TRL's loss with each row's log probabilities times its weight."""
-        if num_items_in_batch is None:  # on rows of `validation`, a batch at a time
+        """Return TRL's loss with the log probabilities of each row multiplied by its weight."""
+        if num_items_in_batch is None:  # evaluation, one batch at a time
             self._scale([inputs])
         weight = inputs.pop("weight")
 
-        def weigh(**given: Any) -> Any:
-            outputs = model(**given)
+        def weigh(**model_inputs: Any) -> Any:
+            outputs = model(**model_inputs)
             if "log_probs" in outputs:
                 outputs["log_probs"] = outputs["log_probs"] * weight[:, None].to(outputs["log_probs"])
             return outputs
@@ -59,7 +61,7 @@ class WeightedSFTTrainer(SFTTrainer):
         return super().compute_loss(weighted, inputs, return_outputs, num_items_in_batch)
 
     def _scale(self, batches: Sequence[dict[str, Any]]) -> None:
-        """Make the mean weight of a token of these batches, in all processes, 1."""
+        """Scale the weights of these batches, in all processes, to a mean of 1 per token."""
         sums = torch.zeros(2, dtype=torch.float64, device=self.accelerator.device)
         for batch in batches:
             tokens = (batch["labels"][:, 1:] != _IGNORED).sum(dim=1)

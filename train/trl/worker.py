@@ -1,9 +1,10 @@
-"""The child process that trains: `python -m tracemill.train.trl.worker FOLDER`, with torch in it.
+"""The training process: `python -m tracemill.train.trl.worker FOLDER`.
 
-`job.json` in the folder says what to do. Progress goes to stdout, a JSON object a line; what the libraries
-print goes to stderr, the training's log. The outcome is one JSON file, `outcome.json`: `{}` where the
-checkpoint lies in `final/`, `refused` or `failed` with a line for people, or `stopped`. It ends at once where
-its stdin does: whoever started it is gone. SIGTERM lets it finish its step and save.
+It reads `job.json` in the folder. Progress goes to stdout as JSON lines, output of libraries to stderr, which
+is the training log. The outcome is the file `outcome.json`: `{}` if the checkpoint is in `final/`, `refused`
+or `failed` with a message, or `stopped` with the step. The process ends when its stdin closes, as its parent
+is gone then. On SIGTERM it finishes its step and saves. Of several processes that accelerate started, the
+first writes.
 """
 
 import errno
@@ -17,34 +18,35 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from tracemill.records.errors import TrainingError
-from tracemill.train.training_job import LESS_MEMORY, Job
-from tracemill.train.trl.stopping import Stopping, Tell
+from tracemill.records.storage.atomic_files import write_json
+from tracemill.train.training_job import LESS_MEMORY, ProgressCallback, TrainingJob
+from tracemill.train.trl.stopping import StopSignal, is_main_process
 
 
 def main(folder: Path) -> int:
-    """Do one job; 0 where an outcome was written, be it a failure."""
-    tell = _private_stdout()
-    stopping = Stopping()
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
-    job = Job.model_validate_json((folder / "job.json").read_bytes())
+    """Run one job, write its outcome (which may be a failure) and return 0."""
+    on_progress = _redirect_stdout()
+    stop = StopSignal()
+    threading.Thread(target=_exit_when_stdin_closes, daemon=True).start()
+    job = TrainingJob.model_validate_json((folder / "job.json").read_bytes())
     try:
         from tracemill.train.trl.run_trainer import run_trainer
 
-        outcome = run_trainer(job, folder, tell, stopping)
+        outcome = run_trainer(job, folder, on_progress, stop)
     except TrainingError as error:
         outcome = {"refused": str(error)}
     except Exception as error:
         traceback.print_exc()
         outcome = {"failed": worker_error_text(error)}
-    temporary = folder / "outcome.tmp"
-    temporary.write_text(json.dumps(outcome), encoding="utf-8")
-    temporary.replace(folder / "outcome.json")
+    if not is_main_process():
+        return 0 if outcome == {} or "stopped" in outcome else 1
+    write_json(folder / "outcome.json", outcome)
     return 0
 
 
 def worker_error_text(error: Exception) -> str:
-    """Type and first line of an error that is not ours; those of memory by what helps."""
-    if any(map(_no_room, _behind(error))):
+    """Return type and first line of an error; of a full disk or memory, what to do."""
+    if any(map(_is_disk_full, _causes(error))):
         return "the disk is full; make room where training.output is"
     first = (str(error).splitlines() or [""])[0][:200]
     if type(error).__name__ == "OutOfMemoryError":
@@ -54,8 +56,8 @@ def worker_error_text(error: Exception) -> str:
     return f"{type(error).__name__}: {first}"
 
 
-def _behind(error: BaseException | None) -> Iterator[BaseException]:
-    """The error and those it came of."""
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield the error and the errors that caused it."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -63,24 +65,25 @@ def _behind(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _no_room(error: BaseException) -> bool:
-    """Also of safetensors, whose errors have a text alone."""
-    full = {errno.ENOSPC, errno.EDQUOT}
+def _is_disk_full(error: BaseException) -> bool:
+    full = {errno.ENOSPC, errno.EDQUOT}  # errors of safetensors have a text and no number
     return getattr(error, "errno", None) in full or os.strerror(errno.ENOSPC) in str(error)
 
 
-def _private_stdout() -> Tell:
-    """Progress to the real stdout; from here on everybody else's stdout is stderr."""
+def _redirect_stdout() -> ProgressCallback:
+    """Return a callback that writes to the real stdout, and redirect all other stdout to stderr."""
     lines: TextIO = os.fdopen(os.dup(1), "w", buffering=1, encoding="utf-8")
     os.dup2(2, 1)
 
-    def tell(said: dict[str, Any]) -> None:
-        lines.write(json.dumps(said) + "\n")
+    def on_progress(progress: dict[str, Any]) -> None:
+        if not is_main_process():
+            return
+        lines.write(json.dumps(progress) + "\n")
 
-    return tell
+    return on_progress
 
 
-def _end_with_stdin() -> None:
+def _exit_when_stdin_closes() -> None:
     sys.stdin.buffer.read()
     os._exit(1)
 

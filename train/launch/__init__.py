@@ -1,0 +1,1 @@
+"""Run a training on this machine or elsewhere, and find a job again that was submitted before."""

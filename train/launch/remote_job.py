@@ -1,0 +1,58 @@
+"""What jobs on machines without our files have in common: the release and the checkpoint go by the Hub."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from tracemill.records.errors import TrainingError
+from tracemill.train.launch.launcher import Launch
+from tracemill.train.training_settings import TrainingSettings
+
+REMOTE_COMMAND = ("python", "-P", "-m", "tracemill.train.launch.run_job")
+TOKEN = "HF_TOKEN"
+
+
+def check_remote(settings: TrainingSettings) -> None:
+    """Raise TrainingError for settings with which no job can run that shares no files with this machine."""
+    launcher = f"the launcher {settings.launcher!r} shares no files with this machine"
+    if settings.hub is None:
+        raise TrainingError(
+            f"{launcher} and training.hub is not set", "a model repository OWNER/NAME for the checkpoint"
+        )
+    if Path(settings.model).is_absolute() or settings.chat_template is not None:
+        given = "chat_template" if settings.chat_template is not None else "model"
+        raise TrainingError(f"{launcher} and training.{given} is a path", "a model of the Hub")
+    if TOKEN not in settings.environment:
+        raise TrainingError(
+            f"training.environment does not name {TOKEN}", "the token that the job uploads with, by its name"
+        )
+    for name in settings.environment:
+        if not os.environ.get(name):
+            raise TrainingError(f"training.environment names {name}, which is not set", f"a value of {name}")
+
+
+def check_release(launch: Launch) -> None:
+    """Raise TrainingError if the release is on this machine alone."""
+    release = launch.job.release
+    if release.repository is None:
+        raise TrainingError(
+            f"release {launch.job.name} is on this machine and the job runs elsewhere",
+            "a release on the Hub as OWNER/NAME@TAG",
+            "tracemill release publish, then --release OWNER/NAME@TAG",
+        )
+
+
+def remote_variables(launch: Launch) -> dict[str, str]:
+    """Return the variables that `run_job` reads; they hold no secret and no folder of this machine."""
+    settings = launch.settings.model_copy(update={"output": None})
+    return {
+        "TRACEMILL_JOB": launch.job.model_copy(update={"settings": settings}).model_dump_json(),
+        "TRACEMILL_KEY": launch.key,
+        "HF_HUB_DISABLE_TELEMETRY": "1",
+        "DO_NOT_TRACK": "1",
+    }
+
+
+def named_secrets(launch: Launch, environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that `training.environment` names, with their values."""
+    return {name: environ[name] for name in launch.settings.environment}

@@ -1,0 +1,1 @@
+"""Losses of training: pure functions of tensors, each with its equation and its source."""

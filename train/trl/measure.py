@@ -1,0 +1,96 @@
+"""Measure models on held-out pairs: `python -m tracemill.train.trl.measure FOLDER`.
+
+It reads `measure.json` in the folder (a `PreferenceQuestion`) and writes `measured.json`: figures by the
+names of the models, or `refused` with a message.
+"""
+
+# pyright: reportMissingImports=false
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import concatenate_datasets, disable_progress_bars
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+from tracemill.records.errors import TrainingError
+from tracemill.records.storage.atomic_files import write_json
+from tracemill.train.losses.token_log_probs import token_log_probs
+from tracemill.train.promotion import HELD_OUT, MEASURED, NO_PAIR, QUESTION, PreferenceQuestion
+from tracemill.train.trl.chat_template import render_chat_template
+from tracemill.train.trl.load_release import fit_split, load_splits, model_error
+from tracemill.train.trl.worker import worker_error_text
+
+
+def measure_models(question: PreferenceQuestion, cache: Path) -> dict[str, Any]:
+    """Return `rows`, `accuracy` and `margin` of each model on the held-out pairs that fit the first one.
+
+    Raises TrainingError if a model or the release cannot be loaded, or no pair is held out.
+    """
+    settings = question.settings
+    splits = load_splits(question.release, settings, cache, HELD_OUT)
+    held_out = [splits[name] for name in HELD_OUT if splits.get(name)]
+    if not held_out:
+        raise TrainingError(NO_PAIR)
+    fitted = None
+    figures: dict[str, Any] = {}
+    for name, folder in question.models.items():
+        tokenizer = _load(AutoTokenizer, folder)
+        if fitted is None:
+            fitted = fit_split(concatenate_datasets(held_out), tokenizer, settings)
+            if not fitted.rows:
+                raise TrainingError("no held-out pair fits training.max_length")
+        figures[name] = _measure(folder, tokenizer, fitted.rows, settings.device)
+    return figures
+
+
+def _measure(folder: str, tokenizer: Any, rows: list[dict[str, Any]], device: str) -> dict[str, Any]:
+    model = _load(AutoModelForCausalLM, folder, dtype="auto")
+    model.to("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu").eval()
+    margins = []
+    for row in rows:
+        rendered = render_chat_template(tokenizer, row["prompt"], row)
+        chosen, rejected = (
+            _mean_log_prob(model, tokenizer, rendered.prompt, rendered.sides[side])
+            for side in ("chosen", "rejected")
+        )
+        margins.append(chosen - rejected)
+    right = sum(margin > 0 for margin in margins)
+    return {"rows": len(margins), "accuracy": right / len(margins), "margin": sum(margins) / len(margins)}
+
+
+def _load(kind: Any, folder: str, **options: Any) -> Any:
+    """Load a part of a checkpoint, which may be an adapter. Raises TrainingError if it is none."""
+    try:
+        return kind.from_pretrained(folder, **options)
+    except (OSError, ValueError) as error:
+        raise model_error(folder, error) from error
+
+
+@torch.inference_mode()
+def _mean_log_prob(model: Any, tokenizer: Any, prompt: str, side: str) -> float:
+    """Return the mean log probability, in nats, of a token of a side after its prompt."""
+    before = tokenizer(prompt, add_special_tokens=False)["input_ids"]
+    after = tokenizer(side, add_special_tokens=False)["input_ids"]
+    ids = torch.tensor([before + after], device=model.device)
+    logits = model(input_ids=ids).logits[:, len(before) - 1 : -1]
+    return token_log_probs(logits, ids[:, len(before) :]).mean().item()
+
+
+def main(folder: Path) -> int:
+    """Measure what the folder asks for, write the figures or why there are none, and return 0."""
+    disable_progress_bars()
+    question = PreferenceQuestion.model_validate_json((folder / QUESTION).read_bytes())
+    try:
+        measured = measure_models(question, folder / "cache")
+    except TrainingError as error:
+        measured = {"refused": str(error)}
+    except Exception as error:
+        measured = {"refused": worker_error_text(error)}
+    write_json(folder / MEASURED, measured)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))
