@@ -1,4 +1,4 @@
-"""`tracemill evaluate`: what the labels of a multi-model table are worth, what they cost and what saves."""
+"""Evaluate a multi-model table: the quality of labels, their cost, and what saves money."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tracemill.evaluate.gate.gate_figures import gate_figure_draws, gate_figures
-from tracemill.evaluate.gate.gate_step import build_gate_steps, learn_from_gate_steps
+from tracemill.evaluate.gate.gate_pass import GatePassMode, run_gate_pass
+from tracemill.evaluate.gate.gate_step import build_gate_steps
 from tracemill.evaluate.gate.step_facts import read_step_facts
-from tracemill.evaluate.gate.value_stop import build_compared_stops, compared_stop_beliefs
 from tracemill.evaluate.table.draw_steps import AskedStep, Asker
 from tracemill.evaluate.table.family_agreement import count_family_agreement
 from tracemill.evaluate.table.pair_kinds import count_pair_kinds, pair_kinds_from_teachers
 from tracemill.evaluate.table.recorded_states import (
     Table,
     is_recorded_in_half,
-    is_tuning,
     read_table,
     recorded_states_without_vote,
 )
 from tracemill.evaluate.table.rules import PRODUCT, VOTERS, label_rules_named, product_label_rule
-from tracemill.evaluate.table.savings import Chooser, Savings
-from tracemill.evaluate.table.scores import Tally, build_rule_scores, by_operation, resample_rule_tasks
+from tracemill.evaluate.table.savings import Savings, StepChooser
+from tracemill.evaluate.table.scores import PairTally, build_rule_scores, by_operation, resample_rule_tasks
 from tracemill.evaluate.table.student_draws import (
     Draw,
     Poll,
@@ -35,17 +34,22 @@ from tracemill.evaluate.table.whole_runs import Runs, read_runs
 from tracemill.harnesses.agents.registry import GENERIC, GENERIC_ENDED, HARNESSES
 from tracemill.records.errors import ConfigError
 from tracemill.teachers.core.teacher_settings import PriceSettings
-from tracemill.teachers.gate.features import StepFacts
+from tracemill.teachers.gate.features import GateStepFacts
 
-SCHEMA = 4
+SCHEMA = 5
+GATE, GATE_SHARE = "voi, half", 0.5
+"""Name of the gate that may spend this share of what tiered asking costs."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluateOrder:
-    """What is evaluated. `draws`: the most (student, trio) draws; `samples`: how often tasks are drawn
-    anew for intervals; `spread`: prices from cheap to dear, the weakest model the cheapest; `rules`: names
-    of the rules compared, empty: all; `gate_seeds`: passes of each gate over a draw, 0 leaves it out;
-    `runs`: a file of whole runs, for pairs that need no teacher."""
+    """Table to evaluate, and how.
+
+    `draws`: most (student, trio) draws. `samples`: bootstrap samples of tasks for intervals. `spread`: prices
+    from cheap to expensive, the weakest model the cheapest. `rules`: names of the rules compared, empty for
+    all. `gate_seeds`: passes of each gate over a draw, 0 for none. `runs`: a file of whole runs, for pairs
+    that need no teacher.
+    """
 
     table: Path
     half: str = "all"
@@ -63,7 +67,7 @@ class EvaluateOrder:
 
 
 class Progress(Protocol):
-    """Is told how far an evaluation is."""
+    """Receives the progress of an evaluation."""
 
     def begin(self, stage: str, total: int) -> None:
         """Begin a stage of `total` units of work."""
@@ -79,34 +83,35 @@ class _Silent:
 
 
 def evaluate_table(order: EvaluateOrder, meter: Progress | None = None) -> dict[str, Any]:
-    """The report on a table, plain values; the same order, the same report. Raises TeacherError where the
-    table cannot be read, SourceError where nothing of it is usable, ConfigError for a harness not known.
-    Models that the order names and no state has are among what was passed over."""
-    told = meter or _Silent()
+    """Return the report on a table as plain values; deterministic.
+
+    Models that the order names and no state has are counted as broken. Raises TeacherError where the table
+    cannot be read, SourceError where nothing of it is usable, ConfigError for an unknown harness.
+    """
+    progress = meter or _Silent()
     names = [GENERIC.name, GENERIC_ENDED.name, *sorted({harness.name for harness in HARNESSES})]
     if order.harness is not None and order.harness not in names:
         raise ConfigError(f"harness {order.harness!r} is not known", ", ".join(names))
-    told.begin("states", 0)
-    whole = read_table(order.table, order.harness, order.prices, told.advance)
+    progress.begin("states", 0)
+    whole = read_table(order.table, order.harness, order.prices, progress.advance)
     if order.spread:
-        whole = read_table(order.table, order.harness, student_draw_prices(whole), told.advance)
+        whole = read_table(order.table, order.harness, student_draw_prices(whole), progress.advance)
     named = {*order.students, *order.teachers, *order.prices}
     whole.broken.update(f"model {name} that no state has" for name in sorted(named.difference(whole.models)))
     table = whole.half(order.half)
     draws, total = draw_students(table, order.draws, order.seed, order.students, order.teachers)
     poll, compared = Poll(table), label_rules_named(order.rules)
     weights = resample_rule_tasks(len(table.tasks), order.samples, order.seed)
-    told.begin("draws", len(draws))
-    tally = Tally(poll, compared, len(draws))
+    progress.begin("draws", len(draws))
+    tally = PairTally(poll, compared, len(draws))
     facts = read_step_facts(order.table, whole) if order.gate_seeds else {}
-    savings = Savings(table.tasks, tuple(_choosers([], facts, whole.rewarded)) if facts else ())
+    savings = Savings(table.tasks, {GATE: _gate_chooser(facts, whole.rewarded)} if facts else {})
     asker = Asker(Poll(whole), product_label_rule(VOTERS[0]))
     for draw in draws:
         tally.add(draw)
-        steps = asker.steps(draw)
-        counting = [step for step in steps if is_recorded_in_half(step.task, order.half)]
-        savings.add(counting, _choosers(steps, facts, whole.rewarded) if facts else {})
-        told.advance()
+        counting = [step for step in asker.steps(draw) if is_recorded_in_half(step.task, order.half)]
+        savings.add(counting)
+        progress.advance()
     product = {each.rule.voters: each for each in tally.tallied if each.rule.name == PRODUCT}
     return {
         "schema": SCHEMA,
@@ -121,13 +126,13 @@ def evaluate_table(order: EvaluateOrder, meter: Progress | None = None) -> dict[
         "pairs_by_operation": {voters: by_operation(each) for voters, each in product.items()},
         "kinds": _kinds(table, order, poll, draws),
         "savings": savings.rows(weights),
-        "gate": _gate(whole, facts, draws, order, told) if facts else {},
+        "gate": _gate(whole, facts, draws, order, progress) if facts else {},
         "agreement": count_family_agreement(table),
     }
 
 
 def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]) -> dict[str, Any]:
-    """The pairs of the table as one dataset, by who votes; with those of its runs, of the same half."""
+    """Return the pairs of the table as one dataset, by who votes, with those of its runs."""
     harnesses = Counter(state.harness for state in table.states)
     runs = read_runs(order.runs, harnesses.most_common(1)[0][0]) if order.runs is not None else Runs(())
     traces = tuple(trace for trace in runs.traces if is_recorded_in_half(trace.instance_id or "", order.half))
@@ -146,42 +151,42 @@ def _kinds(table: Table, order: EvaluateOrder, poll: Poll, draws: Sequence[Draw]
     return found
 
 
-def _choosers(
-    steps: Sequence[AskedStep], facts: Mapping[tuple[int, str], StepFacts], rewarded: bool
-) -> dict[tuple[str, str], Chooser]:
-    """The further ways to ask of a draw with these steps; what is trained is so on the other half of them."""
-    met = build_gate_steps(steps, facts, rewarded)
-    known = {
-        side: learn_from_gate_steps([s for s in met if is_tuning(s.task) == side]) for side in (True, False)
-    }
-    return build_compared_stops(facts, rewarded, compared_stop_beliefs(known))
+def _gate_chooser(facts: Mapping[tuple[int, str], GateStepFacts], rewarded: bool) -> StepChooser:
+    """Return the choice of a gate that starts cold at each draw."""
+
+    def choose(steps: Sequence[AskedStep]) -> Sequence[bool]:
+        candidates = build_gate_steps(steps, facts, rewarded)
+        asked = run_gate_pass(candidates, GatePassMode(), GATE_SHARE, 0).asked
+        return [step.facts.step_id in asked for step in candidates]
+
+    return choose
 
 
 def _gate(
     whole: Table,
-    facts: Mapping[tuple[int, str], StepFacts],
+    facts: Mapping[tuple[int, str], GateStepFacts],
     draws: Sequence[Draw],
     order: EvaluateOrder,
-    told: Progress,
+    progress: Progress,
 ) -> dict[str, Any]:
-    """The gate's figures by who votes, over draws with stronger teachers where there are any."""
+    """Return the gate's figures by who votes, over draws with stronger teachers where there are any."""
     strong = [draw for draw in draws if draw.stronger]
     found: dict[str, Any] = {
         "of": "stronger teachers" if strong else "all draws",
         "counted": "correct pairs" if whole.rewarded else "pairs",
     }
-    told.begin("gate", len(VOTERS))
+    progress.begin("gate", len(VOTERS))
     for voters in VOTERS:
         some = gate_figure_draws(whole, facts, strong or draws, voters, order.half)
         found[voters] = gate_figures(some, order.gate_seeds, order.samples)
-        told.advance()
+        progress.advance()
     return found
 
 
 def _table(table: Table, order: EvaluateOrder) -> dict[str, Any]:
     acted = [done for state in table.states for done in state.acted.values()]
     harnesses = sorted({state.harness for state in table.states})
-    answers, standing = Counter(done.model for done in acted), student_draw_rewards(table)
+    answers, rewards = Counter(done.model for done in acted), student_draw_rewards(table)
     return {
         "name": table.name,
         "half": order.half,
@@ -196,7 +201,7 @@ def _table(table: Table, order: EvaluateOrder) -> dict[str, Any]:
                 "family": table.families[model],
                 "prices": table.prices[model][1],
                 "answers": answers[model],
-                "first_step_reward": standing.get(model),
+                "first_step_reward": rewards.get(model),
             }
             for model in table.models
         },

@@ -1,4 +1,4 @@
-"""A report of `tracemill evaluate` as tables on a terminal."""
+"""Print a report of `tracemill evaluate` as tables on a terminal."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,15 +21,14 @@ _SAVINGS = ("early stopping", "cache", "gate", "calls", "USD", "cheaper", "pairs
 _AGREEMENT = ("one", "other", "meetings", "exact", "canonical", "effect", "intent", "class")
 _GATE = ("way", "20 %", "30 %", "40 %", "50 %", "60 %", "area", "of gap", "USD at 90 %", "USD at 95 %")
 _GATE_AT = (0.2, 0.3, 0.4, 0.5, 0.6)
-_BETWEEN = ("early stopping", "USD of all", "cheaper", "USD of tiered", "recall")
 _MOST_CELLS = 10
 _MOST_NAMES = 12
 _FEW_PASSES = 10
-_LONG = 1e6  # figures from here on are told with an exponent
+_LONG = 1e6  # larger figures have an exponent
 
 
 def print_report(console: "Console", report: dict[str, Any], files: Sequence[Path]) -> None:
-    """The report in tables, the longest of them cut, which is said; all of it is in the files."""
+    """Print the report as tables. Long tables are cut and say so; the files hold all of it."""
     for line in _about(report):
         console.print(printable(line), soft_wrap=True, markup=False)
     models = [
@@ -51,13 +50,13 @@ def print_report(console: "Console", report: dict[str, Any], files: Sequence[Pat
         _print(console, title, _CELLS, shown, 2, _MOST_CELLS)
     for voters in VOTERS:
         _print_kinds(console, report["kinds"][voters], voters)
-    _print(console, "what saves", _SAVINGS, [_saving(row) for row in report["savings"] if row["calls"]], 3)
+    _print(console, "savings", _SAVINGS, [_saving(row) for row in report["savings"] if row["calls"]], 3)
     for voters in VOTERS:
         _print_gate(console, report, voters)
     rows = [[_figure(row[name]) for name in _AGREEMENT] for row in report["agreement"]]
     _print(console, "the same action, by family", _AGREEMENT, rows, 2, _MOST_NAMES)
     for path in files:
-        console.print(printable(f"written {path}"), soft_wrap=True, markup=False)
+        console.print(printable(f"wrote {path}"), soft_wrap=True, markup=False)
 
 
 def _about(report: dict[str, Any]) -> list[str]:
@@ -71,9 +70,9 @@ def _about(report: dict[str, Any]) -> list[str]:
     if draws["taken"] and not draws["two_families"]:
         known = ", ".join(sorted({model["family"] for model in about["models"].values()}))
         lines.append(
-            f"two families: the product would ask nobody here (families: {known}), and what saves is not told"
+            f"two families needed: a run would ask no teacher here (families: {known}), no savings computed"
         )
-    lines += [f"passed over: {count:,} x {why}" for why, count in about["broken"].items()]
+    lines += [f"skipped: {count:,} x {why}" for why, count in about["broken"].items()]
     lines += about["broken_examples"]
     lines += [f"no vote: {count:,} x {why}" for why, count in about["no_vote"].items()]
     if assumed := sum(model["prices"] == "assumed" for model in about["models"].values()):
@@ -86,8 +85,8 @@ def _about(report: dict[str, Any]) -> list[str]:
 
 def _drawn(draws: dict[str, Any], models: int) -> str:
     if not draws["all"]:
-        few = "a student and three teachers are four models that share states"
-        return f"no draw: {few if models < 4 else 'of the models named no student has three other teachers'}"
+        few = "a draw needs four models that share states: a student and three teachers"
+        return f"no draw: {few if models < 4 else 'no named student has three other named teachers'}"
     return (
         f"{draws['taken']:,} of {draws['all']:,} draws of a student and three teachers, "
         f"{draws['stronger']:,} with teachers at least as strong as the student, "
@@ -119,7 +118,7 @@ def _saving(row: dict[str, Any]) -> list[str]:
 
 
 def _print_kinds(console: "Console", found: dict[str, Any], voters: str) -> None:
-    """The pairs as one dataset, by source and by what is chosen."""
+    """Print the pairs as one dataset, by source and by operation of the chosen side."""
     known = [row for part in ("before", "after") for row in found[part].values() if row["pairs"]]
     names = sorted({name for row in known for name in row} - set(_KINDS))
     rows = [
@@ -133,7 +132,7 @@ def _print_kinds(console: "Console", found: dict[str, Any], voters: str) -> None
 
 
 def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None:
-    """Which share of the pairs each way to choose steps finds for which share of the USD."""
+    """Print the share of pairs that each way to choose steps finds for a share of the USD."""
     gate, draws = report["gate"], report["draws"]
     if not gate or not draws["taken"]:
         return
@@ -141,7 +140,7 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
     if not found["draws"]:
         enough = f"{FEWEST} {gate['counted']} on each half of the tasks, at a price"
         few = f"none of {_counted(rest, 'draw')} has {enough}"
-        console.print(f"recall by share of USD, {voters}: not told, {few}", soft_wrap=True, markup=False)
+        console.print(f"recall by share of USD, {voters}: not computed, {few}", soft_wrap=True, markup=False)
         return
     some = f"{found['draws']:,} of {_counted(rest, 'draw')}"
     title = f"recall of {gate['counted']} by share of USD, {gate['of']}, {voters}, {some}"
@@ -152,27 +151,14 @@ def _print_gate(console: "Console", report: dict[str, Any], voters: str) -> None
         for name, way in found["ways"].items()
     ]
     _print(console, title, _GATE, rows)
-    for name, what in (("totals", "gate"), ("totals_value", "gate and value")):
-        console.print(_totals(found[name], what), soft_wrap=True, markup=False)
-    between = found["between"]
-    rows = [
-        [name, _figure(way["of_all"]), f"{1 / way['of_all']:.2f}x"]
-        + [_figure(way[column]) for column in ("of_tiered", "recall")]
-        for name, way in between["ways"].items()
-    ]
-    title = f"stopping between teachers, every step begun, {gate['of']}, {voters}"
-    _print(console, title, _BETWEEN, rows)
-    shares = ((at, "not reached" if usd is None else _figure(usd)) for at, usd in between["curve"].items())
-    least = ", ".join(f"{share} at {float(at):.0%}" for at, share in shares)
-    line = f"least share of the USD of all that a stop by value trained offline takes, by recall: {least}"
-    console.print(line, soft_wrap=True, markup=False)
+    console.print(_totals(found["totals"]), soft_wrap=True, markup=False)
 
 
-def _totals(totals: dict[str, Any], what: str) -> str:
-    """How near the estimated totals come; of few passes there is no more than the mean."""
+def _totals(totals: dict[str, Any]) -> str:
+    """Return how near the estimated totals come; for few passes only the mean."""
     passes = totals["passes"]
     line = (
-        f"{what}: pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the "
+        "gate: pairs of all steps, estimated from those drawn at random at 30 % of the USD, over the "
         f"truth: {_figure(totals['ratio'])} in the mean of {passes:,} passes"
     )
     if passes < _FEW_PASSES:
@@ -199,8 +185,10 @@ def _print(
     names: int = 1,
     most: int | None = None,
 ) -> None:
-    """A table whose first columns are names and the others figures; nothing where it has no rows. Of more
-    than `most` rows the first are shown."""
+    """Print a table with name columns first, then figures; nothing without rows.
+
+    Of more than `most` rows the first are printed.
+    """
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text

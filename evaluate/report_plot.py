@@ -1,5 +1,7 @@
-"""A report of `tracemill evaluate` as one SVG: every rule by useful share and precision, and below it the
-curves of the gate, recall by share of the USD."""
+"""Draw a report of `tracemill evaluate` as one SVG.
+
+Every rule is shown by useful share and precision; below are the gate's curves, recall by share of the USD.
+"""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,8 +18,6 @@ _WAYS = {
     "entropy_only": "#f0e442",
     "gate, cold": "#d55e00",
     "gate, trained offline": "#0072b2",
-    "gate and value, cold": "#009e73",
-    "gate and value, offline": "#56b4e9",
     "oracle": "#000000",
 }
 _COLOURS = {
@@ -27,15 +27,16 @@ _COLOURS = {
     "effect": "#009e73",
     "default": "#d55e00",
     "strict": "#0072b2",
-    "lenient": "#cc79a7",
-    "weighted": "#000000",
 }
-"""After the palette of Okabe and Ito, which colour-blind people can tell apart."""
+"""The colour-blind safe palette of Okabe and Ito."""
 
 
 def draw_report_plot(report: dict[str, Any]) -> str:
-    """An SVG document: for either kind of voters a plot of the medians over draws, useful share to the right
-    and precision without ties upwards. Stronger teachers where there are such draws, else all draws."""
+    """Return an SVG document with a plot for each kind of voters.
+
+    Points are medians over draws: useful share to the right, precision without ties upwards. Draws with
+    stronger teachers are used where there are any.
+    """
     strong = any(row["stronger teachers"]["draws"] for row in report["rules"])
     draws = "stronger teachers" if strong else "all draws"
     gate = report["gate"]
@@ -65,7 +66,7 @@ def _panel(left: int, voters: str, rows: Sequence[dict[str, Any]], draws: str) -
 
 
 def _curves(left: int, gate: dict[str, Any], voters: str) -> list[str]:
-    """Recall of each way to choose steps, by share of the USD."""
+    """Return the recall of each way to choose steps, by share of the USD."""
     top, found = _HIGH + 20, gate[voters]
     counted = f"up: recall of {gate['counted']}, {found['draws']} draws, {gate['of']}"
     parts = _frame(left, top, voters, "share of the USD of tiered asking", counted)
@@ -79,7 +80,7 @@ def _curves(left: int, gate: dict[str, Any], voters: str) -> list[str]:
 
 
 def _frame(left: int, top: int, title: str, across: str, up: str) -> list[str]:
-    """A square with ticks from 0 to 1 on both sides."""
+    """Return a square with ticks from 0 to 1 on both sides."""
     parts = [
         f'<rect x="{left}" y="{top}" width="{_PLOT}" height="{_PLOT}" fill="none" stroke="#444444"/>',
         _text(left, top - 8, title),
@@ -98,9 +99,9 @@ def _point(left: int, top: int, rule: str, found: dict[str, Any]) -> list[str]:
     x, y = left + found["useful"] * _PLOT, top + (1 - found["precision"]) * _PLOT
     colour = _COLOURS.get(name, "#444444")
     short = k if name in ("exact", "canonical", "effect") else f"{name} {k}"
-    told = f"{rule}: precision {found['precision']}, useful {found['useful']}, {found['pairs']:g} pairs"
+    tooltip = f"{rule}: precision {found['precision']}, useful {found['useful']}, {found['pairs']:g} pairs"
     return [
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(told)}</title></circle>',
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="{colour}"><title>{escape(tooltip)}</title></circle>',
         _text(round(x) + 7, round(y) + 4, short, colour),
     ]
 

@@ -1,9 +1,8 @@
-"""The gate on recorded multi-model data: how many of the correct pairs it finds for which share of the USD.
+"""Run the gate on recorded multi-model data: correct pairs found by share of the USD.
 
-Every (student, teachers) draw of a table is gone through as a run would: its tasks in an order drawn by a
-seed, in batches; the gate decides on each batch by what the batches before have shown (prequential), pays
-what asking there cost, and learns from what came of it. The share of USD is of what tiered asking at every
-step costs.
+A draw is processed as a run would be: tasks in an order drawn by a seed, in batches. The gate decides each
+batch by the batches before it (prequential), pays the recorded cost, and learns from the results. USD are
+relative to tiered asking at every step.
 """
 
 import math
@@ -12,120 +11,85 @@ from dataclasses import dataclass, field
 
 from tracemill.evaluate.gate.gate_step import (
     EXPLORE,
-    KEEP,
     THRESHOLD,
     GateStep,
-    Known,
-    gate_step_stop_price,
     shuffle_gate_steps,
-    stage_report_rows,
     tiered_gate_step_shares,
 )
 from tracemill.records.identity import digest
 from tracemill.teachers.core.teacher_settings import GatePolicy, UtilitySettings
 from tracemill.teachers.gate.baselines import baseline_scores
 from tracemill.teachers.gate.budget_pacing import Pacer, paced_explored_share
-from tracemill.teachers.gate.pair_model import Belief, Row, learn_pair_model
-from tracemill.teachers.gate.pair_value import Valued, pair_value_cost_usd, score_pair_values
-from tracemill.teachers.gate.step_costs import step_costs_to_go
-from tracemill.teachers.gate.totals_estimate import Chance, Totals, estimate_totals
-from tracemill.teachers.gate.value_stages import Stages, are_own_answers, is_worth
+from tracemill.teachers.gate.pair_model import PairModel, Row, learn_pair_model
+from tracemill.teachers.gate.pair_value import ValuedStep, pair_value_cost_usd, score_pair_values
+from tracemill.teachers.gate.totals_estimate import EstimatedTotals, StepChance, estimate_totals
 
 BATCH = 64
 FLAT = UtilitySettings(outcome={}, operation={}, after_error=1.0, novelty=0.0)
-"""Every correct pair counts the same."""
-_PRIOR_STEPS = 50
+"""Utilities under which every correct pair counts the same."""
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
-    """One pass over a draw: the share of the USD it spent, the share of the correct pairs and of all pairs
-    it found, and the totals it would estimate."""
+class GatePassResult:
+    """The result of one pass: shares of the USD spent and of pairs found, and estimated totals."""
 
     spent: float
     good: float
     pairs: float
-    totals: Totals
+    totals: EstimatedTotals
     found: tuple[str, ...] = ()
-    """The task of each correct pair that was found."""
+    """The task of each correct pair found."""
     asked: Mapping[str, int] = field(default_factory=dict[str, int])
-    """How many answers were asked for, by the id of the step."""
+    """Number of answers asked for, by step id."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How a pass chooses. With `told` the gate goes by what that gives for a step, and learns nothing more;
-    with `value` asking stops by value between teachers, else as tiered asking does. `explore` is the share
-    of the steps drawn at random, less where that would take too much of the money."""
+class GatePassMode:
+    """Way in which a pass chooses steps.
+
+    With `belief_of` the gate uses its result for a step and learns nothing.
+    """
 
     policy: GatePolicy = "voi"
-    told: Callable[[GateStep], Known] | None = None
-    value: bool = False
-    explore: float = EXPLORE
-    keep: float = KEEP
+    belief_of: Callable[[GateStep], PairModel] | None = None
 
 
 @dataclass(slots=True)
 class _Run:
-    way: Way
+    way: GatePassMode
     steps: Sequence[GateStep]
     budget_usd: float
     seed: int
     explore: float
-    belief: Belief = field(default_factory=Belief)
-    stages: Stages = field(default_factory=Stages)
-    price: float = 0.0
+    belief: PairModel = field(default_factory=PairModel)
     pacer: Pacer = field(default_factory=Pacer)
     rows: list[Row] = field(default_factory=list[Row])
-    stage_rows: dict[int, list[Row]] = field(default_factory=dict[int, list[Row]])
-    ended: list[GateStep] = field(default_factory=list[GateStep])
-    """The steps that were asked until their label was certain."""
     spent_usd: float = 0.0
     kept_usd: float = 0.0
-    """What the steps drawn at random and not met yet will cost: it is not spent on others."""
+    """Cost of the random steps to come, which is not spent on others."""
     lots: dict[str, bool] = field(default_factory=dict[str, bool])
-    """By step id, whether it is drawn at random."""
+    """Whether a step is drawn at random, by step id."""
     coming: list[float] = field(default_factory=list[float])
-    """What each teacher costs at all steps still to come but these."""
-    chances: list[Chance] = field(default_factory=list[Chance])
+    """Cost of each teacher at the other steps to come."""
+    chances: list[StepChance] = field(default_factory=list[StepChance])
     asked: dict[str, tuple[GateStep, int]] = field(default_factory=dict[str, tuple[GateStep, int]])
-    reached: list[int] = field(default_factory=list[int])
-
-    def shares(self, teachers: int) -> tuple[float, ...]:
-        """How often each teacher is asked at a step that is chosen."""
-        before = tiered_gate_step_shares(teachers, THRESHOLD)
-        if not self.way.value or not self.reached:
-            return before
-        known = self.reached[0]
-        return tuple(
-            (count + _PRIOR_STEPS * share) / (known + _PRIOR_STEPS)
-            for count, share in zip(self.reached, before, strict=True)
-        )
 
     def learns(self) -> bool:
-        """Whether what came of a batch changes how the next is decided."""
-        return (self.way.policy == "voi" or self.way.value) and self.way.told is None
+        """Return whether the results of a batch change later decisions."""
+        return self.way.policy == "voi" and self.way.belief_of is None
 
-    def look_back(self) -> None:
-        """Learns from what came of the steps so far."""
-        self.belief = learn_pair_model(self.rows)
-        if self.way.value:
-            self.stages = Stages.learn(self.stage_rows)
-            shares = self.shares(len(self.reached))
-            self.price = gate_step_stop_price(self.ended, self.stages, shares, self.way.keep)
-
-    def known(self, step: GateStep) -> Known:
-        """What is believed of a step."""
-        if self.way.told is not None:
-            return self.way.told(step)
-        return Known(self.belief, self.stages, self.price)
+    def probability(self, step: GateStep) -> float:
+        """Return the gate's probability of a pair at a step; 0 for baselines."""
+        if self.way.belief_of is not None:
+            return self.way.belief_of(step).probability(step.facts.words)
+        return self.belief.probability(step.facts.words) if self.learns() else 0.0
 
 
-def run_gate_pass(steps: Sequence[GateStep], way: Way, share: float, seed: int) -> Passed:
-    """One pass at a share of the USD of tiered asking."""
+def run_gate_pass(steps: Sequence[GateStep], way: GatePassMode, share: float, seed: int) -> GatePassResult:
+    """Run one pass with a share of the USD of tiered asking."""
     total_usd = sum(step.tiered_usd for step in steps)
     full_usd = sum(usd for step in steps for usd in step.expected_usd)
-    explore = paced_explored_share(way.explore, share * total_usd / max(full_usd, 1e-12))
+    explore = paced_explored_share(EXPLORE, share * total_usd / max(full_usd, 1e-12))
     run = _Run(way, steps, share * total_usd, seed, explore)
     ordered = shuffle_gate_steps(steps, seed)
     run.lots = {step.facts.step_id: _coin(seed, step) < run.explore for step in ordered}
@@ -135,15 +99,14 @@ def run_gate_pass(steps: Sequence[GateStep], way: Way, share: float, seed: int) 
         sum(s.expected_usd[at] for s in ordered if at < len(s.calls_usd) and not run.lots[s.facts.step_id])
         for at in range(most)
     ]
-    run.reached = [0] * most
     for start in range(0, len(ordered), BATCH):
         _batch(run, ordered[start : start + BATCH])
     return _passed(run, total_usd)
 
 
-def _passed(run: _Run, total_usd: float) -> Passed:
+def _passed(run: _Run, total_usd: float) -> GatePassResult:
     found = [(step, *step.found(count)) for step, count in run.asked.values()]
-    return Passed(
+    return GatePassResult(
         run.spent_usd / total_usd if total_usd else 0.0,
         sum(good for *_, good in found) / max(sum(step.good for step in run.steps), 1),
         sum(pair for _, pair, _ in found) / max(sum(step.pair for step in run.steps), 1),
@@ -154,8 +117,8 @@ def _passed(run: _Run, total_usd: float) -> Passed:
 
 
 def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
-    beliefs = [_probability(run, step) for step in batch]
-    shares = run.shares(len(run.coming))
+    beliefs = [run.probability(step) for step in batch]
+    shares = tiered_gate_step_shares(len(run.coming), THRESHOLD)
     costs = [pair_value_cost_usd(step.expected_usd, shares[: len(step.expected_usd)]) for step in batch]
     made = score_pair_values([step.facts for step in batch], beliefs, costs, FLAT)
     everywhere = run.way.policy == "all"
@@ -170,82 +133,23 @@ def _batch(run: _Run, batch: Sequence[GateStep]) -> None:
             run.coming[at] -= 0.0 if lot else usd
     order = sorted(range(len(batch)), key=lambda at: (not drawn[at], -scores[at]))
     for at in order:
-        _ask(run, batch[at], made[at], drawn[at], scores[at] >= threshold, threshold, shares)
+        _ask(run, batch[at], made[at], drawn[at], scores[at] >= threshold)
     if run.learns():
-        run.look_back()
+        run.belief = learn_pair_model(run.rows)
 
 
-def _probability(run: _Run, step: GateStep) -> float:
-    """What the gate believes of a step; baselines believe nothing."""
-    if not run.learns() and run.way.told is None:
-        return 0.0
-    return run.known(step).belief.probability(step.facts.words)
-
-
-def stop_by_value(
-    step: GateStep, stages: Stages, price: float, shares: Sequence[float]
-) -> tuple[int, float | None]:
-    """After how many answers asking ends at a step, and the probability of a pair where that is by value;
-    None where the label is certain. Where a stage knows too little it ends as tiered."""
-    costs = step_costs_to_go(step.expected_usd, shares[: len(step.expected_usd)])
-    for stage in range(1, step.certain):
-        belief = stages.probability(step.facts.words, step.heard[stage], stage)
-        if belief is None:
-            if are_own_answers(step.heard[stage]):
-                return stage, 0.0
-            continue
-        if not is_worth(belief, 1.0, price, costs[stage]):
-            return stage, belief
-    return step.certain, None
-
-
-def _ask(
-    run: _Run,
-    step: GateStep,
-    made: Valued,
-    explored: bool,
-    taken: bool,
-    price: float,
-    shares: Sequence[float],
-) -> None:
-    answers, belief = step.agreed, None
-    if run.way.value:
-        known = run.known(step)
-        answers, belief = stop_by_value(step, known.stages, max(price, known.price), shares)
-    ended = belief is not None
-    cost = step.full_usd if explored else step.usd(answers)
+def _ask(run: _Run, step: GateStep, made: ValuedStep, explored: bool, taken: bool) -> None:
+    """Ask at a step where it is explored or taken and the budget covers it, and note what came of it."""
+    cost = step.full_usd if explored else step.tiered_usd
     run.kept_usd -= cost if explored else 0.0
     asked = (explored or taken) and run.spent_usd + cost + run.kept_usd <= run.budget_usd
-    if run.way.value:
-        sure = taken and not ended
-        expected = belief if belief is not None and taken else made.belief
-        label = float(step.pair) if asked and (sure or explored) else None
-        run.chances.append(Chance(1.0 if sure else run.explore, expected, label, explored or sure))
-    else:
-        label = float(step.tiered_pair) if asked else None
-        run.chances.append(Chance(1.0 if taken else run.explore, made.belief, label, explored or taken))
-    if not asked:
-        return
-    run.spent_usd += cost
-    heard = len(step.calls_usd) if explored else answers
-    run.asked[step.facts.step_id] = (step, heard)
-    if not explored:
-        for at in range(answers):
-            run.reached[at] += 1
-    _remember(run, step, heard, belief)
-
-
-def _remember(run: _Run, step: GateStep, answers: int, belief: float | None) -> None:
-    """What is learned from a step after so many answers."""
-    if not run.way.value:
+    label = float(step.tiered_pair) if asked else None
+    chance = 1.0 if taken else run.explore
+    run.chances.append(StepChance(chance, made.belief, label, explored or taken))
+    if asked:
+        run.spent_usd += cost
+        run.asked[step.facts.step_id] = (step, len(step.calls_usd) if explored else step.agreed)
         run.rows.append((step.facts.words, float(step.tiered_pair)))
-        return
-    label = float(step.pair) if answers >= step.certain else belief or 0.0
-    run.rows.append((step.facts.words, label))
-    if answers >= step.certain:
-        run.ended.append(step)
-        for stage, row in enumerate(stage_report_rows(step), 1):
-            run.stage_rows.setdefault(stage, []).append(row)
 
 
 def _coin(seed: int, step: GateStep) -> float:

@@ -1,8 +1,7 @@
-"""What the gate may know of the steps of a table: the features of a session that ends as the row says.
+"""Compute the gate's features of a table's steps.
 
-A row has what the student saw and did, and what came back; whether the session ended there is in it too.
-What the student did afterwards is not taken from deeper rows: that a table holds them says that other models
-did the same.
+A row has what the student saw and did, the result, and whether the session ended there. What the student did
+afterwards is not taken from deeper rows: that a table has them says that other models did the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,7 @@ from tracemill.evaluate.table.recorded_states import Table, TableState
 from tracemill.records.message import Action, Message
 from tracemill.records.storage.text_lines import lines_of
 from tracemill.records.trace import Context, Outcome, Step, Trace
-from tracemill.teachers.gate.features import StepFacts, build_step_features
+from tracemill.teachers.gate.features import GateStepFacts, build_step_features
 from tracemill.teachers.offline.recorded_table import RecordedState, iter_recorded_table
 from tracemill.teachers.offline.recorded_values import recorded_ending_value
 
@@ -25,16 +24,18 @@ _GOES_ON = Message("assistant", "(the session goes on)")
 
 @dataclass(frozen=True, slots=True)
 class Aftermath:
-    """What came back for an action, and how the session ended with it; `unknown` where it went on."""
+    """The result of an action, and the outcome of the session; `unknown` where it went on."""
 
     result: str | None
     ended: bool
     outcome: Outcome
 
 
-def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], StepFacts]:
-    """The facts of every step of a table by its number and model. Raises TeacherError where the file cannot
-    be read."""
+def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], GateStepFacts]:
+    """Return the facts of every step of a table, by state number and model.
+
+    Raises TeacherError where the file cannot be read.
+    """
     acts = {
         (row.state_id, model): answer.action
         for row in iter_recorded_table(path)
@@ -42,7 +43,7 @@ def read_step_facts(path: Path, table: Table) -> dict[tuple[int, str], StepFacts
         for model, answer in row.answers.items()
     }
     after = dict(_aftermaths(path))
-    found: dict[tuple[int, str], StepFacts] = {}
+    found: dict[tuple[int, str], GateStepFacts] = {}
     for state in table.states:
         for model in state.acted:
             action = acts[state.state_id, model]
@@ -66,10 +67,10 @@ def _aftermaths(path: Path) -> Iterator[tuple[tuple[str, str], Aftermath]]:
 
 def _aftermath(action: Mapping[str, Any]) -> Aftermath:
     result, ended = action.get("observation"), action.get("last_turn") is True
-    said = recorded_ending_value(action)
+    ending = recorded_ending_value(action)
     outcome: Outcome = "unknown"
-    if ended and said is not None:
-        outcome = "resolved" if said >= 1 else "not_resolved"
+    if ended and ending is not None:
+        outcome = "resolved" if ending >= 1 else "not_resolved"
     return Aftermath(result if isinstance(result, str) else None, ended, outcome)
 
 
@@ -78,7 +79,7 @@ def _steps(state: TableState) -> int:
 
 
 def _trace(state: TableState, model: str, action: Action, after: Aftermath | None) -> Trace:
-    """The session up to what came back for the action."""
+    """Return the session up to the result of the action."""
     calls = tuple(replace(call, id=f"last-{place}") for place, call in enumerate(action.tool_calls))
     messages = [*state.messages, replace(action.to_message(), tool_calls=calls)]
     if after is not None and after.result is not None:

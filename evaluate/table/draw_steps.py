@@ -1,76 +1,76 @@
-"""The steps of a student as the product would put them to the teachers of a draw: in order, cheapest first,
-each with what every teacher would say and cost, and the pair that comes of it."""
+"""Ask a draw's teachers at the student's steps, as the product would.
+
+Steps come in order and teachers cheapest first, with every answer, its cost and the resulting pair.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from statistics import mean
 
-from tracemill.agreement.equivalence.ladder import Keys
+from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.voting.early_stop import Stop, why_stop_early
-from tracemill.agreement.voting.labels import Voice
+from tracemill.agreement.voting.labels import ValidVote
 from tracemill.agreement.voting.policy import Policy
-from tracemill.evaluate.table.recorded_states import Acted, TableState
-from tracemill.evaluate.table.rules import Rule
+from tracemill.evaluate.table.recorded_states import RecordedAction, TableState
+from tracemill.evaluate.table.rules import VoteRule
 from tracemill.evaluate.table.student_draws import Decided, Draw, Poll, may_be_asked
 from tracemill.records.message import Message
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
 
 CALL_S = 10.0
-"""Seconds a call takes; what is cached lives on through the steps of a task that follow each other."""
+"""Assumed seconds of a call, for the lifetime of caches."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a teacher says at a step: its action and its vote, None where that is not valid. Money of one
-    call without a prompt cache, and with one where every step before it in the task was asked."""
+class TeacherAnswer:
+    """A teacher's action at a step and its vote, None where that is not valid.
+
+    `usd` is the call's cost without a prompt cache, `cached_usd` with one where every earlier step was asked.
+    """
 
     teacher: str
-    acted: Acted
-    vote: Voice | None
+    acted: RecordedAction
+    vote: ValidVote | None
     usd: float
     cached_usd: float
 
 
 @dataclass(frozen=True, slots=True)
 class AskedStep:
-    """A step of the student. `replies` are in the order in which they are asked; `heard` is how many of
-    them are by way to stop. `pair` is what the full vote makes of it, `kept` by way to stop: None where
-    there is no pair, else its score (`good`, `tie`, `bad`, `unscored`)."""
+    """A step of the student.
+
+    `replies` are in the order asked; `asked` is how many of them each way to stop asks. `pair` is the result
+    of the full vote, `kept` that of each way to stop: None for no pair, else its score (`good`, `tie`, `bad`,
+    `unscored`).
+    """
 
     state: TableState
-    student: Acted
-    replies: tuple[Told, ...]
+    student: RecordedAction
+    replies: tuple[TeacherAnswer, ...]
     pair: str | None
-    heard: dict[Stop, int]
+    asked: dict[Stop, int]
     kept: dict[Stop, str | None]
 
     @property
     def task(self) -> str:
-        """The task, the unit of resampling."""
+        """Return the task, the unit of resampling."""
         return self.state.task
 
     @property
     def depth(self) -> int:
-        """Actions before it."""
+        """Return the number of actions before it."""
         return self.state.depth
 
     @property
     def context(self) -> tuple[Message, ...]:
-        """What student and teachers were shown."""
+        """Return the messages that student and teachers were shown."""
         return self.state.messages
 
     def usd(self, stop: Stop = "off", cached: bool = False) -> float:
-        """What its calls cost."""
-        heard = self.replies[: self.heard[stop]]
-        return sum(told.cached_usd if cached else told.usd for told in heard)
-
-    def found(self, answers: int) -> str | None:
-        """The pair after so many answers, wherever asking ended: None where there is none, else its score."""
-        for way in WAYS:
-            if answers >= self.heard[way]:
-                return self.kept[way]
-        return None
+        """Return the cost of its calls in USD."""
+        asked = self.replies[: self.asked[stop]]
+        return sum(reply.cached_usd if cached else reply.usd for reply in asked)
 
 
 WAYS: tuple[Stop, ...] = ("off", "lossless", "tiered")
@@ -78,17 +78,17 @@ WAYS: tuple[Stop, ...] = ("off", "lossless", "tiered")
 
 @dataclass(slots=True)
 class Asker:
-    """Steps of draws by one rule; what settles a step is looked at once for all draws that share it."""
+    """Builds the steps of draws under one rule; decisions are cached across draws."""
 
     poll: Poll
-    rule: Rule
-    _settled: dict[tuple[int, str, tuple[str, ...], tuple[str, ...], Stop], bool] = field(
+    rule: VoteRule
+    _decided: dict[tuple[int, str, tuple[str, ...], tuple[str, ...], Stop], bool] = field(
         default_factory=dict
     )
     _means: dict[str, float] = field(default_factory=dict)
 
     def order(self, draw: Draw) -> tuple[str, ...]:
-        """The teachers asked, the cheapest first: by what the calls of the table cost in the mean."""
+        """Return the teachers asked, cheapest first by their mean call in the table."""
         asked = may_be_asked(self.poll.table, draw, self.rule.policy)
         return tuple(sorted(asked, key=lambda model: (self._mean_usd(model), model)))
 
@@ -98,8 +98,10 @@ class Asker:
         return self._means[model]
 
     def steps(self, draw: Draw) -> list[AskedStep]:
-        """The steps of the student at which every teacher that is asked has an answer in the table, by task,
-        then depth. None where the product would ask nobody."""
+        """Return the student's steps where every asked teacher has an answer, by task, then depth.
+
+        Return no step where nobody may be asked.
+        """
         order = self.order(draw)
         if not order:
             return []
@@ -112,54 +114,58 @@ class Asker:
             if not before or state.messages[: len(before)] != before:
                 chain = f"{state.number}"
             before, now = state.messages, now + CALL_S
-            told = tuple(self._told(state, model, caches[model], chain, now) for model in order)
-            found.append(self._step(state, draw.student, told))
+            answers = tuple(self._answer(state, model, caches[model], chain, now) for model in order)
+            found.append(self._step(state, draw.student, answers))
         return found
 
-    def _told(self, state: TableState, model: str, cache: PromptCache, chain: str, now: float) -> Told:
+    def _answer(
+        self, state: TableState, model: str, cache: PromptCache, chain: str, now: float
+    ) -> TeacherAnswer:
         done = state.acted[model]
         costs = TokenCosts.of(self.poll.table.prices[model][0])
         cached = cache.read(chain, done.prompt_tokens, now)
         cache.answered(chain, done.prompt_tokens, now)
-        vote = None if done.reason else self.poll.voice(state, model)
+        vote = None if done.reason else self.poll.vote(state, model)
         usd = costs.call_usd(done.prompt_tokens, cached, done.answer_tokens)
-        return Told(model, done, vote, done.usd, usd)
+        return TeacherAnswer(model, done, vote, done.usd, usd)
 
-    def _step(self, state: TableState, student: str, told: Sequence[Told]) -> AskedStep:
-        heard: dict[Stop, int] = {stop: self._heard(state, student, told, stop) for stop in WAYS}
+    def _step(self, state: TableState, student: str, answers: Sequence[TeacherAnswer]) -> AskedStep:
+        asked: dict[Stop, int] = {stop: self._count_asked(state, student, answers, stop) for stop in WAYS}
         kept: dict[Stop, str | None] = {
-            stop: self._score(state, student, told[:count]) for stop, count in heard.items()
+            stop: self._score(state, student, answers[:count]) for stop, count in asked.items()
         }
-        return AskedStep(state, state.acted[student], tuple(told), kept["off"], heard, kept)
+        return AskedStep(state, state.acted[student], tuple(answers), kept["off"], asked, kept)
 
-    def _heard(self, state: TableState, student: str, told: Sequence[Told], stop: Stop) -> int:
+    def _count_asked(
+        self, state: TableState, student: str, answers: Sequence[TeacherAnswer], stop: Stop
+    ) -> int:
         if stop == "off":
-            return len(told)
+            return len(answers)
         own, policy = state.acted[student].keys, self.rule.policy
-        for count in range(len(told)):
-            if self._is_settled(state, student, own, told, count, stop, policy):
+        for count in range(len(answers)):
+            if self._is_decided(state, student, own, answers, count, stop, policy):
                 return count
-        return len(told)
+        return len(answers)
 
-    def _is_settled(
+    def _is_decided(
         self,
         state: TableState,
         student: str,
-        own: Keys,
-        told: Sequence[Told],
+        own: ActionKeys,
+        answers: Sequence[TeacherAnswer],
         count: int,
         stop: Stop,
         policy: Policy,
     ) -> bool:
-        votes = [each.vote for each in told[:count] if each.vote is not None]
-        waiting = tuple(each.acted.family for each in told[count:])
+        votes = [each.vote for each in answers[:count] if each.vote is not None]
+        waiting = tuple(each.acted.family for each in answers[count:])
         place = (state.number, student, tuple(vote.teacher for vote in votes), waiting, stop)
-        if place not in self._settled:
-            self._settled[place] = bool(why_stop_early(votes, own, waiting, policy, stop))
-        return self._settled[place]
+        if place not in self._decided:
+            self._decided[place] = bool(why_stop_early(votes, own, waiting, policy, stop))
+        return self._decided[place]
 
-    def _score(self, state: TableState, student: str, told: Sequence[Told]) -> str | None:
-        voters = tuple(sorted(each.teacher for each in told if each.vote is not None))
+    def _score(self, state: TableState, student: str, answers: Sequence[TeacherAnswer]) -> str | None:
+        voters = tuple(sorted(each.teacher for each in answers if each.vote is not None))
         if len(voters) < self.rule.policy.threshold:
             return None
         label = self.poll.panel(state, student, voters).label(self.rule)

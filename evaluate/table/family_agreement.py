@@ -1,29 +1,31 @@
-"""How often two models do the same in a state, by family and rung of the ladder."""
+"""Count how often two models do the same in a state, by family and equivalence level."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from itertools import combinations
 from typing import Any
 
-from tracemill.agreement.equivalence.ladder import Keys
+from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.evaluate.table.recorded_states import Table
 from tracemill.records.families import UNKNOWN
 
 NOT_KNOWN = "family not known"
-LEVELS: Mapping[str, Callable[[Keys, Keys], bool]] = {
+LEVELS: Mapping[str, Callable[[ActionKeys, ActionKeys], bool]] = {
     "exact": lambda one, other: one.exact == other.exact,
     "canonical": lambda one, other: one.canonical == other.canonical,
     "effect": is_same_effect,
     "intent": lambda one, other: one.intent == other.intent,
-    "class": lambda one, other: one.cls == other.cls,
+    "class": lambda one, other: one.action_class == other.action_class,
 }
 
 
 def count_family_agreement(table: Table) -> list[dict[str, Any]]:
-    """For every two families (one with itself too): the meetings of valid actions of two of their models at
-    a state, and the share of them that is the same, by rung; first those over all of a kind. Where a family
-    is not known the two may be of one or not."""
+    """Return for every two families the agreement of their models' valid actions, by level.
+
+    A family is also paired with itself. Totals over all families come first; unknown families have a row of
+    their own.
+    """
     count: dict[tuple[str, str], Counter[str]] = {}
     for state in table.states:
         valid = [done for done in state.acted.values() if not done.reason]

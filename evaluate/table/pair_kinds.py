@@ -1,5 +1,4 @@
-"""The pairs a table gives as one dataset: of teachers, of hindsight and of siblings, by what they are about,
-as they are made and as the caps of a release leave them."""
+"""Count the pairs of a table as one dataset, by source and operation, before and after caps."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,13 +12,15 @@ from tracemill.records.message import Message
 from tracemill.records.pair import DPOPair
 
 SHOWN = tuple(map(str, Operation))
-"""Classes of chosen actions whose shares are told."""
+"""Classes of chosen actions that have a share in the report."""
 NAVIGATION = frozenset(map(str, (Operation.READ, Operation.SEARCH, Operation.LIST)))
 
 
 def pair_kinds_from_teachers(decided: Iterable[Decided], votes: int) -> list[DPOPair]:
-    """The pairs that teachers make, over all draws: a step of a student gives one, whoever its teachers
-    are, as in a dataset; texts are left out. `votes`: how many are behind each."""
+    """Return the teachers' pairs over all draws, one per step of a student, without texts.
+
+    `votes` is how many teachers agree on each.
+    """
     found: dict[str, DPOPair] = {}
     for pair in decided:
         state = pair.state
@@ -53,8 +54,10 @@ def _row(step_id: str, pair: Decided, votes: int) -> DPOPair:
 
 
 def count_pair_kinds(teachers: Sequence[DPOPair], others: Sequence[DPOPair]) -> dict[str, Any]:
-    """The pairs by label source and all together, before the caps that a release has unless told otherwise
-    and after them; and what each cap takes."""
+    """Return the pairs by label source, before and after a release's default caps.
+
+    `caps` has what each cap drops.
+    """
     pairs = [*teachers, *others]
     gone, counts = apply_caps(pairs, Caps())
     lost = {each.row for each in gone}
@@ -76,15 +79,18 @@ def _by_source(pairs: Sequence[DPOPair]) -> dict[str, Any]:
 
 
 def pair_kind_shares(pairs: Sequence[DPOPair]) -> dict[str, Any]:
-    """How many there are; the share that a side of edits, tests or finishes (`deciding`), that both sides of
-    only look around (`navigation`), and of each class of chosen action."""
+    """Return the number of pairs, and the share of each kind.
+
+    `deciding`: a side edits, tests or finishes. `navigation`: both sides only look around. Others are classes
+    of chosen actions.
+    """
     chosen = Counter(pair.chosen_operation for pair in pairs)
     looking = sum({pair.chosen_operation, pair.rejected_operation} <= NAVIGATION for pair in pairs)
-    told: Mapping[str, int] = {
+    counts: Mapping[str, int] = {
         "deciding": sum(map(is_deciding, pairs)),
         "navigation": looking,
         **{name: chosen[name] for name in SHOWN if chosen[name]},
     }
     return {"pairs": len(pairs)} | {
-        name: round(count / len(pairs), 4) if pairs else None for name, count in told.items()
+        name: round(count / len(pairs), 4) if pairs else None for name, count in counts.items()
     }

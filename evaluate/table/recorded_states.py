@@ -1,5 +1,4 @@
-"""A multi-model table as states whose actions are on the ladder, each priced and each with its reason not
-to vote: what every figure of `tracemill evaluate` is counted from."""
+"""Read a multi-model table into states with compared, priced and validated actions."""
 
 import re
 from collections import Counter
@@ -10,18 +9,19 @@ from pathlib import Path
 import orjson
 
 from tracemill.agreement.calls.arguments import fold_text
-from tracemill.agreement.equivalence.ladder import Keys, ladder_keys
+from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.student_action import mark_action_broken
 from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
 from tracemill.agreement.voting.vote import vote_of_reply
-from tracemill.agreement.world.fold_context import record_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.world.replay_context import replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.evaluate.table.model_prices import find_model_prices
 from tracemill.harnesses.agents.registry import HARNESSES, unknown_harness
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.records.errors import SourceError
 from tracemill.records.identity import digest
 from tracemill.records.message import Action, Message, ToolCall, ToolSpec
+from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import Context
 from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.core.price import Price, price_of
@@ -37,20 +37,22 @@ from tracemill.teachers.offline.recorded_teacher import RecordedTeacher
 from tracemill.teachers.planning.measured_usage import BYTES_A_TOKEN
 
 UNSENT = "evaluation"
-"""Stands where the version of the redaction rules does: nothing of a table leaves this machine."""
+"""Redaction version of a table's questions, which never leave this machine."""
 _FOLDER = re.compile(r"\(Current directory: ([^)\n]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
-    """What a model did in a state: its keys, why it has no vote ("" where it has one), what that was worth
-    and what asking costs without a cache. `folded` has the folded text as exact key. `estimated` is True
-    where the tokens are those of bytes, because the table has none."""
+class RecordedAction:
+    """A model's action in a state.
+
+    `reason` says why it has no vote, "" where it has one. `folded` has the folded text as exact key. `usd` is
+    the cost of asking without a cache. `estimated` is True where tokens are estimated from bytes.
+    """
 
     model: str
     family: str
-    keys: Keys
-    folded: Keys
+    keys: ActionKeys
+    folded: ActionKeys
     reason: str
     length: int
     reward: float | None
@@ -62,8 +64,7 @@ class Acted:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A state and what each model did there. `depth` counts the actions before it; `number` is its place in
-    the table."""
+    """A state and each model's action there; `depth` counts the actions before it."""
 
     number: int
     state_id: str
@@ -72,13 +73,15 @@ class TableState:
     messages: tuple[Message, ...]
     tools: tuple[ToolSpec, ...]
     harness: str
-    acted: Mapping[str, Acted]
+    acted: Mapping[str, RecordedAction]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The usable states of a table in its order, and what of it could not be used, by reason. `prices` has
-    the price of each model and where it is from."""
+    """The usable states of a table in order, and what was skipped, by reason.
+
+    `prices` has the price of each model and its source.
+    """
 
     name: str
     states: tuple[TableState, ...]
@@ -90,18 +93,18 @@ class Table:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """The tasks, in their order."""
+        """Return the tasks, in order."""
         return tuple(dict.fromkeys(state.task for state in self.states))
 
     def half(self, half: str) -> "Table":
-        """The same with the tasks of one half alone (`is_recorded_in_half`)."""
+        """Return the table with the tasks of one half alone (`is_recorded_in_half`)."""
         return replace(
             self, states=tuple(state for state in self.states if is_recorded_in_half(state.task, half))
         )
 
     @property
     def rewarded(self) -> bool:
-        """Whether any action has a reward."""
+        """Return whether any action has a reward."""
         return any(done.reward is not None for state in self.states for done in state.acted.values())
 
 
@@ -111,8 +114,10 @@ def read_table(
     given: Mapping[str, PriceSettings] | None = None,
     advance: Callable[[], object] = lambda: None,
 ) -> Table:
-    """The states of a table. A row or an answer that cannot be read is counted and left out. Raises
-    TeacherError where the file cannot be read and SourceError where it has no usable state."""
+    """Read the states of a table; unreadable rows and answers are counted and skipped.
+
+    Raises TeacherError where the file cannot be read and SourceError where it has no usable state.
+    """
     broken, examples, rows = Counter[str](), list[str](), list[RecordedState]()
     seen: set[str] = set()
     for row in iter_recorded_table(path):
@@ -161,19 +166,19 @@ def _teacher(model: str, path: Path, price: PriceSettings) -> RecordedTeacher:
 
 
 def is_recorded_in_half(task: str, half: str) -> bool:
-    """Whether a task is of a half, `tune` or `test`, by a hash of its name; of `all` every task is."""
+    """Return whether a task is in a half, `tune` or `test`, by a hash; every task is in `all`."""
     return half == "all" or (half == "tune") == is_tuning(task)
 
 
 def is_tuning(task: str) -> bool:
-    """Whether a task is of the half that rules may be tuned on."""
+    """Return whether a task is in the half that rules may be tuned on."""
     return int(digest("half", task)[:8], 16) % 2 == 0
 
 
 def recorded_state_harness(row: RecordedState) -> str:
-    """The harness a row says it is of, or its source, or to which most of its tools belong; else generic."""
-    for said in (row.harness, row.source):
-        plain = re.sub(r"[^a-z]", "", said.lower())
+    """Return the harness a row names, else the one with most of its tools, else a generic one."""
+    for given in (row.harness, row.source):
+        plain = re.sub(r"[^a-z]", "", given.lower())
         for harness in sorted(HARNESSES, key=lambda each: -len(each.name)):
             if harness.name.replace("_", "") in plain:
                 return harness.name
@@ -188,18 +193,24 @@ def recorded_state_harness(row: RecordedState) -> str:
 def _state(
     number: int, row: RecordedState, harness: str, teachers: Mapping[str, RecordedTeacher]
 ) -> TableState:
-    messages = tuple(_as_called(message, harness) for message in row.messages)
-    tools = row.tools
-    texts = (m.content for m in reversed(messages))
-    folder = row.cwd or next((found[-1] for text in texts if (found := _FOLDER.findall(text))), None)
-    world = World(harness, folder, tools, record_of(Context(0, messages, ()), harness), len(messages))
+    world = recorded_state_world(row, harness)
     question = row.question(lambda message: message, UNSENT)
     acted = {
         model: _acted(teachers[model], question, answer, world)
         for model, answer in sorted(row.answers.items())
     }
     task = row.task_id or row.state_id
-    return TableState(number, row.state_id, task, row.depth, messages, tools, harness, acted)
+    messages = tuple(world.record.messages)
+    return TableState(number, row.state_id, task, row.depth, messages, row.tools, harness, acted)
+
+
+def recorded_state_world(row: RecordedState, harness: str) -> EnvironmentState:
+    """Return the environment of a state in a harness."""
+    messages = tuple(_as_called(message, harness) for message in row.messages)
+    texts = (m.content for m in reversed(messages))
+    folder = row.cwd or next((found[-1] for text in texts if (found := _FOLDER.findall(text))), None)
+    history = replay_context(Context(0, messages, ()), harness)
+    return EnvironmentState(harness, folder, row.tools, history, len(messages))
 
 
 def _as_called(message: Message, harness: str) -> Message:
@@ -208,7 +219,7 @@ def _as_called(message: Message, harness: str) -> Message:
 
 
 def recorded_state_calls(calls: Sequence[ToolCall], harness: str) -> tuple[ToolCall, ...]:
-    """The calls as made; in SWE-agent a recorded command line is the call that this line makes."""
+    """Return the calls as made; in SWE-agent a recorded command line becomes its call."""
     if harness != "swe_agent":
         return tuple(calls)
     return tuple(_of_line(call) for call in calls)
@@ -222,30 +233,39 @@ def _of_line(call: ToolCall) -> ToolCall:
     return replace(parse_swe_agent_command(line), id=call.id)
 
 
-def _acted(teacher: RecordedTeacher, question: Question, answer: RecordedAnswer, world: World) -> Acted:
+def _acted(
+    teacher: RecordedTeacher, question: Question, answer: RecordedAnswer, world: EnvironmentState
+) -> RecordedAction:
     action = Action(answer.action.text, recorded_state_calls(answer.action.tool_calls, world.harness))
-    bare = not answer.prompt_tokens and not answer.completion_tokens
-    if bare:
+    estimated = not answer.prompt_tokens and not answer.completion_tokens
+    if estimated:
         tokens = _prompt_tokens(question), _answer_tokens(answer.action)
         answer = replace(answer, prompt_tokens=tokens[0], completion_tokens=tokens[1])
-    reply = replace(teacher.told(question, 0, answer).reply, action=action)
-    known = mark_action_broken(ladder_keys(action, world), action, world)
-    tools = world.tools or tuple(_spec(call) for call in action.tool_calls)
-    reason = why_reply_invalid(reply, tools, world.harness) or why_action_impossible(action, known, world)
-    voice = vote_of_reply(reply, known)
-    return Acted(
+    reply = replace(teacher.reply_with(question, 0, answer).reply, action=action)
+    known, reason = judge_recorded_reply(reply, world)
+    vote = vote_of_reply(reply, known)
+    return RecordedAction(
         teacher.model,
         teacher.family,
         known,
         replace(known, exact=_folded(action)),
-        reason or "",
-        voice.length,
+        reason,
+        vote.length,
         answer.reward,
         answer.prompt_tokens,
         answer.completion_tokens,
         reply.cost_usd,
-        bare,
+        estimated,
     )
+
+
+def judge_recorded_reply(reply: TeacherReply, world: EnvironmentState) -> tuple[ActionKeys, str]:
+    """Return the keys of a reply's action, and why it has no vote, "" where it has one."""
+    action = reply.action or Action()
+    known = mark_action_broken(ladder_keys(action, world), action, world)
+    tools = world.tools or tuple(_spec(call) for call in action.tool_calls)
+    reason = why_reply_invalid(reply, tools, world.harness) or why_action_impossible(action, known, world)
+    return known, reason or ""
 
 
 def _spec(call: ToolCall) -> ToolSpec:
@@ -253,9 +273,9 @@ def _spec(call: ToolCall) -> ToolSpec:
 
 
 def _folded(action: Action) -> str:
-    """The action as a text with its blanks folded, knowing nothing of tools."""
-    told = (f"{c.name} {fold_text(str(list((c.parsed() or {}).values())))}" for c in action.tool_calls)
-    return digest(" ".join(told) or fold_text(action.text))
+    """Return a digest of the action as folded text, without knowledge of tools."""
+    parts = (f"{c.name} {fold_text(str(list((c.parsed() or {}).values())))}" for c in action.tool_calls)
+    return digest(" ".join(parts) or fold_text(action.text))
 
 
 def _prompt_tokens(question: Question) -> int:
@@ -269,5 +289,5 @@ def _answer_tokens(action: Action) -> int:
 
 
 def recorded_states_without_vote(states: Iterable[TableState]) -> Counter[str]:
-    """Why actions have no vote, each with how many."""
+    """Count why actions have no vote."""
     return Counter(done.reason for state in states for done in state.acted.values() if done.reason)

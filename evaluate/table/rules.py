@@ -1,62 +1,72 @@
-"""The rules that `tracemill evaluate` compares: every policy, and every rung of the ladder by itself."""
+"""Define the rules that `tracemill evaluate` compares: every policy, and every level alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from tracemill.agreement.equivalence.ladder import Rung
-from tracemill.agreement.voting.policy import DEFAULT, LENIENT, STRICT, WEIGHTED, Policy
+from tracemill.agreement.equivalence.ladder import Level
+from tracemill.agreement.voting.policy import DEFAULT, STRICT, Policy
 from tracemill.records.errors import ConfigError
 
 Voters = Literal["two families", "any family"]
 VOTERS: tuple[Voters, ...] = ("two families", "any family")
-"""Who may vote: as the product has it, without the student's family and two families at least; or all."""
+"""Who may vote: two families besides the student's, as in a run, or all."""
 PRODUCT = "default k=2"
-"""The rule that the product applies unless it is told otherwise."""
-_PLAIN: dict[str, Any] = {"far": False, "dead_zone": False, "grounded": False, "proven": False}
-_RUNGS: tuple[Rung, ...] = ("exact", "canonical", "effect")
+"""Name of the default rule."""
+_PLAIN: dict[str, Any] = {
+    "far": False,
+    "dead_zone": False,
+    "grounded": False,
+    "proven": False,
+    "bare_needs_all": False,
+}
+_LEVELS: tuple[Level, ...] = ("exact", "canonical", "effect")
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A policy under a name. `folded`: actions are compared as folded text, and all of them vote.
-    `weighed`: the policy wants the teachers' reliability, counted on tasks of another fold."""
+class VoteRule:
+    """A named policy.
+
+    `folded`: actions are compared as folded text, and all of them vote.
+    """
 
     name: str
     voters: Voters
     policy: Policy
     folded: bool = False
-    weighed: bool = False
 
     @property
     def key(self) -> str:
-        """Its name among all rules."""
+        """Return its name among all rules."""
         return f"{self.name}, {self.voters}"
 
     @cached_property
     def bare(self) -> Policy:
-        """What it decides by before votes are weighed and families counted: the same of many rules."""
-        return replace(self.policy, name="", min_families=1, exclude_student_family=False, min_chance=0.0)
+        """Return the policy without families, which many rules share."""
+        return replace(self.policy, name="", min_families=1, exclude_student_family=False)
 
     @cached_property
     def group(self) -> str:
-        """The same text for rules of the same `bare` policy."""
+        """Return the same text for rules of the same `bare` policy."""
         return repr(self.bare)
 
 
-def list_label_rules() -> tuple[Rule, ...]:
-    """Each rung with k = 1, 2 and 3 votes of three and nothing else asked for, and the policies."""
+def list_label_rules() -> tuple[VoteRule, ...]:
+    """Return each level alone with k = 1, 2 and 3 of three votes, and the policies."""
     return tuple(_open(rule) if voters == "any family" else rule for voters in VOTERS for rule in _rules())
 
 
-def product_label_rule(voters: Voters) -> Rule:
-    """The rule that the product applies, with these voters."""
+def product_label_rule(voters: Voters) -> VoteRule:
+    """Return the default rule with these voters."""
     return next(rule for rule in list_label_rules() if (rule.name, rule.voters) == (PRODUCT, voters))
 
 
-def label_rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
-    """The rules of these names with either kind of voters, all of them for no name. Raises ConfigError."""
+def label_rules_named(names: Sequence[str]) -> tuple[VoteRule, ...]:
+    """Return the rules of these names for both kinds of voters; all rules for no name.
+
+    Raises ConfigError for an unknown name.
+    """
     known = list_label_rules()
     wrong = sorted(set(names) - {rule.name for rule in known})
     if wrong:
@@ -66,19 +76,20 @@ def label_rules_named(names: Sequence[str]) -> tuple[Rule, ...]:
     return tuple(rule for rule in known if not names or rule.name in names)
 
 
-def _rules() -> Sequence[Rule]:
-    found: list[Rule] = []
+def _rules() -> Sequence[VoteRule]:
+    found: list[VoteRule] = []
     for k in (1, 2, 3):
         plain = replace(DEFAULT, threshold=k, min_families=min(k, 2), **_PLAIN)
-        found.append(Rule(f"folded k={k}", "two families", replace(plain, level="exact"), folded=True))
-        found += [Rule(f"{rung} k={k}", "two families", replace(plain, level=rung)) for rung in _RUNGS]
+        found.append(VoteRule(f"folded k={k}", "two families", replace(plain, level="exact"), folded=True))
+        found += [
+            VoteRule(f"{level} k={k}", "two families", replace(plain, level=level)) for level in _LEVELS
+        ]
         found.append(
-            Rule(f"default k={k}", "two families", replace(DEFAULT, threshold=k, min_families=min(k, 2)))
+            VoteRule(f"default k={k}", "two families", replace(DEFAULT, threshold=k, min_families=min(k, 2)))
         )
-    found += [Rule(policy.name, "two families", policy) for policy in (STRICT, LENIENT)]
-    return (*found, Rule(WEIGHTED.name, "two families", WEIGHTED, weighed=True))
+    return (*found, VoteRule(STRICT.name, "two families", STRICT))
 
 
-def _open(rule: Rule) -> Rule:
+def _open(rule: VoteRule) -> VoteRule:
     policy = replace(rule.policy, min_families=1, exclude_student_family=False)
     return replace(rule, voters="any family", policy=policy)

@@ -1,4 +1,4 @@
-"""What early stopping, prompt caches and a gate save, each alone and together, and what they lose."""
+"""Measure what early stopping, prompt caches and a gate save and lose, alone and together."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +12,20 @@ from tracemill.evaluate.table.draw_steps import WAYS, AskedStep
 from tracemill.evaluate.table.scores import quantiles
 
 _FIELDS = ("calls", "usd", "pairs", "good", "pairs_kept", "good_kept")
-_PLAIN: Mapping[str, Stop] = {stop: stop for stop in WAYS}
-Chooser = Callable[[Sequence[AskedStep]], Sequence[int]]
-"""How many answers are asked for at each step of a draw; 0 where it is not asked at."""
+NO_GATE = "none"
+StepChooser = Callable[[Sequence[AskedStep]], Sequence[bool]]
+"""(steps of a draw) to whether each is asked."""
 
 
 @dataclass(slots=True)
 class Saved:
-    """One way to ask, by task and summed over draws, [tasks, fields]: calls, USD, pairs and correct pairs;
-    and how many of the pairs and correct pairs of asking every teacher everywhere are among them."""
+    """One way to ask: sums over draws by task, [tasks, fields].
 
-    stop: str
+    Fields are calls, USD, pairs, correct pairs, and how many of either are also found by asking every teacher
+    everywhere.
+    """
+
+    stop: Stop
     cached: bool
     gate: str
     sums: NDArray[np.float64]
@@ -31,35 +34,31 @@ class Saved:
 class Savings:
     """Adds up draws, each asked in every way."""
 
-    def __init__(self, tasks: Sequence[str], further: Sequence[tuple[str, str]] = ()) -> None:
-        """`further` are ways to ask beside the plain ones everywhere: a way to stop, "" for each of the plain
-        ones, and a gate."""
+    def __init__(self, tasks: Sequence[str], gates: Mapping[str, StepChooser] | None = None) -> None:
+        """Start with no draw; `gates` choose, by name, the steps that are asked."""
         self._places = {task: at for at, task in enumerate(tasks)}
-        names: list[tuple[str, str]] = [(stop, "none") for stop in WAYS]
-        for stop, gate in further:
-            names += [(stop, gate)] if stop else [(plain, gate) for plain in WAYS]
+        self._gates: dict[str, StepChooser] = {NO_GATE: lambda steps: [True] * len(steps), **(gates or {})}
         self.ways = [
             Saved(stop, cached, gate, np.zeros((len(tasks), len(_FIELDS))))
             for cached in (False, True)
-            for stop, gate in names
+            for gate in self._gates
+            for stop in WAYS
         ]
 
-    def add(self, steps: Sequence[AskedStep], choosers: Mapping[tuple[str, str], Chooser]) -> None:
-        """The steps of one more draw, and what chooses there in the further ways."""
-        asked = {name: choose(steps) for name, choose in choosers.items()}
+    def add(self, steps: Sequence[AskedStep]) -> None:
+        """Add the steps of a draw."""
+        chosen = {gate: choose(steps) for gate, choose in self._gates.items()}
         for way in self.ways:
-            plain: Stop | None = _PLAIN.get(way.stop)
-            answers = asked.get(("" if plain else way.stop, way.gate), [1] * len(steps))
-            for step, count in zip(steps, answers, strict=True):
-                if count:
-                    self._count(way, step, step.heard[plain] if plain else count, plain)
+            for step, is_asked in zip(steps, chosen[way.gate], strict=True):
+                if is_asked:
+                    self._count(way, step)
 
-    def _count(self, way: Saved, step: AskedStep, answers: int, stop: Stop | None) -> None:
-        heard = step.replies[:answers]
-        score = step.kept[stop] if stop else step.found(answers)
+    def _count(self, way: Saved, step: AskedStep) -> None:
+        replies = step.replies[: step.asked[way.stop]]
+        score = step.kept[way.stop]
         way.sums[self._places[step.task]] += (
-            len(heard),
-            sum(told.cached_usd if way.cached else told.usd for told in heard),
+            len(replies),
+            sum(reply.cached_usd if way.cached else reply.usd for reply in replies),
             score is not None,
             score == "good",
             score is not None and step.pair is not None,
@@ -67,8 +66,10 @@ class Savings:
         )
 
     def rows(self, weights: NDArray[np.float64]) -> list[dict[str, Any]]:
-        """A row a way: its sums, how many times fewer calls and USD than asking every teacher everywhere
-        without a cache, and the shares of pairs and correct pairs kept, each with its interval."""
+        """Return a row for each way: sums, and ratios to asking everywhere without a cache.
+
+        Each ratio has an interval over resampled tasks, whose counts are `weights`.
+        """
         base = self.ways[0].sums
         return [_row(way, base, weights) for way in self.ways]
 

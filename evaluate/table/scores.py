@@ -1,4 +1,4 @@
-"""How good the pairs of each rule are, over many draws, with intervals from resampled tasks."""
+"""Score the pairs of each rule over many draws, with intervals from resampled tasks."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tracemill.evaluate.table.rules import Rule
+from tracemill.evaluate.table.rules import VoteRule
 from tracemill.evaluate.table.student_draws import Draw, Poll, may_be_asked
 
 SCORES = ("good", "tie", "bad", "unscored")
@@ -17,28 +17,30 @@ Counts = NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class Tallied:
-    """The pairs of one rule: `counts` by draw, task and score; by operations (chosen, rejected) and score
-    over all draws."""
+class RuleScores:
+    """Scores of one rule over the draws.
 
-    rule: Rule
+    `counts` is [draws, tasks, scores]; `operations` counts (chosen, rejected, score) over all draws.
+    """
+
+    rule: VoteRule
     counts: Counts
     operations: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
 
-class Tally:
+class PairTally:
     """Adds up the pairs of every rule, draw by draw."""
 
-    def __init__(self, poll: Poll, rules: Sequence[Rule], draws: int) -> None:
-        """`draws` is how many there will be."""
+    def __init__(self, poll: Poll, rules: Sequence[VoteRule], draws: int) -> None:
+        """Start with no draw; `draws` is how many will be added."""
         self._poll = poll
         self._places = {task: at for at, task in enumerate(poll.table.tasks)}
         shape = (draws, len(self._places), len(SCORES))
-        self.tallied = [Tallied(rule, np.zeros(shape, dtype=np.float64)) for rule in rules]
+        self.tallied = [RuleScores(rule, np.zeros(shape, dtype=np.float64)) for rule in rules]
         self._added = 0
 
     def add(self, draw: Draw) -> None:
-        """The pairs of one more draw."""
+        """Add the pairs of a draw."""
         for tallied in self.tallied:
             counts = tallied.counts[self._added]
             for pair in self._poll.pairs(draw, tallied.rule):
@@ -49,15 +51,16 @@ class Tally:
 
 
 def resample_rule_tasks(tasks: int, times: int, seed: int) -> NDArray[np.float64]:
-    """How often each task is drawn, in `times` samples of all tasks with replacement: [times, tasks]."""
+    """Return how often each task is in each bootstrap sample: [times, tasks]."""
     drawn = np.random.default_rng(seed).multinomial(tasks, np.full(tasks, 1 / tasks), size=times)
     return drawn.astype(np.float64)
 
 
 def quantile(values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
-    """The value at a share of those that are numbers, along the first axis, NaN of none: between two of them
-    by a straight line (definition 7 of Hyndman and Fan, Sample Quantiles, 1996), so that the value at a half
-    is the median."""
+    """Return the quantile along the first axis without NaN; NaN where there is no number.
+
+    Linear interpolation, definition 7 of Hyndman and Fan, Sample Quantiles, 1996.
+    """
     ordered = np.sort(values, axis=0)
     last = np.maximum(np.sum(~np.isnan(values), axis=0) - 1, 0)
     place = share * last
@@ -69,18 +72,21 @@ def quantile(values: NDArray[np.float64], share: float) -> NDArray[np.float64]:
 
 
 def quantiles(values: Sequence[float], shares: Sequence[float] = INTERVAL) -> list[float]:
-    """The values at some shares of a list that is not empty, as `quantile` has them."""
+    """Return quantiles of a list that is not empty."""
     return [float(quantile(np.array(values, dtype=np.float64), share)) for share in shares]
 
 
 def ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Part of whole, NaN where there is none."""
+    """Return part over whole, NaN where whole is 0."""
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0)
 
 
 def figures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, Any]:
-    """Of these draws: median and 10th percentile of precision without ties, of the useful share (good of all
-    pairs with a score) and of the number of pairs, each median with its interval. None where unknown."""
+    """Return the figures of these draws.
+
+    Medians and 10th percentiles of precision without ties, of the useful share (good of all scored pairs) and
+    of the number of pairs; each median has an interval. None where unknown.
+    """
     if not len(counts):
         return {"draws": 0}
     whole = np.ones((1, counts.shape[1]))
@@ -95,13 +101,13 @@ def figures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, Any]:
 
 
 def _interval(medians: NDArray[np.float64]) -> list[float | None]:
-    """Where the medians of the samples lie; unknown where more of them than lie beyond an end have none."""
+    """Return the interval of the samples' medians; unknown where too many have none."""
     unknown = np.isnan(medians).mean() > INTERVAL[0]
     return [None if unknown else _number(quantile(medians, share)) for share in INTERVAL]
 
 
 def _measures(counts: Counts, weights: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    """By draw and sample of tasks."""
+    """Return each measure, [draws, samples of tasks]."""
     good, tie, bad, unscored = (counts[:, :, at] @ weights.T for at in range(len(SCORES)))
     return {
         "precision": ratio(good, good + bad),
@@ -115,10 +121,9 @@ def _number(value: float | NDArray[np.float64]) -> float | None:
 
 
 def build_rule_scores(
-    poll: Poll, draws: Sequence[Draw], tallied: Sequence[Tallied], weights: NDArray[np.float64]
+    poll: Poll, draws: Sequence[Draw], tallied: Sequence[RuleScores], weights: NDArray[np.float64]
 ) -> list[dict[str, Any]]:
-    """The figures of every rule: over all draws the rule has teachers for, and over those with teachers that
-    are at least as strong as the student."""
+    """Return the figures of every rule, over its draws and over those with stronger teachers."""
     rows: list[dict[str, Any]] = []
     for each in tallied:
         able = [bool(may_be_asked(poll.table, draw, each.rule.policy)) for draw in draws]
@@ -130,8 +135,8 @@ def build_rule_scores(
     return rows
 
 
-def by_operation(tallied: Tallied) -> list[dict[str, Any]]:
-    """The pairs of a rule by chosen and rejected operation, the most frequent first, each with its scores."""
+def by_operation(tallied: RuleScores) -> list[dict[str, Any]]:
+    """Return a rule's pairs by chosen and rejected operation, the most frequent first."""
     cells: dict[tuple[str, str], Counter[str]] = {}
     for (chosen, rejected, score), count in tallied.operations.items():
         cells.setdefault((chosen, rejected), Counter())[score] += count

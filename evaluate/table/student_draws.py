@@ -1,7 +1,6 @@
-"""Draws of a student and three teachers from a table, and what their votes decide at each state.
+"""Draw a student and three teachers from a table, and decide their votes at each state.
 
-A decision depends on the state, the student and who votes there, and so is made once for all draws that
-have these in common.
+A decision depends on state, student and voters alone, so it is made once for all draws that share them.
 """
 
 import random
@@ -12,26 +11,26 @@ from dataclasses import dataclass, field
 from itertools import combinations, islice
 from math import comb
 
-from tracemill.agreement.equivalence.ladder import Keys, Rung
-from tracemill.agreement.voting.calibration import calibrate_policy
-from tracemill.agreement.voting.labels import Label, Voice, label_of
+from tracemill.agreement.equivalence.ladder import ActionKeys, Level
+from tracemill.agreement.voting.labels import ValidVote, VoteLabel, label_of
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.voting.teacher_standing import Heard
 from tracemill.evaluate.table.model_prices import spread_model_prices
 from tracemill.evaluate.table.recorded_states import Table, TableState
-from tracemill.evaluate.table.rules import Rule
+from tracemill.evaluate.table.rules import VoteRule
 from tracemill.records.families import UNKNOWN
-from tracemill.records.identity import digest
 from tracemill.teachers.core.teacher_settings import PriceSettings
 
 TEACHERS = 3
-"""Teachers of a draw."""
+"""Number of teachers in a draw."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A student and the teachers asked about it. `stronger`: each teacher's mean reward on first steps is
-    at least the student's; False also where rewards are missing."""
+    """A student and its teachers.
+
+    `stronger`: each teacher's mean reward on first steps is at least the student's; False where rewards are
+    missing.
+    """
 
     student: str
     teachers: tuple[str, ...]
@@ -40,7 +39,7 @@ class Draw:
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """A pair that a rule makes: the student's action is rejected for that of the model `chosen`."""
+    """A pair made by a rule: the student's action is rejected for that of the model `chosen`."""
 
     state: TableState
     student: str
@@ -48,7 +47,7 @@ class Decided:
 
     @property
     def score(self) -> str:
-        """`good`, `tie` or `bad` by reward; `unscored` where one of the two has none."""
+        """Return `good`, `tie` or `bad` by reward; `unscored` where one of the two has none."""
         chosen, rejected = (self.state.acted[name].reward for name in (self.chosen, self.student))
         if chosen is None or rejected is None:
             return "unscored"
@@ -56,12 +55,14 @@ class Decided:
 
     @property
     def operations(self) -> tuple[str, str]:
-        """What the chosen action does and what the rejected one."""
-        return self.state.acted[self.chosen].keys.cls, self.state.acted[self.student].keys.cls
+        """Return the operations of the chosen and of the rejected action."""
+        return self.state.acted[self.chosen].keys.action_class, self.state.acted[
+            self.student
+        ].keys.action_class
 
 
 def student_draw_rewards(table: Table) -> dict[str, float]:
-    """The mean reward of each model on the first steps of its tasks, of models that have any."""
+    """Return each model's mean reward on the first steps of its tasks; models without are left out."""
     first: dict[str, list[float]] = defaultdict(list)
     for state in table.states:
         for model, done in state.acted.items():
@@ -71,9 +72,11 @@ def student_draw_rewards(table: Table) -> dict[str, float]:
 
 
 def student_draw_prices(table: Table) -> dict[str, PriceSettings]:
-    """Prices from cheap to dear for its models, by their mean reward on first steps, then by name."""
-    standing = student_draw_rewards(table)
-    return spread_model_prices(sorted(table.models, key=lambda model: (standing.get(model, 0.0), model)))
+    """Return prices from cheap to expensive by mean reward on first steps, then by name."""
+    rewards_by_model = student_draw_rewards(table)
+    return spread_model_prices(
+        sorted(table.models, key=lambda model: (rewards_by_model.get(model, 0.0), model))
+    )
 
 
 def draw_students(
@@ -83,14 +86,16 @@ def draw_students(
     students: Sequence[str] = (),
     teachers: Sequence[str] = (),
 ) -> tuple[list[Draw], int]:
-    """Every (student, trio of teachers), a sample of `most` where there are more; and how many there are.
-    `students` and `teachers` restrict who may be which; empty: every model."""
+    """Return every (student, trio of teachers), or a sample of `most`, and how many there are.
+
+    `students` and `teachers` restrict the models; empty for all.
+    """
     learners = [model for model in table.models if not students or model in students]
     others = [model for model in table.models if not teachers or model in teachers]
     total = sum(comb(len(others) - (learner in others), TEACHERS) for learner in learners)
-    standing = student_draw_rewards(table)
+    rewards_by_model = student_draw_rewards(table)
     found = _all(learners, others) if total <= most else _sampled(learners, others, most, seed)
-    return [_draw(student, trio, standing) for student, trio in found], total
+    return [_draw(student, trio, rewards_by_model) for student, trio in found], total
 
 
 def _all(learners: Sequence[str], others: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -116,76 +121,81 @@ def _sampled(
     return iter(sorted(islice(drawn(), most)))
 
 
-def _draw(student: str, trio: tuple[str, ...], standing: Mapping[str, float]) -> Draw:
-    known = all(model in standing for model in (student, *trio))
-    return Draw(student, trio, known and all(standing[model] >= standing[student] for model in trio))
+def _draw(student: str, trio: tuple[str, ...], rewards_by_model: Mapping[str, float]) -> Draw:
+    known = all(model in rewards_by_model for model in (student, *trio))
+    return Draw(
+        student, trio, known and all(rewards_by_model[model] >= rewards_by_model[student] for model in trio)
+    )
 
 
 def may_be_asked(table: Table, draw: Draw, policy: Policy) -> tuple[str, ...]:
-    """The teachers of a draw that a policy asks: not those of the student's own family where these do not
-    vote, and nobody where too few are left for a pair."""
+    """Return the teachers of a draw that a policy asks.
+
+    Teachers of the student's own family are left out where they may not vote, and all where too few are left.
+    """
     own = table.families[draw.student]
-    kin = policy.exclude_student_family and own != UNKNOWN
-    asked = tuple(model for model in draw.teachers if not (kin and table.families[model] == own))
+    exclude_own = policy.exclude_student_family and own != UNKNOWN
+    asked = tuple(model for model in draw.teachers if not (exclude_own and table.families[model] == own))
     families = {table.families[model] for model in asked}
     return asked if len(asked) >= policy.threshold and len(families) >= policy.min_families else ()
 
 
 @dataclass(slots=True)
 class Panel:
-    """Votes at one state against one student; what they decide by each rule is looked at once."""
+    """Votes at one state against one student; labels are cached by rule."""
 
     state: TableState
     student: str
     voters: tuple[str, ...]
-    own: Keys
-    votes: tuple[Voice, ...]
-    _labels: dict[str, Label] = field(default_factory=dict)
-    _distinct: dict[Rung, int] = field(default_factory=dict)
+    own: ActionKeys
+    votes: tuple[ValidVote, ...]
+    _labels: dict[str, VoteLabel] = field(default_factory=dict)
+    _distinct: dict[Level, int] = field(default_factory=dict)
 
-    def label(self, rule: Rule) -> Label:
-        """What the votes decide; of a rule that weighs votes, before they are weighed."""
+    def label(self, rule: VoteRule) -> VoteLabel:
+        """Return what the votes decide."""
         found = self._labels.get(rule.group)
         if found is None:
             found = label_of(self.votes, self.own, rule.bare) if self._may_agree(rule.bare) else _OPEN
             self._labels[rule.group] = found
         if rule.policy.min_families > 1 and found.chosen is not None:
             families = {self.votes[place].family for place in found.backers}
-            return found if len(families) >= rule.policy.min_families else Label("one_family", found.backers)
+            return (
+                found if len(families) >= rule.policy.min_families else VoteLabel("one_family", found.backers)
+            )
         return found
 
     def _may_agree(self, policy: Policy) -> bool:
-        """False where no `threshold` of the votes can be for one action: equal keys on a rung have equal
-        keys on those above it, and what is alike has the same intent."""
-        rung: Rung = policy.level if policy.level in ("exact", "canonical") else "intent"
-        distinct = self._distinct.get(rung)
+        """Return whether `threshold` votes can be for one action.
+
+        Equal keys on a level imply equal keys on later levels, and alike actions share an intent.
+        """
+        level: Level = policy.level if policy.level in ("exact", "canonical") else "intent"
+        distinct = self._distinct.get(level)
         if distinct is None:
-            distinct = self._distinct[rung] = len({vote.keys.at(rung) for vote in self.votes})
+            distinct = self._distinct[level] = len({vote.keys.at(level) for vote in self.votes})
         return distinct <= len(self.votes) - policy.threshold + 1
 
 
-def _fold(task: str) -> bool:
-    """One of two folds of tasks, each about half of either half of a table."""
-    return int(digest("fold", task)[0], 16) % 2 == 0
-
-
-_OPEN = Label("no_agreement")
+_OPEN = VoteLabel("no_agreement")
 
 
 @dataclass(slots=True)
 class Poll:
-    """The votes of any models on a table, by any rule. Decisions are kept as long as the student is the
-    same: go through draws by student."""
+    """The votes of any models on a table, by any rule.
+
+    Decisions are cached for one student: process draws by student.
+    """
 
     table: Table
     _student: str = ""
     _panels: dict[tuple[int, tuple[str, ...], bool], Panel] = field(default_factory=dict)
-    _voices: dict[tuple[int, str, bool], Voice] = field(default_factory=dict)
+    _votes: dict[tuple[int, str, bool], ValidVote] = field(default_factory=dict)
     _by_student: dict[str, list[TableState]] = field(default_factory=dict)
     _of_draw: dict[tuple[Draw, bool, bool], list[Panel]] = field(default_factory=dict)
 
     def states(self, student: str) -> Sequence[TableState]:
-        """The states where a model acted, by task, then depth."""
+        """Return the states where a model acted, by task, then depth."""
         if student not in self._by_student:
             found = [state for state in self.table.states if student in state.acted]
             places = {task: at for at, task in enumerate(self.table.tasks)}
@@ -193,27 +203,24 @@ class Poll:
             self._by_student[student] = found
         return self._by_student[student]
 
-    def pairs(self, draw: Draw, rule: Rule) -> Iterator[Decided]:
-        """The pairs a rule makes of a draw, by task, then depth."""
-        policies = self._weighed(draw, rule) if rule.weighed else {}
+    def pairs(self, draw: Draw, rule: VoteRule) -> Iterator[Decided]:
+        """Yield the pairs that a rule makes of a draw, by task, then depth."""
         for panel in self.panels(draw, rule):
             if len(panel.voters) < rule.policy.threshold:
                 continue
             label = panel.label(rule)
-            if policies and label.chosen is not None:
-                label = label_of(panel.votes, panel.own, policies[_fold(panel.state.task)])
             if label.chosen is not None:
                 yield Decided(panel.state, draw.student, panel.voters[label.chosen])
 
-    def panels(self, draw: Draw, rule: Rule) -> Sequence[Panel]:
-        """The states of the student, each with those who vote there by this rule, by task, then depth."""
+    def panels(self, draw: Draw, rule: VoteRule) -> Sequence[Panel]:
+        """Return the student's states with their voters under this rule, by task, then depth."""
         own = self.table.families[draw.student]
-        kin = rule.policy.exclude_student_family and own != UNKNOWN
-        place = (draw, kin, rule.folded)
+        exclude_own = rule.policy.exclude_student_family and own != UNKNOWN
+        place = (draw, exclude_own, rule.folded)
         if place not in self._of_draw:
             if all(known[0] != draw for known in self._of_draw):
                 self._of_draw.clear()
-            teachers = [t for t in draw.teachers if not (kin and self.table.families[t] == own)]
+            teachers = [t for t in draw.teachers if not (exclude_own and self.table.families[t] == own)]
             found: list[Panel] = []
             for state in self.states(draw.student):
                 acted = state.acted
@@ -223,36 +230,23 @@ class Poll:
         return self._of_draw[place]
 
     def panel(self, state: TableState, student: str, voters: tuple[str, ...], folded: bool = False) -> Panel:
-        """Some votes at a state; `voters` are sorted."""
+        """Return the votes at a state; `voters` are sorted."""
         if student != self._student:
             self._panels.clear()
             self._student = student
         place = (state.number, voters, folded)
         found = self._panels.get(place)
         if found is None:
-            own = self.voice(state, student, folded).keys
-            votes = tuple([self.voice(state, name, folded) for name in voters])
+            own = self.vote(state, student, folded).keys
+            votes = tuple([self.vote(state, name, folded) for name in voters])
             found = self._panels[place] = Panel(state, student, voters, own, votes)
         return found
 
-    def voice(self, state: TableState, model: str, folded: bool = False) -> Voice:
-        """What a model did at a state, as a vote."""
+    def vote(self, state: TableState, model: str, folded: bool = False) -> ValidVote:
+        """Return a model's action at a state as a vote."""
         place = (state.number, model, folded)
-        if place not in self._voices:
+        if place not in self._votes:
             done = state.acted[model]
             known = done.folded if folded else done.keys
-            self._voices[place] = Voice(model, done.family, known, done.length)
-        return self._voices[place]
-
-    def _weighed(self, draw: Draw, rule: Rule) -> dict[bool, Policy]:
-        """The policy for the tasks of each fold, calibrated on what those of the other one tell of the
-        teachers: who was behind the leading action, where there was one."""
-        heard: dict[bool, list[Heard]] = {True: [], False: []}
-        for panel in self.panels(draw, rule):
-            if len(panel.voters) < rule.policy.threshold:
-                continue
-            backers = panel.label(rule).backers
-            if len(backers) >= 2:
-                told = {name: "lead" if at in backers else name for at, name in enumerate(panel.voters)}
-                heard[not _fold(panel.state.task)].append(Heard(told))
-        return {fold: calibrate_policy(rule.policy, steps) for fold, steps in heard.items()}
+            self._votes[place] = ValidVote(model, done.family, known, done.length)
+        return self._votes[place]

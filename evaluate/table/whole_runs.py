@@ -1,5 +1,4 @@
-"""Whole runs of several models, read as the ingester of their harness reads them: what pairs without teachers
-a table's models give.
+"""Read whole runs of several models, for the pairs that need no teacher.
 
 One JSON object a line, also gzipped: `instance_id`, `model`, `resolved`, `task` (the text the run began with)
 and `steps`, each with its `call` (a tool call, or a command line as its argument `command`), the `thought`
@@ -34,13 +33,13 @@ NO_RUN = "line of the runs that is no run"
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """Runs as traces, in the order of their file, and what of it could not be read, by reason."""
+    """Runs as traces, in file order, and what could not be read, by reason."""
 
     traces: tuple[Trace, ...]
     broken: Counter[str] = field(default_factory=Counter)
 
     def pairs(self) -> tuple[list[DPOPair], Counter[str]]:
-        """The hindsight and the sibling pairs of the runs, and why there are no more."""
+        """Return the hindsight and sibling pairs of the runs, and why there are no more."""
         found, reasons = list[DPOPair](), Counter[str]()
         for trace in self.traces:
             pairs, why = hindsight_pairs(trace)
@@ -56,8 +55,10 @@ class Runs:
 
 
 def read_runs(path: Path, harness: str) -> Runs:
-    """The runs of a file, of agents in this harness. A line that is no run is counted and left out. Raises
-    SourceError where the file cannot be read, or holds no run."""
+    """Read the runs of a file, of agents in this harness; invalid lines are counted and skipped.
+
+    Raises SourceError where the file cannot be read, or has no run.
+    """
     broken, traces = Counter[str](), dict[str, Trace]()
     try:
         for line in lines_of(path):
@@ -72,7 +73,7 @@ def read_runs(path: Path, harness: str) -> Runs:
             f"{path} cannot be read ({error})", "a file of whole runs", "correct --runs"
         ) from None
     if not traces:
-        raise SourceError(f"{path} holds no run", "lines with instance_id, model, task and steps")
+        raise SourceError(f"{path} has no run", "lines with instance_id, model, task and steps")
     return Runs(tuple(traces.values()), broken)
 
 

@@ -17,7 +17,7 @@ from tracemill.evaluate.table.draw_steps import Asker
 from tracemill.evaluate.table.model_prices import read_model_prices
 from tracemill.evaluate.table.recorded_states import is_recorded_in_half, read_table
 from tracemill.evaluate.table.rules import list_label_rules
-from tracemill.evaluate.table.scores import Tally, quantile, quantiles, resample_rule_tasks
+from tracemill.evaluate.table.scores import PairTally, quantile, quantiles, resample_rule_tasks
 from tracemill.evaluate.table.scores import figures as figures_of
 from tracemill.evaluate.table.student_draws import Poll, draw_students
 from tracemill.flows.release.report_facts import quantile as seconds_at
@@ -231,8 +231,9 @@ def test_a_table_may_lack_rewards_tools_and_depths(tmp_path: Path) -> None:
     assert report["table"]["rewarded"] == 0
     assert report["table"]["tokens_estimated"] == 12
     found = figures(report, "default k=2")
-    assert (found["precision"], found["useful"], scores(found)) == (None, None, (0, 0, 0, 5))
-    assert report["pairs_by_operation"]["two families"][0]["rejected"] == "finish"
+    assert (found["precision"], found["useful"], scores(found)) == (None, None, (0, 0, 0, 3))
+    rejected = {row["rejected"]: row["pairs"] for row in report["pairs_by_operation"]["two families"]}
+    assert rejected["finish"] == 1  # of three, where not all teachers agree against the text
 
 
 def test_correct_stands_for_a_reward(tmp_path: Path) -> None:
@@ -253,8 +254,8 @@ def test_the_harness_is_found_and_its_command_lines_are_calls(tmp_path: Path) ->
     found = read_table(write(tmp_path / "t.jsonl", [swe, rows()[2], sql]))
     assert [state.harness for state in found.states] == ["swe_agent", "claude_code", "generic"]
     opened = found.states[0].acted["gpt-a"].keys
-    assert opened.cls == "read"
-    assert "/lamps/src/lamp.py" in str(opened.deeds[0].effect)
+    assert opened.action_class == "read"
+    assert "/lamps/src/lamp.py" in str(opened.effects[0].effect)
 
 
 def test_a_text_that_the_only_tool_answers_is_a_call_of_it(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_prices_are_read_and_wrong_ones_refused(tmp_path: Path) -> None:
     path.write_text('["gpt-a"]\nprompt_usd = 3\n')
     assert read_model_prices(path)["gpt-a"].prompt_usd == 3
     path.write_text('["gpt-a"]\nprompt = 3\n')
-    with pytest.raises(ConfigError, match="no list of prices"):
+    with pytest.raises(ConfigError, match="not a list of prices"):
         read_model_prices(path)
 
 
@@ -314,7 +315,7 @@ def test_recorded_tables_hold_what_was_measured_on_them(tmp_path: Path) -> None:
     assert (len(table.states), len(table.tasks), table.broken.total()) == (253, 200, 0)
     draws = [draw for draw in draw_students(table, 140, 0)[0] if draw.stronger]
     folded = next(rule for rule in list_label_rules() if rule.key == "folded k=2, any family")
-    tally = Tally(Poll(table), [folded], len(draws))
+    tally = PairTally(Poll(table), [folded], len(draws))
     for draw in draws:
         tally.add(draw)
     found = figures_of(tally.tallied[0].counts, resample_rule_tasks(200, 10, 0))
@@ -325,7 +326,7 @@ def test_recorded_tables_hold_what_was_measured_on_them(tmp_path: Path) -> None:
     poll = Poll(read)
     seen = 0
     for draw in draw_students(read, 8, 1)[0]:
-        for rule in (rule for rule in list_label_rules() if not rule.weighed):
+        for rule in list_label_rules():
             for panel in poll.panels(draw, rule):
                 if len(panel.voters) >= rule.policy.threshold:
                     seen += 1

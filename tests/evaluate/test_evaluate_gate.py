@@ -10,15 +10,13 @@ import pytest
 from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
 from tracemill.evaluate.gate.gate_figures import (
     COLD,
-    COLD_VALUE,
     OFFLINE,
-    OFFLINE_VALUE,
     ORACLE,
     GateDraw,
     gate_figure_draws,
     gate_figures,
 )
-from tracemill.evaluate.gate.gate_pass import Way, run_gate_pass, stop_by_value
+from tracemill.evaluate.gate.gate_pass import GatePassMode, run_gate_pass
 from tracemill.evaluate.gate.gate_step import (
     SHARES,
     GateStep,
@@ -27,31 +25,25 @@ from tracemill.evaluate.gate.gate_step import (
     recall_area,
 )
 from tracemill.evaluate.gate.step_facts import read_step_facts
-from tracemill.evaluate.gate.value_stop import VALUE_COLD, VALUE_OFFLINE, compare_stops, compared_stop_beliefs
 from tracemill.evaluate.report_plot import draw_report_plot
 from tracemill.evaluate.table.model_prices import spread_model_prices
 from tracemill.evaluate.table.recorded_states import is_tuning, read_table
 from tracemill.evaluate.table.rules import VOTERS
 from tracemill.evaluate.table.student_draws import draw_students
 from tracemill.records.errors import ConfigError
-from tracemill.teachers.gate.features import StepFacts
+from tracemill.teachers.gate.features import GateStepFacts
 
 
-def steps(hidden: bool = False) -> list[GateStep]:
+def steps() -> list[GateStep]:
     """400 steps of a hundred tasks; those with the word `own=ok`, a fifth, give a pair: that is certain after
-    two answers, and the others end after one that agrees with the student. `hidden`: nothing but the first
-    answer says which are which, and it agrees with nobody."""
+    two answers, and the others end after one that agrees with the student."""
     made: list[GateStep] = []
     for number in range(400):
         good = number % 5 == 0
-        words = (f"own={'ok' if good and not hidden else 'failed'}", f"length={number % 7}")
-        facts = StepFacts(f"t{number}:0:0", "t", words, "run", "unknown", False, 0)
-        said = "different" if good else "class" if hidden else "effect"
-        heard, costs = ((), (f"heard1={said}",), ()), (0.001, 0.009, 0.01)
-        agreed = 2 if good or hidden else 1
-        made.append(
-            GateStep(f"task{number // 4}", facts, costs, costs, heard, 2, agreed, good, good, good, good)
-        )
+        words = (f"own={'ok' if good else 'failed'}", f"length={number % 7}")
+        facts = GateStepFacts(f"t{number}:0:0", "t", words, "run", "unknown", False, 0)
+        costs, agreed = (0.001, 0.009, 0.01), 2 if good else 1
+        made.append(GateStep(f"task{number // 4}", facts, costs, costs, 2, agreed, good, good, good, good))
     return made
 
 
@@ -64,69 +56,27 @@ def test_oracle_and_area_by_hand() -> None:
 
 def test_a_cold_gate_learns_within_the_budget_and_its_totals_hold() -> None:
     everything = [replace(step, agreed=2) for step in steps()]  # each costs the same
-    cold, chance = (run_gate_pass(everything, way, 0.3, 3) for way in (Way(), Way("random")))
+    cold, chance = (
+        run_gate_pass(everything, way, 0.3, 3) for way in (GatePassMode(), GatePassMode("random"))
+    )
     belief = learn_from_gate_steps(everything)
-    told = run_gate_pass(everything, Way(told=lambda _: belief), 0.3, 3)
+    told = run_gate_pass(everything, GatePassMode(belief_of=lambda _: belief), 0.3, 3)
     assert max(cold.spent, chance.spent, told.spent) <= 0.3
     assert told.good > 0.75
     assert cold.good > 1.5 * chance.good
-    assert cold == run_gate_pass(everything, Way(), 0.3, 3)
-    totals = [run_gate_pass(everything, Way(), 0.4, seed).totals for seed in range(10)]
+    assert cold == run_gate_pass(everything, GatePassMode(), 0.3, 3)
+    totals = [run_gate_pass(everything, GatePassMode(), 0.4, seed).totals for seed in range(10)]
     assert sum(each.estimate for each in totals) / 10 == pytest.approx(80, rel=0.1)
 
 
 def test_where_money_is_short_exploration_leaves_most_of_it_to_choose_by() -> None:
     """A twentieth of the steps, asked by all three, would cost .4 of the .224 USD that there are."""
-    passes = [run_gate_pass(steps(), Way(), 0.2, seed) for seed in range(10)]
+    passes = [run_gate_pass(steps(), GatePassMode(), 0.2, seed) for seed in range(10)]
     explored = [sum(count == 3 for count in each.asked.values()) for each in passes]
     assert 0 < sum(explored) / 10 * 0.02 < 1.5 * 0.2 * 0.224
     assert min(each.good for each in passes) > 0.1
-    plenty = run_gate_pass(steps(), Way(), 8.0, 1)
+    plenty = run_gate_pass(steps(), GatePassMode(), 8.0, 1)
     assert sum(count == 3 for count in plenty.asked.values()) == pytest.approx(20, abs=8)
-
-
-def test_a_stop_by_value_goes_on_where_the_first_answer_says_that_it_pays() -> None:
-    hidden = steps(hidden=True)
-    known = learn_from_gate_steps(hidden)
-    ends = [stop_by_value(step, known.stages, 20.0, (1.0, 1.0, 1.0)) for step in hidden]
-    assert [count for count, _ in ends] == [2 if step.good else 1 for step in hidden]
-    assert all((belief is None) == step.good for (_, belief), step in zip(ends, hidden, strict=True))
-    # Nothing is known before: the first batch is asked to the end, 64 of 400 steps; 5 % are always.
-    stopping = Way("all", value=True, keep=0.8)
-    cold = run_gate_pass(hidden, stopping, 2.0, 1)
-    assert cold.good == 1.0
-    once = sum(count == 1 for count in cold.asked.values())
-    assert 0.6 * 320 < once < 320 - 0.8 * 64
-    totals = [run_gate_pass(hidden, stopping, 2.0, seed).totals for seed in range(10)]
-    assert sum(each.estimate for each in totals) / 10 == pytest.approx(80, rel=0.05)
-    # With half of the money a gate that knows nothing finds half, one that stops between teachers more.
-    assert run_gate_pass(hidden, Way(), 0.5, 1).good < 0.7
-    assert run_gate_pass(hidden, Way(value=True), 0.5, 1).good > 0.8
-
-
-def test_a_first_answer_of_which_nothing_is_known_ends_a_step_where_it_agrees() -> None:
-    cold = run_gate_pass(steps(), Way("all", value=True, explore=0.0), 1.0, 1)
-    assert sorted(set(cold.asked.values())) == [1, 2]
-    assert cold.spent == pytest.approx(1.0)
-
-
-def test_what_stopping_between_teachers_saves_stands_beside_certainty_and_agreement() -> None:
-    hidden = steps(hidden=True)
-    told = compared_stop_beliefs(
-        {
-            side: learn_from_gate_steps([s for s in hidden if is_tuning(s.task) == side])
-            for side in (True, False)
-        }
-    )
-    found = compare_stops([(hidden, told)])
-    ways = found["ways"]
-    assert ways["lossless"] == {"of_all": 0.5, "of_tiered": 1.0, "recall": 1.0} == ways["tiered"]
-    # Asking one everywhere and the second at a fifth costs .001 x 400 + .009 x 80 of 4.
-    least = (0.4 + 0.72) / (0.02 * 400)
-    assert found["curve"] == {str(recall): pytest.approx(least, abs=1e-4) for recall in (0.9, 0.95, 0.98)}
-    # More than 2 % of the pairs is believed of those that never gave one: nobody is left out.
-    assert ways[VALUE_OFFLINE]["recall"] == ways[VALUE_COLD]["recall"] == 1.0
-    assert ways[VALUE_OFFLINE]["of_all"] == pytest.approx(0.5 + 0.05 * 0.5, abs=0.02)
 
 
 def test_facts_of_a_table_end_where_the_row_ends(tmp_path: Path) -> None:
@@ -177,7 +127,7 @@ def test_figures_stand_between_chance_and_the_oracle() -> None:
     ways = found["ways"]
     assert list(ways) == [
         *("all", "random", "first_k", "after_error"),
-        *(COLD, OFFLINE, COLD_VALUE, OFFLINE_VALUE, ORACLE),
+        *(COLD, OFFLINE, ORACLE),
     ]
     # A fifth of the steps has a pair, each step costs the same: all of them cost 20 %, 90 % of them 18 %.
     assert ways[ORACLE]["recall"] == [0.25, 0.5, 1, 1, 1, 1, 1, 1]
@@ -233,17 +183,11 @@ def test_a_report_has_the_gate_and_what_it_saves(tmp_path: Path) -> None:
     assert alone["usd"] < 0.7 * ways["off", "none"]["usd"]
     assert both["usd"] <= alone["usd"]
     assert 0.2 < both["good_kept"] < 0.8  # half of the money is for 62 of the 80 pairs at most
-    for gate in ("none", "voi, half"):
-        cold, offline = ways[VALUE_COLD, gate], ways[VALUE_OFFLINE, gate]
-        assert cold["usd"] <= ways["off", gate]["usd"]
-        assert offline["good_kept"] > 0.2
-    between = report["gate"]["two families"]["between"]
-    assert set(between["ways"]) == {"lossless", "tiered", VALUE_COLD, VALUE_OFFLINE}
     without = evaluate_table(replace(order, gate_seeds=0, spread=True))
     assert without["gate"] == {}
     assert {said["prices"] for said in without["table"]["models"].values()} == {"configured"}
     drawn = draw_report_plot(report)
-    assert drawn.count("<polyline") == 16  # eight ways in two panels
+    assert drawn.count("<polyline") == 12  # six ways in two panels
     with pytest.raises(ConfigError, match="rule 'best' is not known"):
         evaluate_table(replace(order, rules=("best",)))
 

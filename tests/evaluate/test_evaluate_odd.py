@@ -62,7 +62,7 @@ def test_a_huge_reward_is_told_in_few_digits(tmp_path: Path) -> None:
     print_report(
         Console(file=out, width=200), evaluate_table(EvaluateOrder(path, gate_seeds=0, samples=2)), []
     )
-    assert "no draw: a student and three teachers are four models" in out.getvalue()
+    assert "no draw: a draw needs four models that share states" in out.getvalue()
     assert "1e+308" in out.getvalue()
     assert "0" * 20 not in out.getvalue()
 
@@ -165,10 +165,10 @@ def test_what_the_product_would_not_ask_is_said(tmp_path: Path) -> None:
     lines = told(write(tmp_path / "t.jsonl", [row("t1", kin)]), gate_seeds=1)
     assert lines[1].endswith("0 with teachers of two families beside the student's")
     assert lines[2] == (
-        "two families: the product would ask nobody here (families: openai), and what saves is not told"
+        "two families needed: a run would ask no teacher here (families: openai), no savings computed"
     )
     assert lines[3] == "prices assumed of 4 models: 1 and 4 USD per million tokens"
-    few = "not told, none of 1 draw has 5 correct pairs on each half of the tasks, at a price"
+    few = "not computed, none of 1 draw has 5 correct pairs on each half of the tasks, at a price"
     assert [line for line in lines if line.startswith("recall")] == [
         f"recall by share of USD, {voters}: {few}" for voters in ("two families", "any family")
     ]
@@ -177,9 +177,9 @@ def test_what_the_product_would_not_ask_is_said(tmp_path: Path) -> None:
 def test_a_table_without_draws_says_why(tmp_path: Path) -> None:
     few = write(tmp_path / "few.jsonl", [row("t1", {f"gpt-{at}": grep("x") for at in range(3)})])
     many = write(tmp_path / "many.jsonl", [row("t1", {f"gpt-{at}": grep("x") for at in range(5)})])
-    assert told(few)[1] == "no draw: a student and three teachers are four models that share states"
+    assert told(few)[1] == "no draw: a draw needs four models that share states: a student and three teachers"
     named = told(many, students=("gpt-0",), teachers=("gpt-1", "gpt-2"))
-    assert named[1] == "no draw: of the models named no student has three other teachers"
+    assert named[1] == "no draw: no named student has three other named teachers"
 
 
 def test_models_of_families_not_known_are_neither_of_one_nor_of_two(tmp_path: Path) -> None:

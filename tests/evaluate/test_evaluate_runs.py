@@ -130,7 +130,7 @@ def test_nothing_has_no_shares() -> None:
 
 def test_a_file_without_runs_is_refused(tmp_path: Path) -> None:
     none = write(tmp_path / "none.jsonl", [{"a": 1}])
-    with pytest.raises(SourceError, match="holds no run"):
+    with pytest.raises(SourceError, match="has no run"):
         read_runs(none, "swe_agent")
     cut = tmp_path / "cut.jsonl.gz"
     cut.write_bytes(b"\x1f\x8b\x08\x00")
