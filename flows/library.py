@@ -1,7 +1,8 @@
-"""tracemill as a library: the whole idea in a few calls, without Prefect and without configuration."""
+"""tracemill as a library: ask, label and normalise in memory, without Prefect and configuration."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+import os
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from functools import wraps
 from pathlib import Path
@@ -9,26 +10,72 @@ from typing import Any, ParamSpec, TypeVar
 
 from tracemill.agreement.voting.policy import Policy
 from tracemill.flows.admission.redaction_setup import make_redactor
-from tracemill.flows.labeling.ask_in_memory import ask_in_memory
-from tracemill.flows.labeling.label_shard import Shown, make_pairs
-from tracemill.flows.labeling.own_ledger import build_ledger
+from tracemill.flows.labeling.ask_session import open_run, redact_reply
+from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
+from tracemill.flows.labeling.run_ledger import build_ledger
+from tracemill.flows.labeling.vote_policy import build_stopper_for, drop_hopeless
+from tracemill.flows.run_state.run_records import new_run_id
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
+from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.pair import DPOPair
 from tracemill.records.reply import TeacherReply
 from tracemill.records.state_keys import state_keys
 from tracemill.records.trace import Trace, TraceState
+from tracemill.teachers.build_teachers import build_teachers
+from tracemill.teachers.core.eligibility import require_eligible
 from tracemill.teachers.core.presets import DEFAULT_TEACHERS
-from tracemill.teachers.core.teacher_settings import BaseTeacherSettings, ReplaySettings
+from tracemill.teachers.core.teacher_settings import (
+    BaseTeacherSettings,
+    BudgetSettings,
+    GateSettings,
+    ReplaySettings,
+)
+from tracemill.teachers.gate.gate_decisions import make_gate_decisions
+from tracemill.teachers.ledger.ledger import Ledger
+from tracemill.teachers.replay.replay_run import ReplayRequest, replay
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def _traces(states: Sequence[TraceState]) -> list[Trace]:
-    """The redacted traces of the states, each once, in the order of their first state."""
+    """Return the redacted traces of the states, each once, in the order of their first state."""
     redactor = make_redactor()
     seen: dict[str, Trace] = {state.trace.trace_id: state.trace for state in states}
     return [redactor.redact_trace(trace)[0] for trace in seen.values()]
+
+
+async def ask_in_memory(
+    shown: Sequence[ShownTrace],
+    wanted: Collection[str],
+    teachers: Sequence[BaseTeacherSettings],
+    ledger: Ledger,
+    max_total_usd: float,
+    settings: ReplaySettings,
+    policy: Policy,
+) -> list[TeacherReply]:
+    """Ask at the `wanted` steps, in a run of its own with the defaults of the product.
+
+    Raises ConfigError where too few may vote.
+    """
+    questions = [q for item in shown for q in item.questions() if q.step_id in wanted]
+    families = {question.student_family for question in questions}
+    require_eligible(teachers, families, threshold=policy.threshold, min_families=policy.min_families)
+    run_id = f"library-{new_run_id()}"
+    open_run(ledger, run_id, BudgetSettings.model_validate({"max_total_usd": max_total_usd}))
+    redactor, minutes = Redactor.from_environment(os.environ), settings.deadline_minutes
+    request = ReplayRequest(
+        questions,
+        drop_hopeless(make_gate_decisions(questions, teachers, 0, GateSettings()), teachers, policy),
+        build_teachers(teachers, os.environ, lambda text: redactor.redact_text(text)[0]),
+        ledger,
+        run_id,
+        settings,
+        stopper=build_stopper_for(shown, policy, settings.stop),
+        time_left_s=None if minutes is None else minutes * 60,
+        redact=lambda reply: redact_reply(redactor, reply),
+    )
+    return (await replay(request)).replies
 
 
 async def replay_trace(
@@ -58,7 +105,7 @@ async def replay_trace(
     before anything is spent.
     """
     wanted = {str(state.step_id) for state in states}
-    shown = [Shown.of(trace) for trace in _traces(states)]
+    shown = [ShownTrace.of(trace) for trace in _traces(states)]
     settings, policy = settings or ReplaySettings(), Policy(threshold=agreement_threshold)
     with build_ledger(ledger) as opened:
         return await ask_in_memory(shown, wanted, teachers, opened, max_total_usd, settings, policy)
@@ -67,10 +114,13 @@ async def replay_trace(
 def extract_dpo_pairs(
     states: Sequence[TraceState], replies: Sequence[TeacherReply], agreement_threshold: int = 2
 ) -> list[DPOPair]:
-    """The pairs the replies give: where `agreement_threshold` teachers of two families agree on another
-    action than the student's. Texts are redacted, as they were when the teachers were asked."""
+    """Build the pairs that replies give.
+
+    A pair is made where `agreement_threshold` teachers of two families agree on another action than the
+    student's. Texts are redacted, as they were when the teachers were asked.
+    """
     wanted = {str(state.step_id) for state in states}
-    shown = [Shown.of(trace) for trace in _traces(states)]
+    shown = [ShownTrace.of(trace) for trace in _traces(states)]
     made = make_pairs(shown, replies, Policy(threshold=agreement_threshold), of_traces=False)
     keys = {step: key for item in shown for step, key in state_keys(item.trace).items()}
     return [replace(pair, state_key=keys[pair.step_id]) for pair in made.pairs if pair.step_id in wanted]
@@ -86,7 +136,7 @@ async def replay_and_normalize_trace(
     ledger: Path | str | None = None,
     settings: ReplaySettings | None = None,
 ) -> Normalized:
-    """`replay_trace`, `extract_dpo_pairs` and `DJNormalizer` in one call."""
+    """Do `replay_trace`, `extract_dpo_pairs` and `DJNormalizer` in one call."""
     normalizer = DJNormalizer(recipe)
     normalizer.check()
     replies = await replay_trace(
@@ -102,7 +152,7 @@ async def replay_and_normalize_trace(
 
 
 def _sync(call: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, T]:
-    """The same call for code that is not async."""
+    """Run a coroutine from code that is not async."""
 
     @wraps(call)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -1,4 +1,4 @@
-"""`tracemill privacy`: the publish gate's two opinions on anything, and what redaction would change."""
+"""Run `tracemill privacy`: scan anything as the publish gate does, and show what redaction would change."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import typer
 from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.privacy.core.placeholder_keys import workspace_key
 from tracemill.privacy.publish_gate.accepted_findings import read_accepted
-from tracemill.privacy.publish_gate.documents import Skipped
+from tracemill.privacy.publish_gate.documents import SkippedFiles
 from tracemill.privacy.publish_gate.file_texts import walk_text_files
 from tracemill.privacy.publish_gate.findings import FINGERPRINT, Finding, summarize_findings
 from tracemill.privacy.publish_gate.gate import release_gate_opinions
@@ -22,10 +22,10 @@ from tracemill.privacy.publish_gate.preview_changes import (
     preview_changes,
     preview_changes_with_values,
 )
-from tracemill.privacy.publish_gate.scan_paths import Scanner, Verdict
+from tracemill.privacy.publish_gate.scan_paths import Scanner, ScanResult
 from tracemill.privacy.redaction.redactor import RULES_VERSION
 from tracemill.records.errors import ConfigError
-from tracemill.records.printable import printable
+from tracemill.records.printable import printable, printable_count
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.storage.workspace_marker import MARKER, is_redacted
 
@@ -42,14 +42,16 @@ _ACCEPTED = "accepted.json"
 def scan_path(
     path: Path, workspace: Path | None, accept: list[str], as_json: bool, config: Path | None = None
 ) -> int:
-    """`tracemill privacy scan`: 1 where something was found that nobody accepted, 3 where nothing was and
-    not everything could be read, else 0. The lists of `config` hold as they do at the publish gate.
+    """Scan a path; gives the exit code of `tracemill privacy scan`.
+
+    1 where something was found that nobody accepted, 3 where nothing was and not everything could be read,
+    else 0. The lists of `config` hold as they do at the publish gate.
 
     Raises SourceError where the path is not there or is no file, folder or pipe, ConfigError for a
     fingerprint that is none, PrivacyError where kingfisher fails.
     """
     if not all(FINGERPRINT.fullmatch(each) for each in accept):
-        raise ConfigError("--accept is no fingerprint", "12 hex digits, as scan prints them")
+        raise ConfigError("--allow-finding is no fingerprint", "12 hex digits, as scan prints them")
     work = _workspace_of(path, workspace)
     key = workspace_key(work.root / "redaction.key" if work else _own_key())
     verdict = Scanner(make_redactor(None, _lists_of(config)).known, key, os.environ).scan(path)
@@ -59,7 +61,7 @@ def scan_path(
     return 1 if found else _NOT_READ if verdict.not_read else 0
 
 
-def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
+def _print_scan(verdict: ScanResult, found: list[Finding], as_json: bool) -> None:
     who = release_gate_opinions(verdict, RULES_VERSION)
     accepted = len(verdict.findings) - len(found)
     if as_json:
@@ -78,10 +80,11 @@ def _print_scan(verdict: Verdict, found: list[Finding], as_json: bool) -> None:
         _write(printable(each.text(), _LONG))
     if len(found) > _SHOWN:
         _write(f"and {len(found) - _SHOWN:,} more; --json lists them all")
-    nothing = "nothing found in what was read" if verdict.not_read else "clean"
+    nothing = "nothing found in what was read" if verdict.not_read else "nothing found"
     said = summarize_findings(found) if found else nothing
-    rest = f", {accepted:,} accepted" if accepted else ""
-    _write(f"{said}{rest}: {verdict.files:,} files, {verdict.texts:,} texts, {' and '.join(who)}")
+    rest = f", {accepted:,} allowed" if accepted else ""
+    read = f"{printable_count(verdict.files, 'file')} with {printable_count(verdict.texts, 'text')} scanned"
+    _write(f"{said}{rest}: {read} ({', '.join(who)})")
     _say_skipped(verdict.passed_over, verdict.not_read)
     if verdict.second is None:
         typer.echo(ABSENT, err=True)
@@ -95,10 +98,10 @@ def run_privacy_scan_diff(
     as_json: bool,
     config: Path | None = None,
 ) -> None:
-    """`tracemill privacy diff`: what redaction, with the lists of `config`, would change; nothing is written.
+    """Show what redaction, with the lists of `config`, would change; nothing is written.
 
-    Raises ConfigError where values are asked for and stdout is no terminal, SourceError where the path
-    cannot be read.
+    Raises ConfigError where values are asked for and stdout is no terminal, SourceError where the path cannot
+    be read.
     """
     if show_values and (as_json or not sys.stdout.isatty()):
         raise ConfigError("--show-values and no terminal", "values on a terminal alone", "leave it out")
@@ -106,7 +109,7 @@ def run_privacy_scan_diff(
     redactor = make_redactor(work, _lists_of(config))
     key = workspace_key(work.root / "redaction.key") if work else b""
     changes = preview_changes_with_values if show_values else preview_changes
-    skipped = Skipped()
+    skipped = SkippedFiles()
     base = path if path.is_dir() else path.parent
     made: list[FileChanges] = []
     files = 0
@@ -123,7 +126,8 @@ def run_privacy_scan_diff(
         _write(json.dumps({"files": files, "changed": listed, **left}))
         return
     total = sum((each.counts for each in made), Counter[str]())
-    _write(f"{len(made):,} of {files:,} files would change{': ' if total else ''}{_counted(total)}")
+    what = f": {_counted(total)}" if total else ""
+    _write(f"{len(made):,} of {printable_count(files, 'file')} would change{what}")
     _say_skipped(skipped.passed_over, skipped.not_read)
 
 
@@ -143,7 +147,7 @@ def _counted(counts: Counter[str]) -> str:
 
 def _say_skipped(passed_over: dict[str, int], not_read: dict[str, list[str]]) -> None:
     for reason, count in passed_over.items():
-        typer.echo(f"passed over: {count:,} {reason}", err=True)
+        typer.echo(f"skipped: {count:,} {reason}", err=True)
     for reason, files in not_read.items():
         more = f" and {len(files) - _NAMED:,} more" if len(files) > _NAMED else ""
         names = "".join(c if c.isprintable() else "?" for c in ", ".join(files[:_NAMED]))
@@ -151,7 +155,7 @@ def _say_skipped(passed_over: dict[str, int], not_read: dict[str, list[str]]) ->
 
 
 def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
-    """The workspace given, or the one the path is or lies in."""
+    """Return the workspace given, or the one the path is or lies in."""
     if given is not None:
         return Workspace.open(given, create=False, writes=False)
     place = path.absolute()
@@ -162,7 +166,10 @@ def _workspace_of(path: Path, given: Path | None) -> Workspace | None:
 
 
 def _lists_of(config: Path | None) -> "PrivacySettings | None":
-    """The `[privacy]` of a run configuration. Raises ConfigError where it cannot be used."""
+    """Return the `[privacy]` of a run configuration.
+
+    Raises ConfigError where it cannot be used.
+    """
     if config is None:
         return None
     from tracemill.flows.config.run_settings import load_settings
@@ -171,7 +178,7 @@ def _lists_of(config: Path | None) -> "PrivacySettings | None":
 
 
 def _own_key() -> Path:
-    """The key of fingerprints outside any workspace, one for a user of a machine."""
+    """Return the key of fingerprints outside any workspace, one for a user of a machine."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "tracemill" / "scan.key"
 

@@ -1,253 +1,250 @@
-"""The whole run as a Prefect flow: one task a shard to ingest it, consent, one task a plan of shards to ask
-and label them, then one reduce.
+"""The flows of Prefect: `harvest`, `release` and `training`, and a whole run in one process.
 
-Consent needs to know every project, so all shards are ingested before the first question is sent; a
-refusal leaves the traces in the workspace. Tasks return paths and counts only, and Prefect's result cache
-stays off: it would store sessions. A Prefect server keeps parameters and errors, and may be another
-machine's: it is given neither the configuration, which holds private lists, nor what an error says
-(`flows.runtime.error_masking`). The command line calls the flow in its own process; a deployment, with the
-path of a configuration.
+A harvest goes from session files to pairs, a release from pairs to a published version, a training from a
+version to a checkpoint. Each shard of each stage is a task. What a flow had finished when it died is on
+disk, so the next run of the flow goes on from there; Prefect's result cache stays off, as it would store
+sessions.
+
+A run ends `Completed`, `CompletedWithLosses`, `Skipped`, or `Failed`, which is before anything was spent. A
+Prefect server keeps parameters and errors, and may be another machine's: it is given the path of a
+configuration and the type of an error (`flows.runtime.error_masking`).
 """
 
-import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prefect import flow, task
+from prefect import flow, tags, task
 from prefect.cache_policies import NO_CACHE
+from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import FlowRunFilter
+from prefect.client.schemas.objects import State
+from prefect.logging import get_run_logger
+from prefect.runtime import deployment, flow_run
+from prefect.states import Cancelled, Completed
+from tenacity import Retrying, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from tracemill.flows.admission.redaction_setup import count_known_values
-from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.consent.consent import require_consent
-from tracemill.flows.ingest.ingest_shard import Ingested, count_entries
-from tracemill.flows.ingest.known_traces import find_known_traces, known_traces_report, refuse_unreadable
-from tracemill.flows.ingest.reuse_traces import batch_reused_traces, trace_reuse_marks
-from tracemill.flows.labeling.ask_session import Asking
-from tracemill.flows.labeling.ask_shards import Shard, ask_shards, plan_ask_shards
-from tracemill.flows.labeling.finished_batches import Settled
-from tracemill.flows.labeling.gate_report import gate_report
-from tracemill.flows.labeling.label_shard import (
-    Shown,
-    count_new_findings,
-    load_decisions,
-    load_traces,
-    make_pairs,
-    write_labels,
+from tracemill.flows.pipeline import ShardResult, Stage
+from tracemill.flows.preflight import PreparedRun, run_preflight
+from tracemill.flows.record_table import record_rows
+from tracemill.flows.run_artifacts import (
+    materialize_asset,
+    name_harvest,
+    pairs_asset,
+    progress_artifact,
+    release_asset,
+    show_closing_table,
+    show_release,
 )
-from tracemill.flows.labeling.ledger_check import require_ledger
-from tracemill.flows.labeling.price_history import price_history_for_manifest
-from tracemill.flows.labeling.teacher_standing import measured_reliability_report
-from tracemill.flows.labeling.vote_policy import vote_version
-from tracemill.flows.preflight import Prepared, run_preflight
-from tracemill.flows.release.release_run import release_pairs
-from tracemill.flows.run_state.run_records import (
-    StartedRun,
-    end_run,
-    sole_writer,
-    start_run,
-    write_manifest,
-)
-from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money_figures
+from tracemill.flows.run_state.losses import losses_of
+from tracemill.flows.run_state.run_records import RUNNING, last_run, today
 from tracemill.flows.runtime.error_masking import mask_errors, unmask_errors
-from tracemill.flows.runtime.interrupts import raise_if_interrupted, terminable
-from tracemill.flows.runtime.progress import Meter, progress_meter
-from tracemill.flows.training.training_run import train_after_release
-from tracemill.ingesters.reading.source_file import SourceFile
-from tracemill.records.reply import TeacherReply
+from tracemill.flows.runtime.interrupts import remembered
+from tracemill.flows.runtime.prefect_events import emit_harvested, emit_run_failed
+from tracemill.flows.stages import HARVEST_STAGES
+from tracemill.flows.training.training_run import train_unattended, training_table_rows
+from tracemill.flows.workspace_commands import release_when_due, run_prepared
+from tracemill.records.errors import TracemillError, WorkspaceBusyError
+from tracemill.records.storage.workspace import Workspace
+
+WITH_LOSSES, SKIPPED = "CompletedWithLosses", "Skipped"
+"""Names of completed states."""
+_HERE_ALONE = {"send_to_api": False}
+"""Of a log record that stays on this machine."""
+AUTO_SCHEDULED = "auto-scheduled"
+"""Tag that Prefect gives to the runs of a schedule."""
+_WAIT_WHILE_BUSY = Retrying(
+    retry=retry_if_exception_type(WorkspaceBusyError),
+    wait=wait_fixed(5.0),
+    stop=stop_after_delay(6 * 3600.0),
+    reraise=True,
+)
+Outcome = dict[str, Any] | State[Any]
 
 
-@task(name="ingest", cache_policy=NO_CACHE, persist_result=False)
+@task(name="stage", cache_policy=NO_CACHE, persist_result=False)
 @mask_errors
-def ingest_task(ready: Prepared, files: tuple[SourceFile, ...], read: dict[str, int]) -> Ingested:
-    """One shard of source files through ingest → select → redact."""
-    done = ready.intake.files(files, read)
-    ready.work.add("traces", done.shards)
-    return done
+def stage_task(work: Callable[[], ShardResult]) -> ShardResult:
+    """Take one shard through one stage; gives paths and counts only."""
+    return work()
 
 
-@task(name="shards", cache_policy=NO_CACHE, persist_result=False)
+def execute_as_task(stage: Stage[Any], shard: Any, context: Any) -> ShardResult:
+    """Run a stage as a Prefect task of its name; its errors are raised as they were."""
+    return unmask_errors(stage_task.with_options(name=stage.name), partial(stage.run, shard, context))
+
+
+def _given() -> RunSettings:
+    parameters: dict[str, Any] = flow_run.parameters or {}
+    return _settings(parameters["config"], parameters.get("workspace"))
+
+
+def name_harvest_run() -> str:
+    """Return the name of the harvest that begins: `traces 2026-11-22 #3`."""
+    return name_harvest(_given())
+
+
+def name_release_run() -> str:
+    """Return the name of the release that is made: `traces 2026-11-22 release`."""
+    return f"{_given().release.name} {today()} release"
+
+
+def name_training_run() -> str:
+    """Return the name of the training that begins, with what it trains on: `traces@2026.11.22 training`."""
+    return f"{(flow_run.parameters or {}).get('release') or _given().release.name} training"
+
+
+@flow(name="harvest", flow_run_name=name_harvest_run, persist_result=False, validate_parameters=False)
 @mask_errors
-def harvest_shards_task(ready: Prepared, plan: list[list[str]], asking: Asking | None) -> list[Summary]:
-    """The traces of the shards of one plan through decide → replay → pairs."""
-    shards: list[Shard] = []
-    for trace_ids in plan:
-        shown = [Shown.of(trace, ready.renewer) for trace in load_traces(ready.work, trace_ids)]
-        shards.append(Shard(shown[0].trace.source, shown))
-    done = ask_shards(ready.work, shards, asking)
-    return [_label(ready, shard, asking, *one) for shard, one in zip(shards, done, strict=True)]
+def harvest(config: str, workspace: str | None = None) -> Outcome:
+    """Ingest what is new, ask teachers and make pairs, by the configuration in the file `config`.
 
-
-def _label(
-    ready: Prepared, shard: Shard, asking: Asking | None, replies: list[TeacherReply], summary: Summary
-) -> Summary:
-    made = make_pairs(shard.shown, replies, ready.policy)
-    write_labels(ready.work, shard.source, shard.trace_ids, made, vote_version(ready.settings))
-    if asking is not None:
-        asking.learn(load_decisions(ready.work, shard.trace_ids), made.votes)
-    summary.add(made.summary)
-    summary.redactions += count_new_findings(shard.shown)
-    return summary
-
-
-@task(name="release", cache_policy=NO_CACHE, persist_result=False)
-@mask_errors
-def release_task(ready: Prepared, run_id: str, summary: Summary) -> ReleaseOutcome:
-    """All pairs of the workspace through the recipe, into a release."""
-    return release_pairs(ready.work, ready.settings, ready.normalizer, ready.renewer, run_id, summary)
-
-
-_NAME = "tracemill-run"
-
-
-@flow(name=_NAME, persist_result=False, validate_parameters=False)
-@mask_errors
-def harvest(config: str, yes: bool = False) -> dict[str, Any]:
-    """A whole run of the configuration in the file `config`; gives the figures of the closing table.
-
-    A schedule honours the consents the workspace holds; `yes` accepts what they do not cover. Raises
-    Unsaid, which holds a PrivacyError where text would leave this machine that nobody accepted.
+    Gives the figures of the closing table. `workspace` replaces the one of the configuration. Consent must
+    have been given before: raises MaskedError, which holds a PrivacyError, where text would leave this
+    machine that nobody accepted. A time of the schedule that passed is made up once.
     """
-    ready = run_preflight(load_settings(Path(config), {}))
-    return _harvest(ready, yes, scheduled=True, accept_by=f"`tracemill run {shlex.quote(config)} --yes`")
+    settings = _settings(config, workspace)
+    accept_by = f"`tracemill run {shlex.quote(config)} --yes`"
+    with _reported(settings, "harvest"):
+        _cancel_late_runs()
+        if run_id := _made_up_by(settings):
+            return Completed(name=SKIPPED, message=f"made up for by run {run_id}")
+        try:
+            record = run_prepared(
+                run_preflight(settings),
+                False,
+                scheduled=True,
+                accept_by=accept_by,
+                execute=execute_as_task,
+                stages=HARVEST_STAGES,
+            )
+        except WorkspaceBusyError:
+            return Completed(name=SKIPPED, message="another process is working on the workspace")
+        except Exception as error:
+            if not _has_asked(settings):
+                raise
+            emit_run_failed(settings.release.name, "harvest", error)
+            get_run_logger().error("harvest stopped: %s", error, extra=_HERE_ALONE)
+            lost = f"stopped by {type(error).__name__}; the next run goes on"
+            return Completed(name=WITH_LOSSES, message=lost)
+    summary = record["summary"]
+    show_closing_table(settings, record_rows(record), f"run {record['run_id']}")
+    figures = {"traces": summary["traces"], "steps": summary["states"], "spent_usd": summary["spent_usd"]}
+    materialize_asset(pairs_asset(settings), figures | {"pairs": sum(summary["pairs"].values())})
+    counts = summary["traces"], summary["calls"]
+    get_run_logger().info("run %s: %s traces, %s calls", record["run_id"], *counts)
+    emit_harvested(settings.release.name, record["run_id"])
+    return _ended(record, losses_of(record))
 
 
-def harvest_prepared(ready: Prepared, yes: bool, new_run: bool = False) -> dict[str, Any]:
-    """`harvest` of a run that is prepared already: nothing is looked for or checked a second time. `new_run`
-    takes up no unfinished run."""
+@flow(name="release", flow_run_name=name_release_run, persist_result=False, validate_parameters=False)
+@mask_errors
+def release(config: str, workspace: str | None = None) -> Outcome:
+    """Make a version of the release if one is due, and publish it if the configuration names a dataset.
 
-    @flow(name=_NAME, persist_result=False, validate_parameters=False)
+    Waits while another process works on the workspace.
+    """
+    settings = _settings(config, workspace)
+    with _reported(settings, "release"):
+        outcome = _WAIT_WHILE_BUSY(release_when_due, settings, execute_as_task)
+    show_release(settings, outcome)
+    made = {"version": outcome.version, "rows": outcome.rows}
+    get_run_logger().info("release %s: %s", "made" if outcome.created else "unchanged", outcome.version)
+    if outcome.created:
+        materialize_asset(release_asset(settings), made, made_of=[pairs_asset(settings)])
+    return _ended(asdict(outcome), [])
+
+
+@flow(name="training", flow_run_name=name_training_run, persist_result=False, validate_parameters=False)
+@mask_errors
+def training(config: str, release: str | None = None, workspace: str | None = None) -> Outcome:
+    """Train on a release by `[training]` of the configuration; gives the figures of the training.
+
+    `release` is `NAME[@VERSION]` of the workspace or `OWNER/NAME[@TAG]` of the Hub, by default the newest of
+    the configuration's name. A training that was cut off goes on, a finished one is given back.
+    """
+    settings = _settings(config, workspace)
+    with _reported(settings, "training"):
+        found = train_unattended(settings, release)
+    if note := found.get("note"):
+        return Completed(name=SKIPPED, message=note)
+    title = f"training on {found['release']}"
+    show_closing_table(settings, training_table_rows(found)[1:], title)
+    return _ended(found, [])
+
+
+def run_prepared_as_flow(ready: PreparedRun, yes: bool, new_run: bool = False) -> dict[str, Any]:
+    """Do all stages of a run that is prepared already as a flow in this process.
+
+    `yes` accepts what would leave this machine; `new_run` takes up no unfinished run.
+    """
+    settings = ready.settings
+
+    @flow(name="tracemill-run", flow_run_name=name_harvest(settings), persist_result=False)
     @mask_errors
     def prepared(yes: bool) -> dict[str, Any]:
-        return _harvest(ready, yes, new_run)
+        return run_prepared(ready, yes, new_run, execute=execute_as_task)
 
-    return unmask_errors(prepared, yes)
-
-
-@terminable()  # Prefect's engine has a handler of its own around the flow
-def _harvest(
-    ready: Prepared, yes: bool, new_run: bool = False, scheduled: bool = False, accept_by: str = "--yes"
-) -> dict[str, Any]:
-    """The workspace is free again while the release is trained on."""
-    with sole_writer(ready.work):
-        run = start_run(ready.work, ready.settings.fingerprint(), new_run=new_run, scheduled=scheduled)
-        record = _run(ready, yes, run, accept_by)
-    trained = train_after_release(ready.settings, ReleaseOutcome(**record["release"]))
-    if trained is not None:
-        record["training"] = trained
-        end_run(ready.work, run.run_id, record)
-    return record
+    with tags("tracemill", settings.release.name):
+        return unmask_errors(prepared, yes)
 
 
-def _run(ready: Prepared, yes: bool, run: StartedRun, accept_by: str) -> dict[str, Any]:
-    run_id, cap = run.run_id, ready.settings.cap_usd()
-    require_ledger(ready.settings, ready.work, run_id)
-    total = Summary(unread=ready.plan.unread_reasons())
-    if run.resumed:
-        total.flags["unfinished run taken up again"] += 1
-    total.flags += count_known_values(ready.renewer.redactor)
-    shards, entries = _ingest_shards(ready, run_id, total)
-    total.unmatched = ready.settings.select.unmatched(total.matched)
-    accepted = require_consent(ready.work, ready.settings, run_id, entries, yes, total.unmatched, accept_by)
-    with progress_meter(cap) as gauge:
-        states = {entry.trace_id: entry.states for entry in entries}
-        read_now = _run_shards(ready, run, shards, states, accepted, total, gauge)
-        raise_if_interrupted()
-        gauge.begin("normalise and release", 1)
-        release = unmask_errors(release_task, ready, run_id, total)
-    record = {"run_id": run_id, **money_figures(run, cap, total), **_figures(ready, total, release)}
-    prices = price_history_for_manifest(ready.settings, ready.work, os.environ, read_now)
-    write_manifest(ready.work, run_id, "harvest", record | {"prices": prices})
-    end_run(ready.work, run_id, record)
-    return record
+def _settings(config: str, workspace: str | None) -> RunSettings:
+    return load_settings(Path(config), {} if workspace is None else {"workspace": workspace})
 
 
-def _ingest_shards(ready: Prepared, run_id: str, total: Summary) -> tuple[list[list[str]], list[TraceEntry]]:
-    """Every source that is new or changed into the workspace, before anything is sent: the traces of
-    the run in batches, and a line a trace. A trace that was read twice is of the later shard, which
-    holds more of it. Raises SourceError where a file named outright cannot be read and nothing else gave a
-    trace."""
-    read: dict[str, int] = {}
-    sample = ready.settings.sample.order()
-    stock = find_known_traces(ready.plan, ready.marks, ready.intake, sample, read, total)
-    if stock.drawn is not None:
-        write_manifest(ready.work, run_id, "sample", stock.drawn.to_json())
-    entries = stock.entries
-    reports = [known_traces_report(kept) for kept in stock.plan.kept]
-    with progress_meter(None) as gauge:
-        gauge.begin("ingest", len(stock.plan.shards))
-        for files in stock.plan.shards:
-            done = unmask_errors(ingest_task, ready, files, read)
-            ready.marks.add(trace_reuse_marks(done.accounts, ready.marks))
-            total.add(done.summary)
-            entries |= done.entries
-            reports += [account.report for account in done.accounts]
-            gauge.advance(1)
-    refuse_unreadable(ready.settings.sources.order(), reports)
-    total.files = stock.plan.files
-    count_entries(total, entries.values())
-    return batch_reused_traces(ready.work, entries), list(entries.values())
+@contextmanager
+def _reported(settings: RunSettings, name: str) -> Iterator[None]:
+    """Show the progress of a flow, let SIGTERM end it in an orderly way, and tell if it fails."""
+    try:
+        with remembered(terminated=True), progress_artifact(settings):
+            yield
+    except Exception as error:
+        emit_run_failed(settings.release.name, name, error)
+        unexpected = not isinstance(error, TracemillError)
+        get_run_logger().error("%s failed: %s", name, error, exc_info=unexpected, extra=_HERE_ALONE)
+        raise
 
 
-def _run_shards(
-    ready: Prepared,
-    run: StartedRun,
-    shards: list[list[str]],
-    states: Mapping[str, int],
-    accepted: frozenset[str],
-    total: Summary,
-    gauge: Meter,
-) -> frozenset[tuple[str, str]]:
-    """The shards through asking; gives the models whose prices were read for that, by server and id."""
-    remembers = _has_ledger(ready.settings)
-    redactor = ready.renewer.redactor
-    with Asking.open(ready.settings, ready.work, run, redactor, accepted, gauge) as asking:
-        settled = Settled(ready.work, ready.settings, ready.renewer.version)
-        if asking is None:
-            gauge.begin("shards", len(shards))
-        else:
-            asking.begin(total.states)
-        left: list[list[str]] = []
-        for trace_ids in shards:
-            done = settled.summary_of(trace_ids) if asking is None or remembers else None
-            if done is None:
-                left.append(trace_ids)
-                continue
-            total.add(done)
-            if asking is None:
-                gauge.advance()
-            else:
-                asking.pass_over(sum(states[trace_id] for trace_id in trace_ids))
-        for plan in plan_ask_shards(left, asking):
-            raise_if_interrupted()
-            for trace_ids, done in zip(
-                plan, unmask_errors(harvest_shards_task, ready, plan, asking), strict=True
-            ):
-                settled.add(trace_ids, done)
-                total.add(done)
-            if asking is None:
-                gauge.advance()
-        if asking is not None:
-            asking.book(total)
-            total.gate = gate_report(ready.work, ready.settings)
-            total.standing = measured_reliability_report(ready.work)
-        return frozenset() if asking is None else frozenset(asking.prices.read_now)
+def _ended(record: dict[str, Any], losses: list[str]) -> Outcome:
+    return Completed(name=WITH_LOSSES, message="; ".join(losses), data=record) if losses else record
 
 
-def _has_ledger(settings: RunSettings) -> bool:
-    """Whether the ledger knows what was bought; one that was lost is filled again, batch by batch."""
-    return settings.ledger_url is not None or (settings.workspace / "ledger.sqlite").exists()
+def _made_up_by(settings: RunSettings) -> str | None:
+    """Return the run that began after this one was due, for a run of a schedule that comes late."""
+    due = flow_run.scheduled_start_time
+    if due is None or AUTO_SCHEDULED not in (flow_run.tags or ()):
+        return None
+    last = last_run(Workspace(settings.workspace))
+    if last is None:
+        return None
+    began = max(last["started_at"], last.get("resumed_at", ""))
+    return last["run_id"] if began > due.strftime("%Y-%m-%dT%H:%M:%SZ") else None
 
 
-def _figures(ready: Prepared, total: Summary, release: ReleaseOutcome) -> dict[str, Any]:
-    return {
-        "teachers": [teacher.name for teacher in ready.settings.asked()],
-        "summary": total.to_json(),
-        "release": asdict(release),
-        "sources": [*ready.settings.sources.order().names(), *ready.plan.datasets],
-        "unread_files": [item._asdict() for item in ready.plan.unread],
-        "recipe": str(ready.settings.normalize.recipe or "default"),
-    }
+def _cancel_late_runs() -> None:
+    """Cancel runs of the same deployment that are late too: this one makes up for them."""
+    if deployment.id is None or AUTO_SCHEDULED not in (flow_run.tags or ()):
+        return
+    late = FlowRunFilter.model_validate(
+        {
+            "state": {"type": {"any_": ["SCHEDULED"]}},
+            "expected_start_time": {"before_": datetime.now(UTC)},
+            "deployment_id": {"any_": [deployment.id]},
+        }
+    )
+    with suppress(Exception), get_client(sync_client=True) as client:
+        for other in client.read_flow_runs(flow_run_filter=late):
+            client.set_flow_run_state(other.id, Cancelled(message=f"made up for by run {flow_run.id}"))
+
+
+def _has_asked(settings: RunSettings) -> bool:
+    """Return whether the run that just broke off had begun to ask teachers."""
+    last = last_run(Workspace(settings.workspace))
+    return last is not None and last.get("status") == RUNNING and "ledger_id" in last

@@ -1,4 +1,4 @@
-"""`tracemill simulate-openrouter`: the wire server until it is interrupted."""
+"""Serve `tracemill dev openrouter-stub` until it is interrupted."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,16 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from tracemill.records.errors import ConfigError
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 
 
 def serve_until_interrupted(
     host: str, port: int, given: Mapping[str, Any], faults: Sequence[str], retry_after_s: float
 ) -> None:
-    """Serve with the settings `given`; says on stdout where, and how to use it. Raises ConfigError for a
-    value out of range and a port that is taken."""
+    """Serve with the settings `given`; says on stdout where, and how to use it.
+
+    Raises ConfigError for a value out of range and a port that is taken.
+    """
     from tracemill.teachers.openrouter_stub.server import serve
 
     settings = simulate_server_settings(given, faults, retry_after_s)
@@ -32,10 +34,13 @@ def serve_until_interrupted(
 
 def simulate_server_settings(
     given: Mapping[str, Any], faults: Sequence[str], retry_after_s: float
-) -> WireSettings:
-    """The settings of the server. Raises ConfigError for a value out of range and an unknown fault."""
+) -> StubSettings:
+    """Return the settings of the server.
+
+    Raises ConfigError for a value out of range and an unknown fault.
+    """
     try:
-        settings = WireSettings.model_validate(dict(given))
+        settings = StubSettings.model_validate(dict(given))
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         raise ConfigError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None

@@ -1,210 +1,397 @@
-"""The stages one by one, on a workspace that holds the traces."""
+"""The pipeline: one list of stages, from session files to a checkpoint.
+
+`tracemill run` does all of them, every other command a part (`flows.workspace_commands`). They run one shard
+at a time, in this process or as tasks of Prefect (`flows.run_flow`); workers on Ray may do shards ahead of
+them (`flows.runtime.ray_pool`). Three parts cannot be cut into shards of traces, and are what they are for a
+whole run:
+
+- **Asking** goes batch by batch, but the cap, the room under the caps of the release, early stopping and the
+  gate belong to the run: one `AskSession` has them, and its ledger counts across processes. Workers have one
+  each where no batch depends on what came of another.
+- **Consent** needs every project, so all sources are read before the first question is sent.
+- **The release** is one shard: duplicates, caps and splits look across all pairs of the workspace.
+"""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from tracemill.flows.admission.redaction_setup import (
-    count_known_values,
-    list_scope,
-    make_redactor,
-    make_sieve,
-)
-from tracemill.flows.admission.reredaction import Renewer
-from tracemill.flows.admission.trace_inventory import TraceEntry
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.agreement.voting.policy import Policy
+from tracemill.agreement.voting.vote import VOTE_VERSION
+from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import require_consent
-from tracemill.flows.estimate.trace_batches import filter_trace_batches, list_trace_batches
-from tracemill.flows.labeling.ask_shards import Shard, ask_shards, plan_ask_shards
-from tracemill.flows.labeling.gate_report import gate_report
+from tracemill.flows.ingest.ingest_stage import INGEST, IngestContext
+from tracemill.flows.ingest.known_traces import refuse_unreadable
+from tracemill.flows.ingest.reuse_traces import batch_reused_traces
+from tracemill.flows.labeling.cap_room import capped_by
+from tracemill.flows.labeling.finished_batches import FinishedBatches
+from tracemill.flows.labeling.gate_run import gate_version
 from tracemill.flows.labeling.label_shard import (
-    Shown,
+    TraceBatch,
+    count_new_findings,
     load_decisions,
     load_replies,
-    load_traces,
     make_pairs,
     write_labels,
     write_votes,
 )
-from tracemill.flows.labeling.ledger_check import require_ledger
-from tracemill.flows.labeling.price_history import price_history_for_manifest
-from tracemill.flows.labeling.teacher_standing import measured_reliability_policy, measured_reliability_report
-from tracemill.flows.labeling.vote_policy import build_vote_policy, require_labels, vote_version
-from tracemill.flows.preflight import check_ledger, check_second_opinion, check_teachers, make_normalizer
-from tracemill.flows.release.fit_context import make_fitting
-from tracemill.flows.release.load_pairs import load_pair_states
-from tracemill.flows.release.release_run import release_pairs
-from tracemill.flows.release.released_pairs import Released
-from tracemill.flows.release.split_release import split_release
-from tracemill.flows.run_state.run_records import (
-    StartedRun,
-    end_run,
-    sole_writer,
-    start_run,
-    write_manifest,
-)
-from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, money_figures
-from tracemill.flows.run_state.stale_labels import count_stale_labels
-from tracemill.flows.runtime.interrupts import raise_if_interrupted, terminable
-from tracemill.flows.runtime.progress import progress_meter
-from tracemill.privacy.redaction.redactor import TODAYS_RULES, Rules
-from tracemill.records.errors import ConfigError
-from tracemill.records.storage.trace_rows import traces_from_table
+from tracemill.flows.labeling.vote_policy import vote_version
+from tracemill.flows.pipeline import Pass, ShardResult, Stage
+from tracemill.flows.run_state.run_records import StartedRun
+from tracemill.flows.run_state.run_summary import Summary, add_up
+from tracemill.flows.runtime.prefect_events import emit_release_created
+from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
+from tracemill.flows.runtime.terminal import say_lines
+from tracemill.flows.runtime.worker_pool import WorkerPool
+from tracemill.harnesses.presentation import PRESENTATION_VERSION
+from tracemill.normalize.datajuicer.recipe import OPERATORS_VERSION
+from tracemill.normalize.normalizer import DJNormalizer
+from tracemill.pairs.sources import HINDSIGHT
+from tracemill.pairs.teacher_pairs import PAIRS_VERSION
+from tracemill.records.errors import PrivacyError
+from tracemill.records.label_source import sources_of_traces
 from tracemill.records.storage.workspace import Workspace
 
 if TYPE_CHECKING:
-    from tracemill.flows.labeling.ask_session import Asking
+    from tracemill.flows.labeling.ask_session import AskSession
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunContext(IngestContext):
+    """Context that the stages of a run share."""
+
+    settings: RunSettings
+    work: Workspace
+    run: StartedRun
+    reredactor: Reredactor
+    policy: Policy
+    """The vote."""
+    normalizer: DJNormalizer | None = None
+    """What cleans a release; None where none is made."""
+    batches: Sequence[Sequence[str]] | None = None
+    """The traces that are asked about and labelled; None for those that were taken in, but for batches that
+    are finished with."""
+    asks: bool = False
+    """Whether teachers are asked, if there are any."""
+    votes_only: bool = False
+    """Whether no pairs are made, but the votes that a gate learns from."""
+    only_when_due: bool = False
+    """Whether a version is made only if `min_new_pairs` or `max_age_days` says so."""
+    yes: bool = False
+    """Whether what would leave this machine is accepted."""
+    accept_by: str = "--yes"
+    """What accepts it, for whoever reads that it was not."""
+    asking: "AskSession | None" = None
+    """What asks; None outside the stages that do, and where there are no teachers."""
 
 
 @contextmanager
-def _stage(
-    settings: RunSettings, command: str, new_run: bool = False, labelled: bool = False
-) -> Iterator[tuple[Workspace, StartedRun]]:
-    """The workspace and a run for one stage: an unfinished one is taken up, but with `new_run`. Raises
-    WorkspaceError where it has to be `labelled` and is so by another vote than that of the settings."""
-    work = Workspace.open(settings.workspace, create=False)
-    with sole_writer(work):
-        if labelled:
-            require_labels(work, settings)
-        yield work, start_run(work, settings.fingerprint(), command, new_run)
+def whole_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
+    """Go over the whole workspace as one shard."""
+    yield Pass(context, (context.work.root,))
 
 
-@terminable()
-def replay_workspace(
-    settings: RunSettings, yes: bool = False, rules: Rules = TODAYS_RULES, new_run: bool = False
-) -> dict[str, Any]:
-    """Ask the teachers at the steps of every selected trace, shard by shard, as `rules` redact it. `yes`
-    accepts what would leave this machine; `new_run` takes up no unfinished run. Raises ConfigError without
-    teachers, PrivacyError without consent, LedgerError where an unfinished run has lost its ledger."""
-    if not settings.asked():
-        raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
-    check_teachers(settings)
-    make_redactor(None, settings.privacy)
-    check_second_opinion(settings)
-    check_ledger(settings)
-    from tracemill.flows.labeling.ask_session import Asking
+@contextmanager
+def release_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
+    """Go over the whole workspace as one shard, with a progress meter."""
+    with progress_meter(context.settings.cap_usd() if context.asks else None) as meter:
+        meter.begin("normalise and release", 1, context.so_far.summary.spent_usd)
+        yield Pass(context, (context.work.root,))
 
-    total, cap = Summary(), settings.cap_usd()
-    with _stage(settings, "replay", new_run) as (work, run):
-        run_id = run.run_id
-        require_ledger(settings, work, run_id)
-        renewer = make_renewer(work, settings, rules)
-        total.flags += count_known_values(renewer.redactor)
-        batches, accepted = _cleared(settings, work, run_id, total, yes)
-        with (
-            progress_meter(cap) as gauge,
-            Asking.open(settings, work, run, renewer.redactor, accepted, gauge) as asking,
-        ):
+
+@dataclass(frozen=True, slots=True)
+class BatchShard:
+    """Batches of traces that go through the stages together, by the ids of their traces.
+
+    `batches` are their traces; `made` is instead what each stage gave in a worker already, by its name.
+    """
+
+    ids: Sequence[Sequence[str]]
+    batches: Sequence[TraceBatch] = field(default=(), repr=False)
+    made: Mapping[str, ShardResult] | None = None
+
+
+@contextmanager
+def trace_pass(context: RunContext) -> Iterator[Pass[RunContext]]:
+    """Go over batches of traces, with teachers to ask if there are any."""
+    work, settings = context.work, context.settings
+    batches = context.batches
+    if batches is None:
+        batches = batch_reused_traces(work, context.so_far.traces)
+    remembers = settings.ledger_url is not None or work.ledger_path.exists()
+    pool = context.pool if _batches_are_independent(settings) else None
+    with ExitStack() as stack:
+        meter = stack.enter_context(progress_meter(settings.cap_usd() if context.asks else None))
+        asking = stack.enter_context(_session(context, meter)) if context.asks and settings.asked() else None
+        finished = None
+        if context.batches is None:
+            finished = FinishedBatches(work, LABEL.fingerprint(settings), context.reredactor.version)
+        counted = asking if pool is None else None
+        if counted is None:
+            meter.begin("shards", len(batches))
+        else:
+            counted.begin(context.so_far.summary.states)
+        known: list[Summary] = []
+        left: list[Sequence[str]] = []
+        for ids in batches:  # a ledger that was lost is filled again, batch by batch
+            done = finished.summary_of(ids) if finished and (asking is None or remembers) else None
+            if done is None:
+                left.append(ids)
+                continue
+            known.append(done)
+            if counted is None:
+                meter.advance()
+            else:
+                counted.pass_over(sum(context.so_far.traces[trace_id].states for trace_id in ids))
+        if pool is None:
+            shards = _load(context, left, 0 if asking is None else settings.replay.concurrency)
+        else:
+            shards = stack.enter_context(_label_ahead(context, pool, left))
+        yield Pass(
+            replace(context, asking=asking),
+            shards,
+            ShardResult(add_up(known)),
+            partial(_batches_done, finished, meter if counted is None else None),
+            lambda _: _reports(context, asking, with_prices=pool is None),
+        )
+
+
+def _batches_are_independent(settings: RunSettings) -> bool:
+    """Return whether no batch is asked about by what came of another one: no gate chooses, no cap is full."""
+    return not settings.asked() or (settings.gate.policy == "all" and not capped_by(settings))
+
+
+def _session(context: RunContext, meter: ProgressMeter) -> Any:
+    from tracemill.flows.labeling.ask_session import AskSession
+
+    redactor, accepted = context.reredactor.redactor, context.so_far.accepted
+    return AskSession.open(context.settings, context.work, context.run, redactor, accepted, meter)
+
+
+def _load(context: RunContext, batches: Iterable[Sequence[str]], concurrency: int) -> Iterator[BatchShard]:
+    from tracemill.flows.labeling.ask_batches import group_batches
+
+    for group in group_batches(batches, concurrency):
+        yield BatchShard(group, [TraceBatch.load(context.work, ids, context.reredactor) for ids in group])
+
+
+@contextmanager
+def _label_ahead(
+    context: RunContext, pool: WorkerPool, batches: Sequence[Sequence[str]]
+) -> Iterator[Iterator[BatchShard]]:
+    """Have workers ask about and label batches, ahead of the stages that take in what they gave."""
+    sent = replace(
+        context, inputs=None, pool=None, normalizer=None, batches=None, asking=None,
+        settings=_share_of_worker(context.settings, min(pool.workers, len(batches))),
+        so_far=ShardResult(accepted=context.so_far.accepted),
+    )  # fmt: skip
+    with pool.map(partial(open_label_worker, sent), batches) as results:
+        yield (BatchShard([ids], made=made) for ids, made in zip(batches, results, strict=True))
+
+
+def _share_of_worker(settings: RunSettings, workers: int) -> RunSettings:
+    """Return the settings of one of several workers: together they have the calls in flight of the run."""
+    each = max(settings.replay.concurrency // max(workers, 1), 1)
+    replay = settings.replay.model_copy(update={"concurrency": each})
+    return settings.model_copy(update={"replay": replay})
+
+
+@contextmanager
+def open_label_worker(
+    context: RunContext,
+) -> Iterator[Callable[[Sequence[str]], dict[str, ShardResult]]]:
+    """Open, in a worker, what asks about and labels a batch; it gives what each stage gave, by its name.
+
+    Raises WorkspaceError where the workspace is not there, and what `AskSession.open` raises.
+    """
+    context.work.require_here()
+    with ExitStack() as stack:
+        asking: AskSession | None = None
+        if context.asks and context.settings.asked():
+            asking = stack.enter_context(_session(context, ProgressMeter()))
+        here = replace(context, asking=asking)
+
+        def label(ids: Sequence[str]) -> dict[str, ShardResult]:
+            shard = BatchShard([ids], [TraceBatch.load(context.work, ids, context.reredactor)])
+            made = {stage.name: stage.run(shard, here) for stage in (ASK, LABEL)}
             if asking is not None:
-                _ask_batches(work, batches, asking, renewer, total)
-        read_now = set() if asking is None else asking.prices.read_now
-        names = [teacher.name for teacher in settings.asked()]
-        record = {"run_id": run_id, **money_figures(run, cap, total), "teachers": names}
-        record["summary"] = total.to_json()
-        prices = price_history_for_manifest(settings, work, os.environ, read_now)
-        write_manifest(work, run_id, "replay", record | {"prices": prices})
-        end_run(work, run_id, record)
-    return record
+                told = ShardResult(Summary(outages=asking.breaker.outages()), prices=_prices(here, asking))
+                made[ASK.name] += told
+            return made
+
+        yield label
 
 
-def _ask_batches(
-    work: Workspace,
-    batches: list[tuple[str, list[str]]],
-    asking: "Asking",
-    renewer: Renewer,
-    total: Summary,
+def _batches_done(
+    finished: FinishedBatches | None, meter: ProgressMeter | None, shard: BatchShard, result: ShardResult
 ) -> None:
-    asking.begin(total.states)
-    source_of = {tuple(ids): source for source, ids in batches}
-    for plan in plan_ask_shards(source_of, asking):
-        shards = [
-            Shard(source_of[ids], [Shown.of(trace, renewer) for trace in load_traces(work, ids)])
-            for ids in plan
-        ]
-        for shard, (replies, summary) in zip(shards, ask_shards(work, shards, asking), strict=True):
-            total.add(summary)
-            if asking.gate is not None:
-                votes = make_pairs(
-                    shard.shown, replies, build_vote_policy(asking.settings), of_traces=False
-                ).votes
-                write_votes(work, shard.source, shard.trace_ids, votes, vote_version(asking.settings))
-                asking.learn(load_decisions(work, shard.trace_ids), votes)
-    asking.book(total)
-    total.gate = gate_report(work, asking.settings)
+    for ids in shard.ids:
+        if finished is not None:
+            finished.add(ids, result.batches[ids[0]])
+    if meter is not None:
+        meter.advance(len(shard.ids))
 
 
-def _cleared(
-    settings: RunSettings, work: Workspace, run_id: str, total: Summary, yes: bool
-) -> tuple[list[tuple[str, list[str]]], frozenset[str]]:
-    """The selected traces in batches, all of them accepted to be sent; `total` counts their states and the
-    traces left out. The lists see the redacted text here: recorded text is not in the workspace."""
-    sieve, lists = make_sieve(settings.select, work), list_scope(work, settings.privacy)
-    entries: dict[str, TraceEntry] = {}
-    batches: list[tuple[str, list[str]]] = []
-    for source, taken in filter_trace_batches(work, sieve, total):
-        entries |= {trace.trace_id: TraceEntry.of(trace).then(lists) for trace in taken}
-        batches.append((source, [trace.trace_id for trace in taken]))
-    total.unmatched = settings.select.unmatched(total.matched)
-    accepted = require_consent(work, settings, run_id, entries.values(), yes, total.unmatched)
-    return batches, accepted
+def _reports(context: RunContext, asking: "AskSession | None", with_prices: bool) -> ShardResult:
+    """Return what is said of the whole run: its money, the gate, the teachers' prices."""
+    from tracemill.flows.labeling.gate_report import gate_report
+
+    work, settings = context.work, context.settings
+    if asking is None:
+        return ShardResult()
+    reports = Summary(gate=gate_report(work, settings))
+    return ShardResult(asking.spending() + reports, prices=_prices(context, asking) if with_prices else {})
 
 
-def run_pair_stage(settings: RunSettings, rules: Rules = TODAYS_RULES) -> Summary:
-    """Make the pairs of every trace anew, as `rules` redact it, from the replies the workspace holds."""
-    total = Summary()
-    with _stage(settings, "pairs") as (work, (run_id, *_)):
-        policy = measured_reliability_policy(settings, work)
-        renewer = make_renewer(work, settings, rules)
-        for source, ids in list_trace_batches(work):
-            shown = [Shown.of(trace, renewer) for trace in load_traces(work, ids)]
-            made = make_pairs(shown, load_replies(work, ids), policy)
-            write_labels(work, source, ids, made, vote_version(settings))
-            total.add(made.summary)
-        total.standing = measured_reliability_report(work)
-        write_manifest(work, run_id, "pairs", total.to_json())
-        end_run(work, run_id, {"summary": total.to_json()})
-    return total
+def _prices(context: RunContext, asking: "AskSession") -> dict[str, dict[str, Any]]:
+    from tracemill.flows.labeling.price_history import price_history_for_manifest
+
+    return price_history_for_manifest(context.settings, context.work, os.environ, asking.prices.read_now)
 
 
-def run_normalize_stage(settings: RunSettings) -> dict[str, Any]:
-    """What a release would keep and drop of the workspace's pairs; writes the account alone.
-    Raises WorkspaceError where pairs are those of another vote."""
-    normalizer = make_normalizer(settings)
-    with _stage(settings, "normalize", labelled=True) as (work, (run_id, *_)):
-        renewer, fitting = make_renewer(work, settings), make_fitting(settings)
-        reduced, _, split = split_release(work, settings, normalizer, renewer)
-        for _ in fitting.pairs(load_pair_states(work, reduced.normalized.kept, renewer)):
-            raise_if_interrupted()
-        record = Released.of(reduced.normalized, fitting, split).account()
-        record["newer_answers"] = count_stale_labels(work)
-        write_manifest(work, run_id, "normalize", record)
-        end_run(work, run_id, record)
-    return record
+def require_accepted(_: Any, context: RunContext) -> ShardResult:
+    """Ask for consent to what would leave this machine, and say which traces may.
+
+    Raises SourceError where a file named outright cannot be read and nothing else gave a trace, PrivacyError
+    where consent is not given.
+    """
+    settings, so_far = context.settings, context.so_far
+    refuse_unreadable(settings.sources.order(), so_far.files)
+    unmatched = settings.select.unmatched(so_far.summary.matched)
+    accepted = require_consent(
+        context.work,
+        settings,
+        context.run.run_id,
+        so_far.traces.values(),
+        context.yes,
+        unmatched,
+        context.accept_by,
+    )
+    return ShardResult(Summary(unmatched=tuple(unmatched)), accepted=accepted)
 
 
-def release_workspace(settings: RunSettings, rules: Rules = TODAYS_RULES) -> ReleaseOutcome:
-    """The workspace's pairs as a release, as `rules` redact it. Raises WorkspaceError where pairs are
-    those of another vote."""
-    normalizer = make_normalizer(settings)
-    with _stage(settings, "release", labelled=True) as (work, (run_id, *_)):
-        summary = _summary_of(work)
-        summary.standing = measured_reliability_report(work)
-        renewer = make_renewer(work, settings, rules)
-        outcome = release_pairs(work, settings, normalizer, renewer, run_id, summary)
-        end_run(work, run_id, {"release": outcome.path, "version": outcome.version})
-    return outcome
+def ask_teachers(shard: BatchShard, context: RunContext) -> ShardResult:
+    """Decide which teacher is asked at which step of these traces, and ask."""
+    if shard.made is not None:
+        return shard.made[ASK.name]
+    if context.asking is None:
+        return ShardResult()
+    from tracemill.flows.labeling.ask_batches import ask_batches
+
+    return _counts_of(shard.batches, ask_batches(context.work, shard.batches, context.asking))
 
 
-def _summary_of(work: Workspace) -> Summary:
-    """Traces, states and money of the workspace as it is."""
-    summary = Summary()
-    for table in work.current("traces"):
-        for trace in traces_from_table(table):
-            summary.traces += 1
-            summary.states += trace.step_count
-    for table in work.current("replies"):
-        summary.asked += table.num_rows
-        summary.spent_usd += sum(table["cost_usd"].to_pylist())
-    return summary
+def label_traces(shard: BatchShard, context: RunContext) -> ShardResult:
+    """Count the votes of these traces and make their pairs; the gate learns from the votes."""
+    if shard.made is not None:
+        return shard.made[LABEL.name]
+    work, asking, counts = context.work, context.asking, list[Summary]()
+    if context.votes_only and (asking is None or asking.gate is None):
+        return ShardResult()
+    version = vote_version(context.settings)
+    for batch in shard.batches:
+        ids = batch.trace_ids
+        made = make_pairs(batch.shown, load_replies(work, ids), context.policy, not context.votes_only)
+        if context.votes_only:
+            write_votes(work, batch.source, ids, made.votes, version)
+        else:
+            write_labels(work, batch.source, ids, made, version)
+            counts.append(made.summary + Summary(redactions=count_new_findings(batch.shown)))
+        if asking is not None:
+            asking.learn(load_decisions(work, ids), made.votes)
+    return _counts_of(shard.batches, counts) if counts else ShardResult()
+
+
+def _counts_of(batches: Sequence[TraceBatch], counts: Sequence[Summary]) -> ShardResult:
+    each = {batch.trace_ids[0]: one for batch, one in zip(batches, counts, strict=True)}
+    return ShardResult(add_up(counts), batches=each)
+
+
+def write_release(_: Any, context: RunContext) -> ShardResult:
+    """Put all pairs of the workspace through the recipe, into a release.
+
+    Raises PrivacyError where the publish gate finds anything private.
+    """
+    from tracemill.flows.release.release_run import release_pairs
+
+    assert context.normalizer is not None
+    total = context.so_far.summary
+    run = context.settings, context.normalizer, context.reredactor, context.run.run_id
+    only_when_due = context.only_when_due
+    try:
+        made = release_pairs(context.work, *run, total, only_when_due)
+    except PrivacyError:
+        if context.asks:
+            spent = f"{total.calls:,} calls were sent and ${total.spent_usd:.4f} spent"
+            say_lines(
+                [f"{spent}; answers and labels are kept, and the same command goes on with the release"]
+            )
+        raise
+    if made.created:
+        emit_release_created(context.settings.release.name, str(made.version), made.rows)
+    return ShardResult(release=made)
+
+
+def publish_release(_: Any, context: RunContext) -> ShardResult:
+    """Push the release to the Hub, where the configuration names a dataset."""
+    release = context.so_far.release
+    if release is None or release.path is None or context.settings.release.hub is None:
+        return ShardResult()
+    from tracemill.flows.publish.publish_run import publish_finished
+
+    return ShardResult(release=publish_finished(context.work, context.settings, release))
+
+
+def train_on_release(_: Any, context: RunContext) -> ShardResult:
+    """Train on the release, where the configuration asks for it; never raises but for a Ctrl-C."""
+    from tracemill.flows.training.training_run import train_after_release
+
+    assert context.so_far.release is not None
+    return ShardResult(training=train_after_release(context.settings, context.so_far.release))
+
+
+def _label_versions() -> Mapping[str, int | str]:
+    ours = {"presentation": PRESENTATION_VERSION, "vote": VOTE_VERSION, "pairs": PAIRS_VERSION}
+    added = (source for source in sources_of_traces() if source is not HINDSIGHT)
+    return {**ours, **{f"label source {source.name}": source.version for source in added}}
+
+
+def _asked(settings: RunSettings) -> dict[str, Any]:
+    """Return what decides replies and labels: teachers, replay, gate, vote and caps."""
+    dumped = settings.model_dump(mode="json", include={"preset", "teachers", "replay", "gate", "agreement"})
+    dumped["replay"] = settings.replay.what_is_asked()
+    dumped["gate"] = gate_version(settings)
+    if caps := capped_by(settings):
+        dumped["caps"] = caps
+    dumped["asked"] = [teacher.model_dump(mode="json") for teacher in settings.asked()]
+    for teacher in (*dumped["teachers"], *dumped["asked"]):
+        if teacher["type"] == "openrouter":
+            teacher.pop("local")  # newer than stored batches, and decides only whether consent is asked for
+    return dumped
+
+
+def _part(*names: str) -> Any:
+    return lambda settings: settings.model_dump(mode="json", include=set(names))
+
+
+CONSENT = Stage("consent", dict, _part("preset", "teachers", "privacy"), whole_pass, require_accepted)
+ASK = Stage("ask", lambda: {"presentation": PRESENTATION_VERSION}, _asked, trace_pass, ask_teachers)
+LABEL = Stage("label", _label_versions, _asked, trace_pass, label_traces)
+RELEASE = Stage(
+    "release",
+    lambda: {"operators": OPERATORS_VERSION},
+    _part("pairs", "normalize", "release"),
+    release_pass,
+    write_release,
+)
+PUBLISH = Stage("publish", dict, _part("release"), release_pass, publish_release)
+TRAIN = Stage("train", dict, _part("training"), whole_pass, train_on_release, writes=False)
+
+STAGES: tuple[Stage[Any], ...] = (INGEST, CONSENT, ASK, LABEL, RELEASE, PUBLISH, TRAIN)
+"""The pipeline, in its order."""
+HARVEST_STAGES: tuple[Stage[Any], ...] = (INGEST, CONSENT, ASK, LABEL)
+"""What a harvest does: everything up to the pairs."""

@@ -1,1 +1,1 @@
-"""Which traces stay, and as what text: selection, forgotten list, redaction, versions."""
+"""Admission of traces: selection, forgotten list, redaction, versions."""

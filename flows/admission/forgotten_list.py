@@ -1,4 +1,4 @@
-"""What must not come back: the traces, projects and texts that were forgotten, as keyed hashes alone.
+"""Remember traces, projects and texts that must not come back, as keyed hashes alone.
 
 `forgotten.json` in the workspace; without `redaction.key` its entries say nothing. Removing an entry
 (or the file) lets the sessions in again.
@@ -17,7 +17,7 @@ from tracemill.flows.admission.text_search import fold_searched_text
 from tracemill.flows.admission.trace_filter import FORGOTTEN, FORGOTTEN_FILE
 from tracemill.flows.admission.trace_inventory import mask_home_folder
 from tracemill.privacy.core.placeholder_keys import workspace_key
-from tracemill.privacy.publish_gate.decoded_texts import Place, Text, open_decoded_text
+from tracemill.privacy.publish_gate.decoded_texts import StoredText, TextPlace, open_decoded_text
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 from tracemill.records.storage.workspace import Workspace
@@ -36,8 +36,10 @@ class _Value(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The list of a workspace. `versions` are removed releases by name, whose numbers are not used
-    again."""
+    """The list of a workspace.
+
+    `versions` are removed releases by name, whose numbers are not used again.
+    """
 
     key: bytes
     traces: frozenset[str] = frozenset()
@@ -48,8 +50,10 @@ class Forgotten:
 
     @classmethod
     def of(cls, work: Workspace) -> "Forgotten":
-        """The list as it stands. Raises WorkspaceError where the file is no such list: a broken one
-        would let everything back in."""
+        """Read the list as it stands.
+
+        Raises WorkspaceError where the file is no such list: a broken one would let everything back in.
+        """
         key, path = workspace_key(work.root / "redaction.key"), work.root / FORGOTTEN_FILE
         if not path.exists():
             return cls(key)
@@ -62,8 +66,10 @@ class Forgotten:
             raise WorkspaceError(f"{path} does not say what was forgotten", "a file of tracemill's") from None
 
     def reason(self, trace: Trace) -> str | None:
-        """`forgotten` for a trace that is on the list, itself, its session or its project, and for one
-        that holds a text of the list."""
+        """Return `forgotten` for a trace that is on the list, None for any other.
+
+        It is on the list by itself, by its session or project, or by a text in it.
+        """
         ids = [trace.trace_id, *([trace.parent_trace_id] if trace.parent_trace_id else [])]
         if any(self._hash(trace_id) in self.traces for trace_id in ids):
             return FORGOTTEN
@@ -72,10 +78,10 @@ class Forgotten:
         return FORGOTTEN if self.values and any(self.holds(text) for text in _texts(trace)) else None
 
     def holds(self, text: str) -> bool:
-        """Whether a text of the list stands in this one, or in what its JSON decodes to."""
+        """Return whether a text of the list stands in this one, or in what its JSON decodes to."""
         return any(
             self._within(fold_searched_text(leaf.text))
-            for leaf in open_decoded_text(Text(text, "", Place(""), None))
+            for leaf in open_decoded_text(StoredText(text, "", TextPlace(""), None))
         )
 
     def _within(self, text: str) -> bool:
@@ -102,7 +108,7 @@ class Forgotten:
         versions: Iterable[tuple[str, str]] = (),
         values: Iterable[str] = (),
     ) -> "Forgotten":
-        """The list with more on it."""
+        """Return the list with more on it."""
         return replace(
             self,
             traces=self.traces | {self._hash(trace_id) for trace_id in traces},
@@ -125,8 +131,10 @@ class Forgotten:
         write_json(work.root / FORGOTTEN_FILE, value, private=True)
 
     def version_for(self, releases_dir: Path, name: str, major: int = 1) -> str | None:
-        """The version the next release of a name must bear where the latest was removed, so that no
-        number stands for two contents; None where the usual one will do."""
+        """Return the version that the next release of a name must bear where the latest was removed.
+
+        No number stands for two contents. None where the usual one will do.
+        """
         removed = [version for release, version in self.versions if release == name]
         latest = max(removed, key=parse_version_key, default=None)
         there = versions_in_folder(releases_dir / name)
@@ -135,7 +143,7 @@ class Forgotten:
         return next_version(latest, datetime.now(UTC), major)
 
     def alias(self, trace_id: str) -> str:
-        """What stands for the trace where money was booked on it."""
+        """Return what stands for the trace where money was booked on it."""
         return f"forgotten-{self._hash(trace_id)[:20]}"
 
     def _value(self, text: str) -> _Value:
@@ -150,15 +158,17 @@ class Forgotten:
 
 
 def _names(trace: Trace) -> set[str]:
-    """Name and folders of the project, where it has none its repository: no mere part of a path, which
-    could be anybody's."""
+    """Return name and folders of the project, where it has none its repository.
+
+    No mere part of a path is among them, which could be anybody's.
+    """
     folders = {name for name in glob_project_names(trace) if "/" in name}
     name = trace.project or trace.repository
     return folders | ({name} if name else set())
 
 
 def _texts(trace: Trace) -> Iterator[str]:
-    """Every text of a trace, each once."""
+    """Give every text of a trace, each once."""
     said = {trace.project, trace.repository, trace.instance_id, trace.origin}
     for context in trace.contexts:
         said |= {step.cwd for step in context.steps}

@@ -1,23 +1,18 @@
-"""Names of a trace, and globs that match them."""
+"""Match the names of a trace with the globs of a selection."""
 
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 
 from tracemill.flows.admission.trace_inventory import mask_home_folder, mask_user_placeholder
 from tracemill.records.trace import Trace
-
-if TYPE_CHECKING:
-    pass
-
 
 _SIGNS = re.compile(r"[\\/]+")
 
 
 def selection_glob_names(trace: Trace) -> dict[str, set[str]]:
-    """What the entries of each list are held against."""
+    """Return the names that the entries of each list are matched with."""
     owned = _repository_names(trace)
     models = {step.model for context in trace.contexts for step in context.steps if step.model}
     return {
@@ -32,7 +27,7 @@ def selection_glob_names(trace: Trace) -> dict[str, set[str]]:
 
 
 def matches_any_glob(names: set[str], globs: Sequence[str]) -> bool:
-    """Whether a glob fits one of the names, upper and lower case alike."""
+    """Return whether a glob fits one of the names, upper and lower case alike."""
     patterns = {_plain(spelt) for glob in globs for spelt in (glob, mask_home_folder(glob))}
     return any(fnmatchcase(_plain(name), pattern) for name in names for pattern in patterns)
 
@@ -43,9 +38,12 @@ def _plain(text: str) -> str:
 
 
 def glob_project_names(trace: Trace, every: bool = False) -> set[str]:
-    """What a glob for the project is held against: its name, and of the folder the session began in
-    (with `every`: of each it worked in) the path, the paths above it and the name of each part. In a
-    redacted path the user is left open, as `mask_home_folder` leaves it in a glob."""
+    """Return the names that a glob for the project is matched with.
+
+    They are its name, and of the folder the session began in (with `every`: of each it worked in) the path,
+    the paths above it and the name of each part. In a redacted path the user is left open, as
+    `mask_home_folder` leaves it in a glob.
+    """
     found = {trace.project} if trace.project else set()
     places = [step.cwd for context in trace.contexts for step in context.steps if step.cwd]
     for place in set(places if every else places[:1]):
@@ -55,7 +53,7 @@ def glob_project_names(trace: Trace, every: bool = False) -> set[str]:
 
 
 def glob_folder_names(place: str) -> list[str]:
-    """A folder and those above it, with `/` between their names, the root left out."""
+    """Return a folder and those above it, with `/` between their names, the root left out."""
     parts = _SIGNS.sub("/", place).rstrip("/").split("/")
     return ["/".join(parts[:end]) for end in range(1, len(parts) + 1) if parts[end - 1]]
 
@@ -65,7 +63,7 @@ def _repository_names(trace: Trace) -> set[str]:
 
 
 def selection_day(stamp: str | None) -> date | None:
-    """The UTC day of a time stamp; one without a zone is taken as UTC. None for no stamp at all."""
+    """Return the UTC day of a time stamp, None for no stamp; one without a zone is taken as UTC."""
     try:
         moment = datetime.fromisoformat(stamp or "")
     except ValueError:

@@ -1,4 +1,4 @@
-"""Under which of the user's lists a text was redacted: keyed digests of their entries, never an entry.
+"""Say under which of the user's lists a text was redacted, by keyed digests of their entries.
 
 They go into the notes of a trace when it is redacted and into a consent when it is given, so that text
 which was redacted under other lists than the accepted ones is known.
@@ -18,8 +18,10 @@ _ALLOWED, _LISTED = "allowed:", "listed:"
 
 @dataclass(frozen=True, slots=True)
 class ListScope:
-    """Digests of what was let through and of what was redacted on the user's word, secrets of `.env`
-    files among it."""
+    """Digests of what was let through and of what was redacted on the user's word.
+
+    Secrets of `.env` files are among the latter.
+    """
 
     PREFIXES: ClassVar[tuple[str, ...]] = (_ALLOWED, _LISTED)
     """What its notes begin with."""
@@ -28,8 +30,10 @@ class ListScope:
 
     @classmethod
     def of(cls, lists: "PrivacySettings", key: bytes) -> "ListScope":
-        """The scope of `[privacy]`, under the key of a workspace. Raises ConfigError where a `.env` file
-        cannot be read."""
+        """Return the scope of `[privacy]`, under the key of a workspace.
+
+        Raises ConfigError where a `.env` file cannot be read.
+        """
         from tracemill.privacy.core.env_files import (
             read_env_file,  # it loads much that a run without such files never needs
         )
@@ -39,29 +43,32 @@ class ListScope:
 
     @classmethod
     def of_notes(cls, notes: Mapping[str, int]) -> "ListScope":
-        """The scope that the notes of a trace name."""
+        """Return the scope that the notes of a trace name."""
         return cls(_behind(_ALLOWED, notes), _behind(_LISTED, notes))
 
     def notes(self) -> dict[str, int]:
-        """For the notes of a trace."""
+        """Return the scope for the notes of a trace."""
         allowed = {f"{_ALLOWED}{digest}": 1 for digest in sorted(self.allowed)}
         return allowed | {f"{_LISTED}{digest}": 1 for digest in sorted(self.listed)}
 
     def within(self, accepted: "ListScope") -> bool:
-        """Whether these lists let nothing through that the accepted ones did not."""
+        """Return whether these lists let nothing through that the accepted ones did not."""
         return self.allowed <= accepted.allowed and accepted.listed <= self.listed
 
     def then(self, later: "ListScope") -> "ListScope":
-        """The scope of a text that was redacted under these lists and then again under later ones."""
+        """Return the scope of a text that was redacted under these lists and then again under later ones."""
         return ListScope(self.allowed & later.allowed, self.listed | later.listed)
 
     def to_json(self) -> dict[str, list[str]]:
-        """As it is recorded."""
+        """Return the scope as it is recorded."""
         return {"allowed": sorted(self.allowed), "listed": sorted(self.listed)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Sequence[str]]) -> "ListScope":
-        """The inverse of `to_json`. Raises KeyError or TypeError for anything else."""
+        """Invert `to_json`.
+
+        Raises KeyError or TypeError for anything else.
+        """
         return cls(frozenset(value["allowed"]), frozenset(value["listed"]))
 
 
@@ -69,7 +76,7 @@ NO_LISTS = ListScope()
 
 
 def widest_list_scope(scopes: Iterable[ListScope]) -> ListScope:
-    """The scope that lets through what any of these does."""
+    """Return the scope that lets through what any of these does."""
     every = list(scopes)
     if not every:
         return NO_LISTS

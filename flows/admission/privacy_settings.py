@@ -2,18 +2,11 @@
 
 from pathlib import Path
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-)
+from tracemill.records.frozen_model import FrozenModel
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PrivacySettings(_Model):
-    """What is redacted beyond the rules, and what is let through (`privacy/`)."""
+class PrivacySettings(FrozenModel):
+    """Settings of redaction: texts redacted beyond the rules, and texts let through (`privacy/`)."""
 
     redact: tuple[str, ...] = ()
     """Exact texts, or patterns as `re:...`, that are always redacted."""

@@ -1,4 +1,4 @@
-"""How sessions are read and redacted today: what must be equal for them not to be gone through again.
+"""Decide whether a session must be read or redacted again, by versions.
 
 Readers, selection and redaction are told by their versions. A session is read again only where it would be
 read otherwise; text that was redacted otherwise is redacted again, on its way out of the workspace.
@@ -17,7 +17,7 @@ from tracemill.ingesters.registry import reader_versions, source_of
 from tracemill.records.identity import canonical_json, digest
 
 if TYPE_CHECKING:
-    from tracemill.privacy.core.user_lists import Listed
+    from tracemill.privacy.core.user_lists import UserList
     from tracemill.privacy.redaction.redactor import Redactor
 
 _FIRST_READERS = dict.fromkeys(("claude_code", "openhands", "swe_gym", "swe_agent", "mini_swe_agent"), 1)
@@ -26,8 +26,10 @@ _FIRST_READERS = dict.fromkeys(("claude_code", "openhands", "swe_gym", "swe_agen
 
 @dataclass(frozen=True, slots=True)
 class RedactionVersion:
-    """One way of redacting. `rules` (their version and the user's lists) must be equal; `known` are hashes
-    of the values looked for."""
+    """One way of redacting.
+
+    `rules` (their version and the user's lists) must be equal; `known` are hashes of the values looked for.
+    """
 
     rules: str
     known: frozenset[str] = frozenset()
@@ -38,13 +40,15 @@ class RedactionVersion:
         return digest(self.rules, *sorted(self.known), size=8)
 
     def covers(self, other: "RedactionVersion") -> bool:
-        """Whether what was redacted this way needs no second redaction the other way."""
+        """Return whether what was redacted this way needs no second redaction the other way."""
         return self.rules == other.rules and other.known <= self.known
 
     @classmethod
     def of(cls, redactor: "Redactor | None", key: bytes) -> "RedactionVersion":
-        """The way of a redactor; `key` keeps hashes from being guessed. Without a redactor text stays as
-        recorded."""
+        """Return the version of a redactor; without one text stays as recorded.
+
+        `key` keeps hashes from being guessed.
+        """
         if redactor is None:
             return cls("recorded")
         known = redactor.known
@@ -62,7 +66,10 @@ class RedactionVersion:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "RedactionVersion":
-        """The inverse of `to_json`. Raises KeyError or TypeError for anything else."""
+        """Invert `to_json`.
+
+        Raises KeyError or TypeError for anything else.
+        """
         return cls(value["rules"], frozenset(value["known"]))
 
 
@@ -86,8 +93,10 @@ class ReadingVersion:
         return digest(self.base, self.redaction.id, *readers, size=8)
 
     def covers(self, today: "ReadingVersion", dialect: str | None) -> bool:
-        """Return whether a file of this dialect that was read this way needs no second reading today. A file
-        that was no session is looked at again once any reader is another one."""
+        """Return whether a file of this dialect that was read this way needs no second reading today.
+
+        A file that was no session is looked at again once any reader is another one.
+        """
         source = source_of(dialect)
         same = (
             self.readers.get(source) == today.readers.get(source) if source else self.readers == today.readers
@@ -96,8 +105,10 @@ class ReadingVersion:
 
     @classmethod
     def of(cls, redactor: "Redactor | None", chosen: Any, key: bytes, anew: bool = False) -> "ReadingVersion":
-        """The way of a run. `chosen` is what selects and forces, as JSON values; `key` keeps hashes from
-        being guessed."""
+        """Return the version of a run.
+
+        `chosen` is what selects and forces, as JSON values; `key` keeps hashes from being guessed.
+        """
         selection = versions_text("selection", {"selection": SELECTION_VERSION})
         base = digest(selection, canonical_json(chosen))
         return cls(base, RedactionVersion.of(redactor, key), anew=anew)
@@ -108,14 +119,14 @@ class ReadingVersion:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "ReadingVersion":
-        """The inverse of `to_json`."""
+        """Invert `to_json`."""
         readers = value.get("readers", _FIRST_READERS)
         return cls(
             value["base"], RedactionVersion.from_json(value), {str(k): int(v) for k, v in readers.items()}
         )
 
 
-def _listed(entries: "Listed") -> list[list[str]]:
+def _listed(entries: "UserList") -> list[list[str]]:
     return [list(entries.values), [pattern.pattern for pattern in entries.patterns]]
 
 

@@ -1,4 +1,4 @@
-"""What stands between recorded text and a workspace: its redactor, and the traces that stay out of it."""
+"""Build the redactor and the trace filter of a workspace."""
 
 import os
 from collections import Counter
@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracemill.flows.admission.forgotten_list import Forgotten
 from tracemill.flows.admission.list_scope import ListScope
-from tracemill.flows.admission.trace_filter import Sieve
+from tracemill.flows.admission.trace_filter import TraceFilter
 from tracemill.privacy.core.placeholder_keys import workspace_key
-from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, Rules
+from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, RuleSet
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.workspace import Workspace
 
@@ -19,11 +19,14 @@ if TYPE_CHECKING:
 
 
 def make_redactor(
-    work: Workspace | None = None, lists: "PrivacySettings | None" = None, rules: Rules = TODAYS_RULES
+    work: Workspace | None = None, lists: "PrivacySettings | None" = None, rules: RuleSet = TODAYS_RULES
 ) -> Redactor:
-    """The redactor of this machine: its secret-named variables, home folder and user name, and the
-    user's own lists; with the key of a workspace, so that a placeholder reveals nothing and stays the
-    same there. Raises ConfigError for a list entry or a file that cannot be used."""
+    """Build the redactor of this machine.
+
+    It knows secret-named variables, home folder and user name, and the user's own lists; with the key of a
+    workspace a placeholder reveals nothing and stays the same there. Raises ConfigError for a list entry or a
+    file that cannot be used.
+    """
     if lists:
         _require_usable(lists.redact, lists.allow)
     return Redactor.from_environment(
@@ -45,9 +48,11 @@ def _require_usable(redact: tuple[str, ...], allow: tuple[str, ...]) -> None:
 
 
 def _written_everywhere() -> str:
-    """What no session says and every release holds: names of columns, the card, roles, stand-in prompts and
-    tools."""
-    from tracemill.data_cards.card.render_card import CONFIGS_HOLD, TEMPLATE
+    """Return texts that no session says and every release holds.
+
+    Names of columns, the card, roles, stand-in prompts and tools.
+    """
+    from tracemill.data_cards.card.render_card import CONFIG_DESCRIPTIONS, TEMPLATE
     from tracemill.data_cards.model.columns import column_names
     from tracemill.data_cards.model.manifest import Manifest
     from tracemill.data_cards.writing.encode_views import WRITTEN
@@ -62,7 +67,7 @@ def _written_everywhere() -> str:
     said = [
         *names,
         TEMPLATE.read_text("utf-8"),
-        *CONFIGS_HOLD.values(),
+        *CONFIG_DESCRIPTIONS.values(),
         *WRITTEN,
         *(text for source in sources for text in (source.name, source.means, source.better)),
         LEFT_OUT,
@@ -73,7 +78,7 @@ def _written_everywhere() -> str:
 
 
 def count_known_values(redactor: Redactor) -> Counter[str]:
-    """How many values are looked for from each `.env` file; one that gives none is said too."""
+    """Count the values that are looked for from each `.env` file; one that gives none is said too."""
     return Counter(
         {
             f"values known from {name}" if count else f"no value known from {name}": count or 1
@@ -83,7 +88,7 @@ def count_known_values(redactor: Redactor) -> Counter[str]:
 
 
 def list_scope(work: Workspace, lists: "PrivacySettings") -> ListScope:
-    """The user's own lists as a consent knows them."""
+    """Return the user's own lists as a consent knows them."""
     return ListScope.of(lists, _redaction_key(work))
 
 
@@ -98,6 +103,6 @@ def _redaction_key(work: Workspace) -> bytes:
     return workspace_key(path)
 
 
-def make_sieve(select: "SelectSettings | None", work: Workspace) -> Sieve:
-    """What is left out of this workspace: what was forgotten, and what is not selected."""
-    return Sieve(Forgotten.of(work).reason, select)
+def make_trace_filter(select: "SelectSettings | None", work: Workspace) -> TraceFilter:
+    """Build the filter of a workspace: it leaves out what was forgotten and what is not selected."""
+    return TraceFilter(Forgotten.of(work).reason, select)

@@ -1,4 +1,4 @@
-"""Stored text on its way out: as today's rules, lists and known values leave it.
+"""Redact stored text again with today's rules before it leaves.
 
 What lies in a workspace is the text that answers were bought for, and stays. What is sent new and what is
 published is that text redacted again, wherever it was redacted otherwise.
@@ -27,26 +27,29 @@ REDACTED_AS = "redacted as:"
 
 
 @dataclass(frozen=True, slots=True)
-class Renewed:
-    """A trace as it leaves the workspace, and how messages that belong to it do. `found` counts, by type,
-    what was taken out beyond what had been."""
+class ReredactedTrace:
+    """A trace as it leaves the workspace, and how messages that belong to it do.
+
+    `found` counts, by type, what was taken out beyond what had been.
+    """
 
     trace: Trace
     message: Callable[[Message], Message]
     found: Counter[str]
 
     def reply(self, reply: TeacherReply) -> TeacherReply:
-        """A teacher's reply as it may go into a dataset: a teacher can say what it was shown, and what it
-        was not."""
+        """Redact a reply for a dataset: a teacher can say what it was shown, and what it was not."""
         if reply.action is None:
             return reply
         return replace(reply, action=Action.of(self.message(reply.action.to_message())))
 
 
 @dataclass(frozen=True, slots=True)
-class Renewer:
-    """Redacts again what was redacted otherwise, and takes out what was a secret in any session. `keeps`:
-    answers that were bought for a text as it was hold for it as it is."""
+class Reredactor:
+    """Redacts again what was redacted otherwise, and takes out what was a secret in any session.
+
+    `keeps`: answers that were bought for a text as it was hold for it as it is.
+    """
 
     redactor: "Redactor"
     version: RedactionVersion
@@ -61,17 +64,19 @@ class Renewer:
 
     @classmethod
     def of(
-        cls, work: "Workspace", redactor: "Redactor", lists: ListScope, ask_again: bool = False
-    ) -> "Renewer":
-        """For the text of a workspace."""
+        cls, work: "Workspace", redactor: "Redactor", lists: ListScope, reredact: bool = False
+    ) -> "Reredactor":
+        """Build what redacts the text of a workspace again."""
         key = workspace_key(work.root / "redaction.key")
         known = KnownSecrets(work.root / KNOWN_SECRETS, key)
-        return cls(redactor, RedactionVersion.of(redactor, key), lists, known, not ask_again)
+        return cls(redactor, RedactionVersion.of(redactor, key), lists, known, not reredact)
 
-    def renew(self, stored: Trace) -> Renewed:
-        """A stored trace as it may leave. The same object where it was redacted as today and holds no secret
-        of another session."""
-        renewed = self._renew(stored)
+    def redact_again(self, stored: Trace) -> ReredactedTrace:
+        """Redact a stored trace again before it leaves.
+
+        Gives the same object where it was redacted as today and holds no secret of another session.
+        """
+        renewed = self._redact_again(stored)
         trace, values = renewed.trace, self.known.find(trace_texts(renewed.trace))
         if values:
             trace, found = self.redactor.without(trace, values)
@@ -84,11 +89,13 @@ class Renewer:
 
         return replace(renewed, message=message)
 
-    def _renew(self, stored: Trace) -> Renewed:
-        """The trace by today's rules and lists."""
+    def _redact_again(self, stored: Trace) -> ReredactedTrace:
+        """Redact the trace by today's rules and lists."""
         if f"{REDACTED_AS}{self.version.id}" in stored.notes:
             scope = stored.trace_id
-            return Renewed(stored, lambda told: self.redactor.redact_message(told, scope)[0], Counter())
+            return ReredactedTrace(
+                stored, lambda told: self.redactor.redact_message(told, scope)[0], Counter()
+            )
         own = {name: count for name, count in stored.notes.items() if _is_ours(name)}
         bare = {name: count for name, count in stored.notes.items() if name not in own}
         again = self.redactor.redact_again(replace(stored, notes=bare))
@@ -97,14 +104,16 @@ class Renewer:
             found[f"{FOUND}{kind}"] = found.get(f"{FOUND}{kind}", 0) + count
         lists = ListScope.of_notes(own).then(self.lists)
         notes = dict(again.trace.notes) | found | lists.notes() | note_of(self.version)
-        return Renewed(replace(again.trace, notes=notes), again.message, again.found)
+        return ReredactedTrace(replace(again.trace, notes=notes), again.message, again.found)
 
-    def join(self, read: Trace, stored: Trace | None) -> Trace:
-        """A trace that was read again, redacted as today, with the stored text in place of every message that
-        is the same but for the redaction: answers were bought for that. The same object where none is."""
+    def merge_stored(self, read: Trace, stored: Trace | None) -> Trace:
+        """Put stored messages into a trace that was read again, where only their redaction differs.
+
+        Answers were bought for the stored text. Gives the same object where nothing is replaced.
+        """
         if stored is None or not self.keeps:
             return read
-        again = self._renew(stored).trace
+        again = self._redact_again(stored).trace
         if again.contexts == stored.contexts:
             return read
         before = {c.index: (c, a) for c, a in zip(stored.contexts, again.contexts, strict=True)}
@@ -117,7 +126,7 @@ class Renewer:
 
 
 def _joined(read: Context, stored: Context, again: Context) -> Context:
-    """The context that was read, with the stored form of what is the same once that is redacted again."""
+    """Return the context that was read, with stored messages where they are the same once redacted again."""
     known = zip(read.messages, stored.messages, again.messages, strict=False)
     messages = tuple(old if new == now else new for new, old, now in known)
     tools = stored.tools if read.tools == again.tools else read.tools
@@ -125,7 +134,7 @@ def _joined(read: Context, stored: Context, again: Context) -> Context:
 
 
 def note_of(version: RedactionVersion) -> dict[str, int]:
-    """For the notes of a trace that is redacted this way."""
+    """Return the note of a trace that is redacted this way."""
     return {f"{REDACTED_AS}{version.id}": 1}
 
 

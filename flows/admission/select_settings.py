@@ -1,4 +1,4 @@
-"""Which sessions are taken at all: allow and deny lists over what the source itself says of them.
+"""Select sessions by allow and deny lists over what the source itself says of them.
 
 Judged on the text as recorded, before redaction; a session that is left out is written nowhere and
 counted by reason. What a session does not say is in no allow list: a list is a promise.
@@ -8,9 +8,10 @@ from collections.abc import Collection, Iterator
 from datetime import date
 from fnmatch import translate
 
-from pydantic import BaseModel, ConfigDict, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from tracemill.flows.admission.glob_patterns import matches_any_glob, selection_day, selection_glob_names
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.records.trace import Outcome, Trace
 
 _PAIRS = (
@@ -21,10 +22,8 @@ _PAIRS = (
 _LISTS = (*(name for _, deny, allow in _PAIRS for name in (allow, deny)), "outcomes")
 
 
-class SelectSettings(BaseModel):
-    """Which sessions are taken; empty lists take all. Lists hold globs, upper and lower case alike."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SelectSettings(FrozenModel):
+    """Selection of sessions; empty lists take all. Lists hold globs, upper and lower case alike."""
 
     projects: tuple[str, ...] = ()
     """Only these: name of the project, name of a folder on its path, or a whole path."""
@@ -64,22 +63,22 @@ class SelectSettings(BaseModel):
         return self
 
     def entries(self) -> list[tuple[str, str]]:
-        """Every entry of the lists as (list, entry)."""
+        """Return every entry of the lists as (list, entry)."""
         return [(name, entry) for name in _LISTS for entry in getattr(self, name)]
 
     def matches(self, trace: Trace) -> Iterator[int]:
-        """The places among `entries` of those that fit the trace, whether it is taken or not."""
+        """Return the places among `entries` of those that fit the trace, whether it is taken or not."""
         entries = self.entries()
         names = selection_glob_names(trace) if entries else {}
         yield from (at for at, (name, entry) in enumerate(entries) if matches_any_glob(names[name], [entry]))
 
     def unmatched(self, matched: Collection[int]) -> list[str]:
-        """A line for each entry whose place is not among those that matched."""
+        """Return a line for each entry whose place is not among those that matched."""
         entries = enumerate(self.entries())
         return [f"nothing matches {name} = {entry!r}" for at, (name, entry) in entries if at not in matched]
 
     def reason(self, trace: Trace) -> str | None:
-        """Why the trace is not selected; None where it is."""
+        """Return why the trace is not selected, None where it is."""
         return next((f"not selected: {why}" for why in self._reasons(trace)), None)
 
     def _reasons(self, trace: Trace) -> Iterator[str]:
@@ -104,15 +103,17 @@ class SelectSettings(BaseModel):
 
 
 def _fault_of(glob: str) -> str:
-    """What is wrong with a glob; empty where it can match something."""
+    """Return what is wrong with a glob; empty where it can match something."""
     if "(?!)" in translate(glob):
         return "has a range in [] that runs backwards"
     return "has a [ that nothing closes" if _is_open(glob) else ""
 
 
 def _is_open(glob: str) -> bool:
-    """Whether a `[` is not closed: `fnmatch` takes it for the sign itself then. A `]` right behind it, or
-    behind `[!`, is one of the signs in the set."""
+    """Return whether a `[` is not closed: `fnmatch` takes it for the sign itself then.
+
+    A `]` right behind it, or behind `[!`, is one of the signs in the set.
+    """
     at = glob.find("[")
     while at >= 0:
         first = at + 1 + glob.startswith("!", at + 1)

@@ -1,4 +1,4 @@
-"""What stands in stored digests for the versions of the code that made a result.
+"""Write the versions of code into the digests of stored results.
 
 A result is reused while the versions of what made it are equal. Each version is an integer constant
 beside its code:
@@ -21,7 +21,6 @@ _FIRST_DIGESTS = {
     ("selection", '{"selection":1}'): "97620c7012cffe6afb4118939404230d",
     ("redaction", '{"redaction":6}'): "9830c2b7196c443548c1b583396978e9",
     ("vote", '{"vote":1}'): "vote",
-    ("labels", '{"pairs":1,"presentation":1,"vote":1}'): "2af439f4dd5d8b005f5d0e476106524f",
 }
 """The first workspaces hold hashes of source code where versions stand now. These are the hashes that
 stood for today's first versions, so that nothing in such a workspace is read, redacted or labelled again."""

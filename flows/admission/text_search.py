@@ -1,5 +1,7 @@
-"""Where a text stands: in columns of tables, JSON and files, in every spelling JSON gives it, whatever
-its case and Unicode normal form; and where a placeholder stands for it."""
+"""Find a text in columns of tables, JSON and files, and the placeholders that stand for it.
+
+It is found in every spelling JSON gives it, whatever its case and Unicode normal form.
+"""
 
 import json
 import re
@@ -24,14 +26,14 @@ _DIGITS = re.compile(r"[0-9a-f]{8}(?=>?$)")
 
 
 def fold_searched_text(text: str) -> str:
-    """The text as it is compared: case-folded, in the normal form NFC."""
+    """Return the text as it is compared: case-folded, in the normal form NFC."""
     if text.isascii():
         return text.lower()
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def unescape_searched_text(text: str) -> str:
-    """The text with the characters that JSON wrote as `\\u00e4`, at any depth."""
+    r"""Return the text with the characters that JSON wrote as `\u00e4`, at any depth."""
     if "\\u" not in text:
         return text
     plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
@@ -39,21 +41,21 @@ def unescape_searched_text(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Needle:
+class TextNeedle:
     """A text to look for: its folded spellings inside JSON strings."""
 
     spellings: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> "Needle":
-        """The needle of a text."""
+    def of(cls, text: str) -> "TextNeedle":
+        """Build the needle of a text."""
         found = [text]
         for _ in range(_NESTING):
             found.append(json.dumps(found[-1], ensure_ascii=False)[1:-1])
         return cls(tuple(dict.fromkeys(fold_searched_text(each) for each in found)))
 
     def within(self, text: str) -> bool:
-        """Whether the text holds it."""
+        """Return whether the text holds it."""
         plain = unescape_searched_text(text)
         texts = (
             [fold_searched_text(text)]
@@ -63,11 +65,11 @@ class Needle:
         return any(spelling in each for each in texts for spelling in self.spellings)
 
     def within_bytes(self, data: bytes) -> bool:
-        """Whether the bytes hold it in UTF-8."""
+        """Return whether the bytes hold it in UTF-8."""
         return self.within(data.decode("utf-8", "replace"))
 
     def without(self, text: str) -> str:
-        """The text with a mark in its place; the mark alone where that is not to be told apart."""
+        """Put a mark in the place of the text; give the mark alone where the place is not known."""
         if not self.within(text):
             return text
         plain = unicodedata.normalize("NFC", text)
@@ -76,12 +78,12 @@ class Needle:
         return GONE if self.within(plain) else plain
 
     def in_table(self, table: pa.Table) -> bool:
-        """Whether any string in any column holds it, however nested."""
+        """Return whether any string in any column holds it, however nested."""
         return any(self.within(text) for text in strings_in_value(table))
 
 
 def strings_in_value(table: pa.Table) -> Iterator[str]:
-    """Every string of every column, however nested."""
+    """Give every string of every column, however nested."""
     for column in table.columns:
         for chunk in column.chunks:
             yield from _strings(chunk)
@@ -108,7 +110,7 @@ class StandIns:
     value: str
 
     def within(self, texts: Iterable[str], trace_id: str) -> bool:
-        """Whether one of the value, as it is redacted in that trace, is in the texts."""
+        """Return whether one of the value, as it is redacted in that trace, is in the texts."""
         wanted: set[str] = set()
         for text in texts:
             for start, end in find_keyed_placeholders(text):
@@ -119,32 +121,32 @@ class StandIns:
         return False
 
     def _digits(self, trace_id: str) -> set[str]:
-        """Of every spelling that is likely: case and normal form are those of the recorded text."""
+        """Return the digits of every likely spelling: case and normal form are those of the recorded text."""
         cases = (str, str.lower, str.upper, str.casefold, str.title, str.capitalize)
         spelt = {unicodedata.normalize(form, self.value) for form in ("NFC", "NFD")} | {self.value}
         return {hash_with_placeholder_key(self.key, trace_id, case(each)) for each in spelt for case in cases}
 
 
-def is_inside_placeholder(needle: Needle, texts: Iterable[str]) -> bool:
-    """Whether the text is part of what placeholders are made of, such as `EMAIL`."""
+def is_inside_placeholder(needle: TextNeedle, texts: Iterable[str]) -> bool:
+    """Return whether the text is part of what placeholders are made of, such as `EMAIL`."""
     return any(needle.within(text[s:e]) for text in texts for s, e in find_keyed_placeholders(text))
 
 
 def searched_batches(path: Path) -> Iterator[pa.Table]:
-    """A Parquet file in tables of some rows, so that none is large in memory."""
+    """Read a Parquet file in tables of some rows, so that none is large in memory."""
     for batch in pq.ParquetFile(path).iter_batches(batch_size=_ROWS):
         yield pa.Table.from_batches([batch])
 
 
 def searched_rows(path: Path, ids: Callable[[pa.Table], list[str]]) -> Iterator[tuple[str, list[str]]]:
-    """The id and the strings of each row of a Parquet file."""
+    """Give the id and the strings of each row of a Parquet file."""
     for table in searched_batches(path):
         for row, found in enumerate(ids(table)):
             yield found, list(strings_in_value(table.slice(row, 1)))
 
 
 def scrub_searched_text(value: Any, change: Callable[[str, str], str], key: str = "") -> Any:
-    """A JSON value with each string, and each key, put through `change(key, text)`."""
+    """Put each string and each key of a JSON value through `change(key, text)`."""
     if isinstance(value, str):
         return change(key, value)
     if isinstance(value, list):

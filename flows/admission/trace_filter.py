@@ -1,4 +1,4 @@
-"""Which traces stay out of a workspace, and what the entries of a selection are held against."""
+"""Filter traces: those that were forgotten or are not selected stay out."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,15 +20,17 @@ FORGOTTEN_FILE = "forgotten.json"
 
 
 @dataclass(frozen=True, slots=True)
-class Sieve:
-    """What stays out of a workspace or a run: what was forgotten there, and what is not selected."""
+class TraceFilter:
+    """Leaves out traces that were forgotten in the workspace or are not selected."""
 
     forgotten: Reason
     select: "SelectSettings | None"
 
     def reason(self, trace: Trace, matched: Counter[int]) -> str | None:
-        """Why the trace is left out, None where it is taken; `matched` learns which entries of the selection
-        fit it."""
+        """Return why the trace is left out, None where it is taken.
+
+        `matched` learns which entries of the selection fit it.
+        """
         if self.select is not None:
             matched.update(self.select.matches(trace))
         return self.forgotten(trace) or (self.select.reason(trace) if self.select else None)

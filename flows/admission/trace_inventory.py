@@ -1,4 +1,4 @@
-"""What a workspace took in, a line a trace: whose it is, how much, what redaction found in it."""
+"""Describe each stored trace in a line: whose it is, how much, what redaction found in it."""
 
 import re
 from collections import Counter
@@ -21,19 +21,22 @@ _HOME = re.compile(r"^([A-Za-z]:)?[\\/](home|Users|users)[\\/][^\\/]+")
 
 
 def mask_user_placeholder(text: str) -> str:
-    """A user's placeholder differs from trace to trace; the project does not."""
+    """Mask the user's placeholder, which differs from trace to trace; the project does not."""
     return _USER.sub("user", text)
 
 
 def mask_home_folder(place: str) -> str:
-    """A folder with the user's name in it left open, so that recorded and redacted paths compare."""
+    """Mask the user's name in a folder, so that recorded and redacted paths compare."""
     return mask_user_placeholder(_HOME.sub(r"\1/\2/user", place))
 
 
 @dataclass(frozen=True, slots=True)
 class TraceEntry:
-    """One redacted trace: `session` is the id of the trace it is a subagent of, its own where it is none;
-    `text_bytes` counts each of its messages once, in UTF-8; `fullness` is that of `trace_fullness`."""
+    """Facts of one redacted trace, for plans and reports.
+
+    `session` is the id of the trace it is a subagent of, its own where it is none; `text_bytes` counts each
+    of its messages once, in UTF-8; `fullness` is that of `trace_fullness`.
+    """
 
     trace_id: str
     session: str
@@ -46,12 +49,12 @@ class TraceEntry:
     lists: ListScope = NO_LISTS
 
     def then(self, lists: ListScope) -> "TraceEntry":
-        """The entry of the trace once its text is redacted again under these lists."""
+        """Return the line of the trace once its text is redacted again under these lists."""
         return replace(self, lists=self.lists.then(lists))
 
     @classmethod
     def of(cls, trace: Trace) -> "TraceEntry":
-        """The entry of a redacted trace."""
+        """Build the line of a redacted trace."""
         messages = {id(m): m for context in trace.contexts for m in context.messages}
         return cls(
             trace.trace_id,
@@ -67,14 +70,17 @@ class TraceEntry:
 
 
 def trace_fullness(trace: Trace) -> int:
-    """Of two copies of a session the fuller one stays: the one of more steps; of as many, that of more
-    messages (the last result may be missing); of as many, a subagent's that knows who called it."""
+    """Return how full a copy of a session is: of two the fuller one stays.
+
+    That is the one of more steps; of as many, that of more messages (the last result may be missing); of as
+    many, a subagent's that knows who called it.
+    """
     messages = sum(len(context.messages) for context in trace.contexts)
     return (trace.step_count << 32) + (messages << 1) + (trace.parent_trace_id is not None)
 
 
 def _shown(project: Project) -> Project:
-    """With the user left open also where the redaction knows the name for no person's."""
+    """Mask the user also where the redaction knows the name for no person's."""
     place = mask_home_folder(project.place)
     name = project.name if place == project.place else re.split(r"[\\/]", place)[-1]
     return project._replace(name=name, place=place)
@@ -87,13 +93,13 @@ def _text_bytes(messages: Collection[Message]) -> int:
 
 
 def note_findings(trace: Trace, found: Counter[str], noted: Mapping[str, int]) -> Trace:
-    """The trace with what redaction found in it, types and counts alone, in its notes, and with `noted`."""
+    """Note on a trace what redaction found in it, types and counts alone, and `noted`."""
     said = {f"{FOUND}{kind}": count for kind, count in sorted(found.items())} | dict(noted)
     return replace(trace, notes=dict(trace.notes) | said) if said else trace
 
 
 def sum_findings(entries: Iterable[TraceEntry]) -> Counter[str]:
-    """What redaction found in all of them, by type."""
+    """Add up what redaction found in all of them, by type."""
     total: Counter[str] = Counter()
     for entry in entries:
         total.update(entry.findings)

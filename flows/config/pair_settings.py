@@ -1,19 +1,18 @@
-"""The settings of pairs beyond the vote: their wording, caps, and whether siblings are looked for."""
+"""Settings of pairs beyond the vote: their wording, caps, and whether siblings are looked for."""
 
 from dataclasses import fields
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt
+from pydantic import Field, NonNegativeInt
 
 from tracemill.pairs.caps import Caps
 from tracemill.pairs.side_text import Wording
+from tracemill.records.frozen_model import FrozenModel
 
 _CAPS = Caps()
 
 
-class PairSettings(BaseModel):
-    """What becomes of pairs before they are released (`pairs/`)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class PairSettings(FrozenModel):
+    """Settings of pairs before they are released (`pairs/`)."""
 
     wording: Wording = "full"
     """Whose words the sides hold: as said, calls alone, or the student's on both."""
@@ -33,5 +32,5 @@ class PairSettings(BaseModel):
     """Rows that caps leave, where there are as many."""
 
     def caps(self) -> Caps:
-        """The caps these settings name."""
+        """Return the caps these settings name."""
         return Caps(**{each.name: getattr(self, each.name) for each in fields(Caps)})

@@ -1,25 +1,22 @@
-"""The settings of what comes behind pairs: which of them are kept, and what is published."""
+"""Settings of normalisation and release: which pairs are kept, and what is published."""
 
 import re
 from pathlib import Path
 from typing import Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, field_validator
+from pydantic import Field, NonNegativeInt, field_validator
 
 from tracemill.data_cards.model.drift_bounds import DriftBounds
 from tracemill.data_cards.model.versions import REPO_ID, is_reserved
 from tracemill.privacy.publish_gate.findings import FINGERPRINT
+from tracemill.records.frozen_model import FrozenModel
 
 View = Literal["dpo_json", "sft", "agreed", "solved", "kto", "prm", "hints", "soft"]
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class NormalizeSettings(_Model):
-    """Which pairs are kept (`normalize/`)."""
+class NormalizeSettings(FrozenModel):
+    """Settings of normalisation: which pairs are kept (`normalize/`)."""
 
     recipe: Path | None = None
     """A data-juicer recipe; none given: the one that ships as configs/normalize/default.yaml."""
@@ -27,12 +24,12 @@ class NormalizeSettings(_Model):
     """Local files of benchmarks for evaluation (JSONL, Parquet), whose sessions are kept out of training."""
 
 
-class ReleaseSettings(_Model):
-    """What is published (`data_cards/`)."""
+class ReleaseSettings(FrozenModel):
+    """Settings of a release: what it holds and where it is published (`data_cards/`)."""
 
     name: str = "traces"
     """Folder of the release and name of the dataset: lower-case letters, digits, `. _ -`."""
-    accept: tuple[str, ...] = ()
+    allow_findings: tuple[str, ...] = ()
     """Fingerprints of findings that the publish gate lets pass."""
     require_second_opinion: bool = False
     """Refuse to release where kingfisher is not installed."""
@@ -57,6 +54,10 @@ class ReleaseSettings(_Model):
     """Tokenizer of the model that is trained (`tokenizer.json` or its folder); none given: an estimate."""
     outcomes: Path | None = None
     """JSON Lines of sessions and whether each solved its task, for those whose files do not tell."""
+    min_new_pairs: NonNegativeInt = 0
+    """New pairs that a run waits for before it makes a version; 0 for any new content."""
+    max_age_days: float | None = Field(None, gt=0)
+    """Age of the last version from which on fewer new pairs make one."""
     rebuild: bool = False
     """Choose rows and sides anew, as a new major version."""
 
@@ -66,7 +67,7 @@ class ReleaseSettings(_Model):
         if not _NAME.fullmatch(name):
             raise ValueError("lower-case letters, digits and . _ - only, at most 64, no leading sign")
         if is_reserved(name):
-            raise ValueError("a name that stands for no version: neither `latest` nor a date")
+            raise ValueError("neither `latest` nor a date, which stand for versions")
         return name
 
     @field_validator("short")
@@ -83,9 +84,9 @@ class ReleaseSettings(_Model):
             raise ValueError("a dataset of the Hub as OWNER/NAME")
         return hub
 
-    @field_validator("accept")
+    @field_validator("allow_findings")
     @classmethod
-    def _fingerprints(cls, accept: tuple[str, ...]) -> tuple[str, ...]:
-        if not all(FINGERPRINT.fullmatch(each) for each in accept):
+    def _fingerprints(cls, findings: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(FINGERPRINT.fullmatch(finding) for finding in findings):
             raise ValueError("12 hex digits each, as the publish gate prints them")
-        return accept
+        return findings

@@ -1,4 +1,4 @@
-"""The run configuration: one TOML file, flags over it, the stages' settings in their order.
+"""Read the run configuration: one TOML file, flags over it.
 
 Every model is frozen and refuses unknown keys. Paths in the file are relative to the file.
 """
@@ -10,23 +10,31 @@ from typing import Any, Literal, Self
 
 from pydantic import (
     Field,
-    NonNegativeInt,
     ValidationError,
     field_validator,
     model_validator,
 )
 
-from tracemill.agreement.equivalence.ladder import Rung
+from tracemill.agreement.equivalence.ladder import Level
 from tracemill.agreement.voting.policy import Policy, PolicyName, policy_named
-from tracemill.flows.admission.privacy_settings import PrivacySettings, _Model
+from tracemill.flows.admission.privacy_settings import PrivacySettings
 from tracemill.flows.admission.select_settings import SelectSettings
+from tracemill.flows.config.cluster_settings import ClusterSettings
+from tracemill.flows.config.notification_settings import NotificationSettings
 from tracemill.flows.config.pair_settings import PairSettings
 from tracemill.flows.config.release_settings import NormalizeSettings, ReleaseSettings
+from tracemill.flows.config.shared_workspace import (
+    lock_workspace,
+    place_workspace,
+    require_shared_ledger,
+)
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.sources.source_settings import SampleSettings, SourceSettings
 from tracemill.ingesters.reading.remote_files import is_remote
 from tracemill.records.errors import ConfigError
+from tracemill.records.frozen_model import FrozenModel
 from tracemill.records.identity import canonical_json, digest
+from tracemill.records.storage.working_copy import is_url
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
@@ -35,13 +43,38 @@ from tracemill.teachers.core.teacher_settings import (
     ReplaySettings,
 )
 from tracemill.teachers.registry import TeacherSettings
-from tracemill.train.launchers import LAUNCHERS
+from tracemill.train.launch.registry import check_launcher
 from tracemill.train.training_settings import TrainingSettings
 
-_NOT_THE_RUN = {"workspace", "ledger_url", "budget", "shard_mb", "training", "accept_terms"}
+_NOT_THE_RUN = {
+    "workspace",
+    "ledger_url",
+    "budget",
+    "shard_mb",
+    "training",
+    "accept_terms",
+    "cluster",
+    "notifications",
+}
+_RENAMED = {
+    "sources.idle_minutes": "sources.min_age_minutes",
+    "replay.ask_again": "replay.reredact",
+    "release.accept": "release.allow_findings",
+}
+"""New names of keys that older configurations hold."""
+
+_PATHS = (
+    ("", "workspace"),
+    *(("sources", key) for key in ("claude_code", "openhands", "swe_gym", "paths")),
+    ("privacy", "env_files"),
+    *(("normalize", key) for key in ("recipe", "benchmarks")),
+    *(("release", key) for key in ("tokenizer", "outcomes")),
+    *(("training", key) for key in ("output", "chat_template")),
+)
+"""Tables and keys whose values are paths, or lists of them."""
 
 
-class VoteSettings(_Model):
+class VoteSettings(FrozenModel):
     """When teachers agree (`agreement/`)."""
 
     policy: PolicyName = "default"
@@ -52,32 +85,25 @@ class VoteSettings(_Model):
     """Vendor families they must come from; the policy's (2) where not given."""
     exclude_student_family: bool = True
     """Teachers of the student's own family do not vote."""
-    level: Rung | None = None
+    level: Level | None = None
     """How alike two actions must be to count as the same; the policy's where not given."""
-    min_chance: float | None = Field(None, ge=0, lt=1)
-    """Votes are weighed: the least chance that a further teacher would do the same; the policy's where not
-    given, 0 weighs nothing."""
-    reliability: dict[str, tuple[NonNegativeInt, NonNegativeInt]] = Field(default_factory=dict)
-    """For `weighted`: teacher to how often it agreed with the others, and how often that could be said."""
 
     def rule(self) -> Policy:
-        """The policy these settings name, with what they change of it."""
+        """Return the policy these settings name, with what they change of it."""
         return policy_named(
             self.policy,
             threshold=self.threshold,
             min_families=self.min_families,
             exclude_student_family=self.exclude_student_family,
             level=self.level,
-            min_chance=self.min_chance,
-            reliability=self.reliability,
         )
 
 
-class RunSettings(_Model):
+class RunSettings(FrozenModel):
     """A whole run, from sessions to a release."""
 
     workspace: Path = DEFAULT_WORKSPACE
-    """Folder of tables, ledger and releases."""
+    """Folder of tables, ledger and releases, or a URL of fsspec."""
     ledger_url: str | None = None
     """Database URL of the ledger; none given: a SQLite file in the workspace."""
     sources: SourceSettings = SourceSettings.model_validate({})
@@ -100,29 +126,42 @@ class RunSettings(_Model):
     privacy: PrivacySettings = PrivacySettings()
     normalize: NormalizeSettings = NormalizeSettings()
     release: ReleaseSettings = ReleaseSettings.model_validate({})
+    cluster: ClusterSettings = ClusterSettings.model_validate({})
     training: TrainingSettings | None = None
     """How `tracemill train`, and a run if it is told so, trains on the release."""
+    notifications: NotificationSettings = NotificationSettings()
+    """Messages that Prefect sends on failures, caps, releases and drift."""
     shard_mb: float = Field(16.0, gt=0)
     """Source megabytes in one shard, the unit of work and of restart."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _workspace_is_placed(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not isinstance(given.get("workspace"), str):
+            return given
+        require_shared_ledger(given["workspace"], given.get("ledger_url"))
+        return given | {"workspace": place_workspace(given["workspace"])}
+
+    @model_validator(mode="after")
+    def _workspace_is_locked(self) -> Self:
+        lock_workspace(self.workspace, self.ledger_url)
+        return self
 
     @field_validator("training")
     @classmethod
     def _has_its_launcher(cls, training: TrainingSettings | None) -> TrainingSettings | None:
         if training is not None:
             try:
-                LAUNCHERS.get(training.launcher)
+                check_launcher(training)
             except ConfigError as error:
                 raise ValueError(str(error)) from error
         return training
 
-    @model_validator(mode="after")
-    def _value_has_a_price(self) -> Self:
-        if self.replay.stop == "value" and self.gate.policy != "voi":
-            raise ValueError('replay.stop = "value" goes by the gate: set gate.policy = "voi"')
-        return self
-
     def asked(self) -> tuple[BaseTeacherSettings, ...]:
-        """The teachers of this run. Raises ConfigError where a preset and a list are both given."""
+        """Return the teachers of this run.
+
+        Raises ConfigError where a preset and a list are both given.
+        """
         if self.teachers and self.preset != "none":
             raise ConfigError(
                 f"preset = {self.preset!r} and [[teachers]] are both given", "one of them", "remove one"
@@ -132,22 +171,29 @@ class RunSettings(_Model):
         return self.teachers
 
     def cap_usd(self) -> float | None:
-        """The cap of the run in USD, None where nobody is asked. Raises ConfigError where teachers are
-        given and no cap is."""
+        """Return the cap of the run in USD, None where nobody is asked.
+
+        Raises ConfigError where teachers are given and no cap is.
+        """
         if not self.asked():
             return None
         if self.budget is None:
             raise ConfigError(
-                "teachers are given and no cap", "budget.max_total_usd", "set it, or use --max-usd"
+                "teachers are configured but no budget", do="set budget.max_total_usd or --max-usd"
             )
         return float(self.budget.max_total_usd)
 
     def fingerprint(self) -> str:
-        """What the run is, without where and how fast it runs: an unfinished run is taken up again by
-        the same fingerprint. The cap is left out, so that it can be raised for the rest of a run."""
+        """Return a digest of what the run is, by which an unfinished run is taken up again.
+
+        Left out is where and how fast it runs, and the cap, so that it can be raised for the rest of a run.
+        """
         given = self.model_dump(mode="json", exclude=_NOT_THE_RUN)
         given["replay"] = self.replay.what_is_asked()
-        for judged in ("accept", "require_second_opinion", "rebuild", "hub", "drift"):
+        for judged in (
+            *("allow_findings", "require_second_opinion", "rebuild", "hub", "drift"),
+            *("min_new_pairs", "max_age_days"),
+        ):
             given["release"].pop(judged, None)
         for teacher in given["teachers"]:
             teacher.pop("local", None)  # which decides what is asked beforehand, not what is done
@@ -155,14 +201,14 @@ class RunSettings(_Model):
 
 
 def load_settings(path: Path | None, overrides: dict[str, Any]) -> RunSettings:
-    """The configuration in `path` with `overrides` (nested as the file is) laid over it.
+    """Load the configuration in `path`, with `overrides` (nested as the file is) laid over it.
 
-    Raises ConfigError, in one line, for a file that is missing, no TOML, or holds a key or value that
-    is not known.
+    Raises ConfigError, in one line, for a file that is missing, no TOML, or holds a key or value that is not
+    known.
     """
     value: dict[str, Any] = {}
     if path is not None:
-        value = _resolved(_read_toml(path), path.resolve().parent)
+        value = _resolve_paths(_read_toml(path), path.resolve().parent)
     merged = _merge(value, overrides)
     try:
         return RunSettings.model_validate(merged)
@@ -187,58 +233,43 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
         old = merged.get(key)
         if key.startswith("deny_") and isinstance(old, list):
             value = [*old, *value]  # a flag adds to what is denied and takes nothing off it
-        if key == "accept" and isinstance(old, list):
-            value = [*old, *value]  # what was accepted before stays so
+        if key == "allow_findings" and isinstance(old, list):
+            value = [*old, *value]  # a flag adds to what is allowed and takes nothing off it
         merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
     return merged
 
 
-def _resolved(value: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Relative paths of the file made absolute against its folder; anything malformed is left alone."""
-    sources = value.get("sources")
-    if isinstance(sources, dict):
-        for key, paths in sources.items():
-            if isinstance(paths, list) and key not in ("hub", "urls"):
-                local = (isinstance(p, str) and not is_remote(p) for p in paths)
-                sources[key] = [
-                    _place(folder, p) if is_path else p for p, is_path in zip(paths, local, strict=True)
-                ]
-    private = value.get("privacy")
-    if isinstance(private, dict) and isinstance(private.get("env_files"), list):
-        private["env_files"] = [_place(folder, p) if isinstance(p, str) else p for p in private["env_files"]]
-    normalize = value.get("normalize")
-    if isinstance(normalize, dict) and isinstance(normalize.get("benchmarks"), list):
-        files = normalize["benchmarks"]
-        normalize["benchmarks"] = [_place(folder, p) if isinstance(p, str) else p for p in files]
+def _resolve_paths(value: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Make relative paths absolute against the folder of the file; leave anything malformed alone."""
+
+    def resolve(path: Any) -> Any:
+        if not isinstance(path, str) or is_remote(path) or is_url(path):
+            return path
+        return os.path.normpath(folder / Path(path).expanduser())
+
     teachers = value.get("teachers")
-    recorded = [(each, "path") for each in teachers] if isinstance(teachers, list) else []
     training = value.get("training")
-    if (
-        isinstance(training, dict)
-        and isinstance(given := training.get("model"), str)
-        and given.startswith((".", "/", "~"))
-    ):
-        training["model"] = _place(folder, given)
-    trained = [(training, "output"), (training, "chat_template")]
-    released = [(value.get("release"), "tokenizer"), (value.get("release"), "outcomes")]
-    further = [*released, *recorded, *trained]
-    for table, key in ((value, "workspace"), (value.get("normalize"), "recipe"), *further):
-        if isinstance(table, dict) and isinstance(table.get(key), str):
-            table[key] = _place(folder, table[key])
+    places = [(value.get(table) if table else value, key) for table, key in _PATHS]
+    places += [(teacher, "path") for teacher in teachers] if isinstance(teachers, list) else []
+    if isinstance(training, dict) and str(training.get("model")).startswith((".", "/", "~")):
+        places.append((training, "model"))
+    for table, key in places:
+        if isinstance(table, dict) and key in table:
+            path = table[key]
+            table[key] = [resolve(each) for each in path] if isinstance(path, list) else resolve(path)
     return value
 
 
-def _place(folder: Path, given: str) -> str:
-    return os.path.normpath(folder / Path(given).expanduser())
-
-
 def _first(error: ValidationError) -> str:
-    """The first fault as `where: what (found X)`, and how many more there are."""
+    """Describe the first fault as `where: what (found X)`, and count the others."""
     faults = error.errors(include_url=False)
     fault = faults[0]
     where = ".".join(str(part) for part in fault["loc"]) or "top level"
     if fault["type"] == "extra_forbidden":
-        text = f"unknown key {where!r}; remove it or see docs/configuration.md"
+        do = (
+            f"it is {new!r} now" if (new := _RENAMED.get(where)) else "remove it or see docs/configuration.md"
+        )
+        text = f"unknown key {where!r}; {do}"
     else:
         message = fault["msg"].removeprefix("Value error, ")
         found = fault.get("input")

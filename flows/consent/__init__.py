@@ -1,1 +1,1 @@
-"""Who agreed to send what where."""
+"""Consent: projects, destinations, and who accepted them."""

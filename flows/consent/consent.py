@@ -1,4 +1,4 @@
-"""Consent: nothing leaves this machine before somebody has accepted what would go where.
+"""Ask for consent: nothing leaves this machine before somebody has accepted what would go where.
 
 What was accepted is kept in the workspace (`consents.json`) with its date and scope: projects times
 destinations, redacted under these rules and these lists of the user's. A run whose scope is covered asks
@@ -16,7 +16,7 @@ from tracemill.flows.admission.list_scope import ListScope
 from tracemill.flows.admission.trace_inventory import TraceEntry, sum_findings
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent_prompt import say_request
-from tracemill.flows.consent.consent_records import Amount, Consent, Request
+from tracemill.flows.consent.consent_records import Consent, ConsentAmount, ConsentRequest
 from tracemill.flows.consent.destinations import Destination, destination_terms, list_destinations
 from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.flows.runtime.terminal import confirm_on_terminal, say_lines
@@ -30,8 +30,11 @@ CONSENTS_SCHEMA = 3
 
 
 def load_consents(work: Workspace) -> list[Consent]:
-    """The consents of a workspace; none of an older schema, which said less, so that all is asked again.
-    Raises WorkspaceError where the file holds something else."""
+    """Load the consents of a workspace.
+
+    There are none of an older schema, which said less, so that all is asked again. Raises WorkspaceError
+    where the file holds something else.
+    """
     path = work.root / CONSENTS
     if not path.exists():
         return []
@@ -73,8 +76,8 @@ def build_consent_request(
     entries: Sequence[TraceEntry],
     consents: Sequence[Consent],
     unmatched: Sequence[str] = (),
-) -> Request | None:
-    """The part of a run that nobody has accepted; None where all of it was, or nothing leaves."""
+) -> ConsentRequest | None:
+    """Return the part of a run that nobody has accepted; None where all of it was, or nothing leaves."""
     wanted = list_destinations(settings, os.environ)
     by_project: dict[str, list[TraceEntry]] = {}
     named: dict[str, Project] = {}
@@ -94,9 +97,9 @@ def build_consent_request(
     sessions = _sessions(entries)
     projects = dict.fromkeys(project for project, _, _ in asked)
     every = list({entry.trace_id: entry for p in projects for entry in by_project[p.digest]}.values())
-    return Request(
-        {project: Amount.of(by_project[project.digest], sessions) for project in projects},
-        Amount.of(every, sessions),
+    return ConsentRequest(
+        {project: ConsentAmount.of(by_project[project.digest], sessions) for project in projects},
+        ConsentAmount.of(every, sessions),
         tuple(sorted({found for _, _, found in asked})),
         dict(sum_findings(every).most_common()),
         destination_terms(settings),
@@ -116,7 +119,7 @@ def _by_lists(
 
 
 def _sessions(entries: Sequence[TraceEntry]) -> dict[str, str]:
-    """The session of each trace: a subagent's, and that of a subagent's subagent, is the main one's."""
+    """Return the session of each trace: that of any subagent below it is the main one's."""
     above = {entry.trace_id: entry.session for entry in entries}
     found: dict[str, str] = {}
     for trace_id in above:
@@ -137,12 +140,13 @@ def require_consent(
     unmatched: Sequence[str] = (),
     accept_by: str = "--yes",
 ) -> frozenset[str]:
-    """Ask for what is not accepted yet; gives the traces that may be sent. `unmatched` says what of the
-    selection matched nothing: it is said in any case. `accept_by` is what accepts it, for whoever reads that
-    it was not.
+    """Ask for what is not accepted yet; gives the traces that may be sent.
 
-    `yes` accepts it and a person on a terminal may; what was accepted is recorded before anything is
-    sent. Raises PrivacyError where it is not accepted: nothing was sent then.
+    `unmatched` says what of the selection matched nothing: it is said in any case. `accept_by` is what
+    accepts it, for whoever reads that it was not.
+
+    `yes` accepts it and a person on a terminal may; what was accepted is recorded before anything is sent.
+    Raises PrivacyError where it is not accepted: nothing was sent then.
     """
     every = list(entries)
     consents = load_consents(work)
@@ -162,8 +166,11 @@ def require_consent(
     return frozenset(entry.trace_id for entry in every if entry.projects)
 
 
-def _answer(request: Request, place: Path, yes: bool) -> str | None:
-    """How it was accepted, None where it was not. `place` is the file that holds all of it."""
+def _answer(request: ConsentRequest, place: Path, yes: bool) -> str | None:
+    """Return how it was accepted, None where it was not.
+
+    `place` is the file that holds all of it.
+    """
     asked = sys.stdin.isatty() and sys.stderr.isatty()
     if not (yes or asked):
         say_lines(request.unmatched)

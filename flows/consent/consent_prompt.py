@@ -1,46 +1,49 @@
-"""What would go where, as a person reads it; questions asked on the terminal."""
+"""Print what would go where."""
 
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracemill.flows.runtime.terminal import _console, say_lines
-from tracemill.records.printable import printable
+from tracemill.flows.runtime.terminal import say_lines, stderr_console
+from tracemill.records.printable import printable, printable_count
 from tracemill.records.project import Project
 
 if TYPE_CHECKING:
-    from tracemill.flows.consent.consent_records import Request
+    from tracemill.flows.consent.consent_records import ConsentRequest
 
 _MOST = 40
 
 
-def say_request(request: "Request", place: Path) -> None:
-    """Print on stderr what would go where: whose sessions, to whom, and what redaction found. `place` is
-    the file that holds all of it."""
-    console = _console()
+def say_request(request: "ConsentRequest", place: Path) -> None:
+    """Print on stderr whose sessions would go to whom, and what redaction found.
+
+    `place` is the file that holds all of it.
+    """
+    console = stderr_console()
     say_lines(request.unmatched)
-    console.print("What would leave this machine, redacted:")
+    console.print("This run would send, redacted:")
     labels = consent_row_labels(list(request.projects))
     for project, amount in list(request.projects.items())[:_MOST]:
         console.print(f"  {labels[project]}: {amount}")
     if len(request.projects) > _MOST:
-        console.print(f"  and {len(request.projects) - _MOST} more projects, all named in {place}")
+        console.print(f"  and {len(request.projects) - _MOST} more projects, listed in {place}")
     if len(request.projects) > 1:
-        console.print(f"  together: {request.total}")
+        console.print(f"  in total: {request.total}")
     if sum(amount.sessions for amount in request.projects.values()) > request.total.sessions:
-        console.print("  (a session that worked in several of these counts under each)")
-    console.print("Where to:")
+        console.print("  (a session of several projects counts under each)")
+    console.print("To:")
     for found in request.destinations:
         console.print(f"  {printable(found.model)} at {printable(found.origin)}: {found.policy()}")
     if request.terms:
         console.print(f"  {request.terms}")
     allowed, listed = len(request.lists.allowed), len(request.lists.listed)
     if allowed or listed or request.wider:
-        said = f"{listed:,} redacted (entries and values of .env files), {allowed:,} let through"
-        more = "; they let more through than was accepted before" if request.wider else ""
+        values = printable_count(listed, "value")
+        said = f"{values} redacted (entries and .env files), {allowed:,} allowed"
+        more = "; this allows more than was accepted before" if request.wider else ""
         console.print(f"Under [privacy]: {said}{more}")
-    console.print("What redaction found there and replaced:")
+    console.print("Redaction replaced:")
     for kind, count in request.findings.items():
         console.print(f"  {count:>7,}  {printable(kind)}")
     if not request.findings:
@@ -48,7 +51,7 @@ def say_request(request: "Request", place: Path) -> None:
 
 
 def consent_row_labels(projects: Sequence[Project]) -> dict[Project, str]:
-    """What each project is called; where two would read alike, with the first digits of their digest."""
+    """Name each project; where two would read alike, with the first digits of their digest."""
     plain = {project: printable(str(project)) for project in projects}
     times = Counter(plain.values())
     return {p: text if times[text] == 1 else f"{text} [{p.digest[:8]}]" for p, text in plain.items()}

@@ -1,4 +1,4 @@
-"""Requests and consents, as the workspace keeps them."""
+"""Requests for consent and consents, as the workspace keeps them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -15,8 +15,11 @@ from tracemill.records.project import Project
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What was accepted once: every one of the projects, redacted under these lists or stricter ones, may
-    go to every one of the destinations."""
+    """A consent that was given once.
+
+    Every one of the projects, redacted under these lists or stricter ones, may go to every one of the
+    destinations.
+    """
 
     date: str
     how: str
@@ -26,8 +29,11 @@ class Consent:
     lists: ListScope
 
     def covers(self, project: Project, lists: ListScope, destination: Destination) -> bool:
-        """Whether this project, redacted under these lists, may go there. A consent that was given under
-        later redaction rules than today's does not count: less would be taken out than was accepted."""
+        """Return whether this project, redacted under these lists, may go there.
+
+        A consent under later redaction rules than today's does not count: less would be taken out than was
+        accepted.
+        """
         return (
             project.digest in {accepted.digest for accepted in self.projects}
             and lists.within(self.lists)
@@ -36,7 +42,7 @@ class Consent:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As it is recorded."""
+        """Return the consent as it is recorded."""
         return {
             "date": self.date,
             "how": self.how,
@@ -52,16 +58,16 @@ def _number(version: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
-    """How much would go: sessions, steps in them, MB of their text counted once."""
+class ConsentAmount:
+    """Amount that would be sent: sessions, steps in them, MB of their text counted once."""
 
     sessions: int
     states: int
     megabytes: float
 
     @classmethod
-    def of(cls, entries: Sequence[TraceEntry], sessions: Mapping[str, str]) -> "Amount":
-        """Of these traces; `sessions` names the session of each."""
+    def of(cls, entries: Sequence[TraceEntry], sessions: Mapping[str, str]) -> "ConsentAmount":
+        """Add up these traces; `sessions` names the session of each."""
         return cls(
             len({sessions[entry.trace_id] for entry in entries}),
             sum(entry.states for entry in entries),
@@ -74,16 +80,16 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
-    """What is not accepted yet: projects and destinations, and what redaction found in the projects.
+class ConsentRequest:
+    """A request for consent: projects and destinations without it, and what redaction found in the projects.
 
     A session that worked in several projects counts under each of them, and once in `total`. `scopes` are
     the user's lists that each project was redacted under, `wider` says that it was accepted before under
     lists that let less through, `unmatched` are lines on the selection that matched nothing.
     """
 
-    projects: Mapping[Project, Amount]
-    total: Amount
+    projects: Mapping[Project, ConsentAmount]
+    total: ConsentAmount
     destinations: tuple[Destination, ...]
     findings: Mapping[str, int]
     terms: str
@@ -97,7 +103,7 @@ class Request:
         return widest_list_scope(self.scopes)
 
     def to_json(self) -> dict[str, Any]:
-        """As it is written to the run's manifest."""
+        """Return the request as it is written to the run's manifest."""
         return {
             "redaction": RULES_VERSION,
             "projects": [p._asdict() | asdict(amount) for p, amount in self.projects.items()],
@@ -110,7 +116,7 @@ class Request:
         }
 
     def accepted(self, how: str) -> list[Consent]:
-        """The consent to all of it, one for each set of lists."""
+        """Return the consents to all of it, one for each set of lists."""
         now, places = utc_now(), frozenset(self.destinations)
         return [
             Consent(now, how, RULES_VERSION, projects, places, lists)
@@ -125,5 +131,5 @@ class Request:
             f"{printable_count(self.total.sessions, 'session')} ({self.total.megabytes:,.2f} MB) of "
             f"{names}{more} would go to {printable_count(len(self.destinations), 'model')} at "
             f"{destination_servers(self.destinations)}"
-            f"{', and the lists under [privacy] let more through than was accepted' if self.wider else ''}"
+            f"{', and [privacy] allows more than was accepted before' if self.wider else ''}"
         )

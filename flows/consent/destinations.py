@@ -1,4 +1,4 @@
-"""Where text would go: the teachers of a run that are not on this machine, and on what terms."""
+"""List where text would go: the teachers that are not on this machine, and on what terms."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,12 @@ UNSTATED = "unstated"
 
 @dataclass(frozen=True, slots=True, order=True)
 class Destination:
-    """One model at one server. `origin` is its scheme, host and port; `provider` is the one pinned behind
-    it, `any` where none is; `data_collection` is what is asked of it: `deny`, `allow`, or `unstated` for a
-    server that is asked nothing. `distillable` is True where only endpoints that allow distillation may
-    answer."""
+    """One model at one server.
+
+    `origin` is its scheme, host and port; `provider` is the one pinned behind it, `any` where none is;
+    `data_collection` is what is asked of it: `deny`, `allow`, or `unstated` for a server that is asked
+    nothing. `distillable` is True where only endpoints that allow distillation may answer.
+    """
 
     origin: str
     model: str
@@ -32,8 +34,11 @@ class Destination:
     distillable: bool = False
 
     def covers(self, other: "Destination") -> bool:
-        """Whether who accepted this destination has accepted the other: the same place and model, the
-        same or a narrower choice of providers, and no weaker policy."""
+        """Return whether consent to this destination covers the other.
+
+        It does for the same place and model, the same or a narrower choice of providers, and no weaker
+        policy.
+        """
         return (
             (self.origin, self.model) == (other.origin, other.model)
             and self.provider in (ANY, other.provider)
@@ -42,17 +47,17 @@ class Destination:
         )
 
     def policy(self) -> str:
-        """The terms in words."""
+        """Return the terms in words."""
         said = {
-            "deny": "providers that store or train on prompts are refused (data_collection = deny)",
+            "deny": "no provider that stores prompts or trains on them (data_collection = deny)",
             "allow": "providers may store prompts and train on them (data_collection = allow)",
-            UNSTATED: "the server is asked for no data policy",
+            UNSTATED: "no data policy requested",
         }[self.data_collection]
         only = "" if self.provider == ANY else f"; provider {printable(self.provider)} only"
         return said + only + ("; only where distillation is allowed" if self.distillable else "")
 
     def to_json(self) -> dict[str, Any]:
-        """As it is recorded."""
+        """Return the destination as it is recorded."""
         return {name: getattr(self, name) for name in self.__slots__}
 
 
@@ -75,10 +80,10 @@ def _destination(teacher: BaseTeacherSettings, environ: Mapping[str, str]) -> De
 
 
 def destination_terms(settings: RunSettings) -> str:
-    """What a preset's user must know; empty for teachers given one by one."""
+    """Return what a preset's user must know; empty for teachers given one by one."""
     return "" if settings.preset == "none" else PRESETS[settings.preset].terms
 
 
 def destination_servers(found: Sequence[Destination]) -> str:
-    """The servers, each once, as a list in words."""
+    """List the servers in words, each once."""
     return ", ".join(sorted({printable(destination.origin) for destination in found}))

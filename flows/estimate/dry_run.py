@@ -1,4 +1,4 @@
-"""`tracemill replay --dry-run`: the very requests a replay would send, into a file; nothing is sent."""
+"""Write the requests of `tracemill replay --dry-run` into a file; nothing is sent."""
 
 import os
 from collections import Counter
@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.estimate.pending_questions import Batch, batch_pending_questions
+from tracemill.flows.estimate.pending_questions import QuestionBatch, batch_pending_questions
 from tracemill.flows.labeling.vote_policy import check_vote
-from tracemill.records.storage.atomic_files import writing
+from tracemill.records.storage.atomic_files import write_atomically
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.chat_teacher import ChatTeacher
@@ -19,16 +19,20 @@ from tracemill.teachers.pricing.price_book import PRICES, PriceBook
 
 
 def write_requests(settings: RunSettings) -> dict[str, Any]:
-    """Write `dry-run.jsonl` into the workspace, a request a line: step, teacher, sample, the key it would be
-    bought under, URL, headers but for the API key, and body. Gives the counts by teacher.
+    """Write the requests of a replay to `dry-run.jsonl` in the workspace; gives the counts by teacher.
+
+    A line has step, teacher, sample, the key it would be bought under, URL, headers but for the API key, and
+    body.
 
     Left out are requests that were bought already, those of steps that need no further answer by what was
     bought, and prompts that are longer than the context of a model whose card was read
-    (`find_overlong_prompts` counts
-    them by teacher). Else every teacher is asked at every step that was decided on, as where no step is
-    settled early. `decided_later` counts the steps of which a gate decides anew once answers to earlier ones
-    are in, `not_shown` names the teachers whose requests have a form of their own. Raises WorkspaceError
-    where there are no traces, ConfigError where nobody is to be asked or the vote cannot be won.
+    (`find_overlong_prompts` counts them by teacher). Else every teacher is asked at every step that was
+    decided on, as where no step is settled early. `decided_later` counts the steps of which a gate decides
+    anew once answers to earlier ones are in, `not_shown` names the teachers whose requests have a form of
+    their own.
+
+    Raises WorkspaceError where there are no traces, ConfigError where nobody is to be asked or the vote
+    cannot be won.
     """
     check_vote(settings)
     work = Workspace.open(settings.workspace, create=False)
@@ -38,7 +42,7 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
     unfit: Counter[str] = Counter()
     path, later = work.dry_run_path, 0
     book = PriceBook(work.root / PRICES)
-    with writing(path, private=True) as temporary, temporary.open("wb") as out:
+    with write_atomically(path, private=True) as temporary, temporary.open("wb") as out:
         for batch in batch_pending_questions(settings, work):
             teachers = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
             settled = batch.settled(teachers, settings)
@@ -62,10 +66,12 @@ def write_requests(settings: RunSettings) -> dict[str, Any]:
 
 
 def _requests(
-    batch: Batch, teacher: ChatTeacher, samples: int, settled: Container[str], unfit: Counter[str]
+    batch: QuestionBatch, teacher: ChatTeacher, samples: int, settled: Container[str], unfit: Counter[str]
 ) -> Iterator[dict[str, Any]]:
-    """The requests of one teacher at the steps that are not settled, in their order; `unfit` learns how many
-    are longer than its context."""
+    """Give the requests of one teacher at the steps that are not settled, in their order.
+
+    `unfit` learns how many are longer than its context.
+    """
     items = [item for item in batch.wanted(teacher, samples) if item.question.step_id not in settled]
     long = {item.index for item in find_overlong_prompts(items)}
     unfit[teacher.name] += len(long)

@@ -1,4 +1,4 @@
-"""`tracemill estimate`: what a replay of the workspace would cost and take, before anything is spent.
+"""Estimate what a replay of the workspace would cost and take, before anything is spent.
 
 Each figure rests on what the workspace has measured where it holds enough replies of a teacher, and on a
 stated assumption where not. Nothing of a session is sent.
@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.estimate.pending_questions import Batch, batch_pending_questions
+from tracemill.flows.estimate.pending_questions import QuestionBatch, batch_pending_questions
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.records.identity import digest
@@ -23,19 +23,22 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers, check_all
 from tracemill.teachers.client.build_request import count_message_bytes
 from tracemill.teachers.client.chat_teacher import ChatTeacher
-from tracemill.teachers.core.price import Price, nusd_to_usd
+from tracemill.teachers.core.price import Price, nanousd_to_usd
 from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
-from tracemill.teachers.planning.measured_usage import Measured, measure_usage
+from tracemill.teachers.planning.measured_usage import MeasuredUsage, measure_usage
 from tracemill.teachers.planning.prompt_length import find_overlong_prompts
 from tracemill.teachers.pricing.cache_rules import CacheRule, cache_rule
 
 
 @dataclass(slots=True)
-class Figures:
-    """What one teacher, or all of them, would be asked and cost. Tokens and USD are those of calls still
-    to be made; `bought` answers are in the ledger. `usd_early` has caching too; `usd_worst` is what the
-    dearest single call reserves. `price_from` and the other texts say what a figure rests on."""
+class CostFigures:
+    """Estimated calls and cost of one teacher, or of all of them.
+
+    Tokens and USD are those of calls still to be made; `bought` answers are in the ledger. `usd_early` has
+    caching too; `usd_worst` is what the dearest single call reserves. `price_from` and the other texts say
+    what a figure rests on.
+    """
 
     teacher: str
     model: str = ""
@@ -51,7 +54,7 @@ class Figures:
     wall_s: float = 0.0
     too_long: int = 0
     price_from: str = ""
-    measured: Measured = field(default_factory=Measured)
+    measured: MeasuredUsage = field(default_factory=MeasuredUsage)
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, money to the nearest 1e-6 USD."""
@@ -62,8 +65,8 @@ class Figures:
 class Estimate:
     """The figures by teacher in the order they are asked when steps are settled early, and in all."""
 
-    teachers: tuple[Figures, ...]
-    total: Figures
+    teachers: tuple[CostFigures, ...]
+    total: CostFigures
     shares: tuple[float, ...]
     cap_usd: float | None
     decided_later: int = 0
@@ -84,12 +87,12 @@ class Estimate:
 
 
 def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
-    """The estimate of a replay. With `refresh` prices are read from the servers first, which also finds
-    teachers that cannot be asked; else nothing uses the network.
+    """Estimate a replay.
 
-    Raises WorkspaceError where there are no traces or `refresh` cannot write down what it reads, ConfigError
-    where nobody is to be asked or the vote cannot be won, TeacherError where `refresh` finds a teacher that
-    cannot be asked.
+    With `refresh` prices are read from the servers first, which also finds teachers that cannot be asked;
+    else nothing uses the network. Raises WorkspaceError where there are no traces or `refresh` cannot write
+    down what it reads, ConfigError where nobody is to be asked or the vote cannot be won, TeacherError where
+    `refresh` finds a teacher that cannot be asked.
     """
     check_vote(settings)
     work = Workspace.open(settings.workspace, create=False, writes=refresh)
@@ -119,8 +122,8 @@ def estimate_cost(settings: RunSettings, refresh: bool = False) -> Estimate:
     return Estimate(tuple(figures), total, shares, cap, later, no_room)
 
 
-def _sizes(batch: Batch) -> dict[str, int]:
-    """Bytes of the prompt at every step, by step id; each message is measured once."""
+def _sizes(batch: QuestionBatch) -> dict[str, int]:
+    """Count the bytes of the prompt at every step, by step id; each message is measured once."""
     found: dict[str, int] = {}
     for item in batch.shown:
         ends = {
@@ -151,11 +154,11 @@ class _Tally:
     price: Price
     rule: CacheRule
     price_from: str
-    measured: Measured = field(default_factory=Measured)
+    measured: MeasuredUsage = field(default_factory=MeasuredUsage)
     states: int = 0
     bought: int = 0
     calls: list[Call] = field(default_factory=list[Call])
-    worst_nusd: int = 0
+    worst_nanousd: int = 0
     too_long: int = 0
 
     @classmethod
@@ -166,12 +169,11 @@ class _Tally:
             teacher.price,
             cache_rule(teacher.family) if chat else CacheRule(lifetime_s=0),
             chat.price_from if chat else "its own settings",
-            Measured() if chat else Measured(latency_s=0.0),
+            MeasuredUsage() if chat else MeasuredUsage(latency_s=0.0),
         )
 
-    def add(self, batch: Batch, sizes: dict[str, int], samples: int, settled: Container[str]) -> None:
-        """Count the calls of a batch at steps that are not `settled`; those of one context stand together,
-        in order."""
+    def add(self, batch: QuestionBatch, sizes: dict[str, int], samples: int, settled: Container[str]) -> None:
+        """Count the calls of a batch at steps that are not `settled`, those of one context in order."""
         items = batch.wanted(self.teacher, samples)
         asked = batch.asked(self.teacher.name)
         self.states += asked
@@ -184,18 +186,21 @@ class _Tally:
         self.calls += [(step.rpartition(":")[0], step, sizes[step]) for step in steps]
         if items:
             longest = max(items, key=lambda item: sizes[item.question.step_id])
-            self.worst_nusd = max(self.worst_nusd, self.teacher.bound_nusd(longest.question))
+            self.worst_nanousd = max(self.worst_nanousd, self.teacher.bound_nanousd(longest.question))
 
     def _tokens(self, call: Call) -> int:
         return round(call[2] / self.measured.bytes_a_token)
 
     def usd_a_call(self) -> float:
-        """What a call costs on average, cached: the order in which teachers are asked."""
-        return nusd_to_usd(self._cost_nusd(self.calls, True)) / max(len(self.calls), 1)
+        """Return what a call costs on average, cached: the order in which teachers are asked."""
+        return nanousd_to_usd(self._cost_nanousd(self.calls, True)) / max(len(self.calls), 1)
 
-    def _cost_nusd(self, calls: Sequence[Call], cached: bool) -> int:
-        """What these calls cost in their order. Cached: each reads what the one before it in its context
-        left there, which its lifetime allows as long as they go out in bursts."""
+    def _cost_nanousd(self, calls: Sequence[Call], cached: bool) -> int:
+        """Return what these calls cost in their order.
+
+        Cached: each reads what the one before it in its context left there, which its lifetime allows as long
+        as they go out in bursts.
+        """
         total, seen = 0, dict[str, int]()
         answer = round(self.measured.answer_tokens)
         for call in calls:
@@ -203,14 +208,14 @@ class _Tally:
             read = seen.get(chain, 0) if cached and self.rule.lifetime_s else 0
             read = min(read, tokens) if read >= self.rule.min_tokens else 0
             writes = cached and self.rule.pays_writes and tokens >= self.rule.min_tokens
-            total += self.price.charge_nusd(tokens, answer, read, tokens - read if writes else 0)
+            total += self.price.charge_nanousd(tokens, answer, read, tokens - read if writes else 0)
             seen[chain] = tokens
         return total
 
-    def figures(self, share: float) -> Figures:
-        """The figures, where the teacher is asked at `share` of its steps when steps are settled early."""
+    def figures(self, share: float) -> CostFigures:
+        """Return the figures, where the teacher is asked at `share` of its steps under early stopping."""
         early = [call for call in self.calls if _drawn(call[1]) < share]
-        return Figures(
+        return CostFigures(
             teacher=self.teacher.name,
             model=self.teacher.model,
             states=self.states,
@@ -218,10 +223,10 @@ class _Tally:
             bought=self.bought,
             prompt_tokens=sum(map(self._tokens, self.calls)),
             answer_tokens=round(len(self.calls) * self.measured.answer_tokens),
-            usd_uncached=nusd_to_usd(self._cost_nusd(self.calls, False)),
-            usd_cached=nusd_to_usd(self._cost_nusd(self.calls, True)),
-            usd_early=nusd_to_usd(self._cost_nusd(early, True)),
-            usd_worst=nusd_to_usd(self.worst_nusd),
+            usd_uncached=nanousd_to_usd(self._cost_nanousd(self.calls, False)),
+            usd_cached=nanousd_to_usd(self._cost_nanousd(self.calls, True)),
+            usd_early=nanousd_to_usd(self._cost_nanousd(early, True)),
+            usd_worst=nanousd_to_usd(self.worst_nanousd),
             wall_s=self.longest_chain() * self.measured.latency_s,
             too_long=self.too_long,
             price_from=self.price_from,
@@ -229,7 +234,7 @@ class _Tally:
         )
 
     def longest_chain(self) -> int:
-        """Calls in the longest context: they go out one after the other."""
+        """Count the calls in the longest context: they go out one after the other."""
         lengths: dict[str, int] = {}
         for chain, _, _ in self.calls:
             lengths[chain] = lengths.get(chain, 0) + 1
@@ -237,15 +242,17 @@ class _Tally:
 
 
 def _drawn(step: str) -> float:
-    """A number in [0, 1) that depends on the step alone: which steps are taken as unsettled."""
+    """Return a number in [0, 1) that depends on the step alone: which steps are taken as unsettled."""
     return int(digest("early", step, size=7), 16) / 2**56
 
 
-def _total(figures: Sequence[Figures], tallies: Sequence[_Tally], concurrency: int) -> Figures:
-    """The sums. The time is that of the longest chain, or of all calls at so many in flight where that is
-    longer."""
+def _total(figures: Sequence[CostFigures], tallies: Sequence[_Tally], concurrency: int) -> CostFigures:
+    """Add up the figures.
+
+    The time is that of the longest chain, or of all calls at so many in flight where that is longer.
+    """
     busy_s = sum(f.calls * f.measured.latency_s for f in figures) / max(concurrency, 1)
-    total = Figures("all", wall_s=max([busy_s, *(f.wall_s for f in figures)]))
+    total = CostFigures("all", wall_s=max([busy_s, *(f.wall_s for f in figures)]))
     total.states = len({step for tally in tallies for _, step, _ in tally.calls})
     for f in figures:
         total.calls += f.calls

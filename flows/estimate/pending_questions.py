@@ -1,4 +1,4 @@
-"""What a replay of the workspace would ask, found without asking: for estimates and dry runs."""
+"""Find what a replay would ask, without asking: for estimates and dry runs."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -6,21 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tracemill.flows.admission.redaction_setup import make_sieve
-from tracemill.flows.admission.reredaction import Renewer
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.admission.redaction_setup import make_trace_filter
+from tracemill.flows.admission.reredaction import Reredactor
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.estimate.trace_batches import filter_trace_batches
-from tracemill.flows.labeling.ask_session import Asking, refill_session_rows
-from tracemill.flows.labeling.ask_shards import plan_ask_shards
+from tracemill.flows.labeling.ask_batches import group_batches
+from tracemill.flows.labeling.ask_session import AskSession, refill_session_rows
 from tracemill.flows.labeling.cap_room import CapRoom
-from tracemill.flows.labeling.gate_run import Gate, build_value_stop, gate_version
-from tracemill.flows.labeling.label_shard import Shown, load_decisions, load_replies, load_traces
-from tracemill.flows.labeling.own_ledger import build_ledger
+from tracemill.flows.labeling.gate_run import Gate, gate_version
+from tracemill.flows.labeling.label_shard import ShownTrace, load_decisions, load_replies, load_traces
+from tracemill.flows.labeling.run_ledger import build_ledger
+from tracemill.flows.labeling.trace_batches import select_traces
 from tracemill.flows.labeling.vote_policy import build_stopper
 from tracemill.flows.run_state.run_records import unfinished_run
-from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.runtime.progress import Meter
+from tracemill.flows.runtime.progress import ProgressMeter
 from tracemill.records.errors import ConfigError
 from tracemill.records.reply import Decision
 from tracemill.records.storage.workspace import Workspace
@@ -29,93 +28,108 @@ from tracemill.teachers.core.teacher_protocol import Teacher
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.ledger.reply_json import answer_from_reply_json
 from tracemill.teachers.ledger.snapshot import copy_ledger
-from tracemill.teachers.planning.replay_plan import Item, plan_items, replay_plan_keys
+from tracemill.teachers.planning.replay_plan import WantedAnswer, plan_items, replay_plan_keys
 from tracemill.teachers.pricing.price_book import PRICES, PriceBook
-from tracemill.teachers.replay.observed_replies import Hearing
+from tracemill.teachers.replay.observed_replies import ObservedReplies
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class StoredAnswers:
     """The answers that a replay has: those in the ledger, and those it would fill it again with."""
 
     ledger: Ledger
     refilled: Ledger
 
     def answers_to(self, keys: Sequence[str]) -> dict[str, str]:
-        """The stored replies of those requests that were bought, by key."""
+        """Return the stored replies of those requests that were bought, by key."""
         return self.refilled.answers_to(keys) | self.ledger.answers_to(keys)
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Some traces of a workspace as they are shown, the questions at their steps, and what was decided.
-    Of `open_steps` a gate decides only after answers to earlier batches are in: what they teach it, and cost,
-    is not known yet."""
+class QuestionBatch:
+    """Some traces of a workspace as they are shown, the questions at their steps, and the decisions.
 
-    shown: tuple[Shown, ...]
+    Of `open_steps` a gate decides only after answers to earlier batches are in: what they teach it, and cost,
+    is not known yet.
+    """
+
+    shown: tuple[ShownTrace, ...]
     questions: tuple[Question, ...]
     decisions: tuple[Decision, ...]
-    bought: Bought
-    gate: Gate | None = None
+    bought: StoredAnswers
     open_steps: int = 0
     no_room: frozenset[str] = frozenset()
     """Steps that are expected to be left out, since the release has no room for their pairs."""
 
-    def wanted(self, teacher: Teacher, samples: int) -> list[Item]:
-        """The answers of one teacher that are decided on and not bought yet, in the order of the steps."""
+    def wanted(self, teacher: Teacher, samples: int) -> list[WantedAnswer]:
+        """Return the answers of one teacher that are decided on and not bought, in the order of steps."""
         items = plan_items(self.questions, self.decisions, [teacher], samples)
         bought = self.bought.answers_to(replay_plan_keys(items))
         return [item for item in items if item.bought(bought) is None]
 
     def settled(self, teachers: Sequence[Teacher], settings: RunSettings) -> frozenset[str]:
-        """The steps at which nobody else needs to be asked, by the answers that were bought."""
+        """Return the steps at which nobody else needs to be asked, by the answers that were bought."""
         items = plan_items(self.questions, self.decisions, teachers, settings.replay.samples)
         bought = self.bought.answers_to(replay_plan_keys(items))
         clean = {item.trace.trace_id: item.reply for item in self.shown}
         families = {teacher.name: teacher.family for teacher in teachers}
-        referee = build_stopper(settings, self.shown)
-        value = build_value_stop(referee, self.decisions, settings, self.gate)
-        hearing = Hearing(referee, self.decisions, families, value)
-        rest: list[Item] = []
+        stopper = build_stopper(settings, self.shown)
+        observed = ObservedReplies(stopper, self.decisions, families)
+        rest: list[WantedAnswer] = []
         for item in items:
             if (stored := item.bought(bought)) is None:
                 rest.append(item)
             else:
                 reply = answer_from_reply_json(stored, item.question.step_id, item.teacher.name)
-                hearing.hear(clean[item.question.trace_id](reply))
-        return frozenset(hearing.settled(rest))
+                observed.add(clean[item.question.trace_id](reply))
+        return frozenset(observed.decided_steps(rest))
 
     def asked(self, teacher: str) -> int:
-        """At how many steps a teacher is to be asked, bought ones among them."""
+        """Count the steps at which a teacher is to be asked, bought ones among them."""
         return sum(d.verdict == "ask" and d.teacher == teacher for d in self.decisions)
 
 
-def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[Batch]:
-    """The selected traces of a workspace, in the plans in which a replay asks them, decided as it would.
-    Raises WorkspaceError where it has none, ConfigError where nobody is to be asked."""
+def batch_pending_questions(settings: RunSettings, work: Workspace) -> Iterator[QuestionBatch]:
+    """Give the selected traces of a workspace in the batches of a replay, decided as it would.
+
+    Raises WorkspaceError where it has none, ConfigError where nobody is to be asked.
+    """
     if not settings.asked():
         raise ConfigError("no teachers are given", "a preset or [[teachers]]", "see docs/configuration.md")
-    renewer, total = make_renewer(work, settings), Summary()
-    chosen = filter_trace_batches(work, make_sieve(settings.select, work), total)
-    batches = [[trace.trace_id for trace in taken] for _, taken in chosen]
+    reredactor = make_reredactor(work, settings)
+    chosen = select_traces(work, make_trace_filter(settings.select, work))
     with _ledger(settings, work) as ledger, build_ledger(None) as refilled:
         book = PriceBook(work.root / PRICES)
         unfinished = unfinished_run(work, settings.fingerprint(), "replay")
         run_id = unfinished.run_id if unfinished and ledger.knows(unfinished.run_id) else ""
-        asking = Asking(settings, ledger, run_id, renewer.redactor, frozenset(), Meter(), book)
-        asking.room = CapRoom.open(settings, work)
-        asking.gate, asking.states_left = Gate.open(settings, work, book), total.states
-        bought = Bought(ledger, refilled)
-        for place, plan in enumerate(plan_ask_shards(batches, asking)):
+        asking = AskSession(
+            settings,
+            ledger,
+            run_id,
+            reredactor.redactor,
+            frozenset(),
+            ProgressMeter(),
+            book,
+            gate=Gate.open(settings, work, book),
+            room=CapRoom.open(settings, work),
+            states_left=chosen.summary.states,
+        )
+        bought = StoredAnswers(ledger, refilled)
+        for place, plan in enumerate(group_batches(chosen.batches, settings.replay.concurrency)):
             later = place > 0 and asking.gate is not None
-            yield from [_decided(work, asking, renewer, ids, bought, later) for ids in plan]
+            yield from [_decided(work, asking, reredactor, ids, bought, later) for ids in plan]
 
 
 def _decided(
-    work: Workspace, asking: Asking, renewer: Renewer, ids: Sequence[str], bought: Bought, later: bool
-) -> Batch:
-    """A batch with its decisions; `later` says that a replay knows more when it makes them."""
-    shown = tuple(Shown.of(trace, renewer) for trace in load_traces(work, ids))
+    work: Workspace,
+    asking: AskSession,
+    reredactor: Reredactor,
+    ids: Sequence[str],
+    bought: StoredAnswers,
+    later: bool,
+) -> QuestionBatch:
+    """Decide on a batch; `later` says that a replay knows more when it does."""
+    shown = tuple(ShownTrace.of(trace, reredactor) for trace in load_traces(work, ids))
     questions = tuple(question for item in shown for question in item.questions())
     before = load_decisions(work, ids)
     decisions = tuple(asking.decide(questions, before, shown))
@@ -128,13 +142,16 @@ def _decided(
         paid = {reply.step_id for reply in load_replies(work, ids)}
         asking.room.show(shown, [d for d in decisions if d.step_id not in paid])
         no_room = asking.room.expected_full(decisions, paid)
-    return Batch(shown, questions, decisions, bought, asking.gate, open_steps, no_room)
+    return QuestionBatch(shown, questions, decisions, bought, open_steps, no_room)
 
 
 @contextmanager
 def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger]:
-    """The ledger of the workspace; an empty one where there is none yet, so that none is made, and a copy
-    where the workspace can only be read: to open a ledger is to write to it."""
+    """Open the ledger of the workspace, or a stand-in where that would write.
+
+    It is an empty one where there is none yet, and a copy where the workspace can only be read: to open a
+    ledger is to write to it.
+    """
     if settings.ledger_url is None and not (work.ledger_path.exists() and work.is_writable()):
         with TemporaryDirectory(prefix="tracemill-") as folder:
             place = Path(folder) / "ledger.sqlite"

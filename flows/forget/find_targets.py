@@ -1,4 +1,4 @@
-"""What a trace, a project or a text to forget comes to: the traces, answers, releases and files."""
+"""Find the traces, answers, releases and files that hold what is to be forgotten."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from tracemill.data_cards.model.versions import versions_in_folder
 from tracemill.flows.admission.glob_patterns import glob_folder_names
 from tracemill.flows.admission.text_search import (
-    Needle,
     StandIns,
+    TextNeedle,
     fold_searched_text,
     is_inside_placeholder,
     searched_batches,
@@ -40,7 +40,7 @@ _WHO = ("trace_id", "parent_trace_id", "source", "project", "repository", "origi
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownTrace:
     """One trace as the workspace knows it."""
 
     trace_id: str
@@ -54,13 +54,13 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What there is to forget. `needle` is a text that must be nowhere afterwards."""
+class ForgetTargets:
+    """Everything that a target names. `needle` is a text that must be nowhere afterwards."""
 
     kind: Kind
     traces: frozenset[str] = frozenset()
     projects: frozenset[Project] = frozenset()
-    needle: Needle | None = None
+    needle: TextNeedle | None = None
     origins: frozenset[str] = frozenset()
     answers: int = 0
     files: tuple[Path, ...] = ()
@@ -74,31 +74,31 @@ class Found:
 
     @property
     def is_wide(self) -> bool:
-        """Whether more may go than was meant: most of the workspace, or what redaction wrote there."""
+        """Return whether more may go than was meant: most of the workspace, or what redaction wrote there."""
         return self.is_type or (self.kind != "trace" and 2 * len(self.traces) > self.of)
 
     def anything(self) -> bool:
-        """Whether there is something to remove."""
+        """Return whether there is something to remove."""
         return bool(self.traces or self.answers or self.files or self.releases)
 
     def holds(self, text: str) -> bool:
-        """Whether a text is one that must be gone."""
+        """Return whether a text is one that must be gone."""
         return self.needle is not None and self.needle.within(text)
 
 
-def find_target_traces(work: Workspace) -> dict[str, Known]:
-    """Every trace the workspace holds, by id."""
-    found: dict[str, Known] = {}
+def find_target_traces(work: Workspace) -> dict[str, KnownTrace]:
+    """Return every trace the workspace holds, by id."""
+    found: dict[str, KnownTrace] = {}
     for shard in work.live("traces"):
-        for batch in pq.ParquetFile(work.root / shard.path).iter_batches(64, columns=_WHO):
+        for batch in pq.ParquetFile(work.shard_path(shard)).iter_batches(64, columns=_WHO):
             for row in batch.to_pylist():
                 found[row["trace_id"]] = _known(row)
     return found
 
 
-def _known(row: dict[str, Any]) -> Known:
+def _known(row: dict[str, Any]) -> KnownTrace:
     alone = row["source"] in FORMATS and FORMATS.get(row["source"]).origin_names_session
-    return Known(
+    return KnownTrace(
         row["trace_id"],
         row["parent_trace_id"],
         mask_user_placeholder(row["project"] or row["repository"] or ""),
@@ -107,26 +107,28 @@ def _known(row: dict[str, Any]) -> Known:
     )
 
 
-def find_target(work: Workspace, ledger: Ledger | None, target: str, kind: str | None) -> Found:
-    """What the target comes to: the first of trace, project and text that fits, or the one named.
-    Raises ConfigError for a kind there is not and for a text too short to look for."""
+def find_target(work: Workspace, ledger: Ledger | None, target: str, kind: str | None) -> ForgetTargets:
+    """Find what the target is: the first of trace, project and text that fits, or the one named.
+
+    Raises ConfigError for a kind there is not and for a text too short to look for.
+    """
     if kind is not None and kind not in KINDS:
         raise ConfigError(f"--as {kind}", f"one of {', '.join(KINDS)}")
     known = find_target_traces(work)
     if kind in (None, "trace") and (ids := _by_id(known, target)):
-        return _completed(work, known, Found("trace", ids))
+        return _completed(work, known, ForgetTargets("trace", ids))
     if kind in (None, "project") and (ids := _by_project(known, target)):
         projects = frozenset(project for trace_id in ids for project in known[trace_id].projects[:1])
-        return _completed(work, known, Found("project", ids, projects))
+        return _completed(work, known, ForgetTargets("project", ids, projects))
     if kind in (None, "value"):
         if len(fold_searched_text(target)) < LEAST:
             raise ConfigError(f"a text of {len(target)} characters", f"at least {LEAST}")
         return _by_value(work, ledger, known, target)
-    return Found("trace" if kind == "trace" else "project")
+    return ForgetTargets("trace" if kind == "trace" else "project")
 
 
-def _by_id(known: dict[str, Known], target: str) -> frozenset[str]:
-    """The trace of that id, or of the session file of that name."""
+def _by_id(known: dict[str, KnownTrace], target: str) -> frozenset[str]:
+    """Return the trace of that id, or of the session file of that name."""
     return frozenset(
         k.trace_id
         for k in known.values()
@@ -134,7 +136,7 @@ def _by_id(known: dict[str, Known], target: str) -> frozenset[str]:
     )
 
 
-def _by_project(known: dict[str, Known], target: str) -> frozenset[str]:
+def _by_project(known: dict[str, KnownTrace], target: str) -> frozenset[str]:
     wanted, place = target.casefold(), mask_home_folder(target).rstrip("/\\").casefold()
     return frozenset(
         k.trace_id
@@ -148,13 +150,15 @@ def _folders(place: str) -> set[str]:
     return {folder.casefold() for folder in glob_folder_names(mask_home_folder(place))}
 
 
-def _by_value(work: Workspace, ledger: Ledger | None, known: dict[str, Known], target: str) -> Found:
-    needle, traces, replaced = Needle.of(target), set[str](), set[str]()
+def _by_value(
+    work: Workspace, ledger: Ledger | None, known: dict[str, KnownTrace], target: str
+) -> ForgetTargets:
+    needle, traces, replaced = TextNeedle.of(target), set[str](), set[str]()
     stand_ins = StandIns(workspace_key(work.root / "redaction.key"), target)
     is_type = False
     for name in SCHEMAS:
         for shard in work.live(name):
-            for trace_id, texts in searched_rows(work.root / shard.path, partial(workspace_trace_ids, name)):
+            for trace_id, texts in searched_rows(work.shard_path(shard), partial(workspace_trace_ids, name)):
                 if any(needle.within(text) for text in texts):
                     is_type = is_type or is_inside_placeholder(needle, texts)
                     traces.add(trace_id)
@@ -162,7 +166,7 @@ def _by_value(work: Workspace, ledger: Ledger | None, known: dict[str, Known], t
                     replaced.add(trace_id)
     answers = [text for _, text in ledger.texts() if needle.within(text)] if ledger else []
     traces |= {trace_of_forgotten_answer(text) for text in answers} & set(known)
-    found = Found(
+    found = ForgetTargets(
         "value",
         frozenset(traces | replaced),
         needle=needle,
@@ -173,8 +177,8 @@ def _by_value(work: Workspace, ledger: Ledger | None, known: dict[str, Known], t
     return _completed(work, known, found)
 
 
-def _completed(work: Workspace, known: dict[str, Known], found: Found) -> Found:
-    """With the subagents of the traces, and the files and releases that hold any of it."""
+def _completed(work: Workspace, known: dict[str, KnownTrace], found: ForgetTargets) -> ForgetTargets:
+    """Add the subagents of the traces, and the files and releases that hold any of it."""
     traces = found.traces | {k.trace_id for k in known.values() if k.parent in found.traces}
     origins = frozenset(o for i in traces if i in known and (o := known[i].origin))
     grown = replace(found, traces=traces, origins=origins, of=len(known))
@@ -184,19 +188,19 @@ def _completed(work: Workspace, known: dict[str, Known], found: Found) -> Found:
 
 
 def find_target_json_files(work: Workspace) -> Iterator[Path]:
-    """The JSON files that say what was done: manifests of runs, what was consented to and accepted."""
+    """List the JSON files of manifests, consents and accepted findings."""
     yield from sorted((work.root / "runs").rglob("*.json"))
     kept = {"workspace.json", "forgotten.json", PRICES}
     yield from (path for path in sorted(work.root.glob("*.json")) if path.name not in kept)
 
 
-def _releases_with(work: Workspace, found: Found) -> Iterator[Path]:
+def _releases_with(work: Workspace, found: ForgetTargets) -> Iterator[Path]:
     for folder in sorted(work.releases_dir.glob("*")):
         if folder.is_dir():
             yield from (folder / v for v in versions_in_folder(folder) if _release_holds(folder / v, found))
 
 
-def _release_holds(folder: Path, found: Found) -> bool:
+def _release_holds(folder: Path, found: ForgetTargets) -> bool:
     files = [path for path in folder.rglob("*") if path.is_file()]
     tables = [path for path in files if path.suffix == ".parquet"]
     if any(_table_holds(table, found) for path in tables for table in searched_batches(path)):
@@ -205,7 +209,7 @@ def _release_holds(folder: Path, found: Found) -> bool:
     return needle is not None and any(needle.within_bytes(p.read_bytes()) for p in files if p not in tables)
 
 
-def _table_holds(table: pa.Table, found: Found) -> bool:
+def _table_holds(table: pa.Table, found: ForgetTargets) -> bool:
     if found.needle is not None and found.needle.in_table(table):
         return True
     if "step_id" not in table.column_names:

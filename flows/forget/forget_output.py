@@ -1,19 +1,18 @@
-"""What forgetting removes and leaves to do, as a person reads it and as JSON; never the text itself."""
+"""Say what forgetting removes and leaves to do, for people and as JSON; never the text itself."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from rich.console import Console
-
-from tracemill.flows.forget.find_targets import Found
+from tracemill.flows.forget.find_targets import ForgetTargets
+from tracemill.flows.runtime.terminal import stderr_console
 from tracemill.records.printable import printable
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.ledger.ledger import Ledger
 
 
-def say_plan(work: Workspace, found: Found) -> None:
+def say_plan(work: Workspace, found: ForgetTargets) -> None:
     """Print on stderr what would be removed."""
-    console = Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)
+    console = stderr_console()
     console.print(f"To be removed from {work.root} (taken as a {found.kind}):")
     console.print(
         f"  {len(found.traces):,} of {found.of:,} traces with their decisions, replies, votes and pairs"
@@ -26,19 +25,25 @@ def say_plan(work: Workspace, found: Found) -> None:
         console.print("  The text is part of what redaction writes in place of others.")
 
 
-def _names(found: Found) -> str:
+def _names(found: ForgetTargets) -> str:
     return ", ".join(printable(f"{path.parent.name} {path.name}") for path in found.releases)
 
 
+class ForgetRemains(NamedTuple):
+    """Where forgotten text remains: with teachers, in published versions, in files of the ledger's database.
+
+    `published` has the datasets of the Hub for each version, `NAME@VERSION`.
+    """
+
+    sent_to: Sequence[str]
+    published: Mapping[str, Sequence[str]]
+    ledger: Ledger | None
+
+
 def record_of(
-    found: Found,
-    rows: Mapping[str, int],
-    answers: int,
-    files: int,
-    sent_to: Sequence[str],
-    ledger: Ledger | None,
+    found: ForgetTargets, rows: Mapping[str, int], answers: int, files: int, remains: ForgetRemains
 ) -> dict[str, Any]:
-    """What was removed from where, and what remains to be done."""
+    """Return what was removed from where, and what remains to be done."""
     return {
         "kind": found.kind,
         "traces": len(found.traces),
@@ -47,45 +52,46 @@ def record_of(
         "answers": answers,
         "files": files,
         "releases": [f"{path.parent.name} {path.name}" for path in found.releases],
-        "remains": [*_remains(found, sent_to, ledger)],
+        "remains": _remains(found, remains),
     }
 
 
-def _remains(found: Found, sent_to: Sequence[str], ledger: Ledger | None) -> list[str]:
+def _remains(found: ForgetTargets, remains: ForgetRemains) -> list[str]:
     said = [
-        "The recorded sessions lie where they lay; tracemill reads them and never removes them. Those that "
-        "were forgotten are left out of every further run of this workspace (forgotten.json).",
+        "The recorded sessions: tracemill never removes them. Every further run of this workspace skips what "
+        "was forgotten (forgotten.json).",
         "Copies and backups of the workspace.",
     ]
     if found.releases:
-        said += [
-            "Local versions that held it are removed; `tracemill release` writes the next one without it.",
-            f"Where one of them was published ({_names(found)}): `tracemill retract NAME@VERSION --yes` "
-            "deletes the version's files and its tag from the Hub and squashes the history of main; mirrors, "
-            "caches and everybody who downloaded it keep their copies.",
-        ]
-    if sent_to:
         said.append(
-            f"What was sent is with its receivers, under their terms: {', '.join(map(printable, sent_to))}."
+            "Local versions that held it are removed; `tracemill release write` makes one without it."
         )
+    for version, repos in remains.published.items():
+        said.append(
+            f"{printable(version)} is published at {', '.join(map(printable, repos))}: "
+            f"`tracemill release retract {printable(version)} --yes` deletes its files, tag and history "
+            "there. Mirrors, caches and downloads keep their copies."
+        )
+    if remains.sent_to:
+        said.append(f"What was sent to {', '.join(map(printable, remains.sent_to))}, under their terms.")
     if found.kind == "value":
-        said.append("Sessions yet to come that hold the text are left out (its hash is in forgotten.json).")
+        said.append("Later sessions that hold the text are skipped (its hash is in forgotten.json).")
     if found.kind == "project":
-        said.append("Sessions of other projects that mention this one stay; forget its name with --as value.")
-    if ledger is not None and ledger.backend != "sqlite":
-        said.append("The ledger's rows are deleted; run VACUUM FULL on its database and see to its log.")
+        said.append("Sessions of other projects that mention this one: forget its name with --as value.")
+    if remains.ledger is not None and remains.ledger.backend != "sqlite":
+        said.append("Deleted rows in the files of the ledger's database: run VACUUM FULL and check its log.")
     return said
 
 
 def forget_output_rows(record: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """The closing table as (what, figures)."""
+    """Build the closing table as (what, figures)."""
     rows = [(f"{name} rows", f"{count:,}") for name, count in record["rows"].items()]
     return [
         ("taken as", record["kind"]),
         ("traces removed", f"{record['traces']:,}"),
         *rows,
-        ("answers deleted", f"{record['answers']:,}; what they cost stays on the books"),
+        ("answers deleted", f"{record['answers']:,}; their cost stays in the ledger"),
         ("manifests rewritten", f"{record['files']:,}"),
         ("releases removed", ", ".join(record["releases"]) or "none"),
-        ("remains to be done", "\n".join(f"- {line}" for line in record["remains"])),
+        ("remains", "\n".join(f"- {line}" for line in record["remains"])),
     ]

@@ -1,4 +1,4 @@
-"""`tracemill forget`: a trace, a project, or every trace that holds a text, out of the workspace.
+"""Take a trace, a project, or every trace that holds a text out of the workspace.
 
 A text is forgotten with the whole traces that hold it: what teachers were shown hangs together, and
 with the text cut out their answers would be answers to something else. The list of what was forgotten
@@ -24,10 +24,11 @@ from tracemill.flows.admission.glob_patterns import glob_folder_names
 from tracemill.flows.admission.text_search import GONE, scrub_searched_text
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import load_consents, save_consents
-from tracemill.flows.forget.find_targets import Found, find_target, find_target_json_files
-from tracemill.flows.forget.forget_output import forget_output_rows, record_of, say_plan
+from tracemill.flows.forget.find_targets import ForgetTargets, find_target, find_target_json_files
+from tracemill.flows.forget.forget_output import ForgetRemains, forget_output_rows, record_of, say_plan
 from tracemill.flows.labeling.gate_weights import gate_weights_folder
 from tracemill.flows.run_state.closing_table import print_closing
+from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.flows.run_state.run_records import sole_writer
 from tracemill.flows.runtime.terminal import confirm_on_terminal
 from tracemill.flows.sources.watermarks import forget_marks
@@ -48,11 +49,12 @@ _NAMING = frozenset(("path", "sources", "projects", "project", "repository", "na
 def forget_target(
     settings: RunSettings, target: str, kind: str | None, yes: bool, everything: bool, as_json: bool
 ) -> None:
-    """Remove what the target comes to and say what was removed and what remains to be done; `-` reads
-    the target from stdin. `yes` confirms it; `everything` too where more may go than was meant.
+    """Remove the target; gives what was removed and what remains to be done.
 
-    Raises WorkspaceError where there is nothing of it, PrivacyError where it was not confirmed. A text
-    that is taken as one (`kind`) and is not there is remembered all the same.
+    `-` reads the target from stdin. `yes` confirms it; `everything` too where more may go than was meant.
+
+    Raises WorkspaceError where there is nothing of it, PrivacyError where it was not confirmed. A text that
+    is taken as one (`kind`) and is not there is remembered all the same.
     """
     if target == "-":
         target = sys.stdin.read().rstrip("\r\n")
@@ -66,7 +68,7 @@ def forget_target(
             if not _is_to_be_remembered(found, kind, yes):
                 raise WorkspaceError(
                     f"{work.root} holds no such trace, project or text, nor a placeholder of such a text",
-                    "one that `tracemill show` or a dataset names, or any text of a session",
+                    "one that `tracemill status` or a dataset names, or any text of a session",
                     "--as value --yes has sessions yet to come left out that hold the text",
                 )
         else:
@@ -76,12 +78,16 @@ def forget_target(
         sys.stdout.write(json.dumps(record) + "\n")
     else:
         width = None if sys.stdout.isatty() else 100
-        print_closing(Console(width=width, highlight=False), forget_output_rows(record), "tracemill forget")
+        print_closing(
+            Console(width=width, highlight=False), forget_output_rows(record), "tracemill privacy forget"
+        )
 
 
 def _clean_up(work: Workspace) -> None:
-    """What killed writers left, a killed `forget` among them, is no part of any table or release; the
-    requests of a dry run can be written again."""
+    """Remove what killed writers left, a killed `forget` among them, and the requests of a dry run.
+
+    The former is no part of any table or release; the latter can be written again.
+    """
     sweep_rewritten_shards(work)
     work.dry_run_path.unlink(missing_ok=True)
     for left_over in work.releases_dir.glob("*/.*.tmp"):
@@ -90,7 +96,7 @@ def _clean_up(work: Workspace) -> None:
 
 @contextmanager
 def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger | None]:
-    """The ledger of the workspace, None where there is none yet."""
+    """Open the ledger of the workspace; None where there is none yet."""
     if settings.ledger_url is None and not work.ledger_path.exists():
         yield None
         return
@@ -98,7 +104,7 @@ def _ledger(settings: RunSettings, work: Workspace) -> Iterator[Ledger | None]:
         yield ledger
 
 
-def _is_to_be_remembered(found: Found, kind: str | None, yes: bool) -> bool:
+def _is_to_be_remembered(found: ForgetTargets, kind: str | None, yes: bool) -> bool:
     if found.kind != "value":
         return False
     if yes:
@@ -109,7 +115,7 @@ def _is_to_be_remembered(found: Found, kind: str | None, yes: bool) -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty() and confirm_on_terminal(asked)
 
 
-def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None:
+def _confirm(work: Workspace, found: ForgetTargets, yes: bool, everything: bool) -> None:
     if yes and found.is_wide and not everything:
         why = "; the text is part of what redaction writes in place of others" if found.is_type else ""
         raise PrivacyError(
@@ -131,10 +137,14 @@ def _confirm(work: Workspace, found: Found, yes: bool, everything: bool) -> None
     )
 
 
-def carry_out_forget_run(work: Workspace, ledger: Ledger | None, found: Found, target: str) -> dict[str, Any]:
-    """Remove what was found, in the order that a kill does no harm; gives what was removed from where,
-    and what remains to be done. Hold `sole_writer`."""
-    sent_to = _sent_to(work, found)
+def carry_out_forget_run(
+    work: Workspace, ledger: Ledger | None, found: ForgetTargets, target: str
+) -> dict[str, Any]:
+    """Remove what was found, in an order in which a kill does no harm.
+
+    Gives what was removed from where, and what remains to be done. Hold `sole_writer`.
+    """
+    sent_to, published = _sent_to(work, found), _published_at(found)
     versions = [(path.parent.name, path.name) for path in found.releases]
     names = [_project_name(target)] if found.kind == "project" else []
     values = [target] if found.kind == "value" else []
@@ -148,7 +158,20 @@ def carry_out_forget_run(work: Workspace, ledger: Ledger | None, found: Found, t
     files = _scrub_manifests(work, found, target)
     shutil.rmtree(gate_weights_folder(work), ignore_errors=True)
     rows = {name: drop_traces(work, name, found.traces) for name in DROP_ORDER}
-    return record_of(found, rows, answers, files, sent_to, ledger)
+    return record_of(found, rows, answers, files, ForgetRemains(sent_to, published, ledger))
+
+
+def _published_at(found: ForgetTargets) -> dict[str, list[str]]:
+    """Return the datasets of the Hub that each version to be removed is published in."""
+    places = {
+        f"{path.parent.name}@{path.name}": [
+            place["repo"]
+            for place in read_publish_log(path.parent).get(path.name, [])
+            if "retracted" not in place
+        ]
+        for path in found.releases
+    }
+    return {version: repos for version, repos in places.items() if repos}
 
 
 def _project_name(target: str) -> str:
@@ -165,8 +188,8 @@ def _remove_release(path: Path) -> None:
         raise ReleaseError(f"{path} cannot be removed ({error.strerror})", "a writable folder") from error
 
 
-def _sent_to(work: Workspace, found: Found) -> list[str]:
-    """The models that were shown any of it and are no simulation."""
+def _sent_to(work: Workspace, found: ForgetTargets) -> list[str]:
+    """Return the real models that were shown any of the target."""
     models: set[str] = set()
     for table in work.current("replies", found.traces):
         for row in table.select(["teacher", "model", "provider", "simulated"]).to_pylist():
@@ -175,8 +198,11 @@ def _sent_to(work: Workspace, found: Found) -> list[str]:
     return sorted(models)
 
 
-def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: Found, listed: Forgotten) -> int:
-    """Answers to other traces of the workspace stay, also where a forgotten one had bought them."""
+def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: ForgetTargets, listed: Forgotten) -> int:
+    """Forget in the ledger.
+
+    Answers to other traces of the workspace stay, also where a forgotten one had bought them.
+    """
     if ledger is None:
         return 0
     keep: set[str] = set()
@@ -188,8 +214,8 @@ def _forget_in_ledger(work: Workspace, ledger: Ledger | None, found: Found, list
     return ledger.forget(aliases, found.holds, keep)
 
 
-def _forget_in_consents(work: Workspace, found: Found) -> None:
-    """A forgotten project has not been accepted either: should it come back, it is asked for."""
+def _forget_in_consents(work: Workspace, found: ForgetTargets) -> None:
+    """Take a forgotten project out of the consents: should it come back, it is asked for."""
     if not found.projects:
         return
     before = load_consents(work)
@@ -202,9 +228,8 @@ def _forget_in_consents(work: Workspace, found: Found) -> None:
         save_consents(work, [consent for consent in after if consent.projects])
 
 
-def _scrub_manifests(work: Workspace, found: Found, target: str) -> int:
-    """Take the text, or names of sessions and project, out of what runs said of themselves; gives how
-    many files were written anew."""
+def _scrub_manifests(work: Workspace, found: ForgetTargets, target: str) -> int:
+    """Take the text, or names of sessions and project, out of manifests; gives how many changed."""
     change, count = _change(found, target), 0
     for path in find_target_json_files(work):
         before = read_json_file(path)
@@ -215,7 +240,7 @@ def _scrub_manifests(work: Workspace, found: Found, target: str) -> int:
     return count
 
 
-def _change(found: Found, target: str) -> Callable[[str, str], str]:
+def _change(found: ForgetTargets, target: str) -> Callable[[str, str], str]:
     named = [re.escape(name) for name in (_project_name(target),) if found.kind == "project"]
     name = re.compile(rf"(?<![A-Za-z0-9])(?:{'|'.join(named)})(?![A-Za-z0-9])", re.I) if named else None
     ids = re.compile("|".join(map(re.escape, found.traces | found.origins)) or "(?!)")

@@ -1,19 +1,18 @@
-"""One shard of source files: read → select → redact → write, with an account of each file."""
+"""Ingest one shard of source files: read, select, redact, write, with a report of each file."""
 
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracemill.flows.admission.list_scope import NO_LISTS, ListScope
 from tracemill.flows.admission.trace_inventory import TraceEntry, note_findings, sum_findings, trace_fullness
-from tracemill.flows.ingest.duplicate_board import ReadBefore
 from tracemill.flows.run_state.run_records import today
-from tracemill.flows.run_state.run_summary import Summary
+from tracemill.flows.run_state.run_summary import Summary, add_up
 from tracemill.flows.runtime.interrupts import raise_if_interrupted
-from tracemill.flows.sources.watermark_records import Facts, Seen
-from tracemill.ingesters.read_source import Reading
+from tracemill.flows.sources.watermark_records import SampleFacts, SeenTrace
+from tracemill.ingesters.read_source import SourceReading
 from tracemill.ingesters.reading.source_file import SourceFile
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.storage.shard_file import Shard
@@ -22,25 +21,30 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Trace
 
 if TYPE_CHECKING:
-    from tracemill.flows.admission.reredaction import Renewer
-    from tracemill.flows.admission.trace_filter import Sieve
+    from tracemill.flows.admission.reredaction import Reredactor
+    from tracemill.flows.admission.trace_filter import TraceFilter
     from tracemill.flows.run_state.stored_traces import StoredTraces
     from tracemill.privacy.redaction.redactor import Redactor
 
 TWICE = "same session in two files, the longer kept"
 MISFIT = "trace that no columns can be made of"
 NOT_SAMPLED = "not in the sample"
+FullnessOf = Callable[[str], int | None]
+"""(trace id) to how full the copy of it is that was read before, None where there is none."""
 
 
 @dataclass(slots=True)
-class Account:
-    """One source that was read: what reading it gave, its traces, how many were left out by reason,
-    fit the entries of the selection by their place, or were lost by what happened to them, whether all others
-    were wanted, and whether text was kept that was redacted before."""
+class FileReport:
+    """One source that was read, while its traces are counted.
+
+    `left_out` counts traces by reason, `matched` those that fit an entry of the selection by its place,
+    `lost` those that did not come into the workspace. `whole`: all others were wanted. `mixed`: text was kept
+    that was redacted otherwise.
+    """
 
     file: SourceFile
     report: IngestReport
-    seen: list[Seen] = field(default_factory=list)
+    seen: list[SeenTrace] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     matched: Counter[int] = field(default_factory=Counter)
     lost: Counter[str] = field(default_factory=Counter)
@@ -48,154 +52,178 @@ class Account:
     mixed: bool = False
 
     def lose(self, trace_ids: Collection[str]) -> None:
-        """Traces of these that were taken have not come into the workspace."""
+        """Note that traces of these that were taken have not come into the workspace."""
         for at, item in enumerate(self.seen):
             if item.trace_id in trace_ids and item.entry is not None:
                 self.seen[at] = replace(item, entry=None)
                 self.lost[MISFIT] += 1
 
 
-@dataclass(slots=True)
-class Ingested:
-    """What a shard gave: a line a trace by its id, its counts, an account of each file, and the files
-    it wrote, which are not live yet."""
+@dataclass(frozen=True, slots=True)
+class IngestedShard:
+    """Result of reading a shard of sources.
+
+    A line a trace by its id, the counts, a report of each file, and the files it wrote, which are not live
+    yet.
+    """
 
     entries: dict[str, TraceEntry] = field(default_factory=dict)
     summary: Summary = field(default_factory=Summary)
-    accounts: list[Account] = field(default_factory=list)
+    accounts: list[FileReport] = field(default_factory=list)
     shards: list[Shard] = field(default_factory=list)
-    left: list[Shard] = field(default_factory=list)
-    """Files that were written for it and are not part of it."""
-    known: Mapping[str, int | None] = field(default_factory=dict)
-    """The fullness, as far as was known, of the copies read before of each trace of its."""
+    looked_up: Mapping[str, int | None] = field(default_factory=dict)
+    """How full the copy read before of each of its traces was, None where there was none."""
 
-    def knew(self, read: Mapping[str, int]) -> bool:
-        """Whether it was made knowing what `read` says of each of its traces."""
-        return all(read.get(trace_id) == steps for trace_id, steps in self.known.items())
+    def knew(self, fullness_of: FullnessOf) -> bool:
+        """Return whether it was made knowing what `fullness_of` says of each of its traces."""
+        return all(fullness_of(trace_id) == full for trace_id, full in self.looked_up.items())
+
+
+@dataclass(slots=True)
+class _Reading:
+    """A shard while it is read."""
+
+    shards: TraceShards
+    fullness_of: FullnessOf
+    entries: dict[str, TraceEntry] = field(default_factory=dict)
+    accounts: list[FileReport] = field(default_factory=list)
+    looked_up: dict[str, int | None] = field(default_factory=dict)
+    twice: int = 0
+
+    def copy_before(self, trace_id: str) -> int | None:
+        """Return how full the fullest copy of a trace is that was read, None where there is none."""
+        known = self.fullness_of(trace_id)
+        self.looked_up.setdefault(trace_id, known)
+        here = self.entries.get(trace_id)
+        return known if here is None else here.fullness
 
 
 @dataclass(frozen=True, slots=True)
-class Intake:
-    """How sources are taken in: `renewer` is None for a workspace of recorded text; `sieve` gives the
-    reason to leave a trace out, None where all are taken; `shard_bytes` is about the text in one shard."""
+class ShardIngester:
+    """Takes sources into a workspace.
+
+    `reredactor` is None for a workspace of recorded text; `trace_filter` gives the reason to leave a
+    trace out, None where all are taken; `shard_bytes` is about the text in one shard.
+    """
 
     work: Workspace
-    renewer: "Renewer | None"
-    sieve: "Sieve | None"
+    reredactor: "Reredactor | None"
+    trace_filter: "TraceFilter | None"
     shard_bytes: float
     stored: "StoredTraces | None" = None
     """What the workspace holds already: the text that answers were bought for."""
 
     @property
     def redactor(self) -> "Redactor | None":
-        """What redacts; None where text stays as recorded."""
-        return self.renewer.redactor if self.renewer else None
+        """Return the redactor; None where text stays as recorded."""
+        return self.reredactor.redactor if self.reredactor else None
 
     @property
     def lists(self) -> ListScope:
         """The user's own lists."""
-        return self.renewer.lists if self.renewer else NO_LISTS
+        return self.reredactor.lists if self.reredactor else NO_LISTS
 
-    def files(self, files: Sequence[SourceFile], read: dict[str, int]) -> Ingested:
-        """Read the files and write their traces into shards. `read` holds the fullness of each trace
-        that this run has read: of a session in two files the fuller stays, whichever comes first. Raises what
-        `read` raises."""
+    def ingest(self, files: Sequence[SourceFile], fullness_of: FullnessOf) -> IngestedShard:
+        """Read the files and write their traces into shards.
+
+        Of a session in two files the fuller stays, whichever comes first.
+        """
         whole = sum(file.part is None or file.part.first == 0 for file in files)
-        done = Ingested(summary=Summary(files=whole))
         with trace_shards(self.work, today(), self.shard_bytes) as shards:
-            try:
-                for file in files:
-                    self._read(file, read, done, shards)
-            except ReadBefore as late:
-                late.written += shards.written
-                raise
-        if self.renewer is not None:
-            self.renewer.known.add(self.renewer.redactor.pop_found_secrets())
-        done.shards = shards.written
+            reading = _Reading(shards, fullness_of)
+            for file in files:
+                self._read(file, reading)
+        if self.reredactor is not None:
+            self.reredactor.known.add(self.reredactor.redactor.pop_found_secrets())
         for trace_id in shards.misfits:
-            done.entries.pop(trace_id, None)
-        for account in done.accounts:
+            reading.entries.pop(trace_id, None)
+        for account in reading.accounts:
             account.lose(shards.misfits)
-            _count_account(account, done.summary)
-        return done
+            account.report.skipped += account.lost
+        summary = Summary(files=whole, flags=Counter({TWICE: reading.twice} if reading.twice else {}))
+        counts = (
+            replace(summarize_report(account.report, account.left_out), matched=account.matched)
+            for account in reading.accounts
+        )
+        summary = add_up([summary, *counts])
+        return IngestedShard(reading.entries, summary, reading.accounts, shards.written, reading.looked_up)
 
-    def _read(self, file: SourceFile, read: dict[str, int], done: Ingested, shards: TraceShards) -> None:
-        """One file, its account the last one of `done`."""
+    def _read(self, file: SourceFile, reading: _Reading) -> None:
+        """Read one file; its report is the last one."""
         raise_if_interrupted()
         started = time.perf_counter()
-        reading = Reading(file)
-        account = Account(file, reading.report)
-        done.accounts.append(account)
-        for trace in reading:
-            self._take(trace, read, done, shards)
+        source = SourceReading(file)
+        account = FileReport(file, source.report)
+        reading.accounts.append(account)
+        for trace in source:
+            self._take(trace, account, reading)
             del trace  # before it is written it is wanted no longer, and the next may be as large
-            shards.flush()
-        account.report = reading.report
+            reading.shards.flush()
+        account.report = source.report
         account.report.seconds = round(time.perf_counter() - started, 4)
 
-    def _take(self, trace: Trace, read: dict[str, int], done: Ingested, shards: TraceShards) -> None:
-        account = done.accounts[-1]
-        if reason := self.sieve.reason(trace, account.matched) if self.sieve else None:
+    def _take(self, trace: Trace, account: FileReport, reading: _Reading) -> None:
+        if reason := self.trace_filter.reason(trace, account.matched) if self.trace_filter else None:
             account.left_out[reason] += 1
             return
         facts, entry = ingest_shard_facts(trace, self.redactor), None
         if account.file.only is None or trace.trace_id in account.file.only:
-            entry = self._taken(trace, read, done, shards)
+            entry = self._taken(trace, account, reading)
         else:
             account.whole = False
-        account.seen.append(Seen(trace.trace_id, trace.parent_trace_id, facts, entry))
+        account.seen.append(SeenTrace(trace.trace_id, trace.parent_trace_id, facts, entry))
 
-    def _taken(
-        self, trace: Trace, read: dict[str, int], done: Ingested, shards: TraceShards
-    ) -> TraceEntry | None:
-        """The entry of the trace, None where a copy that is no less full of it was read."""
+    def _taken(self, trace: Trace, account: FileReport, reading: _Reading) -> TraceEntry | None:
+        """Return the entry of the trace, None where a copy that is no less full of it was read."""
         full = trace_fullness(trace)
-        before = read.get(trace.trace_id)
+        before = reading.copy_before(trace.trace_id)
         if before is not None:
-            done.summary.flags[TWICE] += 1
+            reading.twice += 1
             if before >= full:
                 return None
-        if self.renewer is not None:
+        if self.reredactor is not None:
             try:
-                read_now = note_findings(*self.renewer.redactor.redact_trace(trace), self.renewer.notes)
+                read_now = note_findings(*self.reredactor.redactor.redact_trace(trace), self.reredactor.notes)
                 stored = self.stored.get(read_now.trace_id) if self.stored else None
-                trace = self.renewer.join(read_now, stored)
-                done.accounts[-1].mixed |= trace is not read_now
+                trace = self.reredactor.merge_stored(read_now, stored)
+                account.mixed |= trace is not read_now
             except Exception as error:  # whatever it is, this one stays out and the others go on
-                done.accounts[-1].lost[f"trace that cannot be redacted: {type(error).__name__}"] += 1
+                account.lost[f"trace that cannot be redacted: {type(error).__name__}"] += 1
                 return None
-        read[trace.trace_id] = full
         entry = replace(TraceEntry.of(trace).then(self.lists), fullness=full)
-        done.entries[trace.trace_id] = entry
-        shards.add(trace, entry.text_bytes)
+        reading.entries[trace.trace_id] = entry
+        reading.shards.add(trace, entry.text_bytes)
         return entry
 
 
-def ingest_shard_facts(trace: Trace, redactor: "Redactor | None") -> Facts:
-    """The facts of a recorded trace as they may be written down."""
-    facts = Facts.of(trace)
+def ingest_shard_facts(trace: Trace, redactor: "Redactor | None") -> SampleFacts:
+    """Return the facts of a recorded trace as they may be written down."""
+    facts = SampleFacts.of(trace)
     if redactor is None:
         return facts
     return facts._replace(repository=redactor.redact_text(facts.repository)[0])
 
 
-def _count_account(account: Account, summary: Summary) -> None:
-    report = account.report
-    report.skipped += account.lost
-    summary.left_out += account.left_out
-    summary.matched += account.matched
-    summary.records += report.records
-    summary.skipped += report.skipped
-    summary.flags += report.flags
-    summary.unknown += report.unknown
-    if report.error is not None:
-        summary.unread[report.error] += 1
+def summarize_report(report: IngestReport, left_out: Mapping[str, int]) -> Summary:
+    """Return the counts of a report; an error of the whole source counts as unread."""
+    return Summary(
+        left_out=Counter(left_out),
+        records=report.records,
+        skipped=report.skipped,
+        flags=report.flags,
+        unknown=report.unknown,
+        unread=Counter() if report.error is None else Counter({report.error: 1}),
+    )
 
 
-def count_entries(summary: Summary, entries: Collection[TraceEntry]) -> None:
-    """Count the traces, their steps and what redaction found, once all shards are read: a trace that
-    was in two of them is one."""
-    summary.traces += len(entries)
-    summary.contexts += sum(entry.contexts for entry in entries)
-    summary.states += sum(entry.states for entry in entries)
-    summary.redactions += sum_findings(entries)
+def count_entries(entries: Collection[TraceEntry]) -> Summary:
+    """Count the traces, their steps and what redaction found, once all shards are read.
+
+    A trace that was in two of them is one.
+    """
+    return Summary(
+        traces=len(entries),
+        contexts=sum(entry.contexts for entry in entries),
+        states=sum(entry.states for entry in entries),
+        redactions=sum_findings(entries),
+    )

@@ -1,14 +1,15 @@
-"""What need not be read again: the traces of sources that are unchanged, or that cannot be read now."""
+"""Reuse traces of sources that are unchanged, or that cannot be read now."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 
 from tracemill.flows.admission.trace_filter import FORGOTTEN
 from tracemill.flows.admission.trace_inventory import TraceEntry
-from tracemill.flows.ingest.ingest_shard import TWICE, Account, Intake
-from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.sources.shard_plan import Kept
+from tracemill.flows.ingest.ingest_shard import TWICE, FileReport, ShardIngester, summarize_report
+from tracemill.flows.run_state.run_summary import Summary, add_up
+from tracemill.flows.sources.shard_plan import UnchangedSource
 from tracemill.flows.sources.watermark_records import (
-    Mark,
+    SourceRecord,
     companion_digest,
     digest_file_ends,
     source_part_key,
@@ -24,14 +25,17 @@ from tracemill.records.trace import Trace
 DAMAGED = "damaged shard of traces, its sources are read again"
 
 
-def drop_damaged(work: Workspace, summary: Summary) -> None:
-    """Take shards of traces that cannot be read off the pointer: no mark holds for what was in them, so
-    that their sources are read again. The files stay."""
+def drop_damaged(work: Workspace) -> Summary:
+    """Take shards of traces that cannot be read off the pointer, and count them.
+
+    No mark holds for what was in them, so that their sources are read again. The files stay.
+    """
     live = work.live("traces")
     whole = [shard for shard in live if _reads(work, shard)]
-    if len(whole) < len(live):
-        summary.flags[DAMAGED] += len(live) - len(whole)
-        work.point("traces", whole)
+    if len(whole) == len(live):
+        return Summary()
+    work.set_live("traces", whole)
+    return Summary(flags=Counter({DAMAGED: len(live) - len(whole)}))
 
 
 def _reads(work: Workspace, shard: Shard) -> bool:
@@ -43,22 +47,23 @@ def _reads(work: Workspace, shard: Shard) -> bool:
 
 
 def reuse_traces(
-    intake: Intake, kept: Sequence[Kept], read: dict[str, int], summary: Summary
-) -> dict[str, TraceEntry]:
-    """A line for each trace of the sources that are not read, counted as if they were; `read` learns
-    the fullness of each. Traces that were selected otherwise are selected again, by their redacted text;
-    today's lists hold for them too, since all that leaves is redacted again."""
-    work, sieve, lists = intake.work, intake.sieve, intake.lists
+    ingester: ShardIngester, kept: Sequence[UnchangedSource]
+) -> tuple[dict[str, TraceEntry], Summary]:
+    """Return a line for each trace of the sources that are not read, and their counts.
+
+    They are counted as if they were read. Traces that were selected otherwise are selected again, by their
+    redacted text; today's lists hold for them too, since all that leaves is redacted again.
+    """
+    work, trace_filter, lists = ingester.work, ingester.trace_filter, ingester.lists
     entries: dict[str, TraceEntry] = {}
     stale: set[str] = set()
     seen: set[str] = set()
+    twice, left_out, matched = 0, Counter[str](), Counter[int]()
     for mark, _, is_stale in kept:
-        _count(mark, summary)
         if not is_stale:
-            summary.matched.update(mark.matched)
+            matched.update(mark.matched)
         for item in mark.seen:
-            if item.trace_id in seen:
-                summary.flags[TWICE] += 1
+            twice += item.trace_id in seen
             seen.add(item.trace_id)
             before = entries.get(item.trace_id)
             if item.entry is not None and (before is None or before.fullness < item.entry.fullness):
@@ -66,13 +71,14 @@ def reuse_traces(
             if item.entry is not None and is_stale:
                 stale.add(item.trace_id)
     for trace in _load(work, stale):
-        if reason := sieve.reason(trace, summary.matched) if sieve else None:
-            summary.left_out[reason] += 1
+        if reason := trace_filter.reason(trace, matched) if trace_filter else None:
+            left_out[reason] += 1
             entries.pop(trace.trace_id, None)
     present = _present(work)
     entries = {trace_id: entry for trace_id, entry in entries.items() if trace_id in present}
-    read |= {trace_id: entry.fullness for trace_id, entry in entries.items()}
-    return entries
+    again = Summary(left_out=left_out, matched=matched, flags=Counter({TWICE: twice} if twice else {}))
+    unchanged = (summarize_report(each.mark.report, each.mark.left_out) for each in kept)
+    return entries, add_up([*unchanged, again])
 
 
 def _load(work: Workspace, trace_ids: Collection[str]) -> Iterable[Trace]:
@@ -80,22 +86,15 @@ def _load(work: Workspace, trace_ids: Collection[str]) -> Iterable[Trace]:
         yield from traces_from_table(table)
 
 
-def _count(mark: Mark, summary: Summary) -> None:
-    summary.records += mark.report.records
-    summary.skipped += mark.report.skipped
-    summary.flags += mark.report.flags
-    summary.unknown += mark.report.unknown
-    for reason, count in mark.left_out.items():
-        summary.left_out[reason] += count
-
-
 def _present(work: Workspace) -> frozenset[str]:
     return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
 
 
 def batch_reused_traces(work: Workspace, traces: Collection[str]) -> list[list[str]]:
-    """The traces by the shard they lie in, oldest shard first: equal from run to run as long as they
-    are not read again."""
+    """Group traces by the shard they lie in, oldest shard first.
+
+    The groups are equal from run to run as long as the traces are not read again.
+    """
     found: list[list[str]] = []
     left = set(traces)
     for shard in reversed(work.live("traces")):
@@ -106,9 +105,12 @@ def batch_reused_traces(work: Workspace, traces: Collection[str]) -> list[list[s
     return found[::-1]
 
 
-def trace_reuse_marks(accounts: Iterable[Account], marks: Watermarks) -> list[Mark]:
-    """What to remember of sources that were read: not of one that could not be, that is gone again, or
-    that holds anything forgotten, which may be let in again."""
+def trace_reuse_marks(accounts: Iterable[FileReport], marks: Watermarks) -> list[SourceRecord]:
+    """Return what to remember of sources that were read.
+
+    Nothing of one that could not be read, that is gone again, or that holds anything forgotten, which may be
+    let in again.
+    """
     return [
         mark
         for account in accounts
@@ -117,13 +119,13 @@ def trace_reuse_marks(accounts: Iterable[Account], marks: Watermarks) -> list[Ma
     ]
 
 
-def _mark(account: Account, marks: Watermarks) -> Iterable[Mark]:
+def _mark(account: FileReport, marks: Watermarks) -> Iterable[SourceRecord]:
     file = account.file
     try:
         ends = "" if file.url else digest_file_ends(file.path, file.stamp.bytes)
     except OSError:
         return
-    yield Mark(
+    yield SourceRecord(
         marks.key_of(file),
         file.stamp,
         ends,

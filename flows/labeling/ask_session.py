@@ -1,14 +1,14 @@
-"""Teachers, ledger and run together: what asks the questions of a shard."""
+"""Ask the teachers of a run: its ledger, gate, deadline and circuit breaker."""
 
 import asyncio
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tracemill.agreement.voting.early_stop import Referee
+from tracemill.agreement.voting.early_stop import EarlyStopper
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.cap_room import CapRoom
 from tracemill.flows.labeling.gate_run import Gate, gate_version
@@ -17,7 +17,7 @@ from tracemill.flows.labeling.vote_policy import build_vote_policy, drop_hopeles
 from tracemill.flows.run_state.run_records import StartedRun, begin_asking
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.runtime.interrupts import on_interrupt
-from tracemill.flows.runtime.progress import Meter
+from tracemill.flows.runtime.progress import ProgressMeter
 from tracemill.flows.runtime.terminal import say_lines
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import PrivacyError
@@ -27,26 +27,26 @@ from tracemill.records.pair import StepVotes
 from tracemill.records.reply import Decision, TeacherReply
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers, check_all
-from tracemill.teachers.core.price import nusd_to_usd, usd_down
+from tracemill.teachers.core.price import nanousd_to_usd, usd_down
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import BudgetSettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.gate.value_stop import ValueStop
-from tracemill.teachers.ledger.entries import Spent
+from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.pricing.price_book import PriceBook
-from tracemill.teachers.replay.breaker import Breaker
-from tracemill.teachers.replay.replay_run import Redact, ReplayResult, replay
+from tracemill.teachers.replay.breaker import CircuitBreaker
+from tracemill.teachers.replay.buy_answer import RetryWait
+from tracemill.teachers.replay.replay_run import ReplayObserver, ReplayRequest, ReplayResult, replay
 
 if TYPE_CHECKING:
-    from tracemill.flows.labeling.label_shard import Shown
+    from tracemill.flows.labeling.label_shard import ShownTrace
 
 COMING_HOME = "interrupted: up to {:.0f} s for calls in flight to come home, Ctrl-C cuts them off"
 
 
 @dataclass(slots=True)
-class Asking:
-    """What a run needs to ask: its teachers, its place in the ledger, its rules."""
+class AskSession:
+    """Everything a run needs to ask: its teachers, its ledger, its gate and its breaker."""
 
     settings: RunSettings
     ledger: Ledger
@@ -54,7 +54,7 @@ class Asking:
     redactor: Redactor
     accepted: frozenset[str]
     """The traces that may be sent to these teachers."""
-    gauge: Meter
+    meter: ProgressMeter
     prices: PriceBook = field(default_factory=PriceBook)
     """What they cost, from one run to the next."""
     began_s: float = field(default_factory=time.monotonic)
@@ -68,7 +68,7 @@ class Asking:
     """Teachers of whom the user was told something."""
     closed: str = ""
     """Why nothing is asked; "" where something may be."""
-    breaker: Breaker = field(default_factory=Breaker)
+    breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     """Which teachers failed so far."""
 
     @classmethod
@@ -80,28 +80,36 @@ class Asking:
         run: StartedRun,
         redactor: Redactor,
         accepted: frozenset[str],
-        gauge: Meter,
-    ) -> "Iterator[Asking | None]":
-        """The asking of a run while the block lasts; None where it has no teachers."""
-        if not settings.asked() or settings.budget is None:
-            yield None
-            return
+        meter: ProgressMeter,
+    ) -> "Iterator[AskSession]":
+        """Open the session of a run that has teachers and a budget, while the block lasts."""
+        assert settings.budget is not None
         with Ledger(settings.ledger_url or sqlite_url(work.ledger_path)) as ledger:
             open_run(ledger, run.run_id, settings.budget)
             begin_asking(work, run.run_id, ledger.identity())
             prices = open_book(work)
-            gate = Gate.open(settings, work, prices)
-            asking = cls(settings, ledger, run.run_id, redactor, accepted, gauge, prices, gate=gate)
-            asking.room = CapRoom.open(settings, work)
-            asking.closed = run.closed(settings.cap_usd())
-            asking.breaker = Breaker({each.name: each.sends_to(os.environ) for each in settings.asked()})
-            yield asking
+            yield cls(
+                settings,
+                ledger,
+                run.run_id,
+                redactor,
+                accepted,
+                meter,
+                prices,
+                gate=Gate.open(settings, work, prices),
+                room=CapRoom.open(settings, work),
+                closed=run.closed(settings.cap_usd()),
+                breaker=CircuitBreaker({each.name: each.sends_to(os.environ) for each in settings.asked()}),
+            )
 
     def decide(
-        self, questions: Sequence[Question], before: Sequence[Decision], shown: "Sequence[Shown]"
+        self, questions: Sequence[Question], before: Sequence[Decision], shown: "Sequence[ShownTrace]"
     ) -> list[Decision]:
-        """Which teacher is asked at which step of the traces `shown`. Decisions made before are replayed,
-        whatever the gate has learned since; a step that cannot give a pair is asked of nobody."""
+        """Decide which teacher is asked at which step of the traces `shown`.
+
+        Decisions made before are replayed, whatever the gate has learned since; a step that cannot give a
+        pair is asked of nobody.
+        """
         version = gate_version(self.settings)
         found = {(d.step_id, d.teacher): d for d in before if d.gate.partition("+")[0] == version}
         known = {step_id for step_id, _ in found}
@@ -120,12 +128,12 @@ class Asking:
         return [found.get((d.step_id, d.teacher), d) for d in made]
 
     def _left_usd(self) -> float:
-        """What the cap of the run has left; all of it in an estimate, which is no run."""
+        """Return what the cap of the run has left; all of it in an estimate, which is no run."""
         assert self.settings.budget is not None
         cap = usd_down(self.settings.budget.max_total_usd)
         spent = self._spent() if self.run_id else None
-        gone = spent.settled_nusd + spent.reserved_nusd if spent else 0
-        return nusd_to_usd(max(cap - gone, 0))
+        gone = spent.settled_nanousd + spent.reserved_nanousd if spent else 0
+        return nanousd_to_usd(max(cap - gone, 0))
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
         """Let the gate learn from what came of a batch, if it does; the next batch is decided by that."""
@@ -139,118 +147,123 @@ class Asking:
     def begin(self, states: int) -> None:
         """Ready to ask, at most all teachers at so many states."""
         self.states_left = states
-        self.gauge.begin("questions", self._most(states), nusd_to_usd(self._spent().settled_nusd))
+        self.meter.begin("questions", self._most(states), nanousd_to_usd(self._spent().settled_nanousd))
 
     def pass_over(self, states: int) -> None:
-        """So many of the states are finished with: nobody is asked about them again."""
+        """Skip finished states: nobody is asked about them again."""
         self.states_left -= states
-        self.gauge.expect(fewer=self._most(states))
+        self.meter.expect(fewer=self._most(states))
 
     def _most(self, states: int) -> int:
         return states * len(self.settings.asked()) * self.settings.replay.samples
 
-    def _spent(self) -> Spent:
+    def _spent(self) -> RunSpending:
         return self.ledger.spent(self.run_id)
 
     def ask(
         self,
-        questions: Sequence[Question],
+        shown: "Sequence[ShownTrace]",
         decisions: Sequence[Decision],
-        states: int,
-        referee: Referee | None = None,
-        redact: Mapping[str, Redact] | None = None,
-        value: ValueStop | None = None,
+        stopper: EarlyStopper | None = None,
     ) -> ReplayResult:
-        """The replies of what was decided for so many states, as far as the `referee` does not call their
-        steps settled and `value` does not stop there; `redact` has, by trace, what takes private things out
-        of them. Raises PrivacyError for a question of a trace that nobody accepted to send."""
-        if not self.accepted.issuperset(question.trace_id for question in questions):
+        """Ask what was decided at the steps of these traces.
+
+        Steps that the `stopper` decides are not asked further. Raises PrivacyError for a trace that nobody
+        accepted to send.
+        """
+        if not self.accepted.issuperset(item.trace.trace_id for item in shown):
             raise PrivacyError("a session would be sent that nobody accepted", "consent", "run it again")
+        states = sum(item.trace.step_count for item in shown)
         wanted = sum(decision.verdict == "ask" for decision in decisions) * self.settings.replay.samples
-        self.gauge.expect(fewer=self._most(states) - wanted)
+        self.meter.expect(fewer=self._most(states) - wanted)
         self.states_left = max(self.states_left - states, 0)
         if self.gate is not None:
             self.gate.asked()
-        later = self.states_left / max(states, 1)
+        known = {item.trace.trace_id: item.reply for item in shown}
+        request = ReplayRequest(
+            [question for item in shown for question in item.questions()],
+            decisions,
+            build_teachers(self.settings.asked(), os.environ, self._redact, self.prices),
+            self.ledger,
+            self.run_id,
+            self.settings.replay,
+            stopper,
+            self.room,
+            self.breaker,
+            redact=lambda reply: known[StepId.parse(reply.step_id).trace_id](reply),
+            closed=self.closed,
+            time_left_s=self._time_left_s(),
+            remaining=self.states_left / max(states, 1),
+        )
         try:
-            return asyncio.run(self._ask(questions, decisions, referee, redact or {}, later, value))
+            return asyncio.run(self._replay(request))
         except asyncio.CancelledError:  # interrupted, and what was in flight did not come home in time
             raise KeyboardInterrupt from None
 
-    async def _ask(
-        self,
-        questions: Sequence[Question],
-        decisions: Sequence[Decision],
-        referee: Referee | None,
-        redact: Mapping[str, Redact],
-        later: float,
-        value: ValueStop | None,
-    ) -> ReplayResult:
-        """The replay. At an interrupt nothing more goes out. What is in flight may be billed, so its answers
-        are waited for, as long as the settings allow; a second Ctrl-C does not wait."""
-        teachers = build_teachers(self.settings.asked(), os.environ, self._redact, self.prices)
+    async def _replay(self, request: ReplayRequest) -> ReplayResult:
+        """Run the replay; at an interrupt nothing more goes out.
+
+        What is in flight may be billed, so its answers are waited for, as long as the settings allow; a
+        second Ctrl-C does not wait.
+        """
         loop, task, interrupted = asyncio.get_running_loop(), asyncio.current_task(), asyncio.Event()
         assert task is not None
-
-        def on_reply(reply: TeacherReply, stored: bool) -> None:
-            self.gauge.replied(reply.teacher, None if stored else reply.cost_usd, reply.failure is None)
-
-        def clean(reply: TeacherReply) -> TeacherReply:
-            known = redact.get(StepId.parse(reply.step_id).trace_id)
-            return known(reply) if known else redact_reply(self.redactor, reply)
-
         grace_s = self.settings.replay.come_home_s
 
         def press() -> None:
-            self.gauge.note = COMING_HOME.format(grace_s)
+            self.meter.note = COMING_HOME.format(grace_s)
             loop.call_soon_threadsafe(interrupted.set)
             loop.call_soon_threadsafe(loop.call_later, grace_s, task.cancel)
 
         with on_interrupt(press):
-            return await replay(
-                questions,
-                decisions,
-                teachers,
-                self.ledger,
-                self.run_id,
-                self.settings.replay,
-                on_reply,
-                on_wait=lambda wait: self.gauge.waits(*wait),
-                on_spared=lambda: self.gauge.expect(fewer=1),
-                interrupted=interrupted,
-                referee=referee,
-                time_left_s=self._time_left_s(),
-                later=later,
-                redact=clean,
-                tell=self._tell,
-                value=value,
-                breaker=self.breaker,
-                closed=self.closed,
-                pair_room=self.room,
-            )
-
-    def _tell(self, teacher: str, line: str) -> None:
-        """Says a line of a teacher, the first of a run; the closing table has them all counted."""
-        if teacher not in self.told:
-            self.told.add(teacher)
-            say_lines([line])
+            return await replay(replace(request, interrupted=interrupted), _Gauge(self))
 
     def _time_left_s(self) -> float | None:
-        """Seconds until the deadline of the run, None where it has none."""
+        """Return the seconds until the deadline of the run, None where it has none."""
         minutes = self.settings.replay.deadline_minutes
         return None if minutes is None else max(self.began_s + minutes * 60 - time.monotonic(), 0.0)
 
     def _redact(self, text: str) -> str:
         return self.redactor.redact_text(text)[0]
 
-    def book(self, summary: Summary) -> None:
-        """Put the run's money into its summary, over all its restarts: what was paid, and what is held
-        at the worst case for calls whose price is not known."""
+    def spending(self) -> Summary:
+        """Return the run's money over all its restarts, and the teachers that were given up.
+
+        What was paid counts as spent; calls whose price is not known are held at their worst case.
+        """
         spent = self._spent()
-        summary.spent_usd = nusd_to_usd(spent.settled_nusd)
-        summary.held_usd = nusd_to_usd(spent.reserved_nusd)
-        summary.held_calls = spent.open_calls
-        summary.outages = self.breaker.out()
+        return Summary(
+            spent_usd=nanousd_to_usd(spent.settled_nanousd),
+            held_usd=nanousd_to_usd(spent.reserved_nanousd),
+            held_calls=spent.open_calls,
+            outages=self.breaker.outages(),
+        )
+
+
+class _Gauge(ReplayObserver):
+    """Shows a replay on the progress meter of its session."""
+
+    def __init__(self, asking: AskSession) -> None:
+        self._asking = asking
+        self._gauge = asking.meter
+
+    def replied(self, reply: TeacherReply, stored: bool) -> None:
+        """Count a reply and its cost."""
+        self._gauge.replied(reply.teacher, None if stored else reply.cost_usd, reply.failure is None)
+
+    def waits(self, wait: RetryWait) -> None:
+        """Show who is waited for."""
+        self._gauge.waits(*wait)
+
+    def spared(self) -> None:
+        """Expect one answer less."""
+        self._gauge.expect(fewer=1)
+
+    def tell(self, teacher: str, line: str) -> None:
+        """Print a line of a teacher, the first of a run; the closing table has them all counted."""
+        if teacher not in self._asking.told:
+            self._asking.told.add(teacher)
+            say_lines([line])
 
 
 def refill_session_rows(known: Ledger, replies: Iterable[TeacherReply], into: Ledger) -> None:
@@ -262,13 +275,15 @@ def refill_session_rows(known: Ledger, replies: Iterable[TeacherReply], into: Le
 
 
 def check_answering(settings: RunSettings) -> None:
-    """Raises TeacherError where a teacher cannot answer at all: wrong key, unknown model, no network.
-    No text of a session is sent."""
+    """Check that the teachers can answer; no text of a session is sent.
+
+    Raises TeacherError where one cannot at all: wrong key, unknown model, no network.
+    """
     asyncio.run(check_all(build_teachers(settings.asked(), os.environ)))
 
 
 def redact_reply(redactor: Redactor, reply: TeacherReply) -> TeacherReply:
-    """The reply as it may go into a dataset: a teacher can say what it was never shown."""
+    """Redact a reply for a dataset: a teacher can say what it was never shown."""
     if reply.action is None:
         return reply
     scope = StepId.parse(reply.step_id).trace_id

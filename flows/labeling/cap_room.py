@@ -1,4 +1,4 @@
-"""What the caps of a release leave room for, while its pairs are bought.
+"""Say which steps need no asking, because the caps of the release leave no room for their pairs.
 
 `pairs.per_trace` and `pairs.per_operation` drop every further pair of a session that has its number, whoever
 paid for it. How many it has is known as answers come in. Which class teachers will agree on is not: it is
@@ -10,8 +10,8 @@ from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.world.fold_context import record_of
-from tracemill.agreement.world.world_state import Record
+from tracemill.agreement.world.replay_context import replay_context
+from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.vote_policy import build_vote_policy
 from tracemill.harnesses.operations import find_action_operation
@@ -24,7 +24,7 @@ from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import TraceState
 
 if TYPE_CHECKING:
-    from tracemill.flows.labeling.label_shard import Shown
+    from tracemill.flows.labeling.label_shard import ShownTrace
 
 LABEL_VIEWS = frozenset({"agreed", "sft", "soft", "prm"})
 """Views with a row of a step that was asked, whatever becomes of its pair."""
@@ -48,7 +48,7 @@ def capped_by(settings: RunSettings) -> list[int]:
 class _Step(NamedTuple):
     """A step that may be asked, with what was shown there."""
 
-    shown: "Shown"
+    shown: "ShownTrace"
     state: TraceState
 
 
@@ -63,8 +63,11 @@ class CapRoom:
     """The room for pairs in each session of a run."""
 
     def __init__(self, caps: Caps, traces: int, policy: Policy) -> None:
-        """`traces` are those of the workspace: where the caps would leave fewer rows than the floor, each
-        session has room for its part of the floor, rounded down."""
+        """Set the caps of a run over so many `traces` of the workspace.
+
+        Where the caps would leave fewer rows than the floor, each session has room for its part of the floor,
+        rounded down.
+        """
         least = caps.floor // traces if traces else 0
         self._per_trace = max(caps.per_trace, least) if caps.per_trace else 0
         self._per_operation = max(caps.per_operation, least) if caps.per_operation else 0
@@ -74,13 +77,12 @@ class CapRoom:
         self._expected: dict[str, Counter[str]] = {}
         self._steps: dict[str, _Step] = {}
         self._ranks: dict[str, tuple[float, str]] = {}
-        self._records: dict[str, Record] = {}
+        self._records: dict[str, ContextHistory] = {}
         self.expected_yield = EXPECTED_YIELD
 
     @classmethod
     def open(cls, settings: RunSettings, work: Workspace) -> "CapRoom | None":
-        """The room of a run at its start, by the pairs that the workspace holds; None where caps leave out no
-        step."""
+        """Open the room of a run by the pairs that the workspace holds; None where caps leave out no step."""
         if not capped_by(settings):
             return None
         traces = sum(table.num_rows for table in work.current("traces", columns=("trace_id",)))
@@ -95,10 +97,12 @@ class CapRoom:
             made.expected_yield = min(len(made._pairs) / voted, 1.0)
         return made
 
-    def show(self, shown: Iterable["Shown"], decisions: Iterable[Decision]) -> None:
-        """Take up the sessions that are asked about next, in place of those before. Pairs of other sources
-        have their place as far as caps do not prefer one of teachers; of teachers' pairs those at steps that
-        are asked again are counted once they are."""
+    def show(self, shown: Iterable["ShownTrace"], decisions: Iterable[Decision]) -> None:
+        """Take up the sessions that are asked about next, in place of those before.
+
+        Pairs of other sources have their place as far as caps do not prefer one of teachers; of teachers'
+        pairs those at steps that are asked again are counted once they are.
+        """
         self._steps, self._records, self._ranks = {}, {}, {}
         asked = {decision.step_id: decision for decision in decisions if decision.verdict == "ask"}
         for step_id in asked:
@@ -116,19 +120,21 @@ class CapRoom:
                     self._ranks[step_id] = (-_worth(asked[step_id]), digest("cap", step_id))
 
     def rank(self, step_id: str) -> tuple[float, str]:
-        """What the steps of a session are sorted by: what the gate expects of them, else a hash, so that its
-        first steps have no advantage."""
+        """Return what the steps of a session are sorted by.
+
+        That is what the gate expects of them, else a hash, so that the first steps have no advantage.
+        """
         return self._ranks.get(step_id, (0.0, step_id))
 
     def is_full(self, step_id: str) -> bool:
-        """Whether a pair at a step would be dropped, or kept with a smaller chance than `LEAST_CHANCE`."""
+        """Return whether a pair at a step would be dropped, or kept with less chance than `LEAST_CHANCE`."""
         taken = self._taken.get(_trace_of(step_id), {})
         if self._per_trace and len(taken) >= self._per_trace:
             return True
         return bool(self._per_operation) and self._chance(step_id, taken.values()) < LEAST_CHANCE
 
     def _chance(self, step_id: str, taken: Iterable[str]) -> float:
-        """The chance that a class which teachers agree on at a step has room in its session."""
+        """Return the chance that a class which teachers agree on at a step has room in its session."""
         full = {name for name, count in Counter(taken).items() if count >= self._per_operation}
         step = self._steps.get(step_id)
         if not full or step is None:
@@ -139,7 +145,7 @@ class CapRoom:
         return 1.0 - sum(seen[name] for name in full) / seen.total() if seen.total() else 1.0
 
     def most_open(self, trace_id: str) -> int:
-        """At how many steps of a session may be asked at once, so that all of their pairs have room."""
+        """Return at how many steps of a session may be asked at once, so that all their pairs have room."""
         left = self._left(trace_id)
         room = [] if left is None else [left]
         if self._per_operation:
@@ -149,13 +155,16 @@ class CapRoom:
         return max(1, min(room))
 
     def _left(self, trace_id: str) -> int | None:
-        """How many more pairs a session has room for, whatever their classes; None for any number."""
+        """Return how many more pairs a session has room for, whatever their classes; None for any number."""
         return max(self._per_trace - len(self._taken.get(trace_id, {})), 0) if self._per_trace else None
 
     def expected_full(self, decisions: Iterable[Decision], bought: Container[str]) -> frozenset[str]:
-        """Return the steps that are expected to be left out, as many pairs a step as the workspace gave or,
-        before it has `_FEWEST_VOTES`, `EXPECTED_YIELD`. Steps that were `bought` come first. `show` has the
-        sessions; a cap of a class in a session counts by what that has already."""
+        """Return the steps that are expected to be left out.
+
+        As many pairs a step are expected as the workspace gave or, before it has `_FEWEST_VOTES`,
+        `EXPECTED_YIELD`. Steps that were `bought` come first. `show` has the sessions; a cap of a class in a
+        session counts by what that has already.
+        """
         found: set[str] = set()
         steps = {decision.step_id for decision in decisions if decision.verdict == "ask"}
         met: Counter[str] = Counter()
@@ -177,7 +186,7 @@ class CapRoom:
         context = state.step_id.context
         place = f"{state.trace.trace_id}:{context}"
         if place not in self._records:
-            self._records[place] = record_of(state.context, state.trace.harness)
+            self._records[place] = replay_context(state.context, state.trace.harness)
         presentation = shown.presentations[context]
         pair, _ = teacher_pair(state, presentation, replies, self._policy, self._records[place])
         self._remove(step_id)
@@ -205,7 +214,7 @@ def _class_of(state: TraceState) -> str:
 
 
 def _worth(decision: Decision) -> float:
-    """What the gate expects of a step for its cost; 0 where it did not look."""
+    """Return what the gate expects of a step for its cost; 0 where it did not look."""
     if not decision.expected_usd:
         return 0.0
     return (decision.utility or 0.0) * (decision.belief or 0.0) / decision.expected_usd

@@ -1,69 +1,52 @@
-"""The gate of a run: the steps of a batch valued, and those chosen that the budget is best spent on."""
-
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
-
-from tracemill.agreement.voting.early_stop import Referee
-from tracemill.flows.config.run_settings import RunSettings
-from tracemill.records.identity import canonical_json, digest
-from tracemill.records.reply import Decision
-from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.gate.value_stop import ValueStop
-
-if TYPE_CHECKING:
-    from tracemill.flows.labeling.gate_run import Gate
-    from tracemill.flows.labeling.label_shard import Shown
+"""Score the steps of a batch and select those that the budget is best spent on."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tracemill.flows.labeling.gate_weights import (
-    NO_STAGES,
-    Experience,
-    gate_weights_version,
-    keep_weights,
-    read_gate_stages,
-)
+from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.labeling.gate_weights import GateExperience, keep_weights
+from tracemill.records.identity import canonical_json, digest
 from tracemill.records.pair import StepVotes
-from tracemill.records.reply import TeacherReply
+from tracemill.records.reply import Decision, TeacherReply
 from tracemill.records.storage.table_rows import replies_from_table
+from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.gate.baselines import baseline_scores
 from tracemill.teachers.gate.budget_pacing import Pacer, paced_choice_share, paced_explored_share
-from tracemill.teachers.gate.features import Second, StepFacts, build_step_features
-from tracemill.teachers.gate.gate_decisions import GATE_VERSION, Ahead, Choice, coin
-from tracemill.teachers.gate.pair_model import Belief
-from tracemill.teachers.gate.pair_value import Valued, score_pair_values
+from tracemill.teachers.gate.features import GateStepFacts, SecondOpinion, build_step_features
+from tracemill.teachers.gate.gate_decisions import GATE_VERSION, GateChoice, coin
+from tracemill.teachers.gate.pair_model import PairModel
+from tracemill.teachers.gate.pair_value import ValuedStep, score_pair_values
 from tracemill.teachers.gate.second_reply import read_second_reply
 from tracemill.teachers.gate.step_costs import (
-    Priced,
+    PricedTeacher,
     step_call_costs_usd,
-    step_costs_to_go,
     step_costs_usd,
     teachers_by_step_cost,
 )
-from tracemill.teachers.gate.value_stages import Stages
 from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.pricing.price_book import PriceBook
 
 if TYPE_CHECKING:
-    from tracemill.flows.labeling.label_shard import Shown
+    from tracemill.flows.labeling.label_shard import ShownTrace
 
 _TOKENS = 8000
 _FREE_USD = 1e-9
 
 
 def gate_version(settings: RunSettings) -> str:
-    """The gate and everything its verdicts depend on but what it has learned: under another version they are
-    made anew. Where it chooses, the cap is part of it, so that a raised cap asks more."""
+    """Return a name of the gate and all that its verdicts depend on but what it has learned.
+
+    Under another name verdicts are made anew. Where the gate chooses, the cap is part of it, so that a raised
+    cap asks more.
+    """
     gate = settings.gate.model_dump(mode="json")
     if settings.gate.policy == "all":
         gate = {name: gate[name] for name in ("policy", "fraction", "seed", "explore", "skip_student_family")}
     elif settings.budget is not None:
         gate["cap"] = str(settings.budget.max_total_usd)
-    if settings.replay.stop == "value":
-        gate["keep"] = settings.replay.keep
     vote = settings.agreement.model_dump(mode="json")
     names = [[teacher.name, teacher.family] for teacher in settings.asked()]
     return f"{GATE_VERSION}-{settings.gate.policy}-{digest(canonical_json([gate, vote, names]), size=4)}"
@@ -72,37 +55,38 @@ def gate_version(settings: RunSettings) -> str:
 class Gate:
     """Chooses batch by batch. Its weights are frozen for a batch and updated after it by `learn`."""
 
-    def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[Priced]) -> None:
+    def __init__(self, settings: RunSettings, work: Workspace, teachers: Sequence[PricedTeacher]) -> None:
         self.settings = settings
         self._work = work
         self._teachers = teachers
         self._learns = settings.gate.policy == "voi"
-        self._stops = settings.replay.stop == "value"
-        self._experience = Experience.of(work) if self._learns else Experience()
-        self.belief, self.stages = Belief(), NO_STAGES
-        self._look_back()
+        self._experience = GateExperience.of(work) if self._learns else GateExperience()
+        self.belief: PairModel = self._experience.belief()
         self._pacer = Pacer()
         self._promised_usd, self._promised_states = 0.0, 0
         self._seen, self._seen_usd = 0, 0.0
 
     @classmethod
     def open(cls, settings: RunSettings, work: Workspace, book: PriceBook) -> "Gate | None":
-        """The gate of a configuration; None where it asks at all steps."""
+        """Open the gate of a configuration; None where it asks at all steps."""
         if settings.gate.policy == "all":
             return None
         built = build_teachers(settings.asked(), os.environ, book=book, to_ask=False)
-        return cls(settings, work, [Priced(t.name, t.family, t.price) for t in built])
+        return cls(settings, work, [PricedTeacher(t.name, t.family, t.price) for t in built])
 
     def choose(
         self,
         questions: Sequence[Question],
-        shown: "Sequence[Shown]",
+        shown: "Sequence[ShownTrace]",
         version: str,
         left_usd: float | None,
         states_left: int,
-    ) -> dict[str, Choice]:
-        """What is made of each step. `left_usd` is what of the budget is left, None where there is none, and
-        `states_left` the states it is for."""
+    ) -> dict[str, GateChoice]:
+        """Score the steps and choose.
+
+        `left_usd` is what of the budget is left, None where there is none, `states_left` the states it is
+        for.
+        """
         if left_usd is not None:
             left_usd = max(left_usd - self._promised_usd, 0.0)
         facts = self._facts(shown)
@@ -115,11 +99,11 @@ class Gate:
         full_usd = sum(map(sum, step_call_costs_usd(asked, teachers)))
         of_full = share * max(sum(costs), _FREE_USD) / max(full_usd, _FREE_USD)
         explore = paced_explored_share(self.settings.gate.explore, of_full)
-        first, _ = self._weighed(steps, beliefs, costs, share, explore)
+        first = self._weighed(steps, beliefs, costs, share, explore)
         out = self._out(first, explore)  # at the price that the choice leaves
         costs = step_costs_usd(asked, teachers, out)
         share = self._share(costs, left_usd, states_left)
-        chosen, threshold = self._weighed(steps, beliefs, costs, share, explore)
+        chosen = self._weighed(steps, beliefs, costs, share, explore)
         made = [step for step, _ in chosen]
         self._pacer.remember(self._scores(made), [_usd(step) for step in made])
         out = self._out(chosen, explore)
@@ -127,56 +111,34 @@ class Gate:
         self._promised_states += sum(item.trace.step_count for item in shown)
         self._seen += len(made)
         self._seen_usd += sum(step.expected_usd for step in made)
-        name = f"{version}+{gate_weights_version(self.belief, self.stages) if self._learns else 'fixed'}"
-        ahead = self._ahead(step_call_costs_usd(asked, teachers, out), teachers, max(threshold, self._price))
-        return {
-            step.facts.step_id: Choice(step, taken, name, explore, each)
-            for (step, taken), each in zip(chosen, ahead, strict=True)
-        }
-
-    def _ahead(
-        self, calls: Sequence[Sequence[float]], teachers: Sequence[Priced], price: float
-    ) -> list[dict[str, Ahead]]:
-        """By step and teacher what a stop by value goes by; nothing where there is no such stop."""
-        if not self._stops:
-            return [{} for _ in calls]
-        shares = [teacher.share for teacher in teachers]
-        return [
-            {
-                teacher.name: Ahead(place, price, usd)
-                for place, (teacher, usd) in enumerate(
-                    zip(teachers, step_costs_to_go(costs, shares), strict=True)
-                )
-            }
-            for costs in calls
-        ]
+        name = f"{version}+{self.belief.version if self._learns else 'fixed'}"
+        return {step.facts.step_id: GateChoice(step, taken, name, explore) for step, taken in chosen}
 
     def _weighed(
         self,
-        steps: Sequence[StepFacts],
+        steps: Sequence[GateStepFacts],
         beliefs: Sequence[float],
         costs: Sequence[float],
         share: float,
         explore: float,
-    ) -> tuple[list[tuple[Valued, bool]], float]:
-        """Every step at these costs, and whether it is chosen where a share of what all cost may be spent;
-        and the score from which on it is."""
+    ) -> list[tuple[ValuedStep, bool]]:
+        """Score all steps at these costs and pick the best within a share of the budget."""
         made = score_pair_values(steps, beliefs, costs, self.settings.gate.utility)
         scores, left = self._scores(made), paced_choice_share(share, explore)
         threshold = self._pacer.threshold(scores, [_usd(step) for step in made], left)
-        return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)], threshold
+        return [(step, score >= threshold) for step, score in zip(made, scores, strict=True)]
 
-    def _scores(self, steps: Sequence[Valued]) -> list[float]:
+    def _scores(self, steps: Sequence[ValuedStep]) -> list[float]:
         return baseline_scores(steps, self.settings.gate.policy, self.settings.gate.seed)
 
-    def _out(self, chosen: Sequence[tuple[Valued, bool]], explore: float) -> frozenset[str]:
-        """The steps at which is asked, those drawn by chance among them."""
+    def _out(self, chosen: Sequence[tuple[ValuedStep, bool]], explore: float) -> frozenset[str]:
+        """Return the steps at which is asked, those drawn by chance among them."""
         seed = self.settings.gate.seed
         names = ((step.facts.step_id, taken) for step, taken in chosen)
         return frozenset(name for name, taken in names if taken or coin(seed, name) < explore)
 
     def asked(self) -> None:
-        """What was decided has been asked, and is part of what is spent."""
+        """Count what was decided as asked and spent."""
         self._promised_usd, self._promised_states = 0.0, 0
 
     def learn(self, decisions: Sequence[Decision], votes: Sequence[StepVotes]) -> None:
@@ -184,27 +146,10 @@ class Gate:
         if not self._learns:
             return
         self._experience.add(decisions, {step.step_id: step.verdict for step in votes})
-        self._look_back()
-        keep_weights(self._work, self.belief, self.stages)
-
-    def _look_back(self) -> None:
-        """What follows from the steps that were asked."""
         self.belief = self._experience.belief()
-        self.stages = self._experience.stages() if self._stops else NO_STAGES
-        self._price = self._experience.price(self.stages, self.settings.replay.keep) if self._stops else 0.0
+        keep_weights(self._work, self.belief)
 
-    def stages_of(self, gate: str) -> Stages:
-        """What decides between teachers under a gate as decisions name it; what holds now where its weights
-        are gone."""
-        version = gate.partition("+")[2]
-        kept = (
-            None
-            if version == gate_weights_version(self.belief, self.stages)
-            else read_gate_stages(self._work, version)
-        )
-        return self.stages if kept is None else kept
-
-    def _facts(self, shown: "Sequence[Shown]") -> dict[str, StepFacts]:
+    def _facts(self, shown: "Sequence[ShownTrace]") -> dict[str, GateStepFacts]:
         seconds = self._seconds([item.trace.trace_id for item in shown])
         return {
             step.step_id: step
@@ -214,7 +159,7 @@ class Gate:
             )
         }
 
-    def _seconds(self, trace_ids: Sequence[str]) -> dict[str, Second]:
+    def _seconds(self, trace_ids: Sequence[str]) -> dict[str, SecondOpinion]:
         name = self.settings.gate.second
         if name is None:
             return {}
@@ -225,19 +170,19 @@ class Gate:
                     found[reply.step_id] = reply
         return {step_id: read_second_reply(reply) for step_id, reply in found.items()}
 
-    def _shares(self) -> list[Priced]:
-        """The teachers with how often each is asked at a step, cheapest first."""
+    def _shares(self) -> list[PricedTeacher]:
+        """Return the teachers with how often each is asked at a step, cheapest first."""
         settings = self.settings
         order = teachers_by_step_cost(self._teachers, _TOKENS)
         threshold = settings.agreement.rule().threshold
         shares = early_stop_ask_rates(len(order), threshold, settings.replay.stop, settings.gate.explore)
         return [
-            Priced(t.name, t.family, t.price, self._experience.share(t.name, share))
+            PricedTeacher(t.name, t.family, t.price, self._experience.share(t.name, share))
             for t, share in zip(order, shares, strict=True)
         ]
 
     def _share(self, costs: Sequence[float], left_usd: float | None, states_left: int) -> float:
-        """The share of what all steps still to come would cost that may be spent."""
+        """Return the share of what all steps still to come would cost that may be spent."""
         most = self.settings.gate.fraction
         seen = self._seen + len(costs)
         mean_usd = (self._seen_usd + sum(costs)) / seen if seen else 0.0
@@ -245,15 +190,5 @@ class Gate:
         return most if left_usd is None or coming <= 0 else min(most, left_usd / coming)
 
 
-def _usd(step: Valued) -> float:
+def _usd(step: ValuedStep) -> float:
     return max(step.expected_usd, _FREE_USD)
-
-
-def build_value_stop(
-    referee: Referee | None, decisions: Iterable[Decision], settings: RunSettings, gate: "Gate | None"
-) -> ValueStop | None:
-    """What says where asking on is not worth its cost; None where that is not looked at."""
-    if referee is None or gate is None or settings.replay.stop != "value":
-        return None
-    families = {teacher.name: teacher.family for teacher in settings.asked()}
-    return ValueStop(referee, decisions, families, gate.stages_of)

@@ -1,17 +1,17 @@
-"""The traces of a shard through decide → replay → pairs; each part reads and writes tables.
+"""Load, vote on and label batches of traces, and read and write their tables.
 
 Nothing here knows Prefect. Each function takes the workspace and gives counts; the tables carry the
 rest, so that every part can also be run alone from the command line.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracemill.agreement.voting.policy import Policy
-from tracemill.agreement.world.fold_context import record_of
-from tracemill.agreement.world.world_state import Record
+from tracemill.agreement.world.replay_context import replay_context
+from tracemill.agreement.world.world_state import ContextHistory
 from tracemill.flows.run_state.run_records import today
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.run_state.stale_labels import stale_label_answers
@@ -34,11 +34,11 @@ from tracemill.records.trace import MessageView, Trace, TraceState
 from tracemill.teachers.core.question import Question
 
 if TYPE_CHECKING:
-    from tracemill.flows.admission.reredaction import Renewed, Renewer
+    from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
 
 
 def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
-    """The redacted traces of a shard as they are stored, in the order of their ids."""
+    """Load the redacted traces of a batch as they are stored, in the order of their ids."""
     found = [
         trace for table in work.current("traces", frozenset(trace_ids)) for trace in traces_from_table(table)
     ]
@@ -46,23 +46,26 @@ def load_traces(work: Workspace, trace_ids: Sequence[str]) -> list[Trace]:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """A trace with what a model is shown of each of its contexts. Where its text is another one than the
-    stored text, which answers may have been bought for, `former` has the prompt ids of that, by context."""
+class ShownTrace:
+    """A trace with what a model is shown of each of its contexts.
+
+    Where its text is another one than the stored text, which answers may have been bought for, `former` has
+    the prompt ids of that, by context.
+    """
 
     trace: Trace
     presentations: dict[int, Presentation]
     former: Mapping[int, Sequence[str]] = field(default_factory=dict)
-    renewed: "Renewed | None" = None
+    renewed: "ReredactedTrace | None" = None
 
     @classmethod
-    def of(cls, trace: Trace, renewer: "Renewer | None" = None) -> "Shown":
-        """Present every context of the trace, redacted as the `renewer` does; as it is without one."""
-        if renewer is None:
+    def of(cls, trace: Trace, reredactor: "Reredactor | None" = None) -> "ShownTrace":
+        """Present every context of the trace, redacted as the `reredactor` does; as it is without one."""
+        if reredactor is None:
             return cls(trace, present_all(trace))
-        renewed = renewer.renew(trace)
+        renewed = reredactor.redact_again(trace)
         now, former = present_all(renewed.trace), dict[int, Sequence[str]]()
-        if renewer.keeps and _text_of(renewed.trace) != _text_of(trace):
+        if reredactor.keeps and _text_of(renewed.trace) != _text_of(trace):
             stored = present_all(trace)
             former = {
                 at: shown.prompt_ids for at, shown in stored.items() if shown.prompt_ids != now[at].prompt_ids
@@ -70,11 +73,11 @@ class Shown:
         return cls(renewed.trace, now, former, renewed)
 
     def reply(self, reply: TeacherReply) -> TeacherReply:
-        """A reply at one of its steps as it may go into a dataset."""
+        """Redact a reply at one of its steps for a dataset."""
         return self.renewed.reply(reply) if self.renewed else reply
 
     def answered(self, state: TraceState) -> set[str]:
-        """The prompt ids of a step under which answers hold."""
+        """Return the prompt ids of a step under which answers hold."""
         context, at = state.context.index, state.step.index
         former = self.former.get(context)
         now = self.presentations[context].prompt_ids[at]
@@ -104,8 +107,27 @@ class Shown:
         return made
 
 
-def count_new_findings(shown: Sequence[Shown]) -> Counter[str]:
-    """What was taken out of the traces beyond what had been, by type."""
+@dataclass(frozen=True, slots=True)
+class TraceBatch:
+    """Traces of one source whose rows are written together, as they are shown."""
+
+    source: str
+    shown: Sequence[ShownTrace]
+
+    @property
+    def trace_ids(self) -> list[str]:
+        """Their ids."""
+        return [item.trace.trace_id for item in self.shown]
+
+    @classmethod
+    def load(cls, work: Workspace, trace_ids: Sequence[str], reredactor: "Reredactor") -> "TraceBatch":
+        """Read and present stored traces, redacted as the `reredactor` does."""
+        shown = [ShownTrace.of(trace, reredactor) for trace in load_traces(work, trace_ids)]
+        return cls(shown[0].trace.source, shown)
+
+
+def count_new_findings(shown: Sequence[ShownTrace]) -> Counter[str]:
+    """Count by type what was taken out of the traces beyond what had been."""
     return sum((item.renewed.found for item in shown if item.renewed), Counter[str]())
 
 
@@ -114,7 +136,7 @@ def _text_of(trace: Trace) -> tuple[object, ...]:
 
 
 def load_decisions(work: Workspace, trace_ids: Sequence[str]) -> list[Decision]:
-    """The decisions already made for these traces; a rerun replays them."""
+    """Load the decisions already made for these traces; a rerun replays them."""
     tables = work.current("decisions", frozenset(trace_ids))
     return [d for table in tables for d in decisions_from_table(table)]
 
@@ -126,7 +148,7 @@ def write_decisions(work: Workspace, source: str, trace_ids: Sequence[str], made
 
 
 def load_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply]:
-    """The replies already bought for these traces."""
+    """Load the replies already bought for these traces."""
     tables = work.current("replies", frozenset(trace_ids))
     return [r for table in tables for r in replies_from_table(table)]
 
@@ -134,8 +156,10 @@ def load_replies(work: Workspace, trace_ids: Sequence[str]) -> list[TeacherReply
 def write_replies(
     work: Workspace, source: str, trace_ids: Sequence[str], replies: Sequence[TeacherReply]
 ) -> list[TeacherReply]:
-    """Write the replies of a shard together with those it had; gives them all, of each step,
-    teacher and sample the newest."""
+    """Write the replies of a batch together with those it had; gives them all.
+
+    Of each step, teacher and sample the newest is kept.
+    """
     merged = {(r.step_id, r.teacher, r.sample): r for r in load_replies(work, trace_ids)}
     merged |= {(r.step_id, r.teacher, r.sample): r for r in replies}
     every = sorted(merged.values(), key=lambda r: (r.step_id, r.teacher, r.sample, r.request_key))
@@ -144,8 +168,8 @@ def write_replies(
     return every
 
 
-@dataclass(slots=True)
-class Labelled:
+@dataclass(frozen=True, slots=True)
+class LabelledTraces:
     """The pairs of some traces, all votes behind them and beside them, and the counts."""
 
     pairs: list[DPOPair] = field(default_factory=list)
@@ -154,56 +178,54 @@ class Labelled:
 
 
 def make_pairs(
-    shown: Sequence[Shown], replies: Sequence[TeacherReply], policy: Policy, of_traces: bool = True
-) -> Labelled:
-    """Teacher pairs of the traces and, where `of_traces`, those of every source that needs no more than a
-    trace. Only replies to what would be shown today vote, and those to the same text as it was redacted
-    before."""
-    made = Labelled()
-    sources = sources_of_traces() if of_traces else ()
+    shown: Sequence[ShownTrace], replies: Sequence[TeacherReply], policy: Policy, of_traces: bool = True
+) -> LabelledTraces:
+    """Make the teachers' pairs of the traces and, where `of_traces`, those of every other source of labels.
+
+    Only replies to what would be shown today vote, and those to the same text as it was redacted before.
+    """
     by_step: dict[str, list[TeacherReply]] = {}
     for reply in replies:
         by_step.setdefault(reply.step_id, []).append(reply)
+    pairs: list[DPOPair] = []
+    votes: list[StepVotes] = []
+    skips: dict[str, Counter[str]] = {}
     for item in shown:
-        records: dict[int, Record] = {}
-        for state in item.trace.states():
-            answers = by_step.get(str(state.step_id))
-            if answers:
-                _vote(made, item, state, answers, policy, records)
-        for source in sources:
+        for vote, pair in _vote(item, by_step, policy):
+            votes.append(vote)
+            pairs += [] if pair is None else [pair]
+        for source in sources_of_traces() if of_traces else ():
             found, reasons = source.pairs_of(item.trace)
-            made.pairs += found
-            if source.name == "hindsight":
-                made.summary.hindsight_skips += reasons
-            else:
-                made.summary.pair_skips.update(
-                    {f"{source.name}: {reason}": count for reason, count in reasons.items()}
-                )
-    made.summary.pairs.update(name_pair_kind(pair) for pair in made.pairs)
-    return made
+            pairs += found
+            skips.setdefault(source.name, Counter()).update(reasons)
+    hindsight = skips.pop("hindsight", Counter[str]())
+    others = {f"{name}: {why}": count for name, each in skips.items() for why, count in each.items()}
+    counts = Summary(
+        verdicts=Counter(step.verdict for step in votes),
+        hindsight_skips=hindsight,
+        pair_skips=Counter(others),
+        pairs=Counter(name_pair_kind(pair) for pair in pairs),
+    )
+    return LabelledTraces(pairs, votes, counts)
 
 
 def _vote(
-    made: Labelled,
-    item: Shown,
-    state: TraceState,
-    answers: Sequence[TeacherReply],
-    policy: Policy,
-    records: dict[int, Record],
-) -> None:
-    presentation = item.presentations[state.context.index]
-    current = [item.reply(reply) for reply in answers if reply.prompt_id in item.answered(state)]
-    if not current:
-        return
-    at = state.context.index
-    if at not in records:
-        records[at] = record_of(state.context, item.trace.harness)
-    pair, tally = teacher_pair(state, presentation, current, policy, records[at])
-    made.summary.verdicts[tally.verdict] += 1
-    simulated = any(reply.simulated for reply in current)
-    made.votes.append(StepVotes(str(state.step_id), tally.verdict, tally.votes, simulated))
-    if pair is not None:
-        made.pairs.append(pair)
+    item: ShownTrace, by_step: Mapping[str, Sequence[TeacherReply]], policy: Policy
+) -> Iterator[tuple[StepVotes, DPOPair | None]]:
+    """Count the votes at each step of a trace that has replies."""
+    records: dict[int, ContextHistory] = {}
+    for state in item.trace.states():
+        given = by_step.get(str(state.step_id))
+        held = item.answered(state) if given else frozenset[str]()
+        answers = [item.reply(reply) for reply in given or () if reply.prompt_id in held]
+        if not answers:
+            continue
+        at = state.context.index
+        if at not in records:
+            records[at] = replay_context(state.context, item.trace.harness)
+        pair, tally = teacher_pair(state, item.presentations[at], answers, policy, records[at])
+        simulated = any(reply.simulated for reply in answers)
+        yield StepVotes(str(state.step_id), tally.verdict, tally.votes, simulated), pair
 
 
 def name_pair_kind(pair: DPOPair) -> str:
@@ -211,10 +233,14 @@ def name_pair_kind(pair: DPOPair) -> str:
     return f"{pair.label_source}: {pair.chosen_operation} over {pair.rejected_operation}"
 
 
-def write_labels(work: Workspace, source: str, trace_ids: Sequence[str], made: Labelled, vote: str) -> None:
-    """Write pairs and votes of a shard; a shard without any replaces what these traces had. `vote` names
-    the vote they follow (`vote_policy.vote_version`); the answers that the workspace holds now are those
-    they were made with."""
+def write_labels(
+    work: Workspace, source: str, trace_ids: Sequence[str], made: LabelledTraces, vote: str
+) -> None:
+    """Write pairs and votes of a batch in place of those its traces had.
+
+    `vote` names the vote they follow (`vote_policy.vote_version`); the answers that the workspace holds now
+    are those they were made with.
+    """
     some = frozenset(trace_ids)
     answers = stale_label_answers(work, some)
     if made.pairs or answers or any(work.current("pairs", some)):

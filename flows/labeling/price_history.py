@@ -1,4 +1,4 @@
-"""What each teacher cost and stood for when a run was made, in its manifest, for the next run to compare."""
+"""Note what each teacher cost in the manifest of a run, and compare it in the next."""
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
@@ -17,8 +17,11 @@ _RUNS = 50
 
 
 def open_book(work: Workspace) -> PriceBook:
-    """The prices of a workspace. It says, a line a model and before anything is spent, what changed since
-    the last run that asked it; since it was last read, where no manifest has it."""
+    """Open the prices of a workspace.
+
+    They say, a line a model and before anything is spent, what changed since the last run that asked it;
+    since they were last read, where no manifest has it.
+    """
     return PriceBook(work.root / PRICES, lambda line: say_lines([line]), planned=_planned(work))
 
 
@@ -28,10 +31,12 @@ def price_history_for_manifest(
     environ: Mapping[str, str],
     read_now: Collection[tuple[str, str]],
 ) -> dict[str, dict[str, Any]]:
-    """By teacher the page of its model: server, id, snapshot, date, prices as the catalogue gives them, of
-    each provider too. It is that of today where the run read it, which are the servers and ids `read_now`;
-    else that of the last run that did, whatever an estimate has read since. Nothing of teachers that have no
-    catalogue."""
+    """Return the catalogue page of each teacher's model, by teacher.
+
+    A page has server, id, snapshot, date and prices, of each provider too. It is that of today where the run
+    read it, which are the servers and ids `read_now`; else that of the last run that did, whatever an
+    estimate has read since. Teachers without a catalogue have none.
+    """
     book, found, planned = PriceBook(work.root / PRICES), dict[str, dict[str, Any]](), _planned(work)
     for teacher in settings.asked():
         if (server := teacher.catalogue_url(environ)) is not None:
@@ -51,7 +56,7 @@ def price_history_for_manifest(
 
 
 def _planned(work: Workspace) -> dict[tuple[str, str], dict[str, Any]]:
-    """The newest page of each model among the manifests, by server and id."""
+    """Return the newest page of each model among the manifests, by server and id."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for folder in sorted((work.root / "runs").glob("*"), reverse=True)[:_RUNS]:
         for stage in _STAGES:

@@ -1,10 +1,10 @@
-"""The vote of a configuration, and the referee it gives a replay."""
+"""Build the vote of a configuration, and the early stopper of a replay."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
-from tracemill.agreement.voting.early_stop import Referee, Stop
+from tracemill.agreement.voting.early_stop import EarlyStopper, Stop
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.voting.vote import VOTE_VERSION
 from tracemill.flows.admission.stage_versions import versions_text
@@ -18,50 +18,52 @@ from tracemill.teachers.core.eligibility import require_eligible
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 if TYPE_CHECKING:
-    from tracemill.flows.labeling.label_shard import Shown
+    from tracemill.flows.labeling.label_shard import ShownTrace
 
 ASKED = "asked"
 TOO_FEW = "too few families may vote"
 
 
 def build_vote_policy(settings: RunSettings) -> Policy:
-    """The vote of a configuration."""
+    """Return the vote of a configuration."""
     return settings.agreement.rule()
 
 
 def vote_version(settings: RunSettings) -> str:
-    """What the vote of a configuration is, as shards of pairs and votes name it. Counts that a workspace
-    fills in (`flows.labeling.teacher_standing.measured_reliability_policy`) are no part of it."""
+    """Return the name of a vote, as shards of pairs and votes have it."""
     code = versions_text("vote", {"vote": VOTE_VERSION})
     return digest(code, canonical_json(asdict(build_vote_policy(settings))), size=8)
 
 
 def require_labels(work: Workspace, settings: RunSettings) -> None:
-    """Raises WorkspaceError where pairs or votes of teachers follow another vote than that of the settings.
-    Pairs of other sources rest on no vote, and a shard that names none is taken as it is."""
+    """Refuse pairs or votes of teachers that follow another vote than that of the settings.
+
+    Pairs of other sources rest on no vote, and a shard that names none is taken as it is. Raises
+    WorkspaceError.
+    """
     wanted = vote_version(settings)
     for name, column in (("pairs", "label_source"), ("votes", "verdict")):
-        for shard, traces in work.speaking(name):
+        for shard, traces in work.current_traces(name):
             if not traces or work.made_by(name, shard) in ("", wanted):
                 continue
             rows = work.read(name, shard, ("step_id", column)).to_pylist()
             voted = [row for row in rows if name == "votes" or row[column] == "teachers"]
             if any(StepId.parse(row["step_id"]).trace_id in traces for row in voted):
                 raise WorkspaceError(
-                    f"{work.root} holds {name} of another [agreement] than this configuration's",
-                    "those of this one",
-                    "give the configuration they were made with, or make them anew with `tracemill pairs`: "
-                    "that sends and costs nothing",
+                    f"{work.root} holds {name} made under other [agreement] settings",
+                    f"{name} of these settings",
+                    "give the configuration they were made with, or run `tracemill label`: it sends nothing "
+                    "and costs nothing",
                 )
 
 
-def build_stopper(settings: RunSettings, shown: Iterable["Shown"]) -> Referee | None:
-    """Who says when a step of these traces is settled; None where every teacher is asked everywhere."""
+def build_stopper(settings: RunSettings, shown: Iterable["ShownTrace"]) -> EarlyStopper | None:
+    """Build the early stopper of these traces; None where every teacher is asked everywhere."""
     return build_stopper_for(shown, build_vote_policy(settings), settings.replay.stop)
 
 
-def build_stopper_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> Referee | None:
-    """The same for a vote and a rule of stopping."""
+def build_stopper_for(shown: Iterable["ShownTrace"], policy: Policy, stop: Stop) -> EarlyStopper | None:
+    """Build the early stopper of a vote and a rule of stopping."""
     if stop == "off":
         return None
     states = {
@@ -69,12 +71,15 @@ def build_stopper_for(shown: Iterable["Shown"], policy: Policy, stop: Stop) -> R
         for item in shown
         for state in item.trace.states()
     }
-    return Referee(states, policy, stop)
+    return EarlyStopper(states, policy, stop)
 
 
 def check_vote(settings: RunSettings) -> None:
-    """Raises ConfigError where the teachers of a configuration cannot win its vote, or where `gate.second`
-    is none of them and no reply of it is in the workspace. Needs no key and looks at no server."""
+    """Check that the teachers of a configuration can win its vote.
+
+    Raises ConfigError where they cannot, or where `gate.second` is none of them and no reply of it is in the
+    workspace. Needs no key and looks at no server.
+    """
     asked, policy = settings.asked(), build_vote_policy(settings)
     if not asked:
         return
@@ -98,7 +103,7 @@ def check_vote(settings: RunSettings) -> None:
 
 
 def _answered(work: Workspace) -> set[str]:
-    """The teachers that the workspace holds replies of."""
+    """Return the teachers that the workspace holds replies of."""
     columns = ("step_id", "teacher")
     return {
         name for table in work.current("replies", columns=columns) for name in table["teacher"].to_pylist()
@@ -108,7 +113,7 @@ def _answered(work: Workspace) -> set[str]:
 def drop_hopeless(
     decisions: Sequence[Decision], teachers: Sequence[BaseTeacherSettings], vote: Policy
 ) -> list[Decision]:
-    """Where fewer teachers or families than the vote needs would be asked, none is."""
+    """Skip steps at which fewer teachers or families would be asked than the vote needs."""
     families = {teacher.name: teacher.family for teacher in teachers}
     asked: dict[str, list[str]] = {}
     for decision in decisions:
@@ -130,7 +135,7 @@ def drop_hopeless(
 def record_vote_outcomes(
     decisions: Sequence[Decision], not_asked: Mapping[tuple[str, str], str]
 ) -> list[Decision]:
-    """The decisions with what came of each that was to be asked: `asked`, or why it was not."""
+    """Note on each decision to ask what came of it: `asked`, or why it was not."""
     return [
         replace(d, outcome=not_asked.get((d.step_id, d.teacher), ASKED)) if d.verdict == "ask" else d
         for d in decisions

@@ -1,4 +1,4 @@
-"""One check against a real server, and what came of it."""
+"""The outcome of one check against a real server."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ LiveState = Literal["ok", "failed", "not tried"]
 
 @dataclass(frozen=True, slots=True)
 class LiveCheck:
-    """What was checked, what came of it, and the figure or the reason in one line."""
+    """Result of one check, with its figure or the reason in one line."""
 
     name: str
     state: LiveState

@@ -1,11 +1,11 @@
-"""`tracemill doctor --live`: one call of each teacher and a round trip to the Hub, once they are accepted."""
+"""Run `tracemill doctor --live`: one call of each teacher and a round trip to the Hub, once accepted."""
 
 import os
 import sys
 import threading
 from collections.abc import Iterator
 
-from tracemill.data_cards.hub.hub_errors import Patience
+from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.data_cards.hub.repo_state import open_hub
 from tracemill.data_cards.hub.round_trip import (
     PROBE_FILE,
@@ -17,19 +17,19 @@ from tracemill.data_cards.hub.round_trip import (
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.destinations import Destination, destination_terms, list_destinations
 from tracemill.flows.live_checks.live_check import LiveCheck
-from tracemill.flows.live_checks.teacher_calls import CAP_NUSD, PROBE_TEXT, call_teachers
+from tracemill.flows.live_checks.teacher_calls import CAP_NANOUSD, PROBE_TEXT, call_teachers
 from tracemill.flows.runtime.interrupts import on_interrupt, terminable
 from tracemill.flows.runtime.terminal import confirm_on_terminal, say_lines
 from tracemill.records.errors import PrivacyError, ReleaseError
 from tracemill.records.printable import printable_count
-from tracemill.teachers.core.price import nusd_to_usd
+from tracemill.teachers.core.price import nanousd_to_usd
 from tracemill.teachers.core.teacher_settings import BaseTeacherSettings
 
 _HUB = "hub round trip"
 
 
 def run_live_checks(
-    settings: RunSettings, yes: bool, patience: Patience = ROUND_TRIP_PATIENCE
+    settings: RunSettings, yes: bool, patience: RetryPolicy = ROUND_TRIP_PATIENCE
 ) -> Iterator[LiveCheck]:
     """Give the checks as they are made; `yes` accepts what is sent; `patience` is had with the Hub.
 
@@ -44,13 +44,13 @@ def run_live_checks(
 
 
 def _teachers_to_try(settings: RunSettings) -> tuple[tuple[BaseTeacherSettings, ...], LiveCheck | None]:
-    """The teachers, or the check that says that there are none."""
+    """Return the teachers, or the check that says that there are none."""
     asked = settings.asked()
     return asked, None if asked else LiveCheck("teachers", "not tried", "none configured")
 
 
 def _hub_to_try(settings: RunSettings) -> tuple[tuple[str, str], LiveCheck | None]:
-    """The dataset that would be made and the address of the Hub, or the check that says why none is made."""
+    """Return the dataset that would be made and the address of the Hub, or why none is made."""
     if settings.release.hub is None:
         return ("", ""), LiveCheck(_HUB, "not tried", "no publish target: release.hub is not set")
     try:
@@ -84,9 +84,9 @@ def _require_consent(
 def _what_would_leave(
     settings: RunSettings, destinations: list[Destination], repo_id: str, endpoint: str
 ) -> Iterator[str]:
-    yield "What would leave this machine: fixed texts of tracemill, nothing of yours."
+    yield "This check would send fixed texts of tracemill, none of your data."
     if destinations:
-        cap = f"${nusd_to_usd(CAP_NUSD):g}"
+        cap = f"${nanousd_to_usd(CAP_NANOUSD):g}"
         yield f"A text of {len(PROBE_TEXT)} characters, once to each of these, for at most {cap} together:"
         yield from (f"  {each.model} at {each.origin}: {each.policy()}" for each in destinations)
         if terms := destination_terms(settings):
@@ -99,7 +99,7 @@ def _what_would_leave(
         yield f"  {removal_command(repo_id)}"
 
 
-def _hub_checks(repo_id: str, patience: Patience) -> Iterator[LiveCheck]:
+def _hub_checks(repo_id: str, patience: RetryPolicy) -> Iterator[LiveCheck]:
     """Make the round trip. At an interrupt the request under way ends, and the dataset is deleted."""
     pressed = threading.Event()
 

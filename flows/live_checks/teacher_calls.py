@@ -1,4 +1,4 @@
-"""One real call of every teacher, and what it cost by the answer, by its tokens and by the server's record.
+"""Call every teacher once, and compare its cost by answer, tokens and the server's record.
 
 The worst case of each call is known before it is made, and the worst cases of all calls together stay within
 the cap, whatever the servers state afterwards.
@@ -18,12 +18,12 @@ from tracemill.records.reply import FailureKind
 from tracemill.records.trace import MessageView
 from tracemill.teachers.build_teachers import build_teachers
 from tracemill.teachers.client.billing_lookup import look_up_bill
-from tracemill.teachers.client.chat_teacher import BELIEVED, ROUNDING_NUSD, ChatTeacher
+from tracemill.teachers.client.chat_teacher import BELIEVED, ROUNDING_NANOUSD, ChatTeacher
 from tracemill.teachers.core.api_keys import api_key
 from tracemill.teachers.core.base_urls import host_of
-from tracemill.teachers.core.price import Price, nusd_to_usd
+from tracemill.teachers.core.price import Price, nanousd_to_usd
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked, Teacher
+from tracemill.teachers.core.teacher_protocol import AttemptResult, Teacher
 from tracemill.teachers.core.teacher_settings import (
     BaseTeacherSettings,
     OpenRouterSettings,
@@ -32,7 +32,7 @@ from tracemill.teachers.core.teacher_settings import (
 )
 from tracemill.teachers.pricing.price_book import PriceBook
 
-CAP_NUSD = 50_000_000
+CAP_NANOUSD = 50_000_000
 """The most that all calls together can cost, in nano-USD: $0.05."""
 ANSWER_TOKENS = 64
 RECORD_LOOKS = 7
@@ -51,11 +51,11 @@ _SAME = 0.01
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call that fits the cap: `bound_nusd` is its worst case."""
+    """One call that fits the cap: `bound_nanousd` is its worst case."""
 
     settings: BaseTeacherSettings
     teacher: Teacher
-    bound_nusd: int
+    bound_nanousd: int
 
 
 def probe_question() -> Question:
@@ -84,8 +84,8 @@ class _Calls:
         self._book = PriceBook()
         self._question = probe_question()
         self._checks: dict[str, list[LiveCheck]] = {one.name: [] for one in asked}
-        self._known_nusd = 0
-        self._left_nusd = CAP_NUSD
+        self._known_nanousd = 0
+        self._left_nanousd = CAP_NANOUSD
 
     async def run(self) -> list[LiveCheck]:
         built = self._build()
@@ -98,8 +98,8 @@ class _Calls:
                 await teacher.close()
         found = [check for checks in self._checks.values() for check in checks]
         if fitting:
-            said = f"{_usd(self._known_nusd)} of {printable_count(len(fitting), 'call')}"
-            worst = f"at most {_usd(CAP_NUSD - self._left_nusd)} of {_usd(CAP_NUSD)}"
+            said = f"{_usd(self._known_nanousd)} of {printable_count(len(fitting), 'call')}"
+            worst = f"at most {_usd(CAP_NANOUSD - self._left_nanousd)} of {_usd(CAP_NANOUSD)}"
             found.append(LiveCheck("spent", "ok", f"{said}, {worst}"))
         return found
 
@@ -107,7 +107,7 @@ class _Calls:
         self._checks[one.name].append(LiveCheck(f"{what} {one.name}", state, said))
 
     def _build(self) -> list[tuple[BaseTeacherSettings, Teacher]]:
-        """The teachers that answer from elsewhere and have a key."""
+        """Build the teachers that answer from elsewhere and have a key."""
         chosen: list[BaseTeacherSettings] = []
         for one in self._asked:
             if one.sends_to(self._environ) is None:
@@ -125,7 +125,7 @@ class _Calls:
     async def _usable(
         self, built: Sequence[tuple[BaseTeacherSettings, Teacher]]
     ) -> list[tuple[BaseTeacherSettings, Teacher]]:
-        """The teachers that their servers know, with the prices read."""
+        """Return the teachers that their servers know, with the prices read."""
 
         async def check(teacher: Teacher) -> str:
             try:
@@ -146,23 +146,23 @@ class _Calls:
         return [pair for pair, fault in zip(built, faults, strict=True) if not fault]
 
     def _fitting(self, usable: Sequence[tuple[BaseTeacherSettings, Teacher]]) -> list[_Call]:
-        """The calls whose worst cases fit the cap together, first come first served."""
+        """Return the calls whose worst cases fit the cap together, first come first served."""
         found: list[_Call] = []
         for one, teacher in usable:
-            bound = teacher.bound_nusd(self._question)
+            bound = teacher.bound_nanousd(self._question)
             if not self._price_known(one, teacher):
                 why = "no price is known; set `prices`, 0 where it is free"
                 self._say(one, "answer of", "not tried", why)
-            elif bound > self._left_nusd:
-                why = f"its worst case of {_usd(bound)} does not fit {_usd(self._left_nusd)} that are left"
-                self._say(one, "answer of", "not tried", f"{why} of {_usd(CAP_NUSD)}")
+            elif bound > self._left_nanousd:
+                why = f"its worst case of {_usd(bound)} does not fit {_usd(self._left_nanousd)} that are left"
+                self._say(one, "answer of", "not tried", f"{why} of {_usd(CAP_NANOUSD)}")
             else:
-                self._left_nusd -= bound
+                self._left_nanousd -= bound
                 found.append(_Call(one, teacher, bound))
         return found
 
     def _price_known(self, one: BaseTeacherSettings, teacher: Teacher) -> bool:
-        """Whether the worst case is more than a default of 0."""
+        """Return whether the worst case is more than a default of 0."""
         if one.prices is not None or teacher.price != Price():
             return True
         url = one.sends_to(self._environ) or ""
@@ -180,21 +180,21 @@ class _Calls:
                 async with asyncio.timeout(limit_s):
                     asked = await teacher.ask(self._question, 0)
             except TimeoutError:
-                self._known_nusd += call.bound_nusd
+                self._known_nanousd += call.bound_nanousd
                 self._say(one, "answer of", "failed", f"gave no answer in {limit_s:g} s")
                 return
             except Exception as error:
-                self._known_nusd += call.bound_nusd
+                self._known_nanousd += call.bound_nanousd
                 self._say(one, "answer of", "failed", _by_itself(error))
                 return
         self._say_answer(one, asked)
         record = await self._record(one, teacher, asked)
-        likely = [each for each in (record, asked.claimed_nusd, asked.cost_nusd) if each is not None]
-        self._known_nusd += max(likely, default=call.bound_nusd)
+        likely = [each for each in (record, asked.claimed_nanousd, asked.cost_nanousd) if each is not None]
+        self._known_nanousd += max(likely, default=call.bound_nanousd)
         for check in _cost_checks(one, teacher, asked, record, sent_bytes):
             self._checks[one.name].append(check)
 
-    def _say_answer(self, one: BaseTeacherSettings, asked: Asked) -> None:
+    def _say_answer(self, one: BaseTeacherSettings, asked: AttemptResult) -> None:
         reply = asked.reply
         if reply.failure not in (None, FailureKind.TRUNCATED.value):
             self._say(one, "answer of", "failed", asked.why or reply.failure or "")
@@ -204,8 +204,8 @@ class _Calls:
         simulated = ", simulated" if reply.simulated else ""
         self._say(one, "answer of", "ok", f"in {reply.latency_s:.1f} s, {tokens}{cut}{simulated}")
 
-    async def _record(self, one: BaseTeacherSettings, teacher: Teacher, asked: Asked) -> int | None:
-        """What the server's record of the answer says, looked at again while it is not there."""
+    async def _record(self, one: BaseTeacherSettings, teacher: Teacher, asked: AttemptResult) -> int | None:
+        """Return the server's record of the answer, looked at again while it is not there."""
         named = asked.reply.generation_id
         if not named or not isinstance(one, OpenRouterSettings):
             return None
@@ -213,31 +213,31 @@ class _Calls:
 
 
 def _by_itself(error: Exception) -> str:
-    """What is said of a teacher of a package that raises what no teacher should."""
+    """Report a teacher of a package that raises what no teacher should."""
     return f"failed by itself ({type(error).__name__})"
 
 
 def _short(one: BaseTeacherSettings) -> BaseTeacherSettings:
-    """The teacher with a short answer; reasoning that would make it long is not asked for."""
+    """Return the teacher with a short answer; reasoning that would make it long is not asked for."""
     off = one.reasoning.enabled is False or one.reasoning.effort == "none"
     reasoning = one.reasoning if off else ReasoningSettings()
     return one.model_copy(update={"max_tokens": ANSWER_TOKENS, "reasoning_room": 0, "reasoning": reasoning})
 
 
 def _cost_checks(
-    one: BaseTeacherSettings, teacher: Teacher, asked: Asked, record: int | None, sent_bytes: int
+    one: BaseTeacherSettings, teacher: Teacher, asked: AttemptResult, record: int | None, sent_bytes: int
 ) -> Iterator[LiveCheck]:
-    """The stated cost against tokens times price and against the server's record."""
-    stated, usage = asked.claimed_nusd, asked.reply.usage
+    """Compare the stated cost with tokens times price and with the server's record."""
+    stated, usage = asked.claimed_nanousd, asked.reply.usage
     if isinstance(teacher, ChatTeacher) and (stated is not None or usage.prompt_tokens):
-        least, most = teacher.cost_range_nusd(asked.reply.provider, usage, sent_bytes)
+        least, most = teacher.cost_range_nanousd(asked.reply.provider, usage, sent_bytes)
         yield LiveCheck(f"cost of {one.name}", *_held_against_tokens(stated, least, most))
     if isinstance(one, OpenRouterSettings) and asked.reply.generation_id:
         yield LiveCheck(f"record of {one.name}", *_held_against_record(stated, record))
 
 
 def _held_against_tokens(stated: int | None, least: int, most: int | None) -> tuple[LiveState, str]:
-    """Whether a stated cost lies between the least that its provider can charge and tokens times price."""
+    """Return whether a stated cost lies between the provider's least and tokens times price."""
     if most is None:
         return "failed", "fewer tokens were counted than the request has"
     if stated is None:
@@ -245,20 +245,20 @@ def _held_against_tokens(stated: int | None, least: int, most: int | None) -> tu
     said = f"{_usd(stated)} stated, {_usd(most)} by tokens times price"
     if stated < BELIEVED * least:
         return "failed", f"{said}: less than its provider charges at least, {_usd(least)}"
-    if stated > most + ROUNDING_NUSD:
+    if stated > most + ROUNDING_NANOUSD:
         return "failed", f"{said}: {stated / most:.2f} times as much" if most else f"{said}: listed as free"
     return "ok", said
 
 
 def _held_against_record(stated: int | None, record: int | None) -> tuple[LiveState, str]:
-    """Whether the record of an answer says the same cost as the answer."""
+    """Return whether the record of an answer says the same cost as the answer."""
     if record is None:
         return "failed", f"the server shows none after {RECORD_LOOKS} looks"
     if stated is None:
         return "not tried", f"{_usd(record)}; the answer states no cost"
-    same = abs(record - stated) <= max(ROUNDING_NUSD, _SAME * record)
+    same = abs(record - stated) <= max(ROUNDING_NANOUSD, _SAME * record)
     return ("ok" if same else "failed"), f"{_usd(record)} charged, {_usd(stated)} stated"
 
 
-def _usd(nusd: int) -> str:
-    return "$" + f"{nusd_to_usd(nusd):.7f}".rstrip("0").rstrip(".")
+def _usd(nanousd: int) -> str:
+    return "$" + f"{nanousd_to_usd(nanousd):.7f}".rstrip("0").rstrip(".")

@@ -1,14 +1,14 @@
-"""`tracemill releases` and `tracemill diff`."""
+"""List and compare versions of releases."""
 
 from dataclasses import asdict
 from itertools import product
 from typing import Any
 
-from tracemill.data_cards.hub.hub_errors import Patience
-from tracemill.data_cards.hub.push import Pusher
+from tracemill.data_cards.hub.hub_errors import RetryPolicy
+from tracemill.data_cards.hub.push import HubPusher
 from tracemill.data_cards.hub.repo_state import open_to_read, read_repo_manifest
 from tracemill.data_cards.model.compare_versions import compare_labels, compare_pairs
-from tracemill.data_cards.model.drift import Figures, compare_drift_figures
+from tracemill.data_cards.model.drift import DriftFigures, compare_drift_figures
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.manifest import Published, check_files, read_manifest
 from tracemill.data_cards.model.versions import REPO_ID, versions_by_release
@@ -20,11 +20,10 @@ _SHOWN = 10
 
 
 def list_releases(work: Workspace, hub: str | None) -> list[dict[str, Any]]:
-    """Every version, oldest first by name: rows, date, digest, and where it was pushed. With `hub` the
-    versions that repository has too; those nobody here has are `local` False. Of a version whose manifest
-    cannot be read, `error` says what to do.
+    """List every version, oldest first by name: rows, date, digest, and where it was pushed.
 
-    Raises ReleaseError where the Hub cannot be read.
+    With `hub` the versions that repository has too; those nobody here has are `local` False. Of a version
+    whose manifest cannot be read, `error` says what to do. Raises ReleaseError where the Hub cannot be read.
     """
     lines: dict[tuple[str, str], dict[str, Any]] = {}
     for name, versions in versions_by_release(work.releases_dir).items():
@@ -67,7 +66,7 @@ def _line(manifest: Published, local: bool, pushed: list[str]) -> dict[str, Any]
 
 
 def _unreadable(name: str, version: str, pushed: list[str], error: ReleaseError) -> dict[str, Any]:
-    """A version whose manifest is damaged: what its folder says, and why there is no more."""
+    """Describe a version whose manifest is damaged by its folder, and why there is no more."""
     nothing = {"rows": None, "created": "", "content": ""}
     return {"name": name, "version": version, **nothing, "local": True, "pushed": pushed, "error": str(error)}
 
@@ -75,7 +74,7 @@ def _unreadable(name: str, version: str, pushed: list[str], error: ReleaseError)
 def _on_the_hub(repo_id: str) -> list[Published]:
     if not REPO_ID.fullmatch(repo_id):
         raise ReleaseError(f"{repo_id!r} is no dataset of the Hub", "OWNER/NAME")
-    pusher = Pusher(open_to_read(), repo_id)
+    pusher = HubPusher(open_to_read(), repo_id)
     repo = pusher.state()
     if repo is None:
         who = "for this token" if pusher.api.token else "without a token"
@@ -84,7 +83,7 @@ def _on_the_hub(repo_id: str) -> list[Published]:
             "a dataset there is, and for a private one a token that may read it",
             "check the name, or set HF_TOKEN",
         )
-    read = Patience().run
+    read = RetryPolicy().run
     found = [
         read(lambda commit=commit: read_repo_manifest(pusher.api, repo_id, commit))
         for commit in repo.tags.values()
@@ -93,8 +92,10 @@ def _on_the_hub(repo_id: str) -> list[Published]:
 
 
 def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, Any]:
-    """Return what became of pairs and labels from one version to another, and the figures that moved. Raises
-    ReleaseError where a version is not there, or a table of it is missing or was changed."""
+    """Compare two versions: what became of pairs and labels, and the figures that moved.
+
+    Raises ReleaseError where a version is not there, or a table of it is missing or was changed.
+    """
     old, new = (find_release(asked, work.releases_dir, one_name=True) for asked in (before, after))
     for each in (old, new):
         check_files(each.folder, each.manifest)
@@ -102,7 +103,7 @@ def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, 
         "pairs": compare_pairs(old.folder, new.folder),
         "labels": compare_labels(old.folder, new.folder),
     }
-    figures = compare_drift_figures(*(Figures.of(Published.of(each.manifest)) for each in (old, new)))
+    figures = compare_drift_figures(*(DriftFigures.of(Published.of(each.manifest)) for each in (old, new)))
     return {
         "before": old.called,
         "after": new.called,
@@ -115,7 +116,7 @@ def diff_listed_versions(work: Workspace, before: str, after: str) -> dict[str, 
 
 
 def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """`list_releases` as a table for people."""
+    """Build a table of `list_releases` for people."""
     rows = []
     for line in lines:
         if line["error"] is not None:
@@ -129,7 +130,7 @@ def release_rows(lines: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def listed_version_diff_rows(record: dict[str, Any]) -> list[tuple[str, str]]:
-    """`diff_listed_versions` as a table for people."""
+    """Build a table of `diff_listed_versions` for people."""
     rows = []
     for table, kind in product(("pairs", "labels"), ("added", "removed", "changed")):
         names = record[table][kind]

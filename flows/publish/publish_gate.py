@@ -1,4 +1,4 @@
-"""The publish gate of a workspace, as the release writer calls it."""
+"""Build the publish gate of a workspace, as the release writer calls it."""
 
 import os
 from collections.abc import Callable
@@ -18,7 +18,7 @@ ACCEPTED = "accepted.json"
 
 
 def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
-    """The gate: what this machine knows of its user, the workspace's key and accepted findings.
+    """Build the publish gate of this machine's user, the workspace's key and accepted findings.
 
     Raises ConfigError where `TRACEMILL_KINGFISHER` names what is not there.
     """
@@ -28,13 +28,13 @@ def make_gate(settings: RunSettings, work: Workspace) -> PublishGate:
         scanner=Scanner(make_redactor(work, settings.privacy).known, key, os.environ, secrets),
         rules_version=RULES_VERSION,
         record=work.root / ACCEPTED,
-        accept=settings.release.accept,
+        accept=settings.release.allow_findings,
         require_second=settings.release.require_second_opinion,
     )
 
 
 def judge_with_workspace_gate(gate: PublishGate, said: list[str]) -> Callable[[Path], GateEntry]:
-    """The gate for `write_release`; `said` gets its lines for the closing table."""
+    """Return the gate for `write_release`; `said` gets its lines for the closing table."""
 
     def judge(folder: Path) -> GateEntry:
         passed = gate.judge(folder)

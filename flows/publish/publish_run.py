@@ -1,26 +1,29 @@
-"""A release of the workspace to the Hub: everything that can refuse it comes before the first upload."""
+"""Publish a release to the Hub; everything that can refuse it comes before the first upload."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from tracemill.data_cards.card.check_card import check_card
 from tracemill.data_cards.hub.audit_commit import can_commit_audit, find_audit_to_commit, push_audit
-from tracemill.data_cards.hub.hub_errors import PATIENCE, Patience
-from tracemill.data_cards.hub.push import Pushed, Pusher
+from tracemill.data_cards.hub.hub_errors import PATIENCE, RetryPolicy
+from tracemill.data_cards.hub.push import HubPusher, PushResult
 from tracemill.data_cards.hub.repo_state import HubRepo, open_hub, require_writer
 from tracemill.data_cards.model.audit_sample import read_audit
-from tracemill.data_cards.model.drift import Figures, find_drift
+from tracemill.data_cards.model.drift import DriftFigures, find_drift
 from tracemill.data_cards.model.drift_bounds import DriftBounds
 from tracemill.data_cards.model.find_release import LocalRelease, find_release
-from tracemill.data_cards.model.manifest import GateEntry, Manifest, Published, check_files
+from tracemill.data_cards.model.manifest import GateEntry, Manifest, Published, check_files, read_manifest
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.publish.drift_event import emit_release_drifted
 from tracemill.flows.publish.publish_gate import judge_with_workspace_gate, make_gate
 from tracemill.flows.run_state.publish_log import note_pushed, read_publish_log
 from tracemill.flows.run_state.run_records import sole_writer
+from tracemill.flows.run_state.run_summary import ReleaseOutcome
+from tracemill.flows.runtime.prefect_events import emit_release_published
 from tracemill.privacy.publish_gate.kingfisher import require_kingfisher
 from tracemill.records.errors import ConfigError, ReleaseError
 from tracemill.records.storage.workspace import Workspace
@@ -28,20 +31,22 @@ from tracemill.records.storage.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class PublishOrder:
-    """What the user typed: `public` makes a new repository public, `accept_drift` lets a release through
-    that is far from the last."""
+    """Options of `tracemill release publish`.
+
+    `public` makes a new repository public, `accept_drift` lets a release through that is far from the last.
+    """
 
     repo_id: str
     public: bool = False
     accept_drift: bool = False
-    patience: Patience = PATIENCE
+    patience: RetryPolicy = PATIENCE
 
 
 @dataclass(slots=True)
 class PublishOutcome:
-    """What came of it, with lines for people."""
+    """Result of a push, with lines for people."""
 
-    pushed: Pushed
+    pushed: PushResult
     said: list[str] = field(default_factory=list)
     gate: str = ""
     audit_commit: str | None = None
@@ -50,15 +55,15 @@ class PublishOutcome:
     """Whether the card on `main` tells of the local audit, where there is one."""
 
     def line(self) -> str:
-        """Where it is, for people."""
-        made = "pushed" if self.pushed.created else "nothing new, there since"
+        """Return where the release is, for people."""
+        made = "pushed" if self.pushed.created else "unchanged since"
         audit = f"\naudit on its card, commit {self.audit_commit[:12]}" if self.audit_commit else ""
         version, commit = self.pushed.version, self.pushed.commit[:12]
         return f"{self.pushed.repo_id}\n{made} version {version}, commit {commit}{audit}"
 
 
 def publish_release(settings: RunSettings, asked: str | None, order: PublishOrder) -> PublishOutcome:
-    """`tracemill publish`: a release that lies in the workspace.
+    """Publish a release that lies in the workspace.
 
     Raises ReleaseError and PrivacyError, in one line, before anything is uploaded: a release that is not
     whole, simulated rows, a card that lacks a field, no token or right, a repository or version of other
@@ -72,7 +77,7 @@ def publish_release(settings: RunSettings, asked: str | None, order: PublishOrde
 def publish_local(
     work: Workspace, settings: RunSettings, local: LocalRelease, order: PublishOrder, judged: bool = False
 ) -> PublishOutcome:
-    """The same of a release that was found; `judged` where the gate has just passed it."""
+    """Publish a release that was found; `judged` where the gate has just passed it."""
     require_second_opinion()
     check_files(local.folder, local.manifest)
     require_real(local.manifest)
@@ -81,21 +86,33 @@ def publish_local(
         _refuse_retracted(read_publish_log(versions), local.manifest, order.repo_id)
     pusher = open_pusher(order)
     repo = pusher.state()
-    there = pusher.found(local.manifest)
+    there = pusher.find_content(local.manifest)
     if there is not None:
         if not there.tagged:
             pusher.tag(there)
-        outcome = PublishOutcome(Pushed(order.repo_id, there.commit, there.version, False))
+        outcome = PublishOutcome(PushResult(order.repo_id, there.commit, there.version, False))
         if repo is not None and repo.manifest is not None and repo.manifest.version != there.version:
             outcome.said.append(f"main of {order.repo_id} is at another version, {repo.manifest.version}")
         if repo is not None:
             _bring_audit(work, settings, local, order, pusher, repo, outcome)
         return _noted(work, local, pusher, outcome)
-    said = [*_visibility(repo, order), *_drift(repo, local.manifest, settings.release.drift, order)]
+    said = [
+        *_visibility(repo, order, pusher.api.endpoint),
+        *_drift(repo, local.manifest, settings.release.drift, order),
+    ]
     judged = judged and local.manifest.gate is not None and len(local.manifest.gate.opinions) > 1
     gate = [] if judged else _judge(work, settings, local.folder)
     pushed = pusher.push(local.folder, local.manifest, order.public)
     return _noted(work, local, pusher, PublishOutcome(pushed, said, "\n".join(gate), audit_there=True))
+
+
+def publish_finished(work: Workspace, settings: RunSettings, release: ReleaseOutcome) -> ReleaseOutcome:
+    """Push a release that was just written to the dataset of the configuration, and say where it is."""
+    assert release.path is not None
+    assert settings.release.hub is not None
+    local = LocalRelease(Path(release.path), read_manifest(Path(release.path)))
+    done = publish_local(work, settings, local, PublishOrder(settings.release.hub), judged=True)
+    return replace(release, pushed="\n".join([done.line(), *done.said]))
 
 
 def _bring_audit(
@@ -103,16 +120,16 @@ def _bring_audit(
     settings: RunSettings,
     local: LocalRelease,
     order: PublishOrder,
-    pusher: Pusher,
+    pusher: HubPusher,
     repo: HubRepo,
     outcome: PublishOutcome,
 ) -> None:
-    """The audit of a version that is there, where its card does not tell of it yet."""
+    """Push the audit of a version that is there, where its card does not tell of it yet."""
     look = partial(find_audit_to_commit, pusher.api, repo, local.folder, local.manifest)
     outcome.audit_there = can_commit_audit(repo, local.manifest)
     if (audit := order.patience.run(look)) is None:
         return
-    outcome.said += _visibility(repo, order)
+    outcome.said += _visibility(repo, order, pusher.api.endpoint)
     outcome.gate = "\n".join(_judge(work, settings, local.folder))
     outcome.audit_commit = push_audit(pusher, local.folder, local.manifest)
     if precision := audit.precision(local.manifest.rows):
@@ -128,20 +145,25 @@ def _refuse_retracted(
             raise ReleaseError(
                 f"{manifest.name}@{manifest.version} was retracted from {repo_id}",
                 "a version without what it was retracted for",
-                "tracemill release",
+                "write a new version with `tracemill release write`",
             )
 
 
-def open_pusher(order: PublishOrder) -> Pusher:
-    """The repository to push to, after token and right were looked at. Raises ReleaseError."""
+def open_pusher(order: PublishOrder) -> HubPusher:
+    """Open the repository to push to, after token and right were looked at.
+
+    Raises ReleaseError.
+    """
     api = open_hub()
     order.patience.run(lambda: require_writer(api, order.repo_id))
-    return Pusher(api, order.repo_id, order.patience)
+    return HubPusher(api, order.repo_id, order.patience)
 
 
 def check_publishing(settings: RunSettings) -> None:
-    """Raises ReleaseError where a run that is to publish could not: simulated teachers, no token or right.
-    Before anything is read or spent."""
+    """Check before anything is read or spent that a run which is to publish could.
+
+    Raises ReleaseError where it could not: simulated teachers, no token or right.
+    """
     if settings.release.hub is None:
         return
     simulated = [teacher.name for teacher in settings.asked() if teacher.simulated]
@@ -156,12 +178,12 @@ def check_publishing(settings: RunSettings) -> None:
 
 
 def require_second_opinion() -> None:
-    """Raises PrivacyError where kingfisher is absent or of no use: nothing is published without it."""
+    """Raise PrivacyError where kingfisher is absent or of no use: nothing is published without it."""
     require_kingfisher(os.environ, True, "nothing is published without a second opinion")
 
 
 def require_real(manifest: Manifest) -> None:
-    """Raises ReleaseError where a release has simulated rows."""
+    """Raise ReleaseError where a release has simulated rows."""
     if manifest.simulated != "none":
         raise ReleaseError(
             f"{manifest.simulated_rows} of {manifest.rows} rows of {manifest.name}@{manifest.version} are"
@@ -177,50 +199,62 @@ def _judge(work: Workspace, settings: RunSettings, folder: Path) -> list[str]:
     return said or [entry.statement]
 
 
-def _visibility(repo: HubRepo | None, order: PublishOrder) -> Iterable[str]:
-    """Raises ReleaseError where the repository is public and nobody typed so."""
+def _visibility(repo: HubRepo | None, order: PublishOrder, endpoint: str) -> Iterable[str]:
+    """Say which dataset is created, or why it stays private.
+
+    Raises ReleaseError where the repository is public and nobody typed so.
+    """
     if repo is None:
-        return [f"{order.repo_id} is made, {'public' if order.public else 'private'}"]
+        visibility = "public" if order.public else "private"
+        return [f"created {visibility} dataset {endpoint}/datasets/{order.repo_id}"]
     if not repo.private and not order.public:
-        raise ReleaseError(
-            f"{repo.repo_id} is public", "--public, typed", "add it, or make the repository private"
-        )
+        raise ReleaseError(f"{repo.repo_id} is public", do="add --public, or make the repository private")
     if repo.private and order.public:
-        return [f"{repo.repo_id} stays private: a repository that is there is made public in its settings"]
+        return [f"{repo.repo_id} stays private: make an existing dataset public in its settings"]
     return []
 
 
 def _drift(
     repo: HubRepo | None, manifest: Manifest, bounds: DriftBounds, order: PublishOrder
 ) -> Iterable[str]:
-    """Lines on what drifted, where it was accepted. Raises ReleaseError where it was not."""
+    """Say what drifted, where it was accepted.
+
+    Raises ReleaseError where it was not.
+    """
     if repo is None or repo.manifest is None:
         return []
-    lines = find_drift(Figures.of(repo.manifest), Figures.of(Published.of(manifest)), bounds)
+    lines = find_drift(DriftFigures.of(repo.manifest), DriftFigures.of(Published.of(manifest)), bounds)
     if lines and not order.accept_drift:
+        emit_release_drifted(repo.repo_id, manifest.version, repo.manifest.version)
         raise ReleaseError(
             f"{manifest.version} drifts from {repo.manifest.version}: {'; '.join(lines)}",
             "a release like the last one",
-            "look at `tracemill diff`, then --accept-drift",
+            "look at `tracemill release diff`, then --accept-drift",
         )
     return [f"accepted drift from {repo.manifest.version}: {line}" for line in lines]
 
 
-def _noted(work: Workspace, local: LocalRelease, pusher: Pusher, outcome: PublishOutcome) -> PublishOutcome:
-    if versions := _versions(work, local):
+def _noted(
+    work: Workspace, local: LocalRelease, pusher: HubPusher, outcome: PublishOutcome
+) -> PublishOutcome:
+    pushed, versions = outcome.pushed, _versions(work, local)
+    noted = read_publish_log(versions).get(pushed.version, []) if versions else []
+    if pushed.created or (versions and all(place["repo"] != pushed.repo_id for place in noted)):
+        emit_release_published(pushed.repo_id, pushed.version, pushed.commit)
+    if versions:
         audit = _fingerprint(local) if outcome.audit_there else ""
         note_pushed(versions, outcome.pushed, pusher.api.endpoint, audit)
     return outcome
 
 
 def _versions(work: Workspace, local: LocalRelease) -> Path | None:
-    """The folder of its versions where the release is one of the workspace's."""
+    """Return the folder of its versions where the release is one of the workspace's."""
     versions = work.releases_dir / local.manifest.name
     return versions if local.folder.resolve().parent == versions.resolve() else None
 
 
 def _fingerprint(local: LocalRelease) -> str:
-    """That of its audit; empty where there is none that can be read."""
+    """Return the fingerprint of its audit; empty where there is none that can be read."""
     with suppress(ReleaseError):
         audit = read_audit(local.folder, local.manifest.content_fingerprint)
         return audit.fingerprint if audit else ""

@@ -1,8 +1,8 @@
-"""`tracemill retract`: a published version taken back from the Hub, and noted so that it does not return."""
+"""Take a published version back from the Hub, and note it so that it does not return."""
 
 from dataclasses import dataclass
 
-from tracemill.data_cards.hub.hub_errors import PATIENCE, Patience
+from tracemill.data_cards.hub.hub_errors import PATIENCE, RetryPolicy
 from tracemill.data_cards.hub.retract import Retraction, retract_version
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.flows.config.run_settings import RunSettings
@@ -15,12 +15,12 @@ from tracemill.records.storage.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class RetractOrder:
-    """What the user typed: the version, `NAME@VERSION`; `yes` that it may go."""
+    """Options of `tracemill release retract`: the version, `NAME@VERSION`; `yes` confirms it."""
 
     release: str
     repo_id: str | None
     yes: bool
-    patience: Patience = PATIENCE
+    patience: RetryPolicy = PATIENCE
 
 
 def retract_release(settings: RunSettings, order: RetractOrder) -> list[Retraction]:
@@ -36,7 +36,9 @@ def retract_release(settings: RunSettings, order: RetractOrder) -> list[Retracti
         repos = [order.repo_id] if order.repo_id else places
         if not repos:
             raise ReleaseError(
-                f"nothing says where {name}@{version} was published", "the dataset", "give --hub OWNER/NAME"
+                f"it is not recorded where {name}@{version} was published",
+                "the dataset",
+                "give --hub OWNER/NAME",
             )
         if not order.yes:
             raise PrivacyError(
@@ -54,7 +56,7 @@ def retract_release(settings: RunSettings, order: RetractOrder) -> list[Retracti
 
 
 def _named(work: Workspace, settings: RunSettings, asked: str) -> tuple[str, str]:
-    """The name and the version, which may be gone from the workspace."""
+    """Return the name and the version, which may be gone from the workspace."""
     name, at, version = asked.partition("@")
     if at:
         return name, version
@@ -66,11 +68,13 @@ def _named(work: Workspace, settings: RunSettings, asked: str) -> tuple[str, str
 
 
 def retraction_rows(done: list[Retraction]) -> list[tuple[str, str]]:
-    """What was done, as a table for people."""
+    """Build a table of what was done, for people."""
     rows: list[tuple[str, str]] = []
     for each in done:
         tag = "tag deleted" if each.tag else "no tag there"
         history = "history of main squashed" if each.squashed else "history of main as it was"
-        rows.append((each.repo_id, f"version {each.version}: {each.files} files deleted, {tag}, {history}"))
+        objects = f"{each.objects} objects of large files deleted"
+        done_there = f"version {each.version}: {each.files} files deleted, {tag}, {history}, {objects}"
+        rows.append((each.repo_id, done_there))
         rows.append(("remains", "\n".join(f"- {line}" for line in each.remains)))
     return rows

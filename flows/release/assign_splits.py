@@ -1,4 +1,4 @@
-"""The sessions of a workspace onto the sides of a dataset, one session in memory at a time."""
+"""Assign the sessions of a workspace to splits, one session in memory at a time."""
 
 import re
 from collections import Counter
@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tracemill.flows.release.load_pairs import read_traces
-from tracemill.flows.release.split_rule import Unit, apply_split_rule
-from tracemill.flows.release.split_store import Grown
-from tracemill.normalize.minhash import NearIndex, Signature, minhash_signature, words_to_count
+from tracemill.flows.release.split_rule import SplitUnit, apply_split_rule
+from tracemill.flows.release.split_store import SplitState
+from tracemill.normalize.minhash import LSHIndex, Signature, minhash_signature, split_words
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DroppedPair, NormalizedDPOPair
 from tracemill.records.storage.workspace import Workspace, workspace_trace_ids
@@ -30,35 +30,37 @@ OverlapOf = Callable[[Trace], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
-    """The sides of a release, and the state of the dataset with them; `overlaps` counts why sessions are made
-    of benchmarks."""
+class ReleaseSplit:
+    """The sides of a release, and the state of the dataset with them.
 
-    grown: Grown
+    `overlaps` counts why sessions are made of benchmarks.
+    """
+
+    grown: SplitState
     sides: dict[str, str | None]
     overlaps: Counter[str]
 
     def of(self, trace_id: str) -> str | None:
-        """The split of a session, None where it belongs to two."""
+        """Return the split of a session, None where it belongs to two."""
         return self.sides.get(trace_id)
 
 
 def split_sessions(
     work: Workspace,
-    grown: Grown,
+    grown: SplitState,
     kept: Sequence[NormalizedDPOPair],
     shares: Mapping[str, float],
     overlap_of: OverlapOf,
     labels: Sequence[ActionLabel] = (),
-) -> Split:
-    """Every session with pairs, votes or labels onto a side; shares are of pairs and labels."""
+) -> ReleaseSplit:
+    """Assign every session with pairs, votes or labels to a side; shares are of pairs and labels."""
     rows = Counter(StepId.parse(item.pair.step_id).trace_id for item in kept)
     rows.update(label.origin.trace_id for label in labels)
     named = {StepId.parse(item.pair.step_id).trace_id: item.pair for item in kept}
     renamed = {label.origin.trace_id: label.origin.repository for label in labels}
     wanted = frozenset(rows) | _with_votes(work)
     overlaps: Counter[str] = Counter()
-    units: list[Unit] = []
+    units: list[SplitUnit] = []
     tasks: dict[str, str] = {}
     for trace in read_traces(work, wanted):
         why = overlap_of(trace)
@@ -66,7 +68,7 @@ def split_sessions(
         pair = named.get(trace.trace_id)
         repository = pair.repository if pair else renamed.get(trace.trace_id, trace.repository)
         keys = _keys(grown, trace, repository or (pair.project if pair else trace.project))
-        units.append(Unit(trace.trace_id, keys, rows=rows[trace.trace_id], overlap=bool(why)))
+        units.append(SplitUnit(trace.trace_id, keys, rows=rows[trace.trace_id], overlap=bool(why)))
         if keys[-1] not in grown.tasks and keys[-1] not in tasks:
             tasks[keys[-1]] = task_for_assigned_split(trace)
     fresh = dict(_signatures(tasks, {unit.keys[-1]: unit.keys[0] for unit in units}, grown))
@@ -74,13 +76,13 @@ def split_sessions(
     units = [replace(unit, near=near.get(unit.keys[-1], ())) for unit in units]
     assigned = apply_split_rule(units, grown.sides, shares)
     after = replace(grown, sides=assigned.by_key, tasks={**grown.tasks, **fresh})
-    return Split(after, assigned.sides, overlaps)
+    return ReleaseSplit(after, assigned.sides, overlaps)
 
 
 def drop_unassigned_pairs(
-    kept: Sequence[NormalizedDPOPair], split: Split
+    kept: Sequence[NormalizedDPOPair], split: ReleaseSplit
 ) -> tuple[list[NormalizedDPOPair], list[DroppedPair]]:
-    """The pairs that have a side, and as dropped those that belong to two."""
+    """Return the pairs that have a side, and as dropped those that belong to two."""
     stay: list[NormalizedDPOPair] = []
     gone: list[DroppedPair] = []
     for item in kept:
@@ -95,7 +97,7 @@ def _with_votes(work: Workspace) -> frozenset[str]:
     return frozenset(name for table in work.current("votes") for name in workspace_trace_ids("votes", table))
 
 
-def _keys(grown: Grown, trace: Trace, repository: str | None) -> tuple[str, ...]:
+def _keys(grown: SplitState, trace: Trace, repository: str | None) -> tuple[str, ...]:
     """Repository (or project), instance, session: those that are known."""
     named = (
         ("repository", (repository or "").lower()),
@@ -106,7 +108,7 @@ def _keys(grown: Grown, trace: Trace, repository: str | None) -> tuple[str, ...]
 
 
 def task_for_assigned_split(trace: Trace) -> str:
-    """What the agent was asked to do: the first turn of the user, of a benchmark's template the issue."""
+    """Return the task of the agent: the first turn of the user, of a benchmark's template the issue."""
     for context in trace.contexts[:1]:
         for message in context.messages:
             if message.role == "user":
@@ -116,15 +118,17 @@ def task_for_assigned_split(trace: Trace) -> str:
 
 
 def _signatures(
-    tasks: Mapping[str, str], groups: Mapping[str, str], grown: Grown
+    tasks: Mapping[str, str], groups: Mapping[str, str], grown: SplitState
 ) -> Iterator[tuple[str, Signature]]:
-    """Signatures of tasks, without lines that tasks of several repositories share: those of a template. Of a
-    few words there is none."""
+    """Sign tasks, without lines that tasks of several repositories share: those of a template.
+
+    Of a few words there is no signature.
+    """
     common = _common_lines(tasks, groups)
     seed = int.from_bytes(grown.key[:4], "big")
     for name, task in tasks.items():
         own = " ".join(line for line in task.splitlines() if line.strip() not in common)
-        words = words_to_count(own)
+        words = split_words(own)
         if len(words) >= _LEAST_WORDS:
             yield name, minhash_signature(words, seed=seed)
 
@@ -138,11 +142,11 @@ def _common_lines(tasks: Mapping[str, str], groups: Mapping[str, str]) -> frozen
 
 
 def _near(known: Mapping[str, Signature], fresh: Mapping[str, Signature]) -> dict[str, tuple[str, ...]]:
-    """For each fresh task the sessions with nearly the same one."""
-    index: NearIndex[str] = NearIndex(ALIKE, bands=32, rows=4)
+    """Return for each fresh task the sessions with nearly the same one."""
+    index: LSHIndex[str] = LSHIndex(ALIKE, bands=32, rows=4)
     for name, value in (*known.items(), *fresh.items()):
         index.add(name, value)
-    near = ((name, _others(index.near(value), name)) for name, value in fresh.items())
+    near = ((name, _others(index.query(value), name)) for name, value in fresh.items())
     return {name: others for name, others in near if others}
 
 

@@ -1,4 +1,4 @@
-"""The answers of an audit: keys of a terminal as they are pressed, or the letters of a file."""
+"""Read the answers of an audit: keys of a terminal as they are pressed, or letters of a file."""
 
 import os
 import sys
@@ -15,11 +15,11 @@ LETTERS = "aruq"
 _STOPS = ("", "\x04")  # the end of the input, Ctrl-D
 
 
-class Answers(Protocol):
-    """Where the verdicts come from."""
+class AuditAnswers(Protocol):
+    """Source of the verdicts: a terminal or a file."""
 
     def fresh(self) -> None:
-        """Called before a pair is shown: what was typed before is no answer to it."""
+        """Drop what was typed before a pair is shown: it is no answer to it."""
         ...
 
     def next(self) -> str:
@@ -39,8 +39,10 @@ class _Letters:
 
 
 class _Keyboard:
-    """A terminal in cbreak mode: keys come one by one and without echo. Several at once, as an arrow key or a
-    paste sends them, are no answer."""
+    """A terminal in cbreak mode: keys come one by one and without echo.
+
+    Several at once, as an arrow key or a paste sends them, are no answer.
+    """
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal
@@ -59,10 +61,11 @@ class _Keyboard:
 
 
 @contextmanager
-def open_audit_input(path: Path | None) -> Iterator[Answers]:
-    """The answers of a file (`-` is stdin), else of the keyboard, whose terminal is put back as it was.
+def open_audit_input(path: Path | None) -> Iterator[AuditAnswers]:
+    """Read answers from a file (`-` is stdin), else from the keyboard.
 
-    Raises ConfigError where that is no terminal, and where the file holds another sign.
+    The terminal is put back as it was. Raises ConfigError where that is no terminal, and where the file holds
+    another sign.
     """
     if path is not None:
         yield _Letters(_letters(path))

@@ -1,4 +1,4 @@
-"""Somebody judges a random sample of a release, one key a pair; the answers are kept with the release."""
+"""Let somebody judge a random sample of a release, one key a pair; keep the answers with it."""
 
 import json
 import random
@@ -25,7 +25,7 @@ from tracemill.data_cards.model.manifest import Manifest, check_files
 from tracemill.data_cards.report.example_rows import Row, find_example_pairs
 from tracemill.data_cards.report.figures import read_figure_rows
 from tracemill.data_cards.report.write_report import write_report_from_folder
-from tracemill.flows.release.audit_input import Answers, open_audit_input
+from tracemill.flows.release.audit_input import AuditAnswers, open_audit_input
 from tracemill.flows.run_state.publish_log import read_publish_log
 from tracemill.flows.run_state.run_records import releases_beside_run_records
 from tracemill.records.errors import ReleaseError
@@ -36,9 +36,11 @@ KEYS = "a accept   r reject   u undo   q stop, to go on later"
 def run_audit(
     asked: str | None, root: Path | None, answers: Path | None, seed: int | None, as_json: bool
 ) -> None:
-    """`tracemill audit`: goes on with the audit of a release, or begins one. Raises ConfigError where nobody
-    can answer, ReleaseError where a table is missing or was changed, or an audit of another seed or of other
-    pairs was begun."""
+    """Go on with the audit of a release, or begin one.
+
+    Raises ConfigError where nobody can answer, ReleaseError where a table is missing or was changed, or an
+    audit of another seed or of other pairs was begun.
+    """
     console = Console(stderr=as_json, highlight=False)
     with open_audit_input(answers) as keys:
         release = find_release(asked, releases_beside_run_records(root))
@@ -66,12 +68,15 @@ def _say(
     console.print(Text(precision.sentence() if precision else "nothing was judged"))
     untold = [place["repo"] for place in places if place.get("audit") != audit.fingerprint]
     for repo in untold if precision else ():
-        command = f"tracemill publish {release.called} --hub {repo}"
-        console.print(Text(f"{repo} does not say so before `{command}`", overflow="ignore"), soft_wrap=True)
+        command = f"tracemill release publish {release.called} --hub {repo}"
+        console.print(Text(f"run `{command}` to put it on the card there", overflow="ignore"), soft_wrap=True)
 
 
 def _begun(folder: Path, manifest: Manifest, seed: int | None) -> Audit:
-    """The audit of a release as it stands. A new one is drawn by `seed`, else by one that chance gives."""
+    """Return the audit of a release as it stands.
+
+    A new one is drawn by `seed`, else by one that chance gives.
+    """
     audit = read_audit(folder, manifest.content_fingerprint)
     if not manifest.rows:
         raise ReleaseError(f"{folder} holds no pair to judge", "a release with pairs")
@@ -101,7 +106,7 @@ def _rows_of(folder: Path, audit: Audit) -> dict[str, Row]:
 
 
 def _judge(
-    audit: Audit, rows: dict[str, Row], keys: Answers, console: Console, keep: Callable[[Audit], None]
+    audit: Audit, rows: dict[str, Row], keys: AuditAnswers, console: Console, keep: Callable[[Audit], None]
 ) -> Audit:
     """Ask for each pair that is left; every answer is kept before the next pair is shown. Ctrl-C stops."""
     judged = [name for name in audit.pair_ids if name in audit.verdicts]

@@ -1,13 +1,13 @@
-"""Rows of a release at the length of the trainer's context, one at a time on their way to the writer."""
+"""Cut rows of a release to the trainer's context, one at a time on their way to the writer."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracemill.data_cards.model.release_spec import Loss
+from tracemill.data_cards.model.release_spec import DroppedBy
 from tracemill.data_cards.writing.tables import Shorten
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.normalize.context_length.cut_context import Cutter, Fitted
+from tracemill.normalize.context_length.cut_context import ContextCutter, FittedContext
 from tracemill.normalize.context_length.short_rows import Shortener
 from tracemill.normalize.context_length.token_counts import make_token_counter
 from tracemill.records.message import Message
@@ -18,23 +18,26 @@ OPERATOR = "max_tokens"
 
 
 @dataclass(slots=True)
-class Fitting:
-    """Cuts what goes by; `too_long` are the pairs that do not fit even so, and `labels_too_long` counts
-    labels that do not, by source and reason: known once all have gone by."""
+class ContextFitting:
+    """Cuts what goes by to the context of a trainer.
 
-    cutter: Cutter
+    `too_long` are the pairs that do not fit even so, and `labels_too_long` counts labels that do not, by
+    source and reason: known once all have gone by.
+    """
+
+    cutter: ContextCutter
     max_tokens: int
     rows_in: int = 0
     too_long: list[DroppedPair] = field(default_factory=list)
     labels_too_long: dict[str, Counter[str]] = field(default_factory=dict)
 
     def pairs(self, items: Iterable[NormalizedDPOPair]) -> Iterator[NormalizedDPOPair]:
-        """The pairs that fit, with their contexts cut and their lengths."""
+        """Give the pairs that fit, with their contexts cut and their lengths."""
         for item in items:
             self.rows_in += 1
             pair = item.pair
             fitted = self.cutter.fit(pair.state_messages, pair.tools, (pair.chosen, pair.rejected))
-            if isinstance(fitted, Fitted):
+            if isinstance(fitted, FittedContext):
                 yield replace(item, pair=replace(pair, state_messages=fitted.messages), length=fitted.length)
             else:
                 self.too_long.append(self._dropped(item, fitted))
@@ -42,18 +45,18 @@ class Fitting:
     def steps(
         self, steps: Iterable[StepRun | SoftStep | ActionLabel]
     ) -> Iterator[StepRun | SoftStep | ActionLabel]:
-        """The steps that fit, with their contexts cut."""
+        """Give the steps that fit, with their contexts cut."""
         for step in steps:
             tools = () if isinstance(step, StepRun) else step.tools
             fitted = self.cutter.fit(step.state_messages, tools, _sides(step))
-            if isinstance(fitted, Fitted):
+            if isinstance(fitted, FittedContext):
                 yield replace(step, state_messages=fitted.messages)
             elif isinstance(step, ActionLabel):
                 self.labels_too_long.setdefault(step.label_source, Counter())[self._reason] += 1
 
-    def losses(self) -> tuple[Loss, ...]:
-        """What did not fit, for the account."""
-        return (Loss(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
+    def losses(self) -> tuple[DroppedBy, ...]:
+        """Count what did not fit, for the report."""
+        return (DroppedBy(operator=OPERATOR, rows_in=self.rows_in, dropped=len(self.too_long)),)
 
     @property
     def _reason(self) -> str:
@@ -65,8 +68,10 @@ class Fitting:
 
 
 def make_shorteners(settings: RunSettings) -> dict[int, Shorten]:
-    """What cuts rows for trainers with short contexts, by tokens. In the shortest the tools are those that
-    are called in the row."""
+    """Return what cuts rows for trainers with short contexts, by tokens.
+
+    In the shortest the tools are those that are called in the row.
+    """
     release = settings.release
     lengths = [most for most in release.short if not release.max_tokens or most < release.max_tokens]
     count = make_token_counter(release.tokenizer) if lengths else None
@@ -74,7 +79,7 @@ def make_shorteners(settings: RunSettings) -> dict[int, Shorten]:
 
 
 def _sides(step: StepRun | SoftStep | ActionLabel) -> Sequence[Sequence[Message]]:
-    """What has to fit behind the context of a step, each beside the tools."""
+    """Return what has to fit behind the context of a step, each beside the tools."""
     if isinstance(step, SoftStep):
         return [(candidate.message,) for candidate in step.candidates]
     if isinstance(step, ActionLabel):
@@ -82,7 +87,12 @@ def _sides(step: StepRun | SoftStep | ActionLabel) -> Sequence[Sequence[Message]
     return [[message for turn in step.turns for message in turn]]
 
 
-def make_fitting(settings: RunSettings) -> Fitting:
-    """As the configuration says. Raises NormalizeError where its tokenizer cannot be used."""
+def make_fitting(settings: RunSettings) -> ContextFitting:
+    """Build the cutting of a configuration.
+
+    Raises NormalizeError where its tokenizer cannot be used.
+    """
     release = settings.release
-    return Fitting(Cutter(make_token_counter(release.tokenizer), release.max_tokens), release.max_tokens)
+    return ContextFitting(
+        ContextCutter(make_token_counter(release.tokenizer), release.max_tokens), release.max_tokens
+    )

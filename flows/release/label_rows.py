@@ -1,14 +1,13 @@
-"""The labelled actions of a workspace: found without what was shown, then shown one trace at a time."""
+"""Find the labelled actions of a workspace, then show them one trace at a time."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracemill.data_cards.model.release_spec import LabelCount, LabelFigures
-from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.release.load_pairs import read_traces
-from tracemill.flows.release.load_steps import replies_of_traces, votes_of_traces
 from tracemill.flows.release.outcome_file import outcome_in_file, read_outcome_file
 from tracemill.harnesses.presentation import Presentation
 from tracemill.normalize.normalizer import DJNormalizer
@@ -25,6 +24,7 @@ from tracemill.records.action_row import ActionRow
 from tracemill.records.identity import StepId
 from tracemill.records.pair import DPOPair, StepVotes
 from tracemill.records.reply import TeacherReply
+from tracemill.records.storage.table_rows import replies_from_table, votes_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import MessageView, Outcome, Trace, TraceState
 from tracemill.records.views import ActionLabel
@@ -39,9 +39,11 @@ _FOR, _AGAINST, _OPEN = "for the action agreed on", "for another action", "at a 
 
 
 @dataclass(slots=True)
-class Labels:
-    """The labelled actions of a release, without what was shown, and the account of those that are not in it.
-    `dropped` counts reasons by source."""
+class ReleaseLabels:
+    """The labelled actions of a release, without what was shown.
+
+    `dropped` counts reasons by source of those that are not in it.
+    """
 
     kept: list[ActionLabel] = field(default_factory=list)
     steps: Counter[str] = field(default_factory=Counter)
@@ -62,18 +64,18 @@ class Labels:
         self.dropped.setdefault(source, Counter())[reason] += steps
 
     def rows(self) -> Counter[str]:
-        """Labels by trace."""
+        """Return the labels by trace."""
         return Counter(label.origin.trace_id for label in self.kept)
 
-    def with_side(self, side_of: Callable[[str], str | None]) -> "Labels":
-        """Those whose trace has a side; the others are dropped."""
+    def with_side(self, side_of: Callable[[str], str | None]) -> "ReleaseLabels":
+        """Keep those whose trace has a side; the others are dropped."""
         for label in self.kept:
             if side_of(label.origin.trace_id) is None:
                 self.drop(label.label_source, BETWEEN)
         return replace(self, kept=[each for each in self.kept if side_of(each.origin.trace_id) is not None])
 
     def figures(self, too_long: Mapping[str, Counter[str]]) -> LabelFigures:
-        """The account; `too_long` counts reasons by source of labels that do not fit a trainer's context."""
+        """Count labels by source; `too_long` counts reasons of those that do not fit a trainer's context."""
         return LabelFigures(
             answers=dict(self.answers.most_common()),
             sources=tuple(
@@ -88,17 +90,19 @@ class Labels:
 def load_labels(
     work: Workspace,
     pairs: Sequence[DPOPair],
-    renewer: Renewer,
+    reredactor: Reredactor,
     settings: RunSettings,
     normalizer: DJNormalizer,
-) -> Labels:
-    """Every labelled action of the workspace that a config to be released holds, in the order of the traces.
-    `pairs` are all that were made, also those that are not released."""
+) -> ReleaseLabels:
+    """Load every labelled action that a config to be released holds, in the order of the traces.
+
+    `pairs` are all that were made, also those that are not released.
+    """
     wording, views = settings.pairs.wording, settings.release.views
     wanted = [source for source in (AGREED, SOLVED) if {source, "sft"} & set(views)]
     outcomes = load_outcomes(work, read_outcome_file(settings.release.outcomes)) if wanted else {}
     weights = LabelWeights.fit(_traces_of_known_outcome(work, outcomes))
-    reader = _Reader(Labels(), outcomes, weights, wording)
+    reader = _Reader(ReleaseLabels(), outcomes, weights, wording)
     for pair in pairs:
         if pair.label_source == "teachers":
             reader.paired[pair.step_id] = pair
@@ -111,7 +115,7 @@ def load_labels(
         named = votes.keys() | replies.keys() if AGREED in wanted else set()
         solved = {name for name in trace_ids if outcomes[name] == "resolved"} if SOLVED in wanted else set()
         for stored in read_traces(work, trace_ids & (named | solved)):
-            name, by = stored.trace_id, renewer.renew(stored)
+            name, by = stored.trace_id, reredactor.redact_again(stored)
             if name in named:
                 reader.agreed(by, votes.get(name, {}), replies.get(name, []))
             if name in solved:
@@ -120,14 +124,17 @@ def load_labels(
     return _screened(replace(labels, warnings=tuple(weights.warnings())), normalizer)
 
 
-def settle_labels(labels: Labels, weights: LabelWeights, paired: Iterable[str]) -> Labels:
-    """Return the labels once all are weighed: a vote that is no evidence has weight 0, any other takes the
-    place of what a solved session did at the step. `paired` are steps with a pair of teachers."""
-    unfounded = weights.unfounded()
+def settle_labels(labels: ReleaseLabels, weights: LabelWeights, paired: Iterable[str]) -> ReleaseLabels:
+    """Return the labels once all are weighed.
+
+    A vote that is no evidence has weight 0, any other takes the place of what a solved session did at the
+    step. `paired` are steps with a pair of teachers.
+    """
+    is_contradicted = weights.contradicted_by_outcome()
     replaced: dict[str, str] = dict.fromkeys(paired, CONTRADICTED)
     weighed: list[ActionLabel] = []
     for label in labels.kept:
-        if label.label_source == AGREED and unfounded(label):
+        if label.label_source == AGREED and is_contradicted(label):
             replaced.pop(label.step_id, None)
             label = replace(label, weight=0.0)
         elif label.label_source == AGREED and not label.same_as_student:
@@ -142,7 +149,7 @@ def settle_labels(labels: Labels, weights: LabelWeights, paired: Iterable[str]) 
     return replace(labels, kept=kept)
 
 
-def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
+def _screened(labels: ReleaseLabels, normalizer: DJNormalizer) -> ReleaseLabels:
     """Drop the labels whose action the recipe refuses, by its operators that read a chosen side alone."""
     rows = [
         ActionRow(str(place), label.message, label.origin.source, label.origin.harness, label.label_source)
@@ -156,17 +163,22 @@ def _screened(labels: Labels, normalizer: DJNormalizer) -> Labels:
 
 @dataclass(slots=True)
 class _Reader:
-    """Makes the labels of one trace after the other. `against` are steps with a pair of another source than
-    teachers against the agent's action, `paired` the teachers' pairs by step."""
+    """Makes the labels of one trace after the other.
 
-    labels: Labels
+    `against` are steps with a pair of another source than teachers against the agent's action, `paired` the
+    teachers' pairs by step.
+    """
+
+    labels: ReleaseLabels
     outcomes: Mapping[str, Outcome]
     weights: LabelWeights
     wording: Wording
     against: set[str] = field(default_factory=set)
     paired: dict[str, DPOPair] = field(default_factory=dict)
 
-    def agreed(self, by: Renewed, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]) -> None:
+    def agreed(
+        self, by: ReredactedTrace, votes: Mapping[str, StepVotes], replies: Sequence[TeacherReply]
+    ) -> None:
         """Take the steps of a trace at which teachers answered."""
         answers: dict[str, list[TeacherReply]] = {}
         for reply in replies:
@@ -184,7 +196,7 @@ class _Reader:
                 self.labels.answers[OTHER_TEXT] += len(given)
                 self.labels.take(AGREED, OTHER_TEXT)
 
-    def solved(self, by: Renewed, votes: Mapping[str, StepVotes]) -> None:
+    def solved(self, by: ReredactedTrace, votes: Mapping[str, StepVotes]) -> None:
         """Take the steps of a trace that solved its task."""
         for state in self._known(by.trace).states():
             self.labels.take(SOLVED, self._solved(state, votes.get(str(state.step_id))))
@@ -211,8 +223,10 @@ class _Reader:
 
 
 def load_outcomes(work: Workspace, told: Mapping[str, Outcome]) -> dict[str, Outcome]:
-    """The outcome of each trace, as its source tells it or else as the user's file does (`told`); that of a
-    subagent is the outcome of the session it worked for."""
+    """Return the outcome of each trace, as its source tells it or else as the user's file does (`told`).
+
+    That of a subagent is the outcome of the session it worked for.
+    """
     own: dict[str, Outcome] = {}
     parents: dict[str, str] = {}
     for table in work.current("traces", columns=_OUTCOME_COLUMNS):
@@ -242,7 +256,7 @@ def _traces_of_known_outcome(work: Workspace, outcomes: Mapping[str, Outcome]) -
 def show_labels(
     trace: Trace, shown: Mapping[int, Presentation], labels: Sequence[ActionLabel]
 ) -> Iterator[ActionLabel]:
-    """The labels of a trace with what was shown at their steps."""
+    """Give the labels of a trace with what was shown at their steps."""
     for label in labels:
         state = trace.state(StepId.parse(label.step_id))
         what = shown[state.context.index]
@@ -252,3 +266,21 @@ def show_labels(
             state_messages=MessageView(what.messages, what.cuts[state.step.index]),
             tools=what.tools,
         )
+
+
+def votes_of_traces(work: Workspace, trace_ids: frozenset[str]) -> dict[str, dict[str, StepVotes]]:
+    """Return the votes at the steps of these traces, by trace and step id."""
+    found: dict[str, dict[str, StepVotes]] = {}
+    for table in work.current("votes", trace_ids):
+        for step in votes_from_table(table):
+            found.setdefault(StepId.parse(step.step_id).trace_id, {})[step.step_id] = step
+    return found
+
+
+def replies_of_traces(work: Workspace, trace_ids: frozenset[str]) -> dict[str, list[TeacherReply]]:
+    """Return the replies at the steps of these traces, by trace."""
+    found: dict[str, list[TeacherReply]] = {}
+    for table in work.current("replies", trace_ids):
+        for reply in replies_from_table(table):
+            found.setdefault(StepId.parse(reply.step_id).trace_id, []).append(reply)
+    return found

@@ -1,10 +1,10 @@
-"""The pairs of the workspace, and what was shown at their steps."""
+"""Load the pairs of a workspace, and what was shown at their steps."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracemill.flows.admission.reredaction import Renewed, Renewer
+from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
 from tracemill.flows.config.pair_settings import PairSettings
 from tracemill.harnesses.presentation import Presentation, present_context
 from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
@@ -24,21 +24,23 @@ from tracemill.records.trace import MessageView, Trace, TraceState
 _RUN_COLUMNS = ("trace_id", "kind", "instance_id", "outcome", "harness")
 
 
-def load_pairs(work: Workspace, renewer: Renewer | None = None) -> list[DPOPair]:
-    """Every pair that is stored, without what was shown, sorted by step: a pair is small, its state is
-    not. With a `renewer` as it may leave the workspace, without as it is stored."""
+def load_pairs(work: Workspace, reredactor: Reredactor | None = None) -> list[DPOPair]:
+    """Load every stored pair without what was shown, sorted by step: a pair is small, its state is not.
+
+    With a `reredactor` as it may leave the workspace, without as it is stored.
+    """
     by_trace: dict[str, list[DPOPair]] = {}
     for table in work.current("pairs"):
         for pair in pairs_from_table(table, lambda _: ((), ())):
             by_trace.setdefault(StepId.parse(pair.step_id).trace_id, []).append(pair)
     found = [pair for pairs in by_trace.values() for pair in pairs]
-    if renewer is not None:
-        renewing = (renewer.renew(trace) for trace in read_traces(work, frozenset(by_trace)))
+    if reredactor is not None:
+        renewing = (reredactor.redact_again(trace) for trace in read_traces(work, frozenset(by_trace)))
         found = [pair for by in renewing for pair in _renewed(by_trace[by.trace.trace_id], by)]
     return sorted(found, key=lambda pair: pair.pair_id)
 
 
-def _renewed(pairs: Sequence[DPOPair], by: Renewed) -> list[DPOPair]:
+def _renewed(pairs: Sequence[DPOPair], by: ReredactedTrace) -> list[DPOPair]:
     trace, keys = by.trace, state_keys(by.trace)
     return [
         replace(
@@ -54,14 +56,18 @@ def _renewed(pairs: Sequence[DPOPair], by: Renewed) -> list[DPOPair]:
     ]
 
 
-def find_siblings(work: Workspace, renewer: Renewer | None = None) -> tuple[list[DPOPair], Counter[str]]:
-    """The sibling pairs of the workspace, without what was shown, and why there are no more. They look across
-    traces, so they are made of what is there today and never stored. Read are only traces of tasks with
-    runs of both outcomes, one at a time."""
+def find_siblings(
+    work: Workspace, reredactor: Reredactor | None = None
+) -> tuple[list[DPOPair], Counter[str]]:
+    """Find the sibling pairs of the workspace, without what was shown, and why there are no more.
+
+    They look across traces, so they are made of what is there today and never stored. Read are only traces of
+    tasks with runs of both outcomes, one at a time.
+    """
 
     def read(trace_ids: frozenset[str]) -> Iterator[Trace]:
         for stored in read_traces(work, trace_ids):
-            trace = stored if renewer is None else renewer.renew(stored).trace
+            trace = stored if reredactor is None else reredactor.redact_again(stored).trace
             if may_have_siblings(trace):
                 yield trace
 
@@ -83,17 +89,19 @@ def _with_both_outcomes(work: Workspace) -> frozenset[str]:
 
 
 def read_traces(work: Workspace, trace_ids: frozenset[str]) -> Iterator[Trace]:
-    """Stored traces by their ids, one in memory at a time."""
+    """Read stored traces by their ids, one in memory at a time."""
     for table in work.current("traces", trace_ids):
         for row in range(table.num_rows):
             yield traces_from_table(table.slice(row, 1))[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Reduced:
-    """What is left of the pairs of a workspace. `pairs` are all there were; every one is in `normalized`,
-    kept or dropped, and each part of the reduction has its count there. `no_sibling`: why there are no
-    more sibling pairs."""
+class LoadedPairs:
+    """Pairs of a workspace that are released.
+
+    `pairs` are all there were; every one is in `normalized`, kept or dropped, and each part of the reduction
+    has its count there. `no_sibling`: why there are no more sibling pairs.
+    """
 
     pairs: list[DPOPair]
     siblings: list[DPOPair]
@@ -109,16 +117,16 @@ def load_reduced_pairs(
     work: Workspace,
     settings: PairSettings,
     normalizer: DJNormalizer,
-    renewer: Renewer,
+    reredactor: Reredactor,
     is_in: Callable[[str], bool] = _nobody,
-) -> Reduced:
-    """All pairs of the workspace and those that look across traces through wording, recipe and caps.
+) -> LoadedPairs:
+    """Put all pairs, and those that look across traces, through wording, recipe and caps.
 
     `is_in` says of a pair's id whether it is in the dataset already: such pairs come first, so that no new
     one takes their place as a duplicate or under a cap.
     """
-    stored = load_pairs(work, renewer)
-    siblings, reasons = find_siblings(work, renewer) if settings.siblings else ([], Counter[str]())
+    stored = load_pairs(work, reredactor)
+    siblings, reasons = find_siblings(work, reredactor) if settings.siblings else ([], Counter[str]())
     pairs = sorted([*stored, *siblings], key=lambda pair: (not is_in(pair.pair_id), pair.pair_id))
     said = [(pair, choose_side_text(pair, settings.wording)) for pair in pairs]
     refused = [_refused(pair, reason, settings.wording) for pair, reason in said if isinstance(reason, str)]
@@ -130,7 +138,7 @@ def load_reduced_pairs(
             dropped=[*refused, *normalized.dropped],
             counts=(count, *normalized.counts),
         )
-    return Reduced(pairs, siblings, _capped(normalized, settings, is_in), reasons)
+    return LoadedPairs(pairs, siblings, _capped(normalized, settings, is_in), reasons)
 
 
 def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
@@ -140,7 +148,10 @@ def _refused(pair: DPOPair, reason: str, wording: str) -> DroppedPair:
 
 
 def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str], bool]) -> Normalized:
-    """What the caps leave. A row they take is dropped with its reason and its rank as the value."""
+    """Apply the caps.
+
+    A row they take is dropped with its reason and its rank as the value.
+    """
     pinned = frozenset(row for row, item in enumerate(normalized.kept) if is_in(item.pair.pair_id))
     gone, counts = apply_caps([item.pair for item in normalized.kept], settings.caps(), pinned)
     taken = {each.row: each for each in gone}
@@ -161,22 +172,24 @@ def _capped(normalized: Normalized, settings: PairSettings, is_in: Callable[[str
 
 
 def load_votes_without_pair(work: Workspace, pairs: Sequence[DPOPair]) -> Iterator[StepVotes]:
-    """The votes at steps that gave no teacher pair."""
+    """Give the votes at steps that gave no teacher pair, in an order that no run time decides."""
     paired = {pair.step_id for pair in pairs if pair.label_source == "teachers"}
-    for table in work.current("votes"):
+    for table in work.current("votes", by_trace=True):
         yield from (step for step in votes_from_table(table) if step.step_id not in paired)
 
 
 def load_pair_states(
-    work: Workspace, kept: Sequence[NormalizedDPOPair], renewer: Renewer
+    work: Workspace, kept: Sequence[NormalizedDPOPair], reredactor: Reredactor
 ) -> Iterator[NormalizedDPOPair]:
-    """The pairs with what is shown at their step, and what came back where that failed, one shard of traces
-    at a time."""
+    """Give the pairs with what is shown at their step, one shard of traces at a time.
+
+    Where the rejected action failed they have what came back too.
+    """
     by_trace: dict[str, list[NormalizedDPOPair]] = {}
     for item in kept:
         by_trace.setdefault(StepId.parse(item.pair.step_id).trace_id, []).append(item)
     for stored in read_traces(work, frozenset(by_trace)):
-        trace = renewer.renew(stored).trace
+        trace = reredactor.redact_again(stored).trace
         shown: dict[int, Presentation] = {}
         for item in by_trace[trace.trace_id]:
             state = trace.state(StepId.parse(item.pair.step_id))

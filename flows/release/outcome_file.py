@@ -1,4 +1,4 @@
-"""Outcomes of sessions that their files do not tell: a verdict of the user's, of CI, of a review."""
+"""Read outcomes of sessions that their files do not tell: a verdict of the user's, of CI, of a review."""
 
 import json
 from collections.abc import Mapping

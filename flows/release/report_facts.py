@@ -1,11 +1,11 @@
-"""What a workspace says of its run for the report of a release: calls, faults, savings."""
+"""Collect the figures of a run for the report of a release: calls, faults, savings."""
 
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tracemill.data_cards.model.release_spec import RunFigures, Saving, TeacherRun
+from tracemill.data_cards.model.release_spec import RunFigures, SavedCost, TeacherRun
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.labeling.price_history import open_book
 from tracemill.flows.labeling.vote_policy import ASKED
@@ -47,18 +47,18 @@ class _Calls:
     """Calls that read a prompt cache."""
 
     def mean_usd(self) -> float:
-        """What an answer cost on average."""
+        """Return what an answer cost on average."""
         return self.paid_usd / len(self.latencies_s) if self.latencies_s else 0.0
 
     def cached_usd(self, price: Price) -> float:
-        """What the prompt caches saved by these prices, less what writing them cost."""
+        """Return what the prompt caches saved by these prices, less what writing them cost."""
         saved = self.cached_tokens * (price.prompt - price.cache_read)
         if price.cache_write:
             saved -= self.written_tokens * (price.cache_write - price.prompt)
         return float(saved)
 
     def figures(self, name: str, tries: Mapping[str, int]) -> TeacherRun:
-        """The figures of the teacher; `tries` are the calls of the ledger by how they ended."""
+        """Return the figures of the teacher; `tries` are the calls of the ledger by how they ended."""
         ordered = sorted(self.latencies_s)
         faults = Counter({kind: n for kind, n in tries.items() if kind in set(FailureKind)})
         return TeacherRun(
@@ -79,7 +79,7 @@ class _Calls:
 
 
 def quantile(ordered: list[float], share: float) -> float:
-    """The value at `share` of a sorted list, between two of them by a straight line; 0 of an empty one."""
+    """Return the value at `share` of a sorted list, interpolated; 0 of an empty one."""
     if not ordered:
         return 0.0
     place = share * (len(ordered) - 1)
@@ -91,7 +91,7 @@ def quantile(ordered: list[float], share: float) -> float:
 def run_figures(
     work: Workspace, settings: RunSettings, run_id: str, summary: Summary, pairs: Iterable[DPOPair]
 ) -> RunFigures:
-    """The figures of the workspace as it is, after the replay; `pairs` are those before the recipe."""
+    """Return the figures of the workspace after the replay; `pairs` are those before the recipe."""
     calls, answered = _calls(work)
     decisions = [d for table in work.current("decisions") for d in decisions_from_table(table)]
     prices = _prices(work, settings)
@@ -109,7 +109,7 @@ def run_figures(
         left_over=len(left),
         projected_usd=summary.spent_usd + sum(means.get(d.teacher, 0.0) for d in left) if calls else None,
         pairs_made=dict(sorted(Counter(pair.label_source for pair in pairs).items())),
-        caching=Saving(
+        caching=SavedCost(
             usd=sum(one.cached_usd(prices[name]) for name, one in calls.items() if name in prices),
             calls=sum(one.reading for one in calls.values()),
         ),
@@ -120,7 +120,7 @@ def run_figures(
 
 
 def _tries(work: Workspace, settings: RunSettings) -> dict[str, dict[str, int]]:
-    """How every call of the workspace's runs ended, by teacher; nothing where their ledger is not there."""
+    """Count how every call of the workspace's runs ended, by teacher; nothing where their ledger is gone."""
     if settings.ledger_url is None and not work.ledger_path.exists():
         return {}
     from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
@@ -130,7 +130,7 @@ def _tries(work: Workspace, settings: RunSettings) -> dict[str, dict[str, int]]:
 
 
 def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:
-    """The replies by teacher, and the steps that have an answer."""
+    """Return the replies by teacher, and the steps that have an answer."""
     found: dict[str, _Calls] = {}
     answered: set[str] = set()
     for table in work.current("replies", columns=_REPLY_COLUMNS):
@@ -151,15 +151,17 @@ def _calls(work: Workspace) -> tuple[dict[str, _Calls], set[str]]:
 
 
 def _prices(work: Workspace, settings: RunSettings) -> dict[str, Price]:
-    """The price of each teacher as it was last read; no server is asked."""
+    """Return the price of each teacher as it was last read; no server is asked."""
     asked = settings.asked()
     made = build_teachers(asked, os.environ, book=open_book(work), to_ask=False)
     return {teacher.name: teacher.price for teacher in made}
 
 
-def _saved(spared: Iterable[Decision], means: Mapping[str, float]) -> Saving:
-    """What calls that were not made would have cost: of a step what the gate expected, else the mean of each
-    teacher."""
+def _saved(spared: Iterable[Decision], means: Mapping[str, float]) -> SavedCost:
+    """Return what calls that were not made would have cost.
+
+    Of a step it is what the gate expected, else the mean of each teacher.
+    """
     by_step: dict[str, list[Decision]] = {}
     for decision in spared:
         by_step.setdefault(decision.step_id, []).append(decision)
@@ -168,4 +170,4 @@ def _saved(spared: Iterable[Decision], means: Mapping[str, float]) -> Saving:
         expected = decisions[0].expected_usd if decisions[0].verdict == "skip" else None
         mean = sum(means.get(decision.teacher, 0.0) for decision in decisions)
         usd += mean if expected is None else expected
-    return Saving(usd=usd, calls=sum(map(len, by_step.values())), steps=len(by_step))
+    return SavedCost(usd=usd, calls=sum(map(len, by_step.values())), steps=len(by_step))

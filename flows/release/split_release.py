@@ -1,37 +1,44 @@
-"""What a release would hold: the pairs that are left, each session on its side."""
+"""Reduce the pairs of a workspace to those a release would hold, and split them."""
 
 from dataclasses import replace
 
-from tracemill.flows.admission.reredaction import Renewer
+from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.release.assign_splits import OPERATOR, Split, drop_unassigned_pairs, split_sessions
-from tracemill.flows.release.label_rows import Labels, load_labels
-from tracemill.flows.release.load_pairs import Reduced, load_reduced_pairs
-from tracemill.flows.release.split_store import Grown
+from tracemill.flows.release.assign_splits import (
+    OPERATOR,
+    ReleaseSplit,
+    drop_unassigned_pairs,
+    split_sessions,
+)
+from tracemill.flows.release.label_rows import ReleaseLabels, load_labels
+from tracemill.flows.release.load_pairs import LoadedPairs, load_reduced_pairs
+from tracemill.flows.release.split_store import SplitState
 from tracemill.normalize.contamination import load_benchmarks
 from tracemill.normalize.normalizer import DJNormalizer, Normalized, OperatorCount
 from tracemill.records.storage.workspace import Workspace
 
 
 def split_release(
-    work: Workspace, settings: RunSettings, normalizer: DJNormalizer, renewer: Renewer
-) -> tuple[Reduced, Labels, Split]:
-    """The pairs and labels of a workspace that a release would hold, and the side of each session. Nothing is
-    written: sides and rows count as given once they are released."""
+    work: Workspace, settings: RunSettings, normalizer: DJNormalizer, reredactor: Reredactor
+) -> tuple[LoadedPairs, ReleaseLabels, ReleaseSplit]:
+    """Return the pairs and labels that a release would hold, and the side of each session.
+
+    Nothing is written: sides and rows count as given once they are released.
+    """
     benchmarks = load_benchmarks(settings.normalize.benchmarks)
     release = settings.release
-    grown = Grown.of(work, release.name)
+    grown = SplitState.of(work, release.name)
     grown = grown.rebuilt() if release.rebuild else grown
-    reduced = load_reduced_pairs(work, settings.pairs, normalizer, renewer, grown.holds)
+    reduced = load_reduced_pairs(work, settings.pairs, normalizer, reredactor, grown.holds)
     shares = {"validation": release.validation, "test": release.test}
-    labels = load_labels(work, reduced.pairs, renewer, settings, normalizer)
+    labels = load_labels(work, reduced.pairs, reredactor, settings, normalizer)
     kept = reduced.normalized.kept
     split = split_sessions(work, grown, kept, shares, benchmarks.overlap, labels.kept)
     reduced = replace(reduced, normalized=_with_side(reduced.normalized, split))
     return reduced, labels.with_side(split.of), split
 
 
-def _with_side(normalized: Normalized, split: Split) -> Normalized:
+def _with_side(normalized: Normalized, split: ReleaseSplit) -> Normalized:
     stay, gone = drop_unassigned_pairs(normalized.kept, split)
     count = OperatorCount(OPERATOR, len(normalized.kept), len(gone), 0)
     return replace(

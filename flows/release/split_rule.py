@@ -1,4 +1,4 @@
-"""Which side of a dataset a session is on: by repository, then instance, then session.
+"""Choose the split of a session: by repository, then instance, then session.
 
 Sides are remembered under keyed hashes and only ever added to, so a repository never changes side
 between versions. Tasks that are nearly the same stand on one side. What would belong to two sides belongs
@@ -18,10 +18,13 @@ _ROOM = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
-    """A session as splitting sees it. `keys` are hashes that hold it together with others, the strongest
-    first: of its repository, its instance, itself. `near` are keys of sessions with nearly the same task.
-    `rows` is what it would bring, `overlap` whether it is made of a benchmark for evaluation."""
+class SplitUnit:
+    """A session as splitting sees it.
+
+    `keys` are hashes that hold it together with others, the strongest first: of its repository, its instance,
+    itself. `near` are keys of sessions with nearly the same task. `rows` is what it would bring, `overlap`
+    whether it is made of a benchmark for evaluation.
+    """
 
     trace_id: str
     keys: tuple[str, ...]
@@ -31,7 +34,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class AssignedSides:
     """The side of each session, None where it belongs to two, and what to remember by key."""
 
     sides: dict[str, str | None]
@@ -57,10 +60,12 @@ class _Groups:
 
 
 def apply_split_rule(
-    units: Sequence[Unit], known: Mapping[str, str], shares: Mapping[str, float]
-) -> Assigned:
-    """A side for each unit. `known` are sides by key as they were remembered, `shares` (0 to 1) what each
-    held-out side should have of the rows.
+    units: Sequence[SplitUnit], known: Mapping[str, str], shares: Mapping[str, float]
+) -> AssignedSides:
+    """Choose a side for each unit.
+
+    `known` are sides by key as they were remembered, `shares` (0 to 1) what each held-out side should have of
+    the rows.
 
     A group none of whose keys is known goes to the held-out side that lacks most, where it fits, else to
     `train`; groups come in the order of their hashes. The same units give the same sides in any order.
@@ -72,7 +77,7 @@ def apply_split_rule(
         sides[unit.trace_id] = by_key[unit.keys[-1]] = OVERLAP
     rest = [unit for unit in ordered if unit.trace_id not in sides]
     held: Counter[str] = Counter()
-    fresh: list[list[Unit]] = []
+    fresh: list[list[SplitUnit]] = []
     for group in _grouped(rest):
         if any(_known(unit, by_key) for unit in group):
             _follow(group, by_key, sides)
@@ -88,12 +93,14 @@ def apply_split_rule(
         for unit in group:
             sides[unit.trace_id] = side
             by_key |= dict.fromkeys(unit.keys, side)
-    return Assigned(sides, by_key)
+    return AssignedSides(sides, by_key)
 
 
-def _overlapping(units: Sequence[Unit], by_key: Mapping[str, str]) -> Iterator[Unit]:
-    """Those made of a benchmark, and those with nearly the same task, unless they were admitted to another
-    side before that was known."""
+def _overlapping(units: Sequence[SplitUnit], by_key: Mapping[str, str]) -> Iterator[SplitUnit]:
+    """Return units made of a benchmark, and those with nearly the same task.
+
+    Not those that were admitted to another side before that was known.
+    """
     free = [unit for unit in units if by_key.get(unit.keys[-1], OVERLAP) == OVERLAP]
     there = [unit for unit in free if unit.overlap or unit.keys[-1] in by_key]
     yield from there
@@ -101,8 +108,8 @@ def _overlapping(units: Sequence[Unit], by_key: Mapping[str, str]) -> Iterator[U
     yield from (unit for unit in free if unit not in there and not named.isdisjoint(unit.near))
 
 
-def _grouped(units: Sequence[Unit]) -> list[list[Unit]]:
-    groups, found = _Groups(), dict[str, list[Unit]]()
+def _grouped(units: Sequence[SplitUnit]) -> list[list[SplitUnit]]:
+    groups, found = _Groups(), dict[str, list[SplitUnit]]()
     for unit in units:
         groups.join((*unit.keys, *unit.near))
     for unit in units:
@@ -110,14 +117,17 @@ def _grouped(units: Sequence[Unit]) -> list[list[Unit]]:
     return sorted(found.values(), key=lambda group: min(min(unit.keys) for unit in group))
 
 
-def _known(unit: Unit, by_key: Mapping[str, str]) -> list[str]:
+def _known(unit: SplitUnit, by_key: Mapping[str, str]) -> list[str]:
     sides = (by_key[key] for key in (*unit.keys, *unit.near) if key in by_key)
     return [side for side in sides if side != OVERLAP]
 
 
-def _follow(group: Sequence[Unit], by_key: dict[str, str], sides: dict[str, str | None]) -> None:
-    """Units of a group of which some keys are known: to the side of their own keys; those without a known
-    key to the side of the group, where it has one."""
+def _follow(group: Sequence[SplitUnit], by_key: dict[str, str], sides: dict[str, str | None]) -> None:
+    """Place the units of a group of which some keys are known.
+
+    They go to the side of their own keys; those without a known key to the side of the group, where it has
+    one.
+    """
     of_group = {side for unit in group for side in _known(unit, by_key)}
     for unit in sorted(group, key=lambda unit: not _known(unit, by_key)):
         mine = {by_key[unit.keys[-1]]} if unit.keys[-1] in by_key else set(_known(unit, by_key)) or of_group

@@ -1,4 +1,4 @@
-"""What a workspace remembers of a dataset that grows: sides, tasks and rows, as keyed hashes alone.
+"""Remember splits, tasks and rows of a dataset that grows, as keyed hashes alone.
 
 `splits/<name>.json` in the workspace. Without `redaction.key` its entries say nothing, so there is nothing
 in it to forget.
@@ -27,9 +27,12 @@ _TABLES = ("dpo", "sft", "agreed", "solved")
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
-    """The state of a dataset. `sides` by hashed key, `tasks` the signatures of tasks by the hashed key of
-    their session, `rows` the hashed ids of pairs that are in, as of `version`; `major` counts rebuilds."""
+class SplitState:
+    """The state of a dataset.
+
+    `sides` by hashed key, `tasks` the signatures of tasks by the hashed key of their session, `rows` the
+    hashed ids of pairs that are in, as of `version`; `major` counts rebuilds.
+    """
 
     key: bytes
     path: Path
@@ -40,9 +43,11 @@ class Grown:
     rows: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, work: Workspace, name: str) -> "Grown":
-        """The state of the dataset of this name. Raises WorkspaceError where its file is broken: without it
-        repositories would change sides."""
+    def of(cls, work: Workspace, name: str) -> "SplitState":
+        """Read the state of the dataset of this name.
+
+        Raises WorkspaceError where its file is broken: without it repositories would change sides.
+        """
         key, path = workspace_key(work.root / "redaction.key"), work.root / "splits" / f"{name}.json"
         if not path.exists():
             return cls(key, path)._caught_up(work.releases_dir / name)
@@ -61,8 +66,8 @@ class Grown:
             ) from None
         return found._caught_up(work.releases_dir / name)
 
-    def _caught_up(self, folder: Path) -> "Grown":
-        """With the rows of a release that was finished just before a crash."""
+    def _caught_up(self, folder: Path) -> "SplitState":
+        """Add the rows of a release that was finished just before a crash."""
         versions = versions_in_folder(folder)
         if not versions or (
             self.version and parse_version_key(versions[-1]) <= parse_version_key(self.version)
@@ -80,20 +85,20 @@ class Grown:
         return replace(self, major=major, version=versions[-1], rows=frozenset(rows), sides=sides)
 
     def hashed(self, kind: str, name: str) -> str:
-        """The keyed hash of a repository, an instance, a session or a row."""
+        """Return the keyed hash of a repository, an instance, a session or a row."""
         data = f"{kind} {name}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, key=self.key, digest_size=12).hexdigest()
 
     def holds(self, pair_id: str) -> bool:
-        """Whether a pair is in."""
+        """Return whether a pair is in."""
         return bool(self.rows) and self.hashed("row", pair_id) in self.rows
 
-    def rebuilt(self) -> "Grown":
+    def rebuilt(self) -> "SplitState":
         """Nothing in yet, as of the next major version; the first stays the first."""
-        return Grown(self.key, self.path, self.major + 1 if self.version else self.major)
+        return SplitState(self.key, self.path, self.major + 1 if self.version else self.major)
 
-    def released(self, version: str, pair_ids: Iterable[str]) -> "Grown":
-        """With the rows of a version that was released."""
+    def released(self, version: str, pair_ids: Iterable[str]) -> "SplitState":
+        """Add the rows of a version that was released."""
         rows = frozenset(self.hashed("row", pair_id) for pair_id in pair_ids)
         return replace(self, major=parse_version_key(version)[0], version=version, rows=rows)
 
@@ -115,7 +120,7 @@ def _signature(text: str) -> Signature:
 
 
 def _rows(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The pairs and labels of a release with their config and split, without what they say."""
+    """Read the pairs and labels of a release with their config and split, without what they say."""
     import pyarrow.parquet as pq
 
     tables = read_manifest(folder).tables

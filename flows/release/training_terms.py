@@ -1,4 +1,4 @@
-"""What the terms of a teacher say about training on its answers, as the card tells it: facts, no advice."""
+"""Say what a teacher's terms say about training on its answers: facts, no advice."""
 
 from collections.abc import Iterable
 
@@ -16,7 +16,7 @@ _OWN = "the licence of the model decides"
 
 
 def require_training_terms(teachers: Iterable[BaseTeacherSettings]) -> None:
-    """Raises ConfigError for the first teacher whose terms are known to restrict training on its answers."""
+    """Raise ConfigError for the first teacher whose terms are known to restrict training on its answers."""
     for teacher in teachers:
         allowed, said = training_terms(teacher)
         if allowed is False:
@@ -28,7 +28,7 @@ def require_training_terms(teachers: Iterable[BaseTeacherSettings]) -> None:
 
 
 def training_terms(teacher: BaseTeacherSettings) -> tuple[bool | None, str]:
-    """Whether training on its answers is allowed, None where that is not known, and a sentence on why."""
+    """Return whether training on its answers is allowed, None where that is not known, and why."""
     if teacher.simulated:
         return None, _SIMULATED
     if teacher.terms is not None:

@@ -1,13 +1,12 @@
-"""The steps of a workspace that the views hold beside pairs, one shard of traces at a time."""
+"""Build the rows of all views but pairs, one shard of traces at a time."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tracemill.flows.admission.reredaction import Renewed, Renewer
-from tracemill.flows.release.label_rows import show_labels
+from tracemill.flows.admission.reredaction import ReredactedTrace, Reredactor
+from tracemill.flows.release.label_rows import replies_of_traces, show_labels, votes_of_traces
 from tracemill.flows.release.load_pairs import read_traces
-from tracemill.flows.release.load_steps import replies_of_traces, votes_of_traces
 from tracemill.harnesses.presentation import Presentation, present_all
-from tracemill.pairs.action_labels import agreed_in_words
+from tracemill.pairs.action_labels import describe_agreement
 from tracemill.pairs.other_views import Judgement, build_soft_step_view, build_step_run_views
 from tracemill.pairs.side_text import Wording
 from tracemill.records.identity import StepId
@@ -22,14 +21,17 @@ CONFIRMED = "agrees_with_student"
 def build_view_rows(
     work: Workspace,
     kept: Sequence[NormalizedDPOPair],
-    renewer: Renewer,
+    reredactor: Reredactor,
     wording: Wording,
     views: Sequence[str],
     labels: Sequence[ActionLabel] = (),
 ) -> Iterator[StepRun | SoftStep | ActionLabel]:
-    """The labels with what was shown at their steps; runs of judged steps for the view `prm` and votes as
+    """Build the rows of all views but pairs.
+
+    Labels with what was shown at their steps; runs of judged steps for the view `prm` and votes as
     distributions for `soft`, as far as they are among `views`. A step is wrong where a kept pair rejects it,
-    and right where the vote was for it."""
+    and right where the vote was for it.
+    """
     rejected: dict[str, dict[str, Judgement]] = {}
     for item in kept:
         pair = item.pair
@@ -48,7 +50,7 @@ def build_view_rows(
         evidence = _evidence(work, frozenset(votes)) if "soft" in views else {}
         wanted = trace_ids & (votes.keys() | (rejected.keys() if judged else set()) | labelled.keys())
         for stored in read_traces(work, wanted):
-            by = renewer.renew(stored)
+            by = reredactor.redact_again(stored)
             here = votes.get(by.trace.trace_id, {})
             shown = present_all(by.trace)
             yield from show_labels(by.trace, shown, labelled.get(by.trace.trace_id, ()))
@@ -59,7 +61,7 @@ def build_view_rows(
 
 
 def _evidence(work: Workspace, trace_ids: frozenset[str]) -> dict[str, str]:
-    """By step what the teachers' pair there rests on, also of pairs that are not released."""
+    """Return by step what the teachers' pair there rests on, also of pairs that are not released."""
     rows = (
         row
         for table in work.current("pairs", trace_ids, ("step_id", "label_source", "evidence"))
@@ -69,13 +71,13 @@ def _evidence(work: Workspace, trace_ids: frozenset[str]) -> dict[str, str]:
 
 
 def _runs(
-    by: Renewed,
+    by: ReredactedTrace,
     shown: Mapping[int, Presentation],
     votes: Mapping[str, StepVotes],
     rejected: Mapping[str, Judgement],
     wording: Wording,
 ) -> Iterator[StepRun]:
-    """A step that a pair rejects and a vote confirms is not judged."""
+    """Give runs of judged steps; a step that a pair rejects and a vote confirms is not judged."""
     right = {
         step_id: Judgement(True, "teachers", step.simulated)
         for step_id, step in votes.items()
@@ -90,7 +92,7 @@ def _runs(
 
 
 def _soft(
-    by: Renewed,
+    by: ReredactedTrace,
     shown: Mapping[int, Presentation],
     votes: Mapping[str, StepVotes],
     replies: Sequence[TeacherReply],
@@ -104,7 +106,7 @@ def _soft(
         step = votes.get(str(state.step_id))
         if step is not None:
             answers = by_step.get(step.step_id, [])
-            why = evidence.get(step.step_id) or agreed_in_words(step)
+            why = evidence.get(step.step_id) or describe_agreement(step)
             made = build_soft_step_view(state, shown[state.context.index], step, answers, wording, why)
             if made is not None:
                 yield made

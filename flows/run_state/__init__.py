@@ -1,1 +1,1 @@
-"""What a run writes about itself: records, summary, closing table, publish log."""
+"""Files a run writes about itself: records, summary, closing table, publish log."""

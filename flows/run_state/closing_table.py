@@ -1,8 +1,9 @@
-"""The closing table of a run."""
+"""Build the closing table of a run."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from tracemill.flows.run_state.closing_words import in_plain_words
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.run_state.stale_labels import stale_labels_text
 from tracemill.records.printable import printable, printable_lines
@@ -11,12 +12,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-def _counts(counter: dict[str, int], most: int = 12) -> str:
-    """A line a kind, the most frequent first; what does not fit is summed up, never left out."""
+def count_lines(counter: dict[str, int], most: int = 12) -> str:
+    """Return a line per kind, the most frequent first; the last line sums up what does not fit."""
     items = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
     lines = [f"{count:>7,}  {printable(name)}" for name, count in items[:most]]
     if rest := items[most:]:
-        lines.append(f"{sum(count for _, count in rest):>7,}  of {len(rest)} more kinds")
+        lines.append(f"{sum(count for _, count in rest):>7,}  others ({len(rest)} kinds)")
     return "\n".join(lines)
 
 
@@ -27,8 +28,7 @@ def _money(value: float) -> str:
 def closing_table_rows(
     summary: Summary, cap_usd: float | None, teachers: list[str], release: ReleaseOutcome
 ) -> list[tuple[str, str]]:
-    """The closing table as (what, figures), in the order of the data flow; without what there is nothing to
-    say of."""
+    """Return the closing table as (name, figures), in pipeline order, empty rows left out."""
     rows = [
         *_read_rows(summary),
         *_asked_rows(summary, cap_usd, teachers),
@@ -44,12 +44,12 @@ def _read_rows(summary: Summary) -> list[tuple[str, str]]:
         ("files read", _files(summary)),
         ("traces", f"{summary.traces:,} in {summary.contexts:,} contexts"),
         ("selection", "\n".join(map(printable, summary.unmatched))),
-        ("sessions left out", _counts(dict(summary.left_out))),
-        ("states", f"{summary.states:,}"),
-        ("records passed over", _counts(dict(summary.skipped)) or "none"),
-        ("unknown kinds", _counts(dict(summary.unknown))),
-        ("worth knowing", _counts(dict(summary.flags)) or "nothing"),
-        ("redacted", _counts(dict(summary.redactions)) or "nothing found"),
+        ("skipped sessions", count_lines(dict(summary.left_out))),
+        ("steps", f"{summary.states:,} (points where a model was asked what to do next)"),
+        ("skipped records", count_lines(dict(summary.skipped)) or "none"),
+        ("unknown kinds", count_lines(dict(summary.unknown))),
+        ("warnings", count_lines(dict(summary.flags)) or "none"),
+        ("redacted", count_lines(dict(summary.redactions)) or "nothing found"),
     ]
 
 
@@ -57,50 +57,39 @@ def _asked_rows(summary: Summary, cap_usd: float | None, teachers: list[str]) ->
     return [
         ("teachers", ", ".join(teachers) or "none: nothing was sent"),
         ("questions asked", _asked(summary)),
-        ("not asked", _counts(dict(summary.not_asked)) or "-"),
-        ("gate", _gate(summary.gate) if summary.gate else ""),
-        ("calls", f"{summary.calls:,} sent, {summary.reused:,} answered from the ledger"),
+        ("skipped questions", count_lines(in_plain_words(summary.not_asked)) or "none"),
+        ("step selection", _step_selection(summary.gate) if summary.gate else ""),
+        ("calls", f"{summary.calls:,} sent, {summary.reused:,} cached"),
         ("failed calls", _failures(summary)),
         ("spent / cap", _spent(summary, cap_usd)),
-        ("teachers' standing", "\n".join(closing_table_reliability(summary.standing))),
     ]
 
 
 def _pair_rows(summary: Summary, release: ReleaseOutcome) -> list[tuple[str, str]]:
     made = {**summary.pairs, **release.siblings}
     return [
-        ("votes", _counts(dict(summary.verdicts)) or "-"),
-        ("no hindsight pair", _counts(dict(summary.hindsight_skips)) or "-"),
-        ("no other pair", _counts(dict(summary.pair_skips))),
-        ("no sibling pair", _counts(release.no_sibling)),
-        ("pairs made", _counts(made) or "none"),
-        ("dropped", _counts(release.dropped) or "none"),
+        ("votes", count_lines(in_plain_words(summary.verdicts)) or "none"),
+        (
+            "self-repairs not used",
+            count_lines(summary.hindsight_skips) or "none",
+        ),
+        ("other pairs not made", count_lines(dict(summary.pair_skips))),
+        ("sibling runs not used", count_lines(release.no_sibling)),
+        ("pairs made", count_lines(in_plain_words(made)) or "none"),
+        ("dropped", count_lines(release.dropped) or "none"),
         ("pairs released", _released(made, release)),
-        ("labels released", _counts(release.labels)),
-        ("no label", _counts(release.labels_dropped)),
+        ("labels released", count_lines(release.labels)),
+        ("labels not released", count_lines(release.labels_dropped)),
         ("label warnings", "\n".join(map(printable, release.warnings))),
         ("splits", "\n".join(f"{count:>7,}  {name}" for name, count in release.splits.items())),
     ]
 
 
 def _release_rows(release: ReleaseOutcome) -> list[tuple[str, str]]:
-    """Where it lies comes last: on the Hub, else here."""
-    here, gate = ("release", _release_text(release)), ("publish gate", release.gate)
-    newer = ("left out", stale_labels_text(release.newer_answers))
+    """Return the rows on the release; its place comes last: on the Hub, else here."""
+    here, gate = ("release", _release_text(release)), ("privacy check", release.gate)
+    newer = ("stale answers", stale_labels_text(release.newer_answers))
     return [newer, here, gate, ("hub", release.pushed)] if release.pushed else [newer, gate, here]
-
-
-def closing_table_reliability(report: dict[str, Any]) -> list[str]:
-    """`flows.labeling.teacher_standing.measured_reliability_report` as lines for people."""
-    lines = []
-    for name, each in report.items():
-        told = (
-            f"{each['standing']:>7.2f}  {name}, with the others at {each['agreed']} of {each['asked']} steps"
-        )
-        if each["weaker"]:
-            told += ": weaker than the agents, its votes make bad labels"
-        lines.append(told if each["told"] else f"{told} (too few to tell)")
-    return lines
 
 
 def _files(summary: Summary) -> str:
@@ -111,11 +100,12 @@ def _files(summary: Summary) -> str:
 def _asked(summary: Summary) -> str:
     if not summary.explored_left:
         return f"{summary.asked:,}"
-    return f"{summary.asked:,}\n{summary.explored_left:,} of {summary.explored:,} at explored steps left"
+    left = f"{summary.explored_left:,} of {summary.explored:,} for calibration not asked yet"
+    return f"{summary.asked:,}\n{left}"
 
 
 def _failures(summary: Summary) -> str:
-    text = _counts(dict(summary.failures))
+    text = count_lines(dict(summary.failures))
     if not text:
         return "none"
     from tracemill.records.reply import FINAL_FAILURES
@@ -129,22 +119,22 @@ def _failures(summary: Summary) -> str:
 
 def _spent(summary: Summary, cap_usd: float | None) -> str:
     if cap_usd is None:
-        return f"{_money(summary.spent_usd)}, nobody is asked"
+        return f"{_money(summary.spent_usd)}, no teachers"
     text = f"{_money(summary.spent_usd)} / {_money(cap_usd)}"
     if summary.held_usd:
-        text += f"\n{_money(summary.held_usd)} held for {summary.held_calls:,} calls that were cut off"
+        text += f"\n{_money(summary.held_usd)} held for {summary.held_calls:,} interrupted calls"
     if summary.unpriced_calls:
-        calls = f"{summary.unpriced_calls:,} calls at their worst case: nobody said what they cost"
+        calls = f"{summary.unpriced_calls:,} calls at their worst case: the provider stated no cost"
         text += f"\n{_money(summary.unpriced_usd)} of it for {calls}"
     return text
 
 
-def _gate(report: dict[str, Any]) -> str:
-    """`flows.labeling.gate_report` in lines."""
-    asked, skipped = report["steps"]["ask"], report["steps"]["skip"]
-    lines = [f"{report['policy']} ({report['version']})"]
-    lines += [f"{count:>7,}  steps asked: {why}" for why, count in asked.items()]
-    lines += [f"{count:>7,}  steps not asked: {why}" for why, count in skipped.items()]
+def _step_selection(report: dict[str, Any]) -> str:
+    """Return `flows.labeling.gate_report` as lines."""
+    lines = [report["policy"]]
+    for what, counted in (("asked", report["steps"]["ask"]), ("not asked", report["steps"]["skip"])):
+        for why, count in in_plain_words(counted).items():
+            lines.append(f"{count:>7,}  steps {what}: {why}")
     pairs = report["pairs"]
     if report["policy"] != "all" or pairs["asked"] < pairs["steps"]:
         lines.append(
@@ -156,8 +146,8 @@ def _gate(report: dict[str, Any]) -> str:
 
 def _released(made: dict[str, int], release: ReleaseOutcome) -> str:
     if made and made == release.kept:
-        return "all of them"
-    return _counts(release.kept) or "none"
+        return "all"
+    return count_lines(in_plain_words(release.kept)) or "none"
 
 
 def _indent(counter: Counter[str], word: str) -> str:
@@ -167,12 +157,14 @@ def _indent(counter: Counter[str], word: str) -> str:
 def _release_text(release: ReleaseOutcome) -> str:
     if release.path is None:
         return release.note or "none"
-    made = "written" if release.created else "unchanged since"
-    return f"{release.path}\n{release.rows:,} rows, {made} version {release.version}"
+    rows = f"{release.rows:,} {'row' if release.rows == 1 else 'rows'}"
+    made = "wrote" if release.created else "unchanged since"
+    note = f"\n{release.note}" if release.note else ""
+    return f"{release.path}\n{made} version {release.version} ({rows}){note}"
 
 
 def print_closing(console: "Console", rows: list[tuple[str, str]], title: str) -> None:
-    """The closing table on a terminal, or as plain text where there is none."""
+    """Print the closing table, or plain text where there is no terminal."""
     from rich.box import SIMPLE
     from rich.table import Table
     from rich.text import Text

@@ -1,4 +1,4 @@
-"""Files of JSON objects, one a line, that grow at their end: what was done, so that it is not done again.
+"""Read and append files of JSON objects, one a line.
 
 A line is on the disk when `append_lines` returns. A writer that was killed leaves at most a cut line at
 the end; whoever reads passes over what is no object.
@@ -13,11 +13,11 @@ from typing import Any
 import orjson
 
 from tracemill.records.errors import WorkspaceError
-from tracemill.records.storage.atomic_files import encodable_json, writing
+from tracemill.records.storage.atomic_files import encodable_json, write_atomically
 
 
 def read_jsonl_log(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file in their order; none where there is no file."""
+    """Read the objects of a file in their order; none where there is no file."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -48,12 +48,12 @@ def append_lines(path: Path, lines: Iterable[dict[str, Any]]) -> int:
 
 def rewrite_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
     """Put these objects in place of the file, atomically. Raises WorkspaceError."""
-    with writing(path) as temporary:
+    with write_atomically(path) as temporary:
         temporary.write_bytes(_encoded(lines)[0])
 
 
 def _encoded(lines: Iterable[dict[str, Any]]) -> tuple[bytearray, int]:
-    """The lines and how many. One after the other: what orjson gives holds several kB whatever its length."""
+    """Encode lines one after the other, and count them; orjson's results hold several kB each."""
     data, count = bytearray(), 0
     for value in lines:
         data += _line(value)

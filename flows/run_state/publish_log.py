@@ -1,9 +1,9 @@
-"""Where the versions of a workspace's releases were pushed."""
+"""Note where the versions of a workspace's releases were pushed."""
 
 from pathlib import Path
 from typing import Any
 
-from tracemill.data_cards.hub.push import Pushed
+from tracemill.data_cards.hub.push import PushResult
 from tracemill.records.errors import ReleaseError, WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
 
@@ -11,9 +11,12 @@ PUBLISHED = "published.json"
 """Beside the versions of a release: where each was pushed."""
 
 
-def note_pushed(versions: Path, pushed: Pushed, endpoint: str, audit: str) -> None:
-    """Remember where a version was pushed; `versions` is the folder of a release's versions, `audit` the
-    fingerprint of the audit that the card there tells of, empty where it tells of none."""
+def note_pushed(versions: Path, pushed: PushResult, endpoint: str, audit: str) -> None:
+    """Remember where a version was pushed.
+
+    `versions` is the folder of a release's versions, `audit` the fingerprint of the audit that the card there
+    tells of, empty where it tells of none.
+    """
     noted = read_publish_log(versions)
     places = [each for each in noted.get(pushed.version, []) if each["repo"] != pushed.repo_id]
     place = {"repo": pushed.repo_id, "commit": pushed.commit, "endpoint": endpoint, "audit": audit}
@@ -29,8 +32,10 @@ def note_retracted(versions: Path, version: str, repo_id: str) -> None:
 
 
 def read_publish_log(versions: Path) -> dict[str, list[dict[str, str]]]:
-    """Where each version of a release was pushed: `repo`, `commit`, `endpoint` and `audit`. Raises
-    ReleaseError for a broken note."""
+    """Return where each version of a release was pushed: `repo`, `commit`, `endpoint` and `audit`.
+
+    Raises ReleaseError for a broken note.
+    """
     path = versions / PUBLISHED
     if not path.exists():
         return {}
@@ -39,7 +44,7 @@ def read_publish_log(versions: Path) -> dict[str, list[dict[str, str]]]:
         return {str(version): [dict(place) for place in places] for version, places in value.items()}
     except (WorkspaceError, AttributeError, TypeError, ValueError):
         raise ReleaseError(
-            f"{path} is no note of what was pushed",
-            "the note as tracemill wrote it",
-            "remove it: `tracemill publish` of a version that is on the Hub already just notes it again",
+            f"{path} is damaged",
+            "a file written by `tracemill release publish`",
+            "remove it: `tracemill release publish` of a version that is on the Hub writes it again",
         ) from None

@@ -1,7 +1,7 @@
-"""Runs of a workspace: who they are, whether they ended, what each stage did.
+"""Record the runs of a workspace: ids, whether they ended, and a manifest of each stage.
 
-A run that ended is over: the next call is a new run with a new cap. A run that was killed, or that stopped at
-its cap, is taken up again under its own id, so that what it spent still counts against its cap.
+A run that asked all its questions is over: the next call is a new run with a new cap. A run that was killed,
+or that stopped before, is taken up again under its own id, so that what it spent counts against its cap.
 """
 
 import fcntl
@@ -13,57 +13,79 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tracemill.flows.run_state.code_version import code_version
-from tracemill.records.errors import WorkspaceError
+from tracemill.records.errors import WorkspaceBusyError, WorkspaceError
 from tracemill.records.storage.atomic_files import read_json_file, write_json
+from tracemill.records.storage.working_copy import RUN_LOCK
 from tracemill.records.storage.workspace import Workspace
 
 MANIFEST_SCHEMA = 1
-RUNNING, FINISHED, AT_CAP = "running", "finished", "at cap"
+RUNNING, FINISHED, AT_CAP, STOPPED = "running", "finished", "at cap", "stopped"
 DEFAULT_WORKSPACE = Path("tracemill-workspace")
 """Where none is given, in the folder a command is called in."""
 
 
 def releases_beside_run_records(root: Path | None) -> Path:
-    """Where the releases of a workspace lie, of the one in this folder where none is given; neither has to be
-    there."""
+    """Return where the releases of a workspace lie.
+
+    Without a workspace it is the one in this folder; neither has to be there.
+    """
     return (root or DEFAULT_WORKSPACE).expanduser() / "releases"
 
 
 def utc_now() -> str:
-    """The time as `YYYY-MM-DDTHH:MM:SSZ`."""
+    """Return the time as `YYYY-MM-DDTHH:MM:SSZ`."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def today() -> str:
-    """The day as `YYYY-MM-DD`, UTC."""
+    """Return the day as `YYYY-MM-DD`, UTC."""
     return datetime.now(UTC).strftime("%Y-%m-%d")
 
 
 def new_run_id() -> str:
-    """`<UTC time to the microsecond>Z-<8 random hex>`: no other process and no other moment has it, and the
-    names of runs sort by when they began."""
+    """Return `<UTC time to the microsecond>Z-<8 random hex>`.
+
+    No other process and no other moment has it, and the names of runs sort by when they began.
+    """
     return f"{datetime.now(UTC).strftime('%Y%m%dT%H%M%S.%f')}Z-{os.urandom(4).hex()}"
 
 
 @contextmanager
 def sole_writer(work: Workspace) -> Iterator[None]:
-    """Held for a whole run. Raises WorkspaceError where another process is running on the workspace."""
-    with (work.root / ".run-lock").open("w") as handle:
+    """Held for a whole run; at its end the state of a working copy goes behind its URL.
+
+    Raises WorkspaceBusyError where another process, on any machine, is running on the workspace.
+    """
+    with (work.root / RUN_LOCK).open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise WorkspaceError(
-                f"another tracemill is running on {work.root}", "one at a time", "wait for it"
-            ) from None
-        yield
+            raise _busy(work.root) from None
+        if work.copy is None:
+            yield
+            return
+        with work.copy.hold("run", wait=False):
+            work.copy.require_unchanged()
+            try:
+                yield
+            finally:
+                work.copy.push()
+
+
+def _busy(place: Path | str) -> WorkspaceBusyError:
+    return WorkspaceBusyError(f"another tracemill is running on {place}", "one at a time", "wait for it")
 
 
 class StartedRun(NamedTuple):
-    """A run that begins or goes on; `stopped_at_usd` is the cap at which it stopped, if it did."""
+    """A run that begins or goes on.
+
+    `stopped` says that it left questions over, `stopped_at_usd` at which cap, if it was that.
+    """
 
     run_id: str
     resumed: bool = False
     stopped_at_usd: float | None = None
+    stopped: bool = False
 
     def closed(self, cap_usd: float | None) -> str:
         """Return why nothing is asked in it under this cap, "" where something may be."""
@@ -71,17 +93,24 @@ class StartedRun(NamedTuple):
             return ""
         return (
             f"run {self.run_id} stopped at its cap of ${self.stopped_at_usd:.4f} before, so nothing was "
-            "asked: raise the cap to ask the rest, or begin a run with a cap of its own with --new-run"
+            "asked: raise the cap to ask the rest, or begin a run with a cap of its own with --fresh"
         )
 
 
 def start_run(
     work: Workspace, fingerprint: str, command: str = "run", new_run: bool = False, scheduled: bool = False
 ) -> StartedRun:
-    """Take up the unfinished run of a command and fingerprint, or begin one; with `new_run` always begin one.
-    A `scheduled` run does not go on with one that stopped at its cap: every time has a cap of its own."""
+    """Take up the unfinished run of a command and fingerprint, or begin one.
+
+    With `new_run` one is always begun. A `scheduled` run does not go on with one that stopped: every time has
+    a cap of its own.
+    """
     unfinished = None if new_run else unfinished_run(work, fingerprint, command)
-    if unfinished and not (scheduled and unfinished.stopped_at_usd is not None):
+    if unfinished and not (scheduled and unfinished.stopped):
+        path = work.run_dir(unfinished.run_id) / "run.json"
+        record = read_json_file(path)
+        assert isinstance(record, dict)
+        write_json(path, record | {"resumed_at": utc_now()})
         return unfinished
     run_id = new_run_id()
     write_json(
@@ -95,18 +124,21 @@ def start_run(
             "started_at": utc_now(),
         },
     )
+    work.push()
     return StartedRun(run_id)
 
 
 def unfinished_run(work: Workspace, fingerprint: str, command: str) -> StartedRun | None:
     """Return the run that this command takes up, None where the last one of the fingerprint ended."""
-    for run_id, record in _records(work):
+    for run_id, record in read_run_records(work):
         if record.get("command") != command or record.get("fingerprint") != fingerprint:
             continue
         if record.get("status") == RUNNING:
             return StartedRun(run_id, resumed=True)
         if record.get("status") == AT_CAP:
-            return StartedRun(run_id, True, float(record["summary"]["cap_usd"]))
+            return StartedRun(run_id, True, float(record["summary"]["cap_usd"]), stopped=True)
+        if record.get("status") == STOPPED:
+            return StartedRun(run_id, True, stopped=True)
         return None
     return None
 
@@ -118,6 +150,8 @@ def begin_asking(work: Workspace, run_id: str, ledger_id: str) -> None:
     assert isinstance(record, dict)
     if record.get("ledger_id") != ledger_id:
         write_json(path, record | {"ledger_id": ledger_id})
+        if work.copy is not None:
+            work.copy.put(f"runs/{run_id}/run.json")
 
 
 def ledger_of(work: Workspace, run_id: str) -> str | None:
@@ -127,24 +161,46 @@ def ledger_of(work: Workspace, run_id: str) -> str | None:
 
 
 def end_run(work: Workspace, run_id: str, summary: dict[str, Any]) -> None:
-    """Mark the run as ended with the figures of its closing table; one that is `at_cap` by them is taken up
-    again."""
+    """Mark the run as ended with the figures of its closing table.
+
+    One that is `at_cap` or `unfinished` by them is taken up again.
+    """
     path = work.run_dir(run_id) / "run.json"
     record = read_json_file(path)
     assert isinstance(record, dict)
-    status = AT_CAP if summary.get("at_cap") else FINISHED
+    status = AT_CAP if summary.get("at_cap") else STOPPED if summary.get("unfinished") else FINISHED
     record |= {"status": status, "ended_at": utc_now(), "summary": summary}
     write_json(path, record)
+    if work.copy is not None:
+        work.copy.put(f"runs/{run_id}/run.json")
+
+
+def add_to_record(work: Workspace, run_id: str, **parts: Any) -> None:
+    """Add what followed a run, such as its release, to the figures of a run that has ended."""
+    path = work.run_dir(run_id) / "run.json"
+    record = read_json_file(path)
+    assert isinstance(record, dict)
+    write_json(path, record | {"summary": record["summary"] | parts})
+
+
+def run_number(work: Workspace, day: str) -> int:
+    """Return how many calls of `tracemill run` and harvests began on a day, `YYYY-MM-DD` in UTC."""
+    return sum(
+        record.get("command") == "run" and run_id.startswith(day.replace("-", ""))
+        for run_id, record in read_run_records(work)
+    )
 
 
 def last_run(work: Workspace) -> dict[str, Any] | None:
-    """The record of the newest `tracemill run`, None where there was none."""
-    return next((record for _, record in _records(work) if record.get("command") == "run"), None)
+    """Return the record of the newest `tracemill run`, None where there was none."""
+    return next((record for _, record in read_run_records(work) if record.get("command") == "run"), None)
 
 
-def _records(work: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Id and record of each run, the newest first. One that cannot be read is left out: an old record
-    must not stand in the way of a new run."""
+def read_run_records(work: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Read id and record of each run, the newest first.
+
+    One that cannot be read is left out: an old record must not stand in the way of a new run.
+    """
     for path in sorted((work.root / "runs").glob("*/run.json"), reverse=True):
         with suppress(WorkspaceError):
             record = read_json_file(path)
@@ -155,8 +211,10 @@ def _records(work: Workspace) -> Iterator[tuple[str, dict[str, Any]]]:
 def write_manifest(
     work: Workspace, run_id: str, stage: str, content: dict[str, Any], private: bool = False
 ) -> Path:
-    """What a stage read, wrote and counted, beside the run: `runs/<run_id>/<stage>.json`; with `private`
-    readable by its owner alone."""
+    """Write what a stage read, wrote and counted to `runs/<run_id>/<stage>.json`.
+
+    With `private` it is readable by its owner alone.
+    """
     path = work.run_dir(run_id) / f"{stage}.json"
     head = {"schema": MANIFEST_SCHEMA, "stage": stage, "written_at": utc_now(), "code": code_version()}
     write_json(path, head | content, private)

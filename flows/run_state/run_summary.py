@@ -1,15 +1,18 @@
-"""What a run counted, and the closing table made of it."""
+"""Counts of a run, as values that are added up."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from tracemill.flows.run_state.run_records import StartedRun
 
+_REPORTS = ("gate", "outages")
 
-@dataclass(slots=True)
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of a shard or of a whole run; `add` sums them. Money in USD."""
+    """Counts of a shard or of a whole run, money in USD; `+` adds those of a later one."""
 
     files: int = 0
     traces: int = 0
@@ -25,7 +28,7 @@ class Summary:
     left_out: Counter[str] = field(default_factory=Counter)
     matched: Counter[int] = field(default_factory=Counter)
     """How many traces each entry of the selection fits, by its place; for this process alone."""
-    unmatched: list[str] = field(default_factory=list)
+    unmatched: tuple[str, ...] = ()
     """A line for each entry of the selection that fits none."""
     redactions: Counter[str] = field(default_factory=Counter)
     asked: int = 0
@@ -34,7 +37,8 @@ class Summary:
     """Questions at explored steps; of them `explored_left` were not asked."""
     explored_left: int = 0
     at_cap: int = 0
-    """Chains of questions that the cap of the run ended."""
+    """Chains of questions that the cap of the run ended; `at_day_cap` those that the cap of the day did."""
+    at_day_cap: int = 0
     left_over: int = 0
     """Questions among those not asked that the next run asks: the cap was reached, a teacher was out."""
     calls: int = 0
@@ -59,49 +63,60 @@ class Summary:
     pairs: Counter[str] = field(default_factory=Counter)
     gate: dict[str, Any] = field(default_factory=dict)
     """What the gate did, of the whole run (`flows.labeling.gate_report`)."""
-    standing: dict[str, Any] = field(default_factory=dict)
-    """How the teachers stand against the agents, of the whole run (`flows.labeling.teacher_standing`)."""
     outages: dict[str, str] = field(default_factory=dict)
     """Teachers given up after failures in a row, of the whole run, and why."""
     stopped: str | None = None
 
-    def add(self, other: "Summary") -> None:
-        """Add the counts of another shard; the first reason to stop stays."""
-        for item in fields(self):
-            mine, theirs = getattr(self, item.name), getattr(other, item.name)
-            if item.name == "stopped":
-                self.stopped = mine or theirs
-            elif item.name in ("gate", "outages"):
-                setattr(self, item.name, mine or theirs)
-            elif item.name == "standing":
-                self.standing = theirs or mine
-            else:
-                setattr(self, item.name, mine + theirs)
+    def __add__(self, later: "Summary") -> "Summary":
+        """Add the counts of what came later."""
+        return add_up((self, later))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, counters by falling count."""
+        """Return plain values, counters by falling count."""
         return {
-            item.name: dict(value.most_common()) if isinstance(value, Counter) else value
-            for item in fields(self)
-            if item.name != "matched"
-            for value in [getattr(self, item.name)]
+            item.name: _plain(getattr(self, item.name)) for item in fields(self) if item.name != "matched"
         }
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Summary":
-        """The inverse of `to_json`."""
-        made = cls()
-        for item in fields(cls):
-            given = value.get(item.name)
-            if given is not None:
-                old = getattr(made, item.name)
-                setattr(made, item.name, Counter(given) if isinstance(old, Counter) else given)
-        return made
+        """Invert `to_json`; a count that is missing is 0."""
+        empty, given = cls(), {name: value.get(name) for name in _NAMES}
+        return cls(
+            **{
+                name: type(getattr(empty, name))(each) if isinstance(each, dict | list) else each
+                for name, each in given.items()
+                if each is not None
+            }
+        )
+
+
+def add_up(summaries: Iterable[Summary]) -> Summary:
+    """Add counts in their order; the first reason to stop stays, and of each report on a run the latest."""
+    values: dict[str, Any] = {}
+    for summary in summaries:
+        for name in _NAMES:
+            theirs = getattr(summary, name)
+            if not theirs or (name == "stopped" and name in values):
+                continue
+            if name in values and name not in _REPORTS:
+                values[name] = values[name] + theirs
+            else:
+                values[name] = theirs
+    return Summary(**values)
+
+
+_NAMES = tuple(item.name for item in fields(Summary))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Counter):
+        return dict(value.most_common())
+    return list(value) if isinstance(value, tuple) else value
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseOutcome:
-    """Where the release lies, or why there is none."""
+    """Result of the release stage: where the release lies, or why there is none."""
 
     path: str | None
     version: str | None
@@ -130,7 +145,16 @@ class ReleaseOutcome:
 
 
 def money_figures(run: StartedRun, cap_usd: float | None, total: Summary) -> dict[str, Any]:
-    """Return what stands in the record of a run about its cap in USD: whether it left questions open, and
-    whether the run had stopped at it before, so that nothing was asked."""
+    """Return what the record of a run says of its cap in USD.
+
+    That is whether the cap stopped it, whether it left questions over for whatever reason, and whether a cap
+    was met before, so that nothing was asked.
+    """
     closed = bool(run.closed(cap_usd)) and total.left_over > 0
-    return {"cap_usd": cap_usd, "at_cap": closed or total.at_cap > 0, "asked_nothing": closed}
+    over = total.left_over > 0 and cap_usd is not None and total.spent_usd >= cap_usd
+    return {
+        "cap_usd": cap_usd,
+        "at_cap": closed or over or total.at_cap > 0,
+        "unfinished": total.stopped is not None,
+        "asked_nothing": closed or (total.at_day_cap > 0 and not total.calls),
+    }

@@ -1,4 +1,4 @@
-"""Answers of teachers that came after the pairs of a workspace were made."""
+"""Count answers of teachers that came after the pairs of a workspace were made."""
 
 from tracemill.records.identity import StepId, digest
 from tracemill.records.printable import printable_count
@@ -8,8 +8,10 @@ _COLUMNS = ("step_id", "request_key", "failure")
 
 
 def stale_label_answers(work: Workspace, traces: frozenset[str] | None = None) -> MadeOf:
-    """By trace how many answers the workspace holds, and which; failed calls make no pair and are none.
-    `traces` limits it to those."""
+    """Count the answers of each trace that the workspace holds, with a digest of them.
+
+    Failed calls make no pair and are none. `traces` limits it to those.
+    """
     keys: dict[str, list[str]] = {}
     for table in work.current("replies", traces, _COLUMNS):
         for row in table.to_pylist():
@@ -19,21 +21,23 @@ def stale_label_answers(work: Workspace, traces: frozenset[str] | None = None) -
 
 
 def count_stale_labels(work: Workspace) -> int:
-    """How many answers the pairs were made without, at the least: of one that took the place of another it
-    is known for its trace alone."""
+    """Count the answers that the pairs were made without, at the least.
+
+    Of one that took the place of another it is known for its trace alone.
+    """
     taken: dict[str, tuple[int, str]] = {}
-    for shard, traces in work.speaking("pairs"):
+    for shard, traces in work.current_traces("pairs"):
         taken |= {of: rows for of, rows in work.made_of("pairs", shard).items() if of in traces}
     return sum(_newer(now, taken.get(of, (0, ""))) for of, now in stale_label_answers(work).items())
 
 
 def stale_labels_text(count: int) -> str:
-    """A line on them for people, empty where there is none."""
+    """Write a line on them for people, empty where there is none."""
     if not count:
         return ""
     are = "is" if count == 1 else "are"
     answers = printable_count(count, "answer")
-    return f"{answers} {are} newer than the pairs: `tracemill pairs` takes them in, at no cost"
+    return f"{answers} {are} newer than the pairs: `tracemill label` takes them in, at no cost"
 
 
 def _newer(now: tuple[int, str], then: tuple[int, str]) -> int:

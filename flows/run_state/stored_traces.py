@@ -1,4 +1,4 @@
-"""The traces a workspace holds, one at a time by id."""
+"""Look up the traces of a workspace by id, one shard in memory at a time."""
 
 from contextlib import suppress
 
@@ -12,7 +12,7 @@ from tracemill.records.trace import Trace
 
 
 class StoredTraces:
-    """What the table of traces said when this was made. One shard is in memory at a time."""
+    """Stored traces, as the table had them when this was made. One shard is in memory at a time."""
 
     def __init__(self, work: Workspace) -> None:
         self._work = work
@@ -23,7 +23,7 @@ class StoredTraces:
         self._open: tuple[Shard, pa.Table, dict[str, int]] | None = None
 
     def get(self, trace_id: str) -> Trace | None:
-        """A trace as it is stored; None where there is none, or its shard cannot be read."""
+        """Return a trace as it is stored; None where there is none, or its shard cannot be read."""
         shard = self._place.get(trace_id)
         if shard is None:
             return None

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP that cannot be lost: the first press is remembered, a second one ends at once.
+"""Handle Ctrl-C, SIGTERM and SIGHUP: the first press is remembered, a second one ends at once.
 
 A KeyboardInterrupt that rises in a finalizer (asyncio's transports have one) or in a library's own
 clean-up is swallowed there, and the work goes on. So a press is kept as well as raised; long work calls
@@ -44,17 +44,25 @@ class _Presses:
         self.listener: Callable[[], None] | None = None
         self.unraisable: Callable[[UnraisableHookArgs], object] = sys.__unraisablehook__
 
-    def press(self, _signal: int, _frame: FrameType | None) -> None:
-        """The signal handler."""
+    def press(self, _signal: int, frame: FrameType | None) -> None:
+        """Handle SIGINT."""
         self.count += 1
-        if self.count > 1 or self.listener is None:
+        if self.count > 1:
             raise KeyboardInterrupt
-        self.taken = True
-        self.listener()
+        if self.listener is not None:
+            self.taken = True
+            self.listener()
+        elif _is_in_import_system(frame):
+            self._press_again_later()
+        else:
+            raise KeyboardInterrupt
 
     def terminate(self, number: int, frame: FrameType | None) -> None:
-        """The signal handler of SIGTERM, which whoever serves a run may send beside a terminal's SIGINT, and
-        of SIGHUP, after which the terminal may be gone."""
+        """Handle SIGTERM and SIGHUP.
+
+        Whoever serves a run may send SIGTERM beside a terminal's SIGINT; after SIGHUP the terminal may be
+        gone.
+        """
         if number == signal.SIGHUP:
             self.leave_terminal()
         if not self.count:
@@ -68,10 +76,13 @@ class _Presses:
         os.close(nowhere)
 
     def swallowed(self, lost: "UnraisableHookArgs") -> None:
-        """What Python calls where an exception cannot be raised."""
+        """Hear of an exception that Python cannot raise."""
         if not issubclass(lost.exc_type, KeyboardInterrupt):
             self.unraisable(lost)
             return
+        self._press_again_later()
+
+    def _press_again_later(self) -> None:
         timer = threading.Timer(_AGAIN_S, self._again)
         timer.daemon = True
         timer.start()
@@ -87,14 +98,24 @@ class _Presses:
             raise KeyboardInterrupt
 
 
+def _is_in_import_system(frame: FrameType | None) -> bool:
+    """Tell whether the import system itself is running.
+
+    An exception there can leave its lock taken, and every later import in another thread waits for ever.
+    """
+    return frame is not None and frame.f_code.co_filename.startswith("<frozen importlib")
+
+
 _presses = _Presses()
 
 
 @contextmanager
 def remembered(terminated: bool = False) -> Iterator[None]:
-    """Presses of Ctrl-C are remembered while the block lasts; with `terminated` SIGTERM and SIGHUP are a
-    first press too. An error that is none of ours and comes after a press ends as the press does. Outside
-    the main thread, where no signal arrives, nothing changes."""
+    """Remember presses of Ctrl-C while the block lasts.
+
+    With `terminated` SIGTERM and SIGHUP are a first press too. An error that is none of ours and comes after
+    a press ends as the press does. Outside the main thread, where no signal arrives, nothing changes.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -116,8 +137,10 @@ def remembered(terminated: bool = False) -> Iterator[None]:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """SIGTERM and SIGHUP are a first press too while the block lasts, unless they are ignored, as `nohup`
-    has it. Nothing changes where presses are not remembered."""
+    """Take SIGTERM and SIGHUP as a first press while the block lasts.
+
+    Not where they are ignored, as `nohup` has it. Nothing changes where presses are not remembered.
+    """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) != _presses.press:
         yield
@@ -133,14 +156,24 @@ def terminable() -> Iterator[None]:
 
 
 def raise_if_interrupted() -> None:
-    """Raises KeyboardInterrupt where Ctrl-C was pressed, also if what it raised then was lost."""
+    """Raise KeyboardInterrupt where Ctrl-C was pressed, also if what it raised then was lost."""
     _presses.raise_kept()
+
+
+def pass_on_interrupt() -> None:
+    """Take a press that the process which started this one was given; any thread may call it."""
+    _presses.count += 1
+    if _presses.listener is not None:
+        _presses.taken = True
+        _presses.listener()
 
 
 @contextmanager
 def hold_interrupts() -> Iterator[None]:
-    """A press of Ctrl-C waits for the end of the block, which is short: what begins processes and threads
-    is not to stop half-way. They never see one themselves."""
+    """Let a press of Ctrl-C wait for the end of the block, which is short.
+
+    What begins processes and threads is not to stop half-way. They never see a press themselves.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT,))
     try:
         yield
@@ -150,8 +183,10 @@ def hold_interrupts() -> Iterator[None]:
 
 @contextmanager
 def on_interrupt(told: Callable[[], None]) -> Iterator[None]:
-    """`told` is called at the first press while the block lasts, in the signal handler, in place of a
-    KeyboardInterrupt. A press before the block raises at its beginning."""
+    """Call `told` at the first press while the block lasts, in place of a KeyboardInterrupt.
+
+    It is called in the signal handler. A press before the block raises at its beginning.
+    """
     raise_if_interrupted()
     _presses.listener = told
     try:

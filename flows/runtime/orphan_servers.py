@@ -1,4 +1,4 @@
-"""The Prefect server of a run that was killed: `kill -9` leaves it behind, and the next run ends it.
+"""End Prefect servers of killed runs: `kill -9` leaves them behind.
 
 Which one is ours is told by the kernel, not by a file: every process that a run starts carries the run's
 process id and start time in its environment. A server whose run is gone serves nobody. Processes are looked
@@ -19,7 +19,7 @@ _SERVER = b"prefect.server.api.server:create_app"
 
 
 def tag_possible_orphan_servers() -> None:
-    """From here on every process that this one starts says whose it is."""
+    """Tag every process that this one starts from now on with its owner."""
     if (started := _started(os.getpid())) is not None:
         os.environ[OWNER] = f"{os.getpid()}:{started}"
 
@@ -37,7 +37,7 @@ def _servers() -> Iterator[int]:
 
 
 def _end_if_left_over(pid: int) -> bool:
-    """The process is held by a descriptor before it is looked at, so that no other can take its id."""
+    """End a process that is left over, held by a descriptor meanwhile, so that no other can take its id."""
     with suppress(OSError, ValueError):
         held = os.pidfd_open(pid)
         try:
@@ -51,7 +51,7 @@ def _end_if_left_over(pid: int) -> bool:
 
 
 def _is_left_over(folder: Path) -> bool:
-    """Whether a process is of this user and this process namespace, and of a run that is gone."""
+    """Return whether a process is of this user and this process namespace, and of a run that is gone."""
     if (
         folder.stat().st_uid != os.getuid()
         or (folder / "ns/pid").readlink() != (_PROC / "self/ns/pid").readlink()

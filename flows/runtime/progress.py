@@ -1,4 +1,4 @@
-"""Progress of long work: a live bar on a terminal, a plain line every 30 seconds elsewhere.
+"""Show the progress of long work: a live bar on a terminal, a plain line every 30 seconds elsewhere.
 
 It always says what was spent, the cap, and what the spending comes to at this rate; and, while a provider
 is down, who is waited for, why, and until when.
@@ -8,20 +8,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 QUIET_S = 30.0
+OBSERVED_S = 5.0
 
 
-class Meter:
+class ProgressMeter:
     """Counts finished work and money; every call is cheap and may be made for every reply."""
 
     def __init__(self, cap_usd: float | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` gives seconds."""
+        """Show no progress yet; `clock` gives seconds."""
         self.cap_usd = cap_usd
         self.spent_usd = 0.0
         self.done = 0
@@ -35,25 +36,28 @@ class Meter:
         self._task: TaskID | None = None
 
     def begin(self, stage: str, total: int, spent_usd: float = 0.0) -> None:
-        """A new stage of `total` units of work; `spent_usd` was paid before it."""
+        """Begin a stage of `total` units of work; `spent_usd` was paid before it."""
         self.stage, self.total, self.done, self.spent_usd = stage, total, 0, spent_usd or self.spent_usd
         self._paid_usd, self._paid = 0.0, 0
         self._waits.clear()
         self._show()
 
     def expect(self, fewer: int) -> None:
-        """So many units less than was thought."""
+        """Lower the expected total."""
         self.total -= fewer
         self._show()
 
     def advance(self, count: int = 1) -> None:
-        """`count` more units are done."""
+        """Count `count` more units as done."""
         self.done += count
         self._show()
 
     def replied(self, teacher: str, cost_usd: float | None, well: bool) -> None:
-        """A reply of a teacher is there: it cost `cost_usd`, None where it was bought before; `well`
-        unless the call failed. It ends a wait that was over, not one that other calls are still in."""
+        """Count a reply of a teacher.
+
+        It cost `cost_usd`, None where it was bought before; `well` unless the call failed. It ends a wait
+        that was over, not one that other calls are still in.
+        """
         if well and teacher in self._waits and self._waits[teacher][1] < self._clock():
             del self._waits[teacher]
         if cost_usd is not None:
@@ -62,11 +66,11 @@ class Meter:
         self.advance(1)
 
     def waits(self, teacher: str, why: str, seconds: float) -> None:
-        """A teacher is asked again in so many seconds; `why` says what it did: `answers 503`."""
+        """Show that a teacher is asked again in so many seconds; `why` says what it did: `answers 503`."""
         self._waits[teacher] = (why, self._clock() + seconds)
 
     def line(self) -> str:
-        """`questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`."""
+        """Write `questions 120/400 $0.12 of $10.00, about $0.40 at this rate; waiting: ...`."""
         return f"{self.stage} {self.done:,}/{self.total:,} {self.status()}".rstrip()
 
     def status(self) -> str:
@@ -74,7 +78,7 @@ class Meter:
         return "; ".join(part for part in (self.money(), self.waiting(), self.note) if part)
 
     def money(self) -> str:
-        """`$0.12 of $10.00, about $0.40 at this rate`; empty where nothing was spent."""
+        """Write `$0.12 of $10.00, about $0.40 at this rate`; empty where nothing was spent."""
         if not self.spent_usd:
             return ""
         text = f"${self.spent_usd:.4f}"
@@ -86,7 +90,7 @@ class Meter:
         return text
 
     def waiting(self) -> str:
-        """`waiting: NAME answers 503, next try in 12 s`: of several the one that is asked next."""
+        """Write `waiting: NAME answers 503, next try in 12 s`: of several the one that is asked next."""
         waits = sorted(self._waits.items(), key=lambda item: item[1][1])
         if not waits:
             return ""
@@ -102,22 +106,22 @@ class Meter:
 
     @contextmanager
     def live(self) -> Iterator[None]:
-        """A bar on stderr while the block lasts."""
+        """Show a bar on stderr while the block lasts."""
         with _bar(self.status) as self._bar:
             self._task = self._bar.add_task("starting", total=None)
             yield
 
     @contextmanager
-    def plain(self, every_s: float) -> Iterator[None]:
-        """A line on stderr every so many seconds while the block lasts."""
+    def tells(self, tell: Callable[["ProgressMeter"], None], every_s: float) -> Iterator[None]:
+        """Call `tell` from a thread every so many seconds while the block lasts, once a stage has begun."""
         over = threading.Event()
 
-        def tell() -> None:
+        def repeat() -> None:
             while not over.wait(every_s):
                 if self.stage:
-                    sys.stderr.write(f"{self.line()}\n")
+                    tell(self)
 
-        teller = threading.Thread(target=tell, name="progress", daemon=True)
+        teller = threading.Thread(target=repeat, name="progress", daemon=True)
         teller.start()
         try:
             yield
@@ -126,13 +130,35 @@ class Meter:
             teller.join()
 
 
+_observers: list[Callable[[ProgressMeter], None]] = []
+
+
 @contextmanager
-def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[Meter]:
-    """A meter on stderr while the block runs: live where that is a terminal, elsewhere a line every
-    `every_s` seconds."""
-    made = Meter(cap_usd)
-    with made.live() if sys.stderr.isatty() else made.plain(every_s):
+def observe_progress(observer: Callable[[ProgressMeter], None]) -> Iterator[None]:
+    """Call `observer` every few seconds with the meter of whatever is going on while the block lasts."""
+    _observers.append(observer)
+    try:
+        yield
+    finally:
+        _observers.remove(observer)
+
+
+@contextmanager
+def progress_meter(cap_usd: float | None, every_s: float = QUIET_S) -> Iterator[ProgressMeter]:
+    """Show a meter on stderr while the block runs.
+
+    It is live where that is a terminal, elsewhere a line every `every_s` seconds.
+    """
+    made = ProgressMeter(cap_usd)
+    with ExitStack() as shown:
+        shown.enter_context(made.live() if sys.stderr.isatty() else made.tells(_write_line, every_s))
+        for observer in _observers:
+            shown.enter_context(made.tells(observer, OBSERVED_S))
         yield made
+
+
+def _write_line(meter: ProgressMeter) -> None:
+    sys.stderr.write(f"{meter.line()}\n")
 
 
 def _bar(status: Callable[[], str]) -> "Progress":

@@ -1,30 +1,27 @@
-"""What a person at the terminal is told and asked."""
+"""Print lines on the terminal and ask there."""
 
 import sys
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from tracemill.records.printable import printable
 
-if TYPE_CHECKING:
-    pass
-
 
 def say_lines(lines: Iterable[str]) -> None:
     """Print these on stderr, a line each."""
-    console = _console()
+    console = stderr_console()
     for line in lines:
         console.print(printable(line))
 
 
 def confirm_on_terminal(question: str) -> bool:
-    """Whether a person on the terminal says yes; anything else, also the end of input, is no."""
+    """Return whether a person on the terminal says yes; anything else, also the end of input, is no."""
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _console() -> Console:
+def stderr_console() -> Console:
+    """Return a console on stderr that prints text as it is."""
     return Console(stderr=True, highlight=False, soft_wrap=True, markup=False, emoji=False)

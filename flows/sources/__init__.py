@@ -1,1 +1,1 @@
-"""Where sessions are: discovery, watermarks, sampling, shard plan."""
+"""Sources of sessions: discovery, watermarks, sampling, shard plan."""

@@ -1,28 +1,23 @@
-"""What there is to read: files, folders, URLs and datasets of the Hub → sources, each once."""
+"""Find sources among files, folders, URLs and datasets of the Hub, each once."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from errno import ELOOP, ENOENT
 from pathlib import Path, PurePosixPath
-from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
 
 from tracemill.flows.sources.source_spec import SourceOrder
 from tracemill.flows.sources.watermark_records import source_address
 from tracemill.flows.sources.watermarks import Watermarks
-from tracemill.ingesters.detect_format import ARCHIVE, EVALUATION
-from tracemill.ingesters.discover import FETCHED, LINKED_FOLDER, UNREADABLE, WORKSPACE, discover
+from tracemill.ingesters.discover import FETCHED, LINKED_FOLDER, UNREADABLE, WORKSPACE, discover, why_unread
 from tracemill.ingesters.idle_sessions import is_session_not_idle
-from tracemill.ingesters.read_source import Reading, ingest_source
-from tracemill.ingesters.reading.encoding_errors import find_encoding_error
-from tracemill.ingesters.reading.source_file import SourceFile, Stamp
+from tracemill.ingesters.read_source import SourceReading, ingest_source
+from tracemill.ingesters.reading.source_file import SourceFile, SourceStamp
 from tracemill.ingesters.registry import FORMATS, dialects, source_of
 from tracemill.records.errors import SourceError
 
 
-class Unread(NamedTuple):
+class UnreadFile(NamedTuple):
     """A file that is not read, and why."""
 
     path: str
@@ -30,7 +25,7 @@ class Unread(NamedTuple):
 
 
 @dataclass(slots=True)
-class Found:
+class FoundSources:
     """The sources by their address.
 
     `there` holds the addresses of all files that were come upon, sources or not; `alone` are those left
@@ -40,14 +35,14 @@ class Found:
 
     files: dict[str, SourceFile] = field(default_factory=dict)
     there: set[str] = field(default_factory=set)
-    unread: list[Unread] = field(default_factory=list)
+    unread: list[UnreadFile] = field(default_factory=list)
     alone: list[SourceFile] = field(default_factory=list)
     strangers: list[SourceFile] = field(default_factory=list)
     still_written: int = 0
     datasets: list[str] = field(default_factory=list)
 
 
-def find_sources(order: SourceOrder, marks: Watermarks | None) -> Found:
+def find_sources(order: SourceOrder, marks: Watermarks | None) -> FoundSources:
     """Find every source of an order. Files that `marks` knows to be unchanged are not opened.
 
     Raises SourceError where a path is missing, where one named outright is no session, where a format
@@ -60,7 +55,7 @@ def find_sources(order: SourceOrder, marks: Watermarks | None) -> Found:
         )
     if order.format is not None and order.format not in dialects():
         raise SourceError(f"there is no format {order.format!r}", " | ".join(dialects()))
-    found = Found()
+    found = FoundSources()
     for path, wanted in order.given:
         for address, file in _below(path, wanted, order, marks, found):
             found.files.setdefault(address, file)
@@ -77,12 +72,12 @@ def find_sources(order: SourceOrder, marks: Watermarks | None) -> Found:
 
 
 def _below(
-    path: Path, wanted: str | None, order: SourceOrder, marks: Watermarks | None, found: Found
+    path: Path, wanted: str | None, order: SourceOrder, marks: Watermarks | None, found: FoundSources
 ) -> Iterator[tuple[str, SourceFile]]:
-    """The sources of a path with their addresses; what lies in a folder and is none is told and left."""
+    """Find the sources of a path with their addresses; report other files of a folder as unread."""
     path = path.expanduser()
     forced = order.format if wanted is None else None
-    now, idle = datetime.now(UTC), timedelta(minutes=order.idle_minutes)
+    now, idle = datetime.now(UTC), timedelta(minutes=order.min_age_minutes)
     for file in discover([path], marks.recall) if marks else discover([path]):
         address = source_address(file)
         found.there.add(address)
@@ -91,10 +86,10 @@ def _below(
             file = _forced(file, forced, outright)
         source = source_of(file.dialect)
         if source is None or wanted not in (None, source):
-            reason = f"{source}, not {wanted}" if source else _why_unread(file)
+            reason = f"{source}, not {wanted}" if source else why_unread(file)
             if outright:
                 raise _refused(file, reason, wanted)
-            found.unread.append(Unread(str(file.path), reason))
+            found.unread.append(UnreadFile(str(file.path), reason))
             if file.dialect == UNREADABLE or _lost_its_reader(file, marks):
                 found.alone.append(file)
             elif source is None and file.dialect not in (LINKED_FOLDER, WORKSPACE):
@@ -109,7 +104,10 @@ def _below(
 
 
 def _lost_its_reader(file: SourceFile, marks: Watermarks | None) -> bool:
-    """Whether a file was read once and may be of a format that cannot be imported now: its traces stay."""
+    """Return whether a file was read once and may be of a format that cannot be imported now.
+
+    Its traces stay.
+    """
     if marks is None or file.dialect is not None or not FORMATS.broken:
         return False
     return any(mark.seen for mark in marks.of(file))
@@ -123,8 +121,10 @@ def _being_written(file: SourceFile, now: datetime, idle: timedelta) -> bool:
 
 
 def _forced(file: SourceFile, dialect: str, outright: bool) -> SourceFile:
-    """The file as one of the dialect. Raises SourceError where it is named outright and holds no
-    session of it."""
+    """Return the file as one of the dialect.
+
+    Raises SourceError where it is named outright and holds no session of it.
+    """
     forced = replace(file, dialect=dialect)
     if outright and file.dialect != dialect:
         require_sessions(forced)
@@ -132,8 +132,8 @@ def _forced(file: SourceFile, dialect: str, outright: bool) -> SourceFile:
 
 
 def require_sessions(forced: SourceFile) -> None:
-    """Raises SourceError where a source of a forced format holds no session of it."""
-    reading = Reading(forced)
+    """Raise SourceError where a source of a forced format holds no session of it."""
+    reading = SourceReading(forced)
     if next(iter(reading), None) is None:
         passed = ", ".join(f"{count} {why}" for why, count in reading.report.skipped.most_common(2))
         reason = reading.report.error or f"{forced.name} holds no session of it ({passed or 'no record'})"
@@ -147,47 +147,17 @@ def _refused(file: SourceFile, reason: str, wanted: str | None) -> SourceError:
     )
 
 
-def _why_unread(file: SourceFile) -> str:
-    if file.dialect == LINKED_FOLDER:
-        return "a linked folder, not followed"
-    if file.dialect == UNREADABLE:
-        return _why_unreadable(file.path)
-    if file.dialect == WORKSPACE:
-        return "a workspace of tracemill"
-    if file.dialect == ARCHIVE:
-        return "a zip archive, not unpacked"
-    if file.dialect == EVALUATION:
-        return "results of an evaluation, read with its runs"
-    if not file.bytes:
-        return "empty"
-    fault = "" if file.url else find_encoding_error(file.path)
-    return f"of no known format: {fault}" if fault else "of no known format"
-
-
-def _why_unreadable(path: Path) -> str:
-    """Why a file or folder could not be looked at, without its name."""
-    try:
-        kind = path.stat().st_mode
-        if not S_ISREG(kind) and not S_ISDIR(kind):
-            return "no regular file"
-        os.close(os.open(path, os.O_RDONLY))
-    except OSError as error:
-        nowhere = path.is_symlink() and error.errno in (ENOENT, ELOOP)
-        return "a link that leads nowhere" if nowhere else f"unreadable: {error.strerror}"
-    return "damaged: nothing of it can be read"
-
-
 def _behind(order: SourceOrder) -> Iterator[SourceFile]:
-    """Files behind URLs; their dialect is told when their columns are looked at."""
+    """Find files behind URLs; their dialect is told when their columns are looked at."""
     from tracemill.ingesters.reading.remote_files import remote_file_version
 
     for url in order.urls:
         size, tag = remote_file_version(url)
-        yield SourceFile(_file_name(url), order.format or FETCHED, size, Stamp(size, tag), url)
+        yield SourceFile(_file_name(url), order.format or FETCHED, size, SourceStamp(size, tag), url)
 
 
-def _of_hub(order: SourceOrder, found: Found) -> Iterator[SourceFile]:
-    """The files of datasets of the Hub."""
+def _of_hub(order: SourceOrder, found: FoundSources) -> Iterator[SourceFile]:
+    """Find the files of datasets of the Hub."""
     if not order.hub:
         return
     from tracemill.ingesters.reading.hub_datasets import HubSpec, resolve_hub_dataset
@@ -200,7 +170,7 @@ def _of_hub(order: SourceOrder, found: Found) -> Iterator[SourceFile]:
                 _file_name(file.url),
                 order.format or FETCHED,
                 file.bytes,
-                Stamp(file.bytes, file.tag),
+                SourceStamp(file.bytes, file.tag),
                 file.url,
                 licence=dataset.licence,
             )

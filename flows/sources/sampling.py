@@ -1,4 +1,4 @@
-"""Which of many sessions: a stratified sample, the same for the same set, seed and size.
+"""Draw a stratified sample, the same for the same set, seed and size.
 
 Each stratum gets its share of the sample, rounded down or up: proportional allocation, so that the
 sample looks like the whole. The seats left over by rounding down go to strata by sequential Poisson
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tracemill.flows.sources.watermark_records import Facts
+from tracemill.flows.sources.watermark_records import SampleFacts
 from tracemill.records.identity import digest
 
 BY = ("repository", "outcome", "model", "length")
@@ -20,7 +20,7 @@ _HASH_BITS = 64
 Stratum = tuple[str, ...]
 
 
-class Candidate(NamedTuple):
+class SampleCandidate(NamedTuple):
     """A session that may be taken: what tells it from others, and its stratum."""
 
     key: str
@@ -29,7 +29,7 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleOrder:
-    """How many sessions, drawn by which facts."""
+    """Size of a sample, its seed, and the facts it is stratified by."""
 
     max_traces: int
     seed: int = 0
@@ -37,7 +37,7 @@ class SampleOrder:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnSample:
     """The keys that were taken, and of each stratum how many there were and how many were taken."""
 
     order: SampleOrder
@@ -50,7 +50,7 @@ class Drawn:
         return sum(total for total, _ in self.strata.values())
 
     def to_json(self) -> dict[str, Any]:
-        """The account of the draw for a manifest, strata by falling size."""
+        """Return the account of the draw for a manifest, strata by falling size."""
         rows = sorted(self.strata.items(), key=lambda item: (-item[1][0], item[0]))
         return {
             "max_traces": self.order.max_traces,
@@ -65,15 +65,15 @@ class Drawn:
         }
 
 
-def stratum_of_facts(facts: Facts, by: Iterable[str]) -> Stratum:
-    """The stratum of a session with these facts; what is not known is an empty text."""
+def stratum_of_facts(facts: SampleFacts, by: Iterable[str]) -> Stratum:
+    """Return the stratum of a session with these facts; what is not known is an empty text."""
     named = {"repository": facts.repository, "outcome": facts.outcome, "model": facts.model}
     named["length"] = stratum_length_bucket(facts.steps)
     return tuple(named[name] for name in by)
 
 
 def stratum_length_bucket(steps: int | None) -> str:
-    """Steps in classes that double: `1`, `2`, `3-4`, `5-8`, `9-16` and on."""
+    """Return the class of so many steps; classes double: `1`, `2`, `3-4`, `5-8`, `9-16` and on."""
     if steps is None:
         return ""
     if steps <= 2:
@@ -82,8 +82,11 @@ def stratum_length_bucket(steps: int | None) -> str:
     return f"{upper // 2 + 1}-{upper}"
 
 
-def draw_stratified_sample(candidates: Iterable[Candidate], order: SampleOrder) -> Drawn:
-    """The sample; all of them where there are no more than are wanted. Keys are unique."""
+def draw_stratified_sample(candidates: Iterable[SampleCandidate], order: SampleOrder) -> DrawnSample:
+    """Draw the sample; all of them where there are no more than are wanted.
+
+    Keys are unique.
+    """
     strata: dict[Stratum, list[str]] = {}
     for candidate in candidates:
         strata.setdefault(candidate.stratum, []).append(candidate.key)
@@ -95,12 +98,14 @@ def draw_stratified_sample(candidates: Iterable[Candidate], order: SampleOrder) 
         keys.sort(key=lambda key: (_number(order.seed, "session", key), key))
         taken.update(keys[: seats[name]])
     counted = {name: (len(keys), seats[name]) for name, keys in strata.items()}
-    return Drawn(order, frozenset(taken), counted)
+    return DrawnSample(order, frozenset(taken), counted)
 
 
 def seats_per_stratum(sizes: Mapping[Stratum, int], wanted: int, seed: int) -> dict[Stratum, int]:
-    """How many of each stratum: its exact share rounded down or up, `wanted` together, or all there are
-    where that is less."""
+    """Say how many are drawn of each stratum.
+
+    Its exact share rounded down or up, `wanted` together, or all there are where that is less.
+    """
     total = sum(sizes.values())
     if wanted >= total:
         return dict(sizes)
@@ -116,5 +121,5 @@ def seats_per_stratum(sizes: Mapping[Stratum, int], wanted: int, seed: int) -> d
 
 
 def _number(seed: int, *parts: str) -> int:
-    """A random number of 64 bits that depends on its arguments alone."""
+    """Return a random number of 64 bits that depends on its arguments alone."""
     return int(digest("sample", str(seed), *parts, size=_HASH_BITS // 8), 16)

@@ -1,13 +1,13 @@
-"""Sources → shards: the unit of work, of restart and of one Prefect task."""
+"""Plan which sources are read, in shards: the unit of work and of restart."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tracemill.flows.sources.discovery import Found, Unread, find_sources, require_sessions
+from tracemill.flows.sources.discovery import FoundSources, UnreadFile, find_sources, require_sessions
 from tracemill.flows.sources.source_spec import SourceOrder
-from tracemill.flows.sources.watermark_records import Mark, source_part_key
+from tracemill.flows.sources.watermark_records import SourceRecord, source_part_key
 from tracemill.flows.sources.watermarks import Watermarks
 from tracemill.ingesters.detect_format import detect_table_format
 from tracemill.ingesters.discover import FETCHED
@@ -25,36 +25,37 @@ from tracemill.ingesters.registry import source_of
 from tracemill.ingesters.row_readers import row_reader
 from tracemill.records.errors import SourceError
 
-if TYPE_CHECKING:
-    pass
-
 UNCHANGED = "unchanged since they were read"
-STILL_WRITTEN = "still being written, left alone"
-GONE = "no longer there, their traces stay"
+STILL_WRITTEN = "still being written, skipped"
+GONE = "no longer there, traces kept"
 MOVED = "moved since they were read"
 
 
-class Kept(NamedTuple):
-    """A source that is not read again, None where it is no longer there. `stale` where it would be, if
-    it could: its traces are as they were once selected and redacted."""
+class UnchangedSource(NamedTuple):
+    """A source that is not read again; its file is None where it is no longer there.
 
-    mark: Mark
+    `stale` where it would be read, if it could: its traces are as they were once selected and redacted.
+    """
+
+    mark: SourceRecord
     file: SourceFile | None = None
     stale: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run reads and what it need not read; the files that are no session, with the reason; how
-    sources differ from what was read of them; the datasets, each with its commit.
+class SourcePlan:
+    """Sources that a run reads, and those it need not read.
+
+    Beside that: the files that are no session, with the reason; how sources differ from what was read of
+    them; the datasets, each with its commit.
 
     Where a sample is to be drawn, `tables` holds the parts of every Parquet table, read or not: which of
     their rows are read is known after the draw alone.
     """
 
     fresh: tuple[SourceFile, ...]
-    unread: tuple[Unread, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    unread: tuple[UnreadFile, ...] = ()
+    kept: tuple[UnchangedSource, ...] = ()
     changes: Counter[str] = field(default_factory=Counter)
     datasets: tuple[str, ...] = ()
     tables: tuple[tuple[SourceFile, ...], ...] = ()
@@ -64,7 +65,7 @@ class Plan:
 
     @property
     def shards(self) -> tuple[tuple[SourceFile, ...], ...]:
-        """What is read, in shards of about `shard_bytes`, one source a shard."""
+        """Return the sources to read, in shards of about `shard_bytes`, one format a shard."""
         return tuple(_cut(self.fresh, self.shard_bytes))
 
     @property
@@ -73,21 +74,24 @@ class Plan:
         return len({file.name for file in self.fresh})
 
     def unread_reasons(self) -> Counter[str]:
-        """How many files are not read, by reason."""
+        """Count the files that are not read, by reason."""
         return Counter(item.reason for item in self.unread)
 
 
 def plan_sources(
     order: SourceOrder, shard_mb: float, marks: Watermarks | None = None, sampled: bool = False
-) -> Plan:
-    """Find the sources of an order, set apart what `marks` says is unchanged, and cut files of rows into
-    parts of about `shard_mb`. Raises SourceError as `find_sources` does, before anything is read."""
+) -> SourcePlan:
+    """Find the sources of an order and plan what is read of them.
+
+    What `marks` says is unchanged is set apart, and files of rows are cut into parts of about `shard_mb`.
+    Raises SourceError as `find_sources` does, before anything is read.
+    """
     found = find_sources(order, marks)
     if marks is not None:
         marks.find_moves({marks.hash(address) for address in found.there})
     limit = shard_mb * 1e6
     fresh: list[SourceFile] = []
-    kept: list[Kept] = []
+    kept: list[UnchangedSource] = []
     tables: list[tuple[SourceFile, ...]] = []
     changes: Counter[str] = Counter()
     for source in found.files.values():
@@ -96,13 +100,13 @@ def plan_sources(
             continue
         current, parts = _apart(source, marks, limit, sampled)
         fresh += parts
-        kept += [Kept(mark, _as_read(source, mark)) for mark in current]
+        kept += [UnchangedSource(mark, _as_read(source, mark)) for mark in current]
         if marks is not None:
             changes[marks.change(source) if parts else UNCHANGED] += 1
     if marks is not None:
         kept += _untouched(found, order, marks, changes)
     changes[STILL_WRITTEN] = found.still_written
-    return Plan(
+    return SourcePlan(
         tuple(fresh),
         tuple(found.unread),
         tuple(kept),
@@ -125,9 +129,11 @@ def _holds_a_table(source: SourceFile) -> bool:
 
 def _apart(
     source: SourceFile, marks: Watermarks | None, limit: float, sampled: bool
-) -> tuple[list[Mark], list[SourceFile]]:
-    """What is known of a source, and the parts of it that have to be read. For a sample it is enough to
-    know of all its traces, taken or not."""
+) -> tuple[list[SourceRecord], list[SourceFile]]:
+    """Return what is known of a source, and the parts of it that have to be read.
+
+    For a sample it is enough to know of all its traces, taken or not.
+    """
     known = marks.current(source) if marks else ()
     current = [mark for mark in known if not mark.rows and (sampled or mark.whole)]
     if _is_whole(current):
@@ -140,8 +146,8 @@ def _apart(
     )
 
 
-def _as_read(source: SourceFile, mark: Mark) -> SourceFile:
-    """The source, or its part, that a mark is of."""
+def _as_read(source: SourceFile, mark: SourceRecord) -> SourceFile:
+    """Return the source, or its part, that a mark is of."""
     part = None
     if mark.part is not None:
         kind, first, last, total = mark.part
@@ -150,8 +156,8 @@ def _as_read(source: SourceFile, mark: Mark) -> SourceFile:
     return replace(source, dialect=mark.dialect, part=part)
 
 
-def _is_whole(marks: Sequence[Mark]) -> bool:
-    """Whether marks speak for the whole of a file."""
+def _is_whole(marks: Sequence[SourceRecord]) -> bool:
+    """Return whether marks speak for the whole of a file."""
     if any(mark.part is None for mark in marks):
         return True
     end = 0
@@ -165,8 +171,10 @@ def _is_whole(marks: Sequence[Mark]) -> bool:
 
 
 def _parts(source: SourceFile, limit: float) -> Iterator[SourceFile]:
-    """A source in parts, or whole where it has none. Raises SourceError for a remote file that cannot
-    be read or is of no known format."""
+    """Return a source in parts, or whole where it has none.
+
+    Raises SourceError for a remote file that cannot be read or is of no known format.
+    """
     if source.url:
         if is_remote_table(source):
             yield from _remote_parts(source, limit)
@@ -181,7 +189,7 @@ def _parts(source: SourceFile, limit: float) -> Iterator[SourceFile]:
 
 
 def is_remote_table(source: SourceFile) -> bool:
-    """Whether a remote file is read by row group: all behind URLs are, and those of the Hub by name."""
+    """Return whether a remote file is read by row group: all behind URLs, those of the Hub by name."""
     return not source.url.startswith(HUB) or source.path.suffix in (".parquet", ".pq")
 
 
@@ -205,8 +213,10 @@ def _part(source: SourceFile, part: Part, size: int) -> SourceFile:
     return replace(source, part=part, bytes=size)
 
 
-def _untouched(found: Found, order: SourceOrder, marks: Watermarks, changes: Counter[str]) -> Iterator[Kept]:
-    """What was read once and cannot be read now: sources left alone, and those that are gone."""
+def _untouched(
+    found: FoundSources, order: SourceOrder, marks: Watermarks, changes: Counter[str]
+) -> Iterator[UnchangedSource]:
+    """Return sources that were read once and cannot be read now: left alone, or gone."""
     alone = {marks.key_of(source) for source in found.alone}
     there = {marks.hash(address) for address in found.there} | set(marks.moved.values())
     roots = [(marks.hash(str(path.expanduser().resolve())), wanted) for path, wanted in order.given]
@@ -217,21 +227,21 @@ def _untouched(found: Found, order: SourceOrder, marks: Watermarks, changes: Cou
     gone: set[str] = set()
     for mark in marks:
         if mark.key in alone:
-            yield Kept(mark, stale=not marks.holds(mark))
+            yield UnchangedSource(mark, stale=not marks.holds(mark))
         elif mark.key not in there and mark.seen and _is_below(mark, roots):
             gone.add(mark.key)
-            yield Kept(mark, stale=not marks.holds(mark))
+            yield UnchangedSource(mark, stale=not marks.holds(mark))
     changes[GONE] = len(gone)
     changes[MOVED] = len(marks.moved)
 
 
-def _is_below(mark: Mark, roots: Sequence[tuple[str, str | None]]) -> bool:
+def _is_below(mark: SourceRecord, roots: Sequence[tuple[str, str | None]]) -> bool:
     source = source_of(mark.dialect)
     return any(root in mark.roots and wanted in (None, source) for root, wanted in roots)
 
 
 def _cut(files: Iterable[SourceFile], limit: float) -> Iterator[tuple[SourceFile, ...]]:
-    """Files of one source after another by name, in runs of about `limit` bytes."""
+    """Give files of one source after another by name, in runs of about `limit` bytes."""
     by_source: dict[str | None, list[SourceFile]] = {}
     for file in files:
         by_source.setdefault(source_of(file.dialect), []).append(file)

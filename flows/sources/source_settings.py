@@ -3,23 +3,22 @@
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from tracemill.flows.sources.sampling import SampleOrder
-from tracemill.flows.sources.source_spec import IDLE_MINUTES, SourceOrder, split_urls
+from tracemill.flows.sources.source_spec import MIN_AGE_MINUTES, SourceOrder, split_urls
 from tracemill.ingesters.reading.hub_datasets import HubSpec
 from tracemill.ingesters.reading.remote_files import is_remote
 from tracemill.ingesters.registry import dialects
 from tracemill.records.errors import SourceError
+from tracemill.records.frozen_model import FrozenModel
 
 SampleBy = Literal["repository", "outcome", "model", "length"]
 SAMPLE_BY: tuple[SampleBy, ...] = ("repository", "outcome", "model", "length")
 
 
-class SourceSettings(BaseModel):
-    """What is read. Under `paths` the format of each file is found by its content."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SourceSettings(FrozenModel):
+    """Sources to read. Under `paths` the format of each file is found by its content."""
 
     claude_code: tuple[Path, ...] = ()
     """Claude Code session files or folders of them."""
@@ -35,7 +34,7 @@ class SourceSettings(BaseModel):
     """Datasets of the Hub: `ID[@REVISION][:[CONFIG/]SPLIT]`."""
     format: str | None = None
     """The format of everything under `paths`, `urls` and `hub`, whatever its content looks like."""
-    idle_minutes: float = Field(IDLE_MINUTES, ge=0)
+    min_age_minutes: float = Field(MIN_AGE_MINUTES, ge=0)
     """A session in a folder that was added to within so many minutes is left alone; 0 leaves none."""
 
     @model_validator(mode="before")
@@ -72,21 +71,19 @@ class SourceSettings(BaseModel):
         return name
 
     def every(self) -> list[tuple[Path, str | None]]:
-        """Each path with the source it must be of, None where any will do."""
+        """Return each path with the source it must be of, None where any will do."""
         given = [(p, "claude_code") for p in self.claude_code]
         given += [(p, "openhands") for p in self.openhands]
         given += [(p, "swe_gym") for p in self.swe_gym]
         return [*given, *((p, None) for p in self.paths)]
 
     def order(self) -> SourceOrder:
-        """The same in plain values."""
-        return SourceOrder(tuple(self.every()), self.urls, self.hub, self.format, self.idle_minutes)
+        """Return the same in plain values."""
+        return SourceOrder(tuple(self.every()), self.urls, self.hub, self.format, self.min_age_minutes)
 
 
-class SampleSettings(BaseModel):
-    """How many of the sessions are taken, drawn before any step is considered."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class SampleSettings(FrozenModel):
+    """Size of the sample of sessions, drawn before any step is considered."""
 
     max_traces: int | None = Field(None, ge=1)
     """Sessions taken at most; none given: all."""
@@ -96,5 +93,5 @@ class SampleSettings(BaseModel):
     """What the sample has in the same shares as the whole."""
 
     def order(self) -> SampleOrder | None:
-        """The same in plain values; None where all are taken."""
+        """Return the same in plain values; None where all are taken."""
         return None if self.max_traces is None else SampleOrder(self.max_traces, self.seed, self.by)

@@ -1,4 +1,4 @@
-"""What is to be read, in plain values; the configuration and the command line both make one."""
+"""The sources to read in plain values, from a configuration or the command line."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,24 +6,27 @@ from pathlib import Path
 
 from tracemill.ingesters.reading.remote_files import is_remote, printable_url
 
-IDLE_MINUTES = 15.0
+MIN_AGE_MINUTES = 15.0
 """A session that was added to within so many minutes is left alone; an agent's command may run for ten."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceOrder:
-    """Files and folders with the source each must be of (None for any), URLs of Parquet files, datasets
-    of the Hub, the dialect that is forced on those of any source, and minutes of silence after which a
-    session is finished."""
+    """The sources that are read.
+
+    Files and folders with the source each must be of (None for any), URLs of Parquet files, datasets of the
+    Hub, the dialect that is forced on those of any source, and minutes of silence after which a session is
+    finished.
+    """
 
     given: tuple[tuple[Path, str | None], ...] = ()
     urls: tuple[str, ...] = ()
     hub: tuple[str, ...] = ()
     format: str | None = None
-    idle_minutes: float = IDLE_MINUTES
+    min_age_minutes: float = MIN_AGE_MINUTES
 
     def names(self) -> list[str]:
-        """Each source as it was given, without anything secret."""
+        """Return each source as it was given, without anything secret."""
         return [*(str(path) for path, _ in self.given), *map(printable_url, self.urls), *self.hub]
 
     def __bool__(self) -> bool:
@@ -34,14 +37,14 @@ def order_of(
     paths: Sequence[str] = (),
     hub: Sequence[str] = (),
     format: str | None = None,
-    idle_minutes: float = IDLE_MINUTES,
+    min_age_minutes: float = MIN_AGE_MINUTES,
 ) -> SourceOrder:
-    """An order of paths and URLs in one list, and of datasets."""
+    """Return the order of paths and URLs in one list, and of datasets."""
     local, urls = split_urls(paths)
     given = tuple((Path(path), None) for path in local)
-    return SourceOrder(given, tuple(urls), tuple(hub), format, idle_minutes)
+    return SourceOrder(given, tuple(urls), tuple(hub), format, min_age_minutes)
 
 
 def split_urls(given: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Paths and URLs, apart."""
+    """Part paths from URLs."""
     return [text for text in given if not is_remote(text)], [text for text in given if is_remote(text)]

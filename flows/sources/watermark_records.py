@@ -1,4 +1,4 @@
-"""What is remembered of a source that was read: how it looked, and which traces it gave."""
+"""Record how a source looked when it was read, and which traces it gave."""
 
 import hashlib
 import io
@@ -15,7 +15,7 @@ from tracemill.ingesters.discover import resolve_source_path
 from tracemill.ingesters.reading.parquet_rows import TableSlice
 from tracemill.ingesters.reading.remote_files import HUB
 from tracemill.ingesters.reading.row_files import Part
-from tracemill.ingesters.reading.source_file import SourceFile, Stamp
+from tracemill.ingesters.reading.source_file import SourceFile, SourceStamp
 from tracemill.records.identity import digest
 from tracemill.records.ingest_report import IngestReport
 from tracemill.records.project import Project
@@ -26,8 +26,8 @@ _PLAIN = ("key", "ends", "dialect", "reading", "beside", "rows", "whole")
 _COUNTED = tuple(item.name for item in fields(IngestReport) if item.name not in ("path", "error"))
 
 
-class Facts(NamedTuple):
-    """What a sample is drawn by; an empty text and None stand for what is not known."""
+class SampleFacts(NamedTuple):
+    """Facts that a sample is stratified by; an empty text and None stand for what is not known."""
 
     repository: str
     outcome: str
@@ -35,21 +35,23 @@ class Facts(NamedTuple):
     steps: int | None
 
     @classmethod
-    def of(cls, trace: Trace) -> "Facts":
-        """The facts of a trace; where it names no repository its project stands for it, and the model
-        is the one that acted most."""
+    def of(cls, trace: Trace) -> "SampleFacts":
+        """Return the facts of a trace.
+
+        Where it names no repository its project stands for it, and the model is the one that acted most.
+        """
         models = Counter([s.model for c in trace.contexts for s in c.steps if s.model])
         most = min(models, key=lambda model: (-models[model], model), default="")
         return cls(trace.repository or trace.project or "", trace.outcome, most, trace.step_count)
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenTrace:
     """One trace of a source; `entry` is None where this source's copy was not taken into the workspace."""
 
     trace_id: str
     parent: str | None
-    facts: Facts
+    facts: SampleFacts
     entry: TraceEntry | None = None
 
     def to_json(self) -> list[Any]:
@@ -71,8 +73,8 @@ class Seen:
         return [self.trace_id, self.parent, list(self.facts), row]
 
     @classmethod
-    def from_json(cls, value: list[Any]) -> "Seen":
-        """The inverse of `to_json`."""
+    def from_json(cls, value: list[Any]) -> "SeenTrace":
+        """Invert `to_json`."""
         trace_id, parent, facts, row = value
         entry = None
         if row is not None:
@@ -80,11 +82,11 @@ class Seen:
             figures = contexts, states, text_bytes, fullness, findings
             projects = tuple(Project(*each) for each in projects)
             entry = TraceEntry(trace_id, session, projects, *figures, lists=ListScope.from_json(lists))
-        return cls(trace_id, parent, Facts(*facts), entry)
+        return cls(trace_id, parent, SampleFacts(*facts), entry)
 
 
 class PartKey(NamedTuple):
-    """Which part of a file of rows: row groups or bytes from `first` on and before `last`, of `total`."""
+    """Part of a file of rows: row groups or bytes from `first` on and before `last`, of `total`."""
 
     kind: str
     first: int
@@ -93,7 +95,7 @@ class PartKey(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class SourceRecord:
     """A source, or a part of one, as it was when it was read the way `reading` names.
 
     `key` and `roots` are keyed hashes of its address and of what that lies in: a mark holds no path.
@@ -106,7 +108,7 @@ class Mark:
     """
 
     key: str
-    stamp: Stamp
+    stamp: SourceStamp
     ends: str
     dialect: str | None
     reading: str
@@ -115,7 +117,7 @@ class Mark:
     beside: str = ""
     rows: str = ""
     whole: bool = True
-    seen: tuple[Seen, ...] = ()
+    seen: tuple[SeenTrace, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
     matched: tuple[int, ...] = ()
     report: IngestReport = field(default_factory=lambda: IngestReport(""))
@@ -134,16 +136,19 @@ class Mark:
         }
 
     @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "Mark":
-        """The inverse of `to_json`. Raises KeyError, TypeError or ValueError for anything else."""
+    def from_json(cls, value: dict[str, Any]) -> "SourceRecord":
+        """Invert `to_json`.
+
+        Raises KeyError, TypeError or ValueError for anything else.
+        """
         report = value["report"]
         counters = {
             name: Counter(report.get(name, {})) for name in ("records", "skipped", "flags", "unknown")
         }
         made = {
-            "stamp": Stamp(*value["stamp"]),
+            "stamp": SourceStamp(*value["stamp"]),
             "part": PartKey(*value["part"]) if value["part"] else None,
-            "seen": tuple(Seen.from_json(item) for item in value["seen"]),
+            "seen": tuple(SeenTrace.from_json(item) for item in value["seen"]),
             "report": IngestReport("", **(report | counters)),
             "roots": tuple(value["roots"]),
             "matched": tuple(value["matched"]),
@@ -152,8 +157,10 @@ class Mark:
 
 
 def source_address(source: SourceFile) -> str:
-    """Where a source is: its resolved path, or its URL; a dataset's without the commit, since most files
-    of the next one are the same."""
+    """Return where a source is: its resolved path, or its URL.
+
+    A dataset's is without the commit, since most files of the next one are the same.
+    """
     if not source.url:
         return resolve_source_path(source.path)
     if not source.url.startswith(HUB):
@@ -163,7 +170,7 @@ def source_address(source: SourceFile) -> str:
 
 
 def source_roots(address: str) -> list[str]:
-    """The folders, or the dataset, that an address lies in."""
+    """Return the folders, or the dataset, that an address lies in."""
     found = []
     while (above := address.rpartition("/")[0]) and not above.endswith("/"):
         found.append(above)
@@ -172,7 +179,7 @@ def source_roots(address: str) -> list[str]:
 
 
 def source_part_key(source: SourceFile) -> PartKey | None:
-    """The name of the part a source is of its file; None for a whole one."""
+    """Return which part of its file a source is; None for a whole file."""
     part = source.part
     if isinstance(part, TableSlice):
         return PartKey("groups", part.first, part.last, part.groups)
@@ -180,20 +187,22 @@ def source_part_key(source: SourceFile) -> PartKey | None:
 
 
 def companion_digest(source: SourceFile) -> str:
-    """A digest of what lies beside a source now and is read with it."""
+    """Return a digest of what lies beside a source now and is read with it."""
     return "" if source.url else digest_companion_files(source.path, source.dialect)
 
 
 def wanted_rows_digest(part: Part | None) -> str:
-    """A digest of the rows wanted of a part, empty for all."""
+    """Return a digest of the rows wanted of a part, empty for all."""
     if not isinstance(part, TableSlice) or part.rows is None:
         return ""
     return digest(",".join(map(str, part.rows)), size=8)
 
 
 def digest_file_ends(path: Path, size: int) -> str:
-    """A digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
-    Raises OSError where it cannot be read."""
+    """Return a digest of the first and last 8 KiB of the first `size` bytes of a file; empty for a folder.
+
+    Raises OSError where it cannot be read.
+    """
     try:
         stream = io.FileIO(path)
     except IsADirectoryError:

@@ -1,4 +1,4 @@
-"""The watermarks of a workspace: every source that was read, so that the next run reads only what is new.
+"""Watermarks: every source that was read, so that the next run reads only what is new.
 
 `sources.jsonl`: a JSON object a line, later lines replace earlier ones; a line that is cut or broken is
 a source that is read again. Only the run that holds the workspace writes it.
@@ -15,24 +15,24 @@ from typing import Any
 from tracemill.flows.admission.reading_version import ReadingVersion, RedactionVersion
 from tracemill.flows.run_state.jsonl_log import append_lines, read_jsonl_log, rewrite_lines
 from tracemill.flows.sources.watermark_records import (
-    Mark,
+    SourceRecord,
     companion_digest,
     digest_file_ends,
     source_address,
     source_roots,
 )
-from tracemill.ingesters.discover import Remembered, resolve_source_path
-from tracemill.ingesters.reading.source_file import SourceFile, Stamp
+from tracemill.ingesters.discover import KnownDialect, resolve_source_path
+from tracemill.ingesters.reading.source_file import SourceFile, SourceStamp
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import canonical_json
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.storage.workspace_marker import Text
 
 FILE = "sources.jsonl"
-READ_OTHERWISE = "read anew: its way of reading changed"
-TAKEN_UP = "taken up where a run left it"
+READ_OTHERWISE = "read again: settings or readers changed"
+TAKEN_UP = "resumed where a run stopped"
 MORE_WANTED = "read for more of its sessions"
-NOT_HELD = "read anew: its traces are not in the workspace"
+NOT_HELD = "read again: traces not in the workspace"
 _SPARE_LINES = 1000
 
 
@@ -48,10 +48,10 @@ class Watermarks:
         self.path = root / FILE
         self.versions: dict[str, ReadingVersion] = {}
         self._secret = secret
-        self._marks: dict[str, list[Mark]] = {}
+        self._marks: dict[str, list[SourceRecord]] = {}
         self._roots: dict[str, tuple[str, ...]] = {}
         self._alike: dict[str, str] = {}
-        self._by_stamp: dict[Stamp, str] = {}
+        self._by_stamp: dict[SourceStamp, str] = {}
         self._present: frozenset[str] = frozenset()
         self.lines = 0
 
@@ -59,8 +59,10 @@ class Watermarks:
     def load(
         cls, root: Path, today: ReadingVersion, secret: bytes = b"", text: Text = "redacted"
     ) -> "Watermarks":
-        """The marks of the workspace at `root`; none where there is no workspace yet. `secret` keys the
-        hashes of addresses, `text` is the kind of text the workspace holds."""
+        """Load the marks of the workspace at `root`; none where there is no workspace yet.
+
+        `secret` keys the hashes of addresses, `text` is the kind of text the workspace holds.
+        """
         made = cls(root.expanduser(), today, secret)
         for value in read_jsonl_log(made.path):
             made.lines += 1
@@ -78,22 +80,22 @@ class Watermarks:
         elif "drop" in value:
             self._marks.pop(value["drop"], None)
         else:
-            self._put(Mark.from_json(value["mark"]))
+            self._put(SourceRecord.from_json(value["mark"]))
 
-    def _put(self, mark: Mark) -> None:
+    def _put(self, mark: SourceRecord) -> None:
         others = [m for m in self._marks.get(mark.key, ()) if m.stamp == mark.stamp and m.part != mark.part]
         self._marks[mark.key] = [m for m in others if m.part and mark.part] + [mark]
 
-    def __iter__(self) -> Iterator[Mark]:
+    def __iter__(self) -> Iterator[SourceRecord]:
         for marks in self._marks.values():
             yield from marks
 
     def key_of(self, source: SourceFile) -> str:
-        """What a source is remembered by."""
+        """Return what a source is remembered by."""
         return self.hash(source_address(source))
 
     def roots_of(self, source: SourceFile) -> tuple[str, ...]:
-        """What the folders of a source are remembered by."""
+        """Return what the folders of a source are remembered by."""
         address = source_address(source)
         folder = address.rpartition("/")[0]
         if folder not in self._roots:
@@ -101,44 +103,49 @@ class Watermarks:
         return self._roots[folder]
 
     def hash(self, address: str) -> str:
-        """A keyed hash of an address."""
+        """Return a keyed hash of an address."""
         data = address.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, key=self._secret[:64], digest_size=8).hexdigest()
 
-    def of(self, source: SourceFile) -> list[Mark]:
-        """What is remembered of a source, up to date or not."""
+    def of(self, source: SourceFile) -> list[SourceRecord]:
+        """Return what is remembered of a source, up to date or not."""
         key = self.key_of(source)
         return list(self._marks.get(self.moved.get(key, key), ()))
 
-    def current(self, source: SourceFile) -> list[Mark]:
-        """The marks of a source that need no second reading: it looks as it did, and so does what lies
-        beside it, it is read today as it was then, and its traces are in the workspace."""
+    def current(self, source: SourceFile) -> list[SourceRecord]:
+        """Return the marks of a source that need no second reading.
+
+        It looks as it did, and so does what lies beside it, it is read today as it was then, and its traces
+        are in the workspace.
+        """
         alike = [mark for mark in self.of(source) if mark.stamp == source.stamp and self.holds(mark)]
         if not alike:
             return []
         around = companion_digest(source)
         return [mark for mark in alike if mark.beside == around]
 
-    def holds(self, mark: Mark) -> bool:
-        """Whether what was read then is what would be read today, and is still in the workspace."""
+    def holds(self, mark: SourceRecord) -> bool:
+        """Return whether what was read then is what would be read today, and is still in the workspace."""
         here = (item.trace_id in self._present for item in mark.seen if item.entry is not None)
         return self._is_todays(mark) and all(here)
 
-    def _is_todays(self, mark: Mark) -> bool:
+    def _is_todays(self, mark: SourceRecord) -> bool:
         version = self.versions.get(mark.reading)
         return version is not None and version.covers(self.today, mark.dialect)
 
-    def recall(self, path: Path, stamp: Stamp) -> Remembered | None:
-        """The dialect of a file that looks as it did, also where it was moved meanwhile; None where it
-        has to be opened. Raises OSError where it is gone."""
+    def recall(self, path: Path, stamp: SourceStamp) -> KnownDialect | None:
+        """Return the dialect of a file that looks as it did, moved or not; None where it must be opened.
+
+        Raises OSError where it is gone.
+        """
         key = self.hash(resolve_source_path(path))
         for mark in self._marks.get(key) or self._like(key, path, stamp):
             if mark.stamp == stamp and self.holds(mark):
-                return Remembered(mark.dialect)
+                return KnownDialect(mark.dialect)
         return None
 
-    def _like(self, key: str, path: Path, stamp: Stamp) -> Sequence[Mark]:
-        """The marks of a source that looked and began and ended as this unknown file does."""
+    def _like(self, key: str, path: Path, stamp: SourceStamp) -> Sequence[SourceRecord]:
+        """Return the marks of a source with the same stamp, beginning and end as this unknown file."""
         old = self._by_stamp.get(stamp) if stamp.bytes else None
         if old is None or digest_file_ends(path, stamp.bytes) != self._marks[old][0].ends:
             return ()
@@ -146,15 +153,17 @@ class Watermarks:
         return self._marks[old]
 
     def find_moves(self, there: Collection[str]) -> None:
-        """Take unknown files for moved ones where what they look like is no longer there; `there` holds
-        the keys of everything that is."""
+        """Take unknown files for moved ones where what they look like is no longer there.
+
+        `there` holds the keys of everything that is.
+        """
         for key, old in self._alike.items():
             if old not in there and old not in self.moved.values():
                 self.moved[key] = old
         self._alike.clear()
 
     def change(self, source: SourceFile) -> str:
-        """How a source that is read again differs from what was read of it."""
+        """Say how a source that is read again differs from what was read of it."""
         marks = self.of(source)
         if not marks:
             return "new"
@@ -171,7 +180,7 @@ class Watermarks:
                 return "grew" if grew else "changed"
         return "changed"
 
-    def add(self, marks: Sequence[Mark]) -> None:
+    def add(self, marks: Sequence[SourceRecord]) -> None:
         """Remember what was read, all of it on the disk when this returns."""
         if not marks:
             return
@@ -202,8 +211,10 @@ class Watermarks:
 
 
 def forget_marks(root: Path, traces: frozenset[str], holds: Callable[[str], bool]) -> int:
-    """Drop every mark that names one of the traces or in whose text `holds` finds what must be gone;
-    its source is looked at again by the next run. Gives how many were dropped."""
+    """Drop every mark that names one of the traces or holds text that must be gone; gives their number.
+
+    `holds` says whether a text must be gone. The source of a mark is looked at again by the next run.
+    """
     marks = Watermarks.load(root, ReadingVersion("", RedactionVersion("")))
     if not marks.lines:
         return 0
@@ -212,17 +223,17 @@ def forget_marks(root: Path, traces: frozenset[str], holds: Callable[[str], bool
     return sum(1 for _ in marks) - len(kept)
 
 
-def _names(mark: Mark, traces: frozenset[str]) -> bool:
+def _names(mark: SourceRecord, traces: frozenset[str]) -> bool:
     return any(item.trace_id in traces or item.parent in traces for item in mark.seen)
 
 
-def _rewrite(path: Path, versions: Iterable[ReadingVersion], marks: Iterable[Mark]) -> None:
+def _rewrite(path: Path, versions: Iterable[ReadingVersion], marks: Iterable[SourceRecord]) -> None:
     read = ({"reading": version.to_json()} for version in versions)
     rewrite_lines(path, chain(read, ({"mark": mark.to_json()} for mark in marks)))
 
 
 def _traces_in(work: Workspace) -> frozenset[str]:
-    """The traces the workspace holds; a shard that cannot be read holds none."""
+    """Return the traces the workspace holds; a shard that cannot be read holds none."""
     found: set[str] = set()
     for shard in work.live("traces"):
         with suppress(WorkspaceError):

@@ -1,9 +1,9 @@
-"""The release a training is on: one of this machine, or a dataset of the Hub."""
+"""Find the release to train on: one of this machine, or a dataset of the Hub."""
 
 import re
 from pathlib import Path
 
-from tracemill.data_cards.model.find_release import look_up, release_not_found_error
+from tracemill.data_cards.model.find_release import lookup_release, release_not_found_error
 from tracemill.data_cards.model.manifest import check_files
 from tracemill.data_cards.model.versions import LATEST
 from tracemill.train.training_job import TrainingRelease
@@ -12,13 +12,12 @@ _HUB = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def resolve_training_release(asked: str, releases_dir: Path) -> TrainingRelease:
-    """The release `asked` means (`find_release`); where nothing here is called so, `OWNER/NAME` or
-    `OWNER/NAME@TAG` at the Hub.
+    """Find the release that `asked` means (`find_release`), here or at the Hub.
 
-    Raises ReleaseError where it is not there or lacks a table as it was written, SourceError where the Hub
-    does not give it.
+    Where nothing here is called so, it is `OWNER/NAME` or `OWNER/NAME@TAG`. Raises ReleaseError where it is
+    not there or lacks a table as it was written, SourceError where the Hub does not give it.
     """
-    found = look_up(asked, releases_dir)
+    found = lookup_release(asked, releases_dir)
     if found is None:
         name, _, tag = asked.partition("@")
         if _HUB.fullmatch(name) and not name.startswith("."):

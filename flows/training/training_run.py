@@ -1,28 +1,41 @@
-"""Training on a release, asked for by itself or after a run that wrote one."""
+"""Train on a release, by itself or after a run that wrote one."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_summary import ReleaseOutcome
 from tracemill.flows.runtime.interrupts import terminable
-from tracemill.flows.runtime.progress import Meter, progress_meter
+from tracemill.flows.runtime.progress import ProgressMeter, progress_meter
+from tracemill.flows.training.promotion_run import decision_table_rows, promote_or_keep
 from tracemill.flows.training.resolve_release import resolve_training_release
-from tracemill.records.errors import ConfigError, TracemillError
+from tracemill.records.errors import ConfigError, TracemillError, TrainingError
 from tracemill.records.version import __version__
-from tracemill.train.launchers import LAUNCHERS
-from tracemill.train.start_child import (
-    check_places,
-    finished_training_process,
-    is_training_process_unfinished,
+from tracemill.train.launch.job_record import JobRecord
+from tracemill.train.launch.launch_training import (
+    SubmittedJob,
+    cancel_job,
+    describe_job,
+    find_job,
+    is_unfinished,
+    job_log,
+    run_launched,
+    submit_training,
 )
-from tracemill.train.training_job import Job, Trained, TrainingRelease, check_config
+from tracemill.train.start_child import check_places
+from tracemill.train.training_job import TrainingJob, TrainingRelease, TrainingResult, check_config
 from tracemill.train.training_settings import TrainingSettings
+
+_SIMULATED = "none: the release holds simulated rows, and training.simulated is not set"
 
 
 def training_settings_of_run(settings: RunSettings) -> TrainingSettings:
-    """The `[training]` table. Raises ConfigError where there is none, TrainingError where the model or the
-    chat template is a path that is not there."""
+    """Return the `[training]` table.
+
+    Raises ConfigError where there is none, TrainingError where the model or the chat template is a path that
+    is not there.
+    """
     if settings.training is None:
         raise ConfigError("no model is given", "training.model", "set it, or use --model")
     check_places(settings.training)
@@ -30,65 +43,133 @@ def training_settings_of_run(settings: RunSettings) -> TrainingSettings:
 
 
 @terminable()
-def train_on(settings: RunSettings, asked: str | None) -> Trained:
+def train_on(settings: RunSettings, asked: str | None) -> TrainingResult:
     """Train on the release `asked` names, by default the newest of the configuration's name."""
+    return _train(settings, training_job(settings, asked))
+
+
+@terminable()
+def train_and_decide(settings: RunSettings, asked: str | None) -> dict[str, Any]:
+    """Train as `train_on`, decide whether the new model takes the last one's place, and give the figures."""
+    return _train_and_decide(settings, training_job(settings, asked))
+
+
+def _train_and_decide(settings: RunSettings, job: TrainingJob) -> dict[str, Any]:
+    made = _train(settings, job)
+    return figures(made) | {"decision": promote_or_keep(settings, job, made)}
+
+
+def training_job(settings: RunSettings, asked: str | None) -> TrainingJob:
+    """Return the job that trains on the release `asked` names, by default the newest one."""
     training = training_settings_of_run(settings)
     release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
-    return _train(settings, training, release)
+    return _job(settings, training, release)
 
 
-def _train(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Trained:
+@terminable()
+def train_unattended(settings: RunSettings, asked: str | None) -> dict[str, Any]:
+    """Train on the release `asked` names without a person who looks on; gives figures or why not (`note`).
+
+    Raises TrainingError, ReleaseError or SourceError where it cannot start or fails.
+    """
+    training = training_settings_of_run(settings)
+    release = resolve_training_release(asked or settings.release.name, settings.workspace / "releases")
+    if release.simulated in ("some", "all") and not training.simulated:
+        return {"note": _SIMULATED}
+    return _train_and_decide(settings, _job(settings, training, release))
+
+
+def describe_training(settings: RunSettings, asked: str | None) -> dict[str, Any]:
+    """Return the exact job that a training would submit; submit nothing."""
+    return describe_job(training_job(settings, asked), trainings_folder(settings))
+
+
+def start_training(settings: RunSettings, asked: str | None) -> SubmittedJob:
+    """Submit a training, or find it again, and do not wait for it."""
+    return submit_training(training_job(settings, asked), trainings_folder(settings))
+
+
+def stop_training(settings: RunSettings, asked: str | None) -> JobRecord:
+    """Ask the job of a training to stop. Raises TrainingError where there is none."""
+    job = training_job(settings, asked)
+    record = cancel_job(job, trainings_folder(settings))
+    if record is None:
+        raise _no_job_error(job)
+    return record
+
+
+def training_log(settings: RunSettings, asked: str | None) -> Iterator[str]:
+    """Yield what the job of a training has written. Raises TrainingError where there is none."""
+    job = training_job(settings, asked)
+    found = find_job(job, trainings_folder(settings))
+    if found is None:
+        raise _no_job_error(job)
+    return job_log(found)
+
+
+def _no_job_error(job: TrainingJob) -> TrainingError:
+    return TrainingError(
+        f"no job was submitted that trains on {job.name} with these settings",
+        "the configuration and flags that it was submitted with",
+    )
+
+
+def trainings_folder(settings: RunSettings) -> Path:
+    """Return the folder of the workspace with the records of training jobs."""
+    return settings.workspace / "trainings"
+
+
+def _train(settings: RunSettings, job: TrainingJob) -> TrainingResult:
+    with progress_meter(None) as meter:
+        meter.begin("train: starting", 0)
+        return run_launched(job, trainings_folder(settings), lambda said: _show(meter, said))
+
+
+def _job(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> TrainingJob:
     if release.configs is not None:
         check_config(release, training.method, release.configs)
-    job, launcher = _job(settings, training, release), LAUNCHERS.get(training.launcher)
-    launcher.check(job.settings)
-    if (there := finished_training_process(job)) is not None:
-        return there
-    with progress_meter(None) as gauge:
-        gauge.begin("train: starting", 0)
-        return launcher.run(job, lambda said: _show(gauge, said))
-
-
-def _job(settings: RunSettings, training: TrainingSettings, release: TrainingRelease) -> Job:
     output = training.output or settings.workspace / "checkpoints"
     placed = training.model_copy(update={"output": Path(output).resolve()})
-    return Job(release=release, settings=placed, tracemill_version=__version__)
+    return TrainingJob(release=release, settings=placed, tracemill_version=__version__)
 
 
-def _show(gauge: Meter, said: dict[str, Any]) -> None:
+def _show(meter: ProgressMeter, said: dict[str, Any]) -> None:
     if "phase" in said:
-        gauge.begin(f"train: {said['phase']}", 0)
+        meter.begin(f"train: {said['phase']}", 0)
     elif "step" in said:
-        if gauge.total != said["total"]:
-            gauge.begin("train: steps", said["total"])
-        gauge.advance(said["step"] - gauge.done)
+        if meter.total != said["total"]:
+            meter.begin("train: steps", said["total"])
+        meter.advance(said["step"] - meter.done)
         if "loss" in said:
-            gauge.note = f"loss {said['loss']:.4f}"
+            meter.note = f"loss {said['loss']:.4f}"
 
 
 @terminable()
 def train_after_release(settings: RunSettings, outcome: ReleaseOutcome) -> dict[str, Any] | None:
-    """What a run's release is followed by: the figures of the training, why there was none (`note`) or what
-    went wrong (`failed`); None where none is asked for. A training that was cut off goes on, also where the
-    release is an old one. Never raises but for a Ctrl-C: the release is there whatever becomes of this."""
+    """Train on a run's release; gives the figures, why there was none (`note`) or what went wrong (`failed`).
+
+    Gives None where none is asked for. A training that was cut off goes on, also where the release is an old
+    one. Never raises but for a Ctrl-C: the release is there whatever becomes of this.
+    """
     training = settings.training
     if training is None or not training.after_release or outcome.path is None:
         return None
     try:
         release = resolve_training_release(outcome.path, settings.workspace / "releases")
-        if not outcome.created and not is_training_process_unfinished(_job(settings, training, release)):
+        job = _job(settings, training, release)
+        if not outcome.created and not is_unfinished(job, trainings_folder(settings)):
             return {"note": "none: no new version"}
         if release.simulated != "none" and not training.simulated:
-            return {"note": "none: the release holds simulated rows, and training.simulated is not set"}
-        return figures(_train(settings, training, release))
+            return {"note": _SIMULATED}
+        return _train_and_decide(settings, job)
     except TracemillError as error:
         return {"failed": str(error)}
     except Exception as error:
         return {"failed": type(error).__name__}
 
 
-def figures(trained: Trained) -> dict[str, Any]:
-    """What the closing table and `--json` say of a training."""
+def figures(trained: TrainingResult) -> dict[str, Any]:
+    """Return what the closing table and `--json` say of a training."""
     report = trained.report
     losses = [entry["loss"] for entry in report["losses"]]
     return {
@@ -109,40 +190,54 @@ def figures(trained: Trained) -> dict[str, Any]:
 
 
 def why_not_trained(found: dict[str, Any]) -> str:
-    """Why there is no checkpoint; empty where there is one."""
+    """Return why there is no checkpoint; empty where there is one."""
     return f"failed: {found['failed']}" if "failed" in found else found.get("note", "")
 
 
 def training_table_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
-    """`figures` as lines of a closing table."""
+    """Write `figures` as lines of a closing table."""
     if said := why_not_trained(found):
         return [("training", said)]
+    if not found["rows"]:
+        return _command_rows(found)
     used = found["rows"]["train"]
-    rows = f"{used['used']:,} used, {used['cut']:,} of them without their oldest turns"
+    rows = f"{used['used']:,} used, {used['cut']:,} of them cut to fit"
     if used.get("weight") is not None:
-        rows += f"\nby their weights as much as {used['weight']:,.1f} whole ones"
+        rows += f"\nsum of weights {used['weight']:,.1f}"
     rows += "".join(f"\n{count:,} dropped: {why}" for why, count in used["dropped"].items())
     if used["parted"]:
-        rows += f"\n{used['parted']:,} whose prompt the chat template writes otherwise before an answer"
+        rows += f"\n{used['parted']:,} whose prompt the chat template renders differently before an answer"
     loss = (
         f"{found['first_loss']:.4f} to {found['last_loss']:.4f}" if found["first_loss"] is not None else "-"
     )
     method = f" with {found['method']}" if found.get("method") else ""
     made = f"{found['steps']:,} steps{method} in {found['seconds']:,.0f} s on {found['device']}"
     if found["simulated"] in ("some", "all"):
-        made += f"\n{found['simulated']} rows of it are simulated"
-    there = "" if found["created"] else "\nit was there already"
+        made += f"\n{found['simulated']} rows are simulated"
+    there = "" if found["created"] else "\nalready there"
     return [
         ("training", f"{found['path']}{there}\n{made}"),
         ("training rows", rows),
         ("loss", loss),
         ("validation", _validation(found)),
         *(("training warning", line) for line in found.get("warnings", ())),
+        *_decision_rows(found),
     ]
 
 
+def _decision_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return decision_table_rows(found["decision"]) if found.get("decision") else []
+
+
+def _command_rows(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Write `figures` of a training by a command, of which only its checkpoint is known."""
+    there = "" if found["created"] else "\nalready there"
+    made = ("training", f"{found['path']}{there}\na command in {found['seconds']:,.0f} s")
+    return [made, *_decision_rows(found)]
+
+
 def _validation(found: dict[str, Any]) -> str:
-    """What the rows that were held out say, or why there is nothing."""
+    """Write what the rows that were held out say, or why there is nothing."""
     if not (held := found["rows"].get("validation")):
         return "none: the release has no row in split `validation`"
     dropped = "".join(f"\n{count:,} dropped: {why}" for why, count in held["dropped"].items())
@@ -151,7 +246,7 @@ def _validation(found: dict[str, Any]) -> str:
     first, last = found["validation"][0], found["validation"][-1]
     said = f"loss {first['loss']:.4f} to {last['loss']:.4f} on {held['used']:,} rows"
     if (right := last.get("rewards/accuracies")) is not None:
-        said += f", {right:.0%} of them the right way round"
+        said += f", {right:.0%} of pairs ranked right"
     elif (right := last.get("mean_token_accuracy")) is not None:
-        said += f", {right:.0%} of their tokens the likeliest"
+        said += f", {right:.0%} of tokens predicted"
     return said + dropped

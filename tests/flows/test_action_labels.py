@@ -13,11 +13,11 @@ from labelled_sessions import ANSWERS, SESSIONS, fill
 from sibling_runs import bash, run
 
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.forget.find_targets import find_target
 from tracemill.flows.release.release_run import release_pairs
-from tracemill.flows.release.split_store import Grown
+from tracemill.flows.release.split_store import SplitState
 from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.records.message import Message
@@ -31,7 +31,9 @@ def work(tmp_path: Path) -> Workspace:
 
 
 def labelled(work: Workspace, *sessions: Trace) -> None:
-    fill(work, make_renewer(work, load_settings(None, {"workspace": str(work.root)})), sessions or SESSIONS)
+    fill(
+        work, make_reredactor(work, load_settings(None, {"workspace": str(work.root)})), sessions or SESSIONS
+    )
 
 
 def release(work: Workspace, **changes: Any) -> tuple[ReleaseOutcome, Manifest]:
@@ -43,7 +45,7 @@ def release(work: Workspace, **changes: Any) -> tuple[ReleaseOutcome, Manifest]:
 def attempt(work: Workspace, pairs: Any = None, **changes: Any) -> ReleaseOutcome:
     over = {"workspace": str(work.root), "pairs": {"siblings": False, **(pairs or {})}, "release": changes}
     settings = load_settings(None, over)
-    return release_pairs(work, settings, Kept(), make_renewer(work, settings), "run", Summary())
+    return release_pairs(work, settings, Kept(), make_reredactor(work, settings), "run", Summary())
 
 
 def rows(outcome: ReleaseOutcome, config: str) -> dict[str, dict[str, Any]]:
@@ -141,7 +143,7 @@ def test_the_account_of_labels_adds_up_to_the_tables(work: Workspace) -> None:
     assert (solved.steps, solved.released) == (4, 3)
     table = dict(closing_table_rows(Summary(), None, [], outcome))
     assert table["labels released"] == "      5  agreed\n      3  solved"
-    assert "      1  agreed: no agreement" in table["no label"].splitlines()
+    assert "      1  agreed: no agreement" in table["labels not released"].splitlines()
     card = (Path(outcome.path or "") / "README.md").read_text()
     assert "2 preference pairs and 8 labelled actions" in card
     assert "| agreed | 7 | 5 |" in card
@@ -191,9 +193,9 @@ def test_sessions_without_a_pair_have_a_side_that_stays(work: Workspace) -> None
     assert {name: row["split"] for name, row in rows(before, "sft").items()} == {
         name: row["split"] for name, row in old.items()
     }
-    grown = Grown.of(work, "traces")
+    grown = SplitState.of(work, "traces")
     grown.path.unlink()
-    again = Grown.of(work, "traces")
+    again = SplitState.of(work, "traces")
     assert (again.sides, again.version) == (grown.sides, before.version)
     labelled(work, *(solved(number) for number in range(60, 90)))
     add(work, [trace(1), trace(2, repository="django/django")])

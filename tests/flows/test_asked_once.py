@@ -9,15 +9,16 @@ import pytest
 from teacher_chains import free_port
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
-from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
-from tracemill.flows.labeling.label_shard import Shown
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.labeling.label_shard import ShownTrace
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.teacher_settings import PriceSettings
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 MODELS = ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a")
@@ -40,13 +41,13 @@ class Product:
     def prompts(self) -> dict[str, str]:
         """The id of every prompt by step, as it would be asked now."""
         tables = Workspace.open(self.work, create=False).current("traces")
-        shown = [Shown.of(trace) for table in tables for trace in traces_from_table(table)]
+        shown = [ShownTrace.of(trace) for table in tables for trace in traces_from_table(table)]
         return {q.step_id: q.prompt_id for item in shown for q in item.questions()}
 
     def go(self) -> list[dict[str, Any]]:
         """Ingest, replay; gives the bodies of the requests for answers."""
-        ingest_everything(IngestOrder(order_of(paths=[str(self.sessions)], idle_minutes=0), self.work))
-        wire = WireSettings(api_key=KEY, keep_bodies=True, models=dict.fromkeys(MODELS, self.prices))
+        ingest_everything(IngestOrder(order_of(paths=[str(self.sessions)], min_age_minutes=0), self.work))
+        wire = StubSettings(api_key=KEY, keep_bodies=True, models=dict.fromkeys(MODELS, self.prices))
         with running(wire, port=self.port) as server:
             replay_workspace(self._settings(server.url))
             assert server.stats()["received"] == len(server.server.bodies)

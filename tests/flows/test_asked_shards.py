@@ -7,18 +7,15 @@ from typing import Any
 import pytest
 
 from tracemill.flows.config.run_settings import load_settings
-from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
-from tracemill.flows.labeling.ask_session import Asking
-from tracemill.flows.labeling.ask_shards import FEWEST_CALLS, MOST_SHARDS, TRACES_A_CALL, plan_ask_shards
-from tracemill.flows.runtime.progress import Meter
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.labeling.ask_batches import FEWEST_CALLS, MOST_SHARDS, TRACES_A_CALL, group_batches
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
-from tracemill.privacy.redaction.redactor import Redactor
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.storage.table_rows import decisions_from_table, replies_from_table
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 MODELS = ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a")
@@ -37,7 +34,7 @@ def test_the_calls_of_all_shards_are_in_flight_together_and_every_row_is_in_its_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), tmp_path / "w"))
     work = Workspace.open(tmp_path / "w")
     sources = {
         trace_id: source
@@ -45,7 +42,7 @@ def test_the_calls_of_all_shards_are_in_flight_together_and_every_row_is_in_its_
         for trace_id, source in zip(table["trace_id"].to_pylist(), table["source"].to_pylist(), strict=True)
     }
     assert max(Counter(sources.values()).values()) < len(sources)
-    with running(WireSettings(api_key=KEY, latency_s=0.1)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=0.1)) as server:
         first = replay_workspace(settings_of(tmp_path / "w", server.url, stop="off"))["summary"]
         stats = server.stats()
         assert stats["most_in_flight"] >= len(sources)  # each trace's first step, whatever its source
@@ -60,13 +57,10 @@ def test_the_calls_of_all_shards_are_in_flight_together_and_every_row_is_in_its_
     assert len({(row.step_id, row.teacher) for row in rows}) == len(rows) == stats["received"]
 
 
-def test_a_plan_holds_as_many_shards_as_keep_the_calls_in_flight(tmp_path: Path) -> None:
+def test_a_plan_holds_as_many_shards_as_keep_the_calls_in_flight() -> None:
     shards = [[f"t{number}" for number in range(size)] for size in (120, 200, 170, 50, 50, 50, 50, 50)]
-    assert [len(plan) for plan in plan_ask_shards(shards, None)] == [1] * len(shards)
-    settings = settings_of(tmp_path, "http://127.0.0.1:9/api/v1", concurrency=3)
-    with Ledger(f"sqlite:///{tmp_path / 'l.db'}") as ledger:
-        asking = Asking(settings, ledger, "run", Redactor(), frozenset(), Meter())
-        plans = list(plan_ask_shards(shards, asking))
+    assert [len(plan) for plan in group_batches(shards, 0)] == [1] * len(shards)
+    plans = list(group_batches(shards, 3))
     assert [[len(shard) for shard in plan] for plan in plans] == [[120, 200], [170, 50, 50, 50], [50, 50]]
     assert TRACES_A_CALL * max(3, FEWEST_CALLS) == 320
     assert MOST_SHARDS == 4

@@ -58,7 +58,7 @@ def test_an_audit_of_a_published_version_is_one_commit_and_the_tag_stays(
     hub.put(REPO, {"README.md": card(hub).replace("## Known limits", "By hand.\n\n## Known limits").encode()})
     before = repo.commits[repo.refs["main"]]
     said = judge(settings, "aa", capsys, seed=3)
-    assert f"{REPO} does not say so before `tracemill publish demo@{TAG} --hub {REPO}`" in said
+    assert f"run `tracemill release publish demo@{TAG} --hub {REPO}` to put it on the card there" in said
     hub.log.clear()
     done = push(settings)
     assert repo.titles == [f"demo {TAG}", f"demo {TAG}: audit"]
@@ -80,7 +80,7 @@ def test_an_audit_of_a_published_version_is_one_commit_and_the_tag_stays(
 def test_the_same_audit_again_makes_no_commit_and_one_that_went_on_one_more(
     hub: Hub, settings: RunSettings, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    hint = f"{REPO} does not say so before"
+    hint = f"--hub {REPO}` to put it on the card there"
     assert hint not in judge(settings, "a", capsys)  # it is nowhere yet
     push(settings)
     assert "1 of 1 pairs accepted" in card(hub, TAG)
@@ -145,7 +145,7 @@ def test_an_audit_that_cannot_go_there_uploads_nothing(
     with pytest.raises(ReleaseError, match="the card of maker/pairs has no section on audits"):
         push(settings)
     repo.private = False
-    with pytest.raises(ReleaseError, match="maker/pairs is public; wanted --public, typed"):
+    with pytest.raises(ReleaseError, match="maker/pairs is public; add --public"):
         push(settings)
     assert repo.titles == [f"demo {TAG}"]
 
@@ -155,13 +155,13 @@ AUDIT = """
 import fcntl, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from tracemill.cli.main import main
-sys.argv = ["tracemill", "audit", *sys.argv[1:]]
+sys.argv = ["tracemill", "release", "audit", *sys.argv[1:]]
 main()
 """
 
 
 class Terminal:
-    """`tracemill audit` on a pseudo-terminal of its own."""
+    """`tracemill release audit` on a pseudo-terminal of its own."""
 
     def __init__(self, *arguments: object) -> None:
         self.here, there = pty.openpty()

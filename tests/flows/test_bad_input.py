@@ -12,7 +12,7 @@ from console_says import refusal_of
 
 from tracemill.teachers.core.presets import OPEN
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"
@@ -53,7 +53,7 @@ def test_paths_that_are_not_there_and_no_paths_at_all(console: Run, tmp_path: Pa
     assert "no sources" in refusal_of(console("run", "--workspace", tmp_path / "w"))
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "no recorded session" in refusal_of(console("ingest", empty, "--out", tmp_path / "w"))
+    assert "no recorded session" in refusal_of(console("ingest", empty, "--workspace", tmp_path / "w"))
     assert not (tmp_path / "w").exists()
 
 
@@ -81,7 +81,7 @@ def test_a_key_that_no_header_can_hold(console: Run, tmp_path: Path, key: str) -
     assert "OPENROUTER_API_KEY holds characters that no API key has" in line
     assert key not in line
     assert not (tmp_path / "w").exists()
-    looked = console("doctor", "--workspace", tmp_path / "w", OPENROUTER_API_KEY=key)
+    looked = console("doctor", "--workspace", tmp_path / "w", OPENROUTER_API_KEY=key, PREFECT_API_URL="")
     assert looked.returncode == 2
     [failed] = [line for line in looked.stdout.splitlines() if not line.startswith("ok ")]
     assert failed.startswith("FAIL  teachers: OPENROUTER_API_KEY holds characters")
@@ -91,8 +91,8 @@ def test_a_key_that_no_header_can_hold(console: Run, tmp_path: Path, key: str) -
 def test_a_replay_that_nobody_answers_ends_with_1_and_says_why(console: Run, tmp_path: Path) -> None:
     """A schedule must be able to tell it from a night in which there was nothing to ask."""
     work = ("--workspace", tmp_path / "w")
-    console("ingest", EXAMPLES / "claude_code", "--out", tmp_path / "w")
-    with running(WireSettings(api_key="k", faults=(FaultSettings(kind=FaultKind.WRONG_KEY),))) as server:
+    console("ingest", EXAMPLES / "claude_code", "--workspace", tmp_path / "w")
+    with running(StubSettings(api_key="k", faults=(FaultSettings(kind=FaultKind.WRONG_KEY),))) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "k"}
         done = console("replay", *work, "--preset", "open", "--max-usd", 1, "--yes", **env)
     assert done.returncode == 1
@@ -106,9 +106,9 @@ def test_a_replay_that_asks_again_what_failed_ends_well_where_others_answered(
 ) -> None:
     """Each ask of one of four models fails: the second replay asks that one alone, and nobody answers it."""
     work = ("--workspace", tmp_path / "w")
-    console("ingest", EXAMPLES / "claude_code", "--out", tmp_path / "w")
+    console("ingest", EXAMPLES / "claude_code", "--workspace", tmp_path / "w")
     broken = FaultSettings(kind=FaultKind.BAD_REQUEST, model="z-ai/glm-5.3")
-    with running(WireSettings(api_key="k", faults=(broken,))) as server:
+    with running(StubSettings(api_key="k", faults=(broken,))) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "k"}
         ask = ("replay", *work, "--preset", "open", "--max-usd", 1, "--yes", "--json")
         first, second = console(*ask, **env), console(*ask, **env)
@@ -196,10 +196,10 @@ def test_a_wrong_key_and_a_model_nobody_has_are_refused_before_anything_is_read(
     console: Run, tmp_path: Path
 ) -> None:
     flags = (_local(tmp_path), "--path", EXAMPLES, "--workspace", tmp_path / "w", "--max-usd", 1)
-    with running(WireSettings(api_key="the-right-key")) as server:
+    with running(StubSettings(api_key="the-right-key")) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "the-wrong-key"}
         assert "key" in refusal_of(console("run", *flags, **env))
-    with running(WireSettings(api_key="k", models={})) as server:
+    with running(StubSettings(api_key="k", models={})) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": "k"}
         assert "deepseek/deepseek-v4-pro-0813" in refusal_of(console("run", *flags, **env))
         assert server.stats()["received"] == 0
@@ -213,9 +213,9 @@ def test_a_wrong_key_and_a_model_nobody_has_are_refused_before_anything_is_read(
         ("run", "--path", EXAMPLES, "--preset", "simulated", "--max-usd", "-1"),
         ("run", "--path", EXAMPLES, "--preset", "simulated", "--max-usd", "nan"),
         ("run", "--path", EXAMPLES, "--preset", "best"),
-        ("simulate-openrouter", "--port", "99999"),
-        ("show", "--pairs", "-1"),
-        ("show", "--source", "bogus"),
+        ("dev", "openrouter-stub", "--port", "99999"),
+        ("status", "--pairs", "-1"),
+        ("status", "--source", "bogus"),
     ],
     ids=lambda flags: " ".join(map(str, flags[-2:])),
 )
@@ -224,6 +224,18 @@ def test_a_flag_out_of_range(console: Run, tmp_path: Path, flags: tuple[object, 
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "w").exists()
+
+
+def test_a_file_that_is_cut_off_and_holds_no_whole_session_is_one_line(console: Run, tmp_path: Path) -> None:
+    whole = sorted((EXAMPLES / "claude_code").rglob("*.jsonl"))[0].read_text()
+    end = next(at for at in range(len(whole)) if '"type":"assistant"' in whole[:at].replace(" ", ""))
+    torn = _write(tmp_path / "torn.jsonl", whole[:end])
+    for _ in range(2):  # also where it is known from the run before
+        line = refusal_of(console("ingest", torn, "--workspace", tmp_path / "w"))
+        assert "torn.jsonl holds no whole session: 1 not json" in line
+    good = _write(tmp_path / "good.jsonl", whole)
+    done = console("ingest", torn, good, "--workspace", tmp_path / "w", "--json")
+    assert (done.returncode, json.loads(done.stdout)["totals"]["traces"]) == (0, 1)
 
 
 def test_pipes_devices_and_links_are_named_and_never_waited_for(console: Run, tmp_path: Path) -> None:
@@ -238,34 +250,36 @@ def test_pipes_devices_and_links_are_named_and_never_waited_for(console: Run, tm
     (folder / "rang.jsonl").symlink_to(folder / "ring.jsonl")
     (folder / "empty.jsonl").touch()
     os.mkfifo(folder / "pipe.jsonl")
-    done = console("ingest", folder, "--out", tmp_path / "w", "--json")
+    done = console("ingest", folder, "--workspace", tmp_path / "w", "--json")
     assert done.returncode == 0
     record = json.loads(done.stdout)
     assert record["totals"]["files"] == 1
     assert {Path(item["path"]).name: item["reason"] for item in record["unread_files"]} == {
         "circle": "a linked folder, not followed",
         "empty.jsonl": "empty",
-        "gone.jsonl": "a link that leads nowhere",
-        "pipe.jsonl": "no regular file",
-        "rang.jsonl": "a link that leads nowhere",
-        "ring.jsonl": "a link that leads nowhere",
-        "zero.jsonl": "no regular file",
+        "gone.jsonl": "a broken link",
+        "pipe.jsonl": "not a regular file",
+        "rang.jsonl": "a broken link",
+        "ring.jsonl": "a broken link",
+        "zero.jsonl": "not a regular file",
     }
-    assert "no regular file" in refusal_of(console("ingest", folder / "pipe.jsonl", "--out", tmp_path / "x"))
+    assert "not a regular file" in refusal_of(
+        console("ingest", folder / "pipe.jsonl", "--workspace", tmp_path / "x")
+    )
 
 
 @pytest.mark.parametrize("content", ["[1]", "{", '{"shards": [{}]}'])
 def test_a_broken_pointer_is_one_line(console: Run, tmp_path: Path, content: str) -> None:
     work = tmp_path / "w"
-    assert console("ingest", EXAMPLES, "--out", work).returncode == 0
+    assert console("ingest", EXAMPLES, "--workspace", work).returncode == 0
     (work / "traces" / "live.json").write_text(content)
-    line = refusal_of(console("pairs", "--workspace", work))
+    line = refusal_of(console("label", "--workspace", work))
     assert "live.json" in line
     assert "restore it" in line
 
 
 def test_a_stage_on_no_workspace_or_an_empty_one(console: Run, tmp_path: Path) -> None:
-    for command in ("pairs", "normalize", "release", "show"):
-        line = refusal_of(console(command, "--workspace", tmp_path / "none"))
-        assert "is no workspace" in line
+    for command in (("label",), ("dev", "normalize"), ("release", "write"), ("status",)):
+        line = refusal_of(console(*command, "--workspace", tmp_path / "none"))
+        assert "is not a workspace" in line
     assert not (tmp_path / "none").exists()

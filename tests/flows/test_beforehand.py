@@ -15,14 +15,15 @@ from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.storage.table_rows import replies_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.teacher_settings import PriceSettings
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = ROOT / "examples" / "sessions" / "claude_code"
@@ -41,7 +42,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Claude Code examples, ingested; to be copied."""
     folder = tmp_path_factory.mktemp("beforehand") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     return folder
 
 
@@ -78,7 +79,7 @@ def test_a_price_that_changed_since_the_last_run_is_one_line_in_replay_and_estim
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     port = free_port()
-    with running(WireSettings(api_key=KEY, models=priced(1.0)), port=port) as server:
+    with running(StubSettings(api_key=KEY, models=priced(1.0)), port=port) as server:
         first = replay_workspace(settings_of(work, server.url))
         paid = server.stats()["paid"]
     kept = manifest(work, first["run_id"])["prices"]
@@ -90,7 +91,7 @@ def test_a_price_that_changed_since_the_last_run_is_one_line_in_replay_and_estim
     capsys.readouterr()
 
     changed = {**priced(1.0), MODELS[1]: PriceSettings.model_validate({"prompt_usd": 3, "completion_usd": 4})}
-    with running(WireSettings(api_key=KEY, models=changed), port=port) as server:
+    with running(StubSettings(api_key=KEY, models=changed), port=port) as server:
         line = (
             f"{MODELS[1]}: prompt price $1 per million -> $3 per million, "
             f"completion price $2 per million -> $4 per million since {one['read_at'][:10]}\n"
@@ -106,7 +107,7 @@ def test_a_price_that_changed_since_the_last_run_is_one_line_in_replay_and_estim
         replay_workspace(settings_of(work, server.url, temperature=0.7))
         assert capsys.readouterr().err == ""  # the last run has the new prices in its manifest
 
-    with running(WireSettings(api_key=KEY, models=priced(5.0)), port=port) as server:
+    with running(StubSettings(api_key=KEY, models=priced(5.0)), port=port) as server:
         estimate_cost(settings_of(work, server.url), refresh=True)
         estimated = capsys.readouterr().err
         assert "prompt price $3 per million -> $5 per million" in estimated
@@ -128,7 +129,7 @@ def test_prompts_longer_than_a_context_are_said_beforehand_and_are_rows_without_
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     contexts = {MODELS[0]: 600, MODELS[1]: 60}
-    with running(WireSettings(api_key=KEY, contexts=contexts)) as server:
+    with running(StubSettings(api_key=KEY, contexts=contexts)) as server:
         settings = settings_of(work, server.url)
         found = {f.teacher: f for f in estimate_cost(settings, refresh=True).teachers}
         states = found[MODELS[2]].calls
@@ -147,9 +148,9 @@ def test_prompts_longer_than_a_context_are_said_beforehand_and_are_rows_without_
         said = sorted(capsys.readouterr().err.splitlines())
         assert said == [
             f"{MODELS[0]}: {some} of {states} prompts are longer than its context of 600 tokens: "
-            "rows context_too_long, not sent",
+            "not sent, recorded as context_too_long",
             f"{MODELS[1]}: every prompt is longer than its context of 60 tokens: "
-            "rows context_too_long, not sent",
+            "not sent, recorded as context_too_long",
         ]
         stats = server.stats()
         assert stats["received"] == done["calls"] <= 2 * states - some
@@ -191,7 +192,7 @@ def test_what_cannot_be_asked_is_one_line_and_nothing_is_spent(
     console: Run, console_work: Path, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
     config = config_of(tmp_path, console_work)
-    with running(WireSettings(api_key=KEY, without_tools=(MODELS[2],))) as server:
+    with running(StubSettings(api_key=KEY, without_tools=(MODELS[2],))) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
         assert f"{MODELS[2]!r} cannot call tools" in refusal(console(*command, config, **env))
         wrong = env | {"OPENROUTER_API_KEY": "another-key"}
@@ -199,7 +200,8 @@ def test_what_cannot_be_asked_is_one_line_and_nothing_is_spent(
         nobody = config_of(tmp_path, console_work, "simulated/deepseek-z")
         line = refusal(console(*command, nobody, **env))
         assert (
-            "has no model 'simulated/deepseek-z'; wanted a model id from its list, such as simulated/" in line
+            "has no model 'simulated/deepseek-z'; expected a model id from its list, such as simulated/"
+            in line
         )
         assert server.stats()["received"] == 0
     config = config_of(tmp_path, console_work)

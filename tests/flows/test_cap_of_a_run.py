@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from console_says import record_of
 
-from tracemill.cli.commands import replay_only
+from tracemill.cli.commands import replay_command
 from tracemill.flows.config.run_settings import load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.run_state.run_records import AT_CAP, FINISHED
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 MODELS = ("simulated/deepseek-a", "simulated/kimi-a", "simulated/glm-a")
@@ -29,7 +29,7 @@ SAID = f"stopped at its cap of ${CAP:.4f} before, so nothing was asked: raise th
 @pytest.fixture
 def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    ingest_everything(IngestOrder(order_of([str(EXAMPLES)], idle_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOrder(order_of([str(EXAMPLES)], min_age_minutes=0), tmp_path / "w"))
     return tmp_path / "w"
 
 
@@ -41,10 +41,11 @@ class Told:
 
 def ask(
     work: Path,
-    server: Running,
+    server: RunningStub,
     capsys: pytest.CaptureFixture[str],
     cap: float = CAP,
-    new_run: bool = False,
+    fresh: bool = False,
+    day: float | None = None,
     **replay: Any,
 ) -> Told:
     """One `tracemill replay`, and what the server has charged by then."""
@@ -52,12 +53,16 @@ def ask(
         {"type": "openrouter", "model": model, "base_url": server.url, "max_tokens": 128, "local": True}
         for model in MODELS
     ]
-    given = {"workspace": str(work), "teachers": teachers, "budget": {"max_total_usd": cap}}
+    given = {
+        "workspace": str(work),
+        "teachers": teachers,
+        "budget": {"max_total_usd": cap, "max_day_usd": day},
+    }
     given["replay"] = {"stop": "off", "concurrency": 16, **replay}
     capsys.readouterr()
     code = 0
     try:
-        replay_only(load_settings(None, given), as_json=True, yes=True, new_run=new_run)
+        replay_command(load_settings(None, given), as_json=True, yes=True, fresh=fresh)
     except SystemExit as ended:
         code = int(str(ended.code))
     out, err = capsys.readouterr()
@@ -71,7 +76,7 @@ def status_of(work: Path, told: Told) -> str:
 def test_the_same_command_after_a_stop_at_the_cap_spends_nothing(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with running(WireSettings(api_key=KEY)) as server:
+    with running(StubSettings(api_key=KEY)) as server:
         first = ask(work, server, capsys)
         assert 0.5 * CAP < first.charged_usd <= CAP
         assert (first.code, first.record["at_cap"], first.summary["at_cap"] > 0) == (0, True, True)
@@ -92,7 +97,7 @@ def test_the_same_command_after_a_stop_at_the_cap_spends_nothing(
 def test_a_raised_cap_goes_on_in_the_same_run_and_counts_what_was_spent(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with running(WireSettings(api_key=KEY)) as server:
+    with running(StubSettings(api_key=KEY)) as server:
         first = ask(work, server, capsys)
         more = ask(work, server, capsys, cap=2 * CAP)
         assert more.record["run_id"] == first.record["run_id"]
@@ -110,22 +115,51 @@ def test_a_raised_cap_goes_on_in_the_same_run_and_counts_what_was_spent(
 
 
 def test_a_new_run_has_a_cap_of_its_own(work: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with running(WireSettings(api_key=KEY)) as server:
+    with running(StubSettings(api_key=KEY)) as server:
         first = ask(work, server, capsys)
-        second = ask(work, server, capsys, new_run=True)
+        second = ask(work, server, capsys, fresh=True)
     assert second.record["run_id"] != first.record["run_id"]
     assert (second.code, second.summary["spent_usd"] <= CAP) == (0, True)
     assert CAP < second.charged_usd <= 2 * CAP
+
+
+@pytest.mark.parametrize(("after", "times"), [(0, 50), (6, 20)])
+def test_calls_dearer_than_their_bound_give_no_second_cap(
+    work: Path, capsys: pytest.CaptureFixture[str], after: int, times: int
+) -> None:
+    """What was in flight when a teacher's first such call came home may pass the cap, nothing after it."""
+    settings = StubSettings(api_key=KEY, dearer_after=after, dearer_times=times, heeds_max_price=False)
+    with running(settings) as server:
+        first = ask(work, server, capsys, cap=0.04, concurrency=4)
+        assert "more than the $" in first.summary["stopped"]
+        told = [ask(work, server, capsys, cap=0.04, concurrency=4) for _ in range(4)]
+        assert {each.record["run_id"] for each in told} == {first.record["run_id"]}
+        assert told[-1].code == 4
+        assert told[-1].charged_usd == told[-2].charged_usd <= max(0.05, first.charged_usd)
+
+
+def test_a_stop_at_the_cap_of_the_day_is_taken_up_by_the_same_run(
+    work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with running(StubSettings(api_key=KEY)) as server:
+        first = ask(work, server, capsys, cap=1.0, day=CAP)
+        assert (first.code, first.record["at_cap"], first.summary["at_day_cap"] > 0) == (0, False, True)
+        again = ask(work, server, capsys, cap=1.0, day=CAP)
+        assert (again.code, again.summary["calls"], again.charged_usd) == (4, 0, first.charged_usd)
+        assert again.err.startswith("tracemill: the day's cap of $0.0040 did not cover a call")
+        more = ask(work, server, capsys, cap=1.0, day=2 * CAP)
+    assert {told.record["run_id"] for told in (first, again, more)} == {first.record["run_id"]}
+    assert CAP < more.charged_usd <= 2 * CAP
 
 
 @pytest.mark.slow
 def test_a_whole_run_says_so_too_and_a_scheduled_one_begins_anew(
     tracemill: Any, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:
-    with running(WireSettings(api_key=KEY)) as server:
+    with running(StubSettings(api_key=KEY)) as server:
         config = tmp_path / "run.toml"
         config.write_text(
-            f"workspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\nidle_minutes = 0\n"
+            f"workspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\nmin_age_minutes = 0\n"
             f"[budget]\nmax_total_usd = {CAP}\n[replay]\nstop = 'off'\n"
             + "".join(
                 f"[[teachers]]\ntype = 'openrouter'\nmodel = '{model}'\nlocal = true\nmax_tokens = 128\n"
@@ -142,12 +176,11 @@ def test_a_whole_run_says_so_too_and_a_scheduled_one_begins_anew(
         assert (record["run_id"], record["summary"]["calls"]) == (first["run_id"], 0)
         assert record["release"]["created"] is False
         assert float(server.stats()["charged_usd"]) == charged
-        shown = tracemill("show", "--workspace", tmp_path / "w")
+        shown = tracemill("status", "--workspace", tmp_path / "w")
         assert shown.returncode == 0
         assert SAID in " ".join(shown.stdout.split())
         code = (
-            "import sys; from tracemill.flows.run_flow import harvest\n"
-            "print(harvest.fn(sys.argv[1])['run_id'])"
+            "import sys; from tracemill.flows.run_flow import harvest\nprint(harvest(sys.argv[1])['run_id'])"
         )
         command = [sys.executable, "-c", code, str(config)]
         environ = {**os.environ, **prefect_server, **env}

@@ -9,11 +9,11 @@ from growing_traces import task
 from kept_pairs import Kept, put
 from sibling_runs import bash, run
 
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.release.load_pairs import load_reduced_pairs
-from tracemill.flows.stages import replay_workspace, run_pair_stage
+from tracemill.flows.workspace_commands import label_workspace, replay_workspace
 from tracemill.records.project import Project
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.planning.schedule import FULL
@@ -44,9 +44,9 @@ def settings_of(folder: Path, **more: Any) -> RunSettings:
 
 def paid_and_capped(settings: RunSettings) -> tuple[int, int, int]:
     """The pairs of teachers that were made, those that caps took, and those that are left."""
-    run_pair_stage(settings)
+    label_workspace(settings)
     work = Workspace.open(settings.workspace, create=False)
-    reduced = load_reduced_pairs(work, settings.pairs, Kept(), make_renewer(work, settings))
+    reduced = load_reduced_pairs(work, settings.pairs, Kept(), make_reredactor(work, settings))
     taken = [
         each
         for each in reduced.normalized.dropped

@@ -21,8 +21,8 @@ from console_says import record_of, refusal_of
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.destinations import Destination, list_destinations
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"
@@ -32,8 +32,8 @@ MODELS = ("deepseek-a", "kimi-a", "glm-a", "qwen-a")
 Run = Callable[..., CompletedProcess[str]]
 
 
-def _server(host: str = ELSEWHERE) -> AbstractContextManager[Running]:
-    return running(WireSettings(api_key=KEY, keep_bodies=True), host=host)
+def _server(host: str = ELSEWHERE) -> AbstractContextManager[RunningStub]:
+    return running(StubSettings(api_key=KEY, keep_bodies=True), host=host)
 
 
 def _config(tmp_path: Path, models: tuple[str, ...] = MODELS, more: str = "", extra: str = "") -> Path:
@@ -47,7 +47,7 @@ def _config(tmp_path: Path, models: tuple[str, ...] = MODELS, more: str = "", ex
     return path
 
 
-def _run(tracemill: Run, config: Path, server: Running, *flags: object) -> CompletedProcess[str]:
+def _run(tracemill: Run, config: Path, server: RunningStub, *flags: object) -> CompletedProcess[str]:
     env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
     return tracemill("run", config, "--claude-code", EXAMPLES / "claude_code", "--json", *flags, **env)
 
@@ -56,11 +56,11 @@ def _run(tracemill: Run, config: Path, server: Running, *flags: object) -> Compl
 def ingested(console: Run, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A workspace that holds the three sessions of two projects."""
     work = tmp_path_factory.mktemp("ingested") / "w"
-    assert console("ingest", EXAMPLES / "claude_code", "--out", work).returncode == 0
+    assert console("ingest", EXAMPLES / "claude_code", "--workspace", work).returncode == 0
     return work
 
 
-def _replay(console: Run, config: Path, server: Running, *flags: object) -> CompletedProcess[str]:
+def _replay(console: Run, config: Path, server: RunningStub, *flags: object) -> CompletedProcess[str]:
     env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
     return console("replay", config, "--json", *flags, **env)
 
@@ -104,7 +104,7 @@ def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path:
             "parcels",
             "2 sessions, 22 steps",
             "simulated/glm-a at http://127.0.0.2:",
-            "refused",
+            "data_collection = deny",
         ):
             assert said in done.stderr
         assert "GITHUB_TOKEN" in done.stderr
@@ -123,14 +123,12 @@ def test_accepted_once_it_is_recorded_and_asks_no_more(tracemill: Run, tmp_path:
 def test_a_run_whose_lists_let_more_through_asks_again(tracemill: Run, tmp_path: Path) -> None:
     with _server() as server:
         done = _run(tracemill, _config(tmp_path, extra="[privacy]\nredact = ['seedling']"), server, "--yes")
-        assert (
-            "Under [privacy]: 1 redacted (entries and values of .env files), 0 let through\n" in done.stderr
-        )
+        assert "Under [privacy]: 1 value redacted (entries and .env files), 0 allowed\n" in done.stderr
         received = server.stats()["requests"]
         allowing = _config(tmp_path, extra="[privacy]\nredact = ['seedling']\nallow = ['dev']")
         assert _run(tracemill, allowing, server).returncode == 0  # text that is stored stays as it is
-        line = refusal_of(_run(tracemill, allowing, server, "--ask-again"))
-        assert "the lists under [privacy] let more through than was accepted; nothing was sent" in line
+        line = refusal_of(_run(tracemill, allowing, server, "--reredact"))
+        assert "[privacy] allows more than was accepted before; nothing was sent" in line
         assert server.stats()["requests"] == received
         stricter = _config(tmp_path, extra="[privacy]\nredact = ['seedling', 'customs']")
         assert _run(tracemill, stricter, server).returncode == 0
@@ -207,7 +205,7 @@ def _heeding_interrupts() -> None:
 
 
 def _on_terminal(
-    answer: str, config: Path, server: Running, *command: object, **environment: str
+    answer: str, config: Path, server: RunningStub, *command: object, **environment: str
 ) -> tuple[int, str]:
     """The command on a pseudo-terminal, with this answer to its question; an empty one is a Ctrl-C, which a
     terminal sends to all of its processes. Exit code and all that was shown."""

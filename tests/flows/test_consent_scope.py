@@ -11,10 +11,10 @@ from tracemill.flows.admission.redaction_setup import make_redactor
 from tracemill.flows.admission.trace_inventory import TraceEntry
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import build_consent_request, load_consents, require_consent
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.errors import PrivacyError, WorkspaceError
 from tracemill.records.message import Message
 from tracemill.records.storage.trace_rows import traces_from_table
@@ -93,8 +93,8 @@ def test_a_session_counts_under_each_project_and_once_in_all(
     assert said[1:5] == [
         "  alpha (/work/alpha): 2 sessions, 3 steps, 0.00 MB",
         "  topsecret (/work/topsecret): 1 session, 2 steps, 0.00 MB",
-        "  together: 2 sessions, 3 steps, 0.00 MB",
-        "  (a session that worked in several of these counts under each)",
+        "  in total: 2 sessions, 3 steps, 0.00 MB",
+        "  (a session of several projects counts under each)",
     ]
     (consent,) = json.loads((place.work.root / "consents.json").read_text())["consents"]
     assert {project["name"] for project in consent["projects"]} == {"alpha", "topsecret"}
@@ -185,7 +185,7 @@ def test_what_the_selection_matched_nothing_with_is_said_before_the_send(
     assert capsys.readouterr().err == f"{line}\n"
     require_consent(place.work, place.settings, "run", entries, True, [line])
     said = capsys.readouterr().err.splitlines()
-    assert said[:2] == [line, "What would leave this machine, redacted:"]
+    assert said[:2] == [line, "This run would send, redacted:"]
     assert json.loads((place.work.run_dir("run") / "consent.json").read_text())["unmatched"] == [line]
     require_consent(place.work, place.settings, "run", entries, False, [line])
     assert capsys.readouterr().err == f"{line}\n"

@@ -58,7 +58,9 @@ def test_a_table_that_is_missing_or_changed_is_one_line(
             table.write_bytes(harm)
         with pytest.raises(ReleaseError) as caught:
             command(work)
-        assert str(caught.value) == (f"{table} {said}; wanted the release as it was written; release it anew")
+        assert str(caught.value) == (
+            f"{table} {said}; expected the release as it was written; write the release again"
+        )
         assert not (folder / AUDIT).exists()
 
 
@@ -79,7 +81,7 @@ def test_a_damaged_manifest_is_told_with_its_way_out_and_hides_no_other_version(
     lines = list_releases(work, None)
     assert [(line["version"], line["rows"]) for line in lines] == [(OLD, 2), (NEW, None)]
     said = (
-        f"{manifest} is no manifest of this version (the whole file); wanted schema 1; "
+        f"{manifest} is not a manifest of this version (the whole file); expected schema 1; "
         "restore it, or move the folder out of the workspace and release anew"
     )
     assert (lines[0]["error"], lines[1]["error"]) == (None, said)

@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from console_says import INTERRUPTED, record_of, wait_while_running
 
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 KEY = "k-signals-0123456789"
@@ -28,7 +28,7 @@ Call = Callable[..., "subprocess.CompletedProcess[str]"]
 def _config(folder: Path, more: str = "") -> Path:
     path = folder / "run.toml"
     path.write_text(
-        f"workspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\nidle_minutes = 0\n"
+        f"workspace = 'w'\n[sources]\npaths = ['{EXAMPLES}']\nmin_age_minutes = 0\n"
         f"[budget]\nmax_total_usd = 50\n[replay]\nstop = 'off'\nconcurrency = {FLIGHT}\n{more}"
         + "".join(
             f"[[teachers]]\ntype = 'openrouter'\nmodel = 'simulated/{name}'\nlocal = true\nmax_tokens = 128\n"
@@ -40,15 +40,15 @@ def _config(folder: Path, more: str = "") -> Path:
 
 @pytest.fixture
 def ingested(tmp_path: Path) -> Path:
-    ingest_everything(IngestOrder(order_of([str(EXAMPLES)], idle_minutes=0), tmp_path / "w"))
+    ingest_everything(IngestOrder(order_of([str(EXAMPLES)], min_age_minutes=0), tmp_path / "w"))
     return tmp_path
 
 
-def _environ(server: Running) -> dict[str, str]:
+def _environ(server: RunningStub) -> dict[str, str]:
     return {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY, "TERM": "dumb"}
 
 
-def _start(command: str, config: Path, server: Running, **environ: str) -> "subprocess.Popen[bytes]":
+def _start(command: str, config: Path, server: RunningStub, **environ: str) -> "subprocess.Popen[bytes]":
     script = str(Path(sys.executable).parent / "tracemill")
     return subprocess.Popen(
         [script, command, str(config), "--json"],
@@ -64,7 +64,7 @@ def _start(command: str, config: Path, server: Running, **environ: str) -> "subp
 def test_what_is_in_flight_comes_home_and_is_kept(
     console: Call, ingested: Path, number: signal.Signals
 ) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=2)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=2)) as server:
         process = _start("replay", config := _config(ingested), server)
         wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT + 4)
         process.send_signal(number)
@@ -72,7 +72,7 @@ def test_what_is_in_flight_comes_home_and_is_kept(
         assert (process.returncode, said) == (130, INTERRUPTED)
         stats = server.stats()
         assert stats["paid"] == stats["received"] < 2 * FLIGHT + 4
-    with running(WireSettings(api_key=KEY), port=int(server.url.split(":")[2].split("/")[0])) as server:
+    with running(StubSettings(api_key=KEY), port=int(server.url.split(":")[2].split("/")[0])) as server:
         record = record_of(console("replay", config, "--json", **_environ(server)))
         assert record["summary"]["reused"] == stats["paid"]
         assert record["summary"]["calls"] == server.stats()["paid"]
@@ -80,7 +80,7 @@ def test_what_is_in_flight_comes_home_and_is_kept(
 
 
 def test_a_terminal_that_is_closed_ends_it_likewise(ingested: Path) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=2)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=2)) as server:
         ours, theirs = pty.openpty()
         code = (
             "import fcntl, os, sys, termios\n"
@@ -108,7 +108,7 @@ def test_a_terminal_that_is_closed_ends_it_likewise(ingested: Path) -> None:
 
 
 def test_nohup_goes_on_without_its_terminal(ingested: Path) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=0.05)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=0.05)) as server:
         script = str(Path(sys.executable).parent / "tracemill")
         process = subprocess.Popen(
             ["nohup", script, "replay", str(_config(ingested)), "--json"],
@@ -126,7 +126,7 @@ def test_nohup_goes_on_without_its_terminal(ingested: Path) -> None:
 
 
 def test_the_grace_is_the_users_to_set(ingested: Path) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=60)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=60)) as server:
         process = _start("replay", _config(ingested, "grace_s = 1.0\n"), server)
         wait_while_running(process, lambda: server.stats()["received"] >= 3)
         began = time.monotonic()
@@ -139,7 +139,7 @@ def test_the_grace_is_the_users_to_set(ingested: Path) -> None:
 
 @pytest.mark.slow
 def test_a_whole_run_ends_so_too(tracemill: Call, tmp_path: Path, prefect_server: dict[str, str]) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=2)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=2)) as server:
         process = _start("run", config := _config(tmp_path), server, **prefect_server)
         wait_while_running(process, lambda: server.stats()["received"] >= FLIGHT + 4)
         process.send_signal(signal.SIGTERM)  # around the flow Prefect has a handler of its own
@@ -147,7 +147,7 @@ def test_a_whole_run_ends_so_too(tracemill: Call, tmp_path: Path, prefect_server
         assert (process.returncode, said) == (130, INTERRUPTED)
         stats = server.stats()
         assert stats["paid"] == stats["received"] < 2 * FLIGHT + 4
-    with running(WireSettings(api_key=KEY), port=int(server.url.split(":")[2].split("/")[0])) as server:
+    with running(StubSettings(api_key=KEY), port=int(server.url.split(":")[2].split("/")[0])) as server:
         record = record_of(tracemill("run", config, "--json", **_environ(server)))
-        assert record["summary"]["flags"]["unfinished run taken up again"] == 1
+        assert record["summary"]["flags"]["unfinished run resumed"] == 1
         assert (record["summary"]["reused"], record["summary"]["held_calls"]) == (stats["paid"], 0)

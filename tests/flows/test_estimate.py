@@ -10,14 +10,15 @@ from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import Estimate, estimate_cost
-from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.labeling.vote_policy import check_vote
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.errors import ConfigError, TeacherError, WorkspaceError
 from tracemill.records.storage.workspace import Workspace
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.planning.early_stop_rates import early_stop_ask_rates
 from tracemill.teachers.planning.measured_usage import ANSWER_TOKENS, BYTES_A_TOKEN
 
@@ -31,7 +32,7 @@ LOOPBACK = "http://127.0.0.1:9/api/v1"
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Claude Code examples, ingested."""
     folder = tmp_path_factory.mktemp("estimate") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     return folder
 
 
@@ -75,12 +76,12 @@ def by_key(bodies: list[dict[str, Any]]) -> list[str]:
 @pytest.fixture(scope="module")
 def served() -> Any:
     """A server with prompt caches."""
-    with running(WireSettings(api_key="k-estimate", keep_bodies=True)) as server:
+    with running(StubSettings(api_key="k-estimate", keep_bodies=True)) as server:
         yield server
 
 
 def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
-    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "off"})
     record = write_requests(settings)  # without a key
@@ -121,7 +122,7 @@ def test_a_dry_run_writes_what_a_replay_then_sends_and_the_estimate_was_near(
 
 
 def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimated(
-    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-estimate")
     settings = settings_of(workspace, served.url, replay={"concurrency": 4, "stop": "lossless"})
@@ -140,7 +141,7 @@ def test_after_early_stopping_what_is_not_needed_is_neither_written_nor_estimate
 
 
 def test_prices_are_read_on_demand_and_teachers_that_cannot_be_asked_are_found(
-    workspace: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+    workspace: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings_of(workspace, served.url)
     with pytest.raises(ConfigError, match="no API key"):
@@ -189,8 +190,8 @@ def test_early_stopping_saves_what_recorded_answers_said(
 
 def test_what_a_replay_refuses_an_estimate_and_a_dry_run_refuse_before_they_write(workspace: Path) -> None:
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"agreement": {"threshold": 9}}, "wanted 3 families and 9 teachers"),
-        ({"agreement": {"min_families": 7}}, "wanted 8 families"),
+        ({"agreement": {"threshold": 9}}, "expected 3 families and 9 teachers"),
+        ({"agreement": {"min_families": 7}}, "expected 8 families"),
         ({"gate": {"second": "nosuch"}}, "gate.second = 'nosuch' is no teacher of this run"),
         ({"gate": {"policy": "voi", "second": "nosuch"}}, "no reply of it is in the workspace"),
     ]

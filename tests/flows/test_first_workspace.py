@@ -1,6 +1,7 @@
 """A workspace that an earlier tracemill wrote is opened: only sources of newer readers are read again, and
 nothing is asked again."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -9,6 +10,7 @@ import tarfile
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tracemill.flows.admission.reading_version import ReadingVersion, RedactionVersion
@@ -65,42 +67,46 @@ def shards(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in (folder / "w").rglob("*.parquet")}
 
 
-def tables_with_new_content(before: set[str], now: set[str]) -> set[str]:
-    """The tables with a file whose name, a digest of its content, is new, on whatever day it was written."""
-    known = {(path.split("/")[1], Path(path).name) for path in before}
-    return {path.split("/")[1] for path in now if (path.split("/")[1], Path(path).name) not in known} | {
-        path.split("/")[1] for path in now - before if path.split("/")[1] == "releases"
-    }
+def tables_with_new_content(folder: Path, before: set[str], now: set[str]) -> set[str]:
+    """Return the tables with a file whose rows are new, whatever its name, encoding or date."""
+
+    def content(path: str) -> tuple[str, str]:
+        rows = json.dumps(pq.read_table(folder / path).to_pylist(), default=str)
+        return path.split("/")[1], hashlib.sha256(rows.encode()).hexdigest()
+
+    known = {content(path) for path in before}
+    return {path.split("/")[1] for path in now - before if "/releases/" in path or content(path) not in known}
 
 
-def test_a_run_reads_what_readers_read_otherwise_and_asks_nothing_again(
+def test_a_run_reads_what_readers_read_otherwise_and_buys_no_answer_twice(
     first: Path, prefect_server: dict[str, str]
 ) -> None:
-    """The readers of Claude Code and of chat rows, the rules of redaction and the vote are newer: four of
-    five sources are read again, every batch is gone through once and voted on again, and the next release has
-    the labels and the pairs that the first lacks. Every answer comes from the ledger."""
+    """Every reader, the rules of redaction and the vote are newer: all sources are read again, every batch is
+    gone through once and voted on again, and the next release has the labels and the pairs that the first
+    lacks. What was bought comes from the ledger; three more answers are wanted where one side is a bare text.
+    """
     before, settled = shards(first), (first / "w" / "settled.jsonl").read_text()
     record = run(first, prefect_server)
     summary, release = record["summary"], record["release"]
     assert summary["changes"] == {
-        "unchanged since they were read": 1,
-        "read anew: its way of reading changed": 4,
+        "read again: settings or readers changed": 5,
         "moved since they were read": 5,
     }
-    assert (summary["states"], summary["asked"], summary["reused"]) == (69, 211, 211)
-    assert summary.get("calls", 0) == 0
+    assert (summary["states"], summary["asked"], summary["reused"]) == (69, 214, 211)
+    assert summary.get("calls", 0) == 3
     assert (release["rows"], release["created"]) == (66, True)
     assert release["dropped"] == {}
     assert release["labels"].keys() == {"agreed", "solved"}
     now = shards(first)
-    # Pairs name the vote; traces are of another schema.
-    assert tables_with_new_content(before, now) == {"traces", "pairs", "votes", "releases"}
+    # Pairs name the vote; traces and decisions are of another schema; three answers are new.
+    changed = {"traces", "decisions", "replies", "pairs", "votes", "releases"}
+    assert tables_with_new_content(first, before, now) == changed
     assert before <= now
     once = (first / "w" / "settled.jsonl").read_text()
     assert once.startswith(settled)
     assert [len(text.splitlines()) for text in (settled, once)] == [3, 6]
     again = run(first, prefect_server)
-    assert (again["summary"]["reused"], again["release"]["created"]) == (211, False)
+    assert (again["summary"]["reused"], again["release"]["created"]) == (214, False)
     assert (first / "w" / "settled.jsonl").read_text() == once
     assert shards(first) == now
 
@@ -113,6 +119,9 @@ def test_stored_versions_that_differ_are_seen(first: Path, prefect_server: dict[
     sources = first / "w" / "sources.jsonl"
     sources.write_text(sources.read_text().replace('"base":"', '"base":"0'))
     summary = run(first, prefect_server)["summary"]
-    assert summary["changes"] == {"read anew: its way of reading changed": 5, "moved since they were read": 5}
-    assert (summary["asked"], summary["reused"], summary.get("calls", 0)) == (211, 211, 0)
+    assert summary["changes"] == {
+        "read again: settings or readers changed": 5,
+        "moved since they were read": 5,
+    }
+    assert (summary["asked"], summary["reused"], summary.get("calls", 0)) == (214, 211, 3)
     assert len(path.read_text().splitlines()) == 6

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from console_says import record_of, refusal_of
 
-from tracemill.flows.admission.text_search import Needle
+from tracemill.flows.admission.text_search import TextNeedle
 from tracemill.records.storage.shard_rewrite import sweep_rewritten_shards
 from tracemill.records.storage.table_schemas import SCHEMAS
 from tracemill.records.storage.trace_rows import traces_from_table
@@ -26,7 +26,7 @@ from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"
-PLANTED = 'Kunde: "Käthe Müßig"\nVertrag Nordlicht-77'
+PLANTED = 'Werk: "Käthe Müßig"\nVertrag Nordlicht-77'
 ALMANAC = "claude_code-3ab60806198d22416591"
 Run = Callable[..., CompletedProcess[str]]
 
@@ -39,7 +39,7 @@ def home(demo: Any, tmp_path: Path) -> Path:
 
 def _where(root: Path, text: str) -> list[str]:
     """Files that hold the text as bytes, in a decoded cell of a table or in the metadata of one."""
-    needle = Needle.of(text)
+    needle = TextNeedle.of(text)
     found = []
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
         data = path.read_bytes()
@@ -72,7 +72,10 @@ def test_a_trace_is_gone_from_everywhere_and_its_money_stays(console: Run, home:
         "sources.jsonl"
     }
     assert set(_where(work, ALMANAC)) == tables
-    record = record_of(console("forget", ALMANAC, "-w", work, "--yes", "--json"))
+    (version,) = (path for path in (work / "releases" / "demo").iterdir() if path.is_dir())
+    places = [{"repo": "maker/pairs"}, {"repo": "maker/old", "retracted": "yes"}]
+    version.with_name("published.json").write_text(json.dumps({version.name: places}))
+    record = record_of(console("privacy", "forget", ALMANAC, "-w", work, "--yes", "--json"))
     assert _where(work, ALMANAC) == []
     assert (record["kind"], record["traces"], record["rows"]["traces"]) == ("trace", 1, 1)
     assert record["rows"]["decisions"] == 2 * 12 * 4  # as made, in a shard replaced since, and with outcomes
@@ -82,14 +85,20 @@ def test_a_trace_is_gone_from_everywhere_and_its_money_stays(console: Run, home:
     assert gone | {"decisions": 2 * gone["decisions"]} == record["rows"]
     assert _booked(work) == booked
     assert len(record["releases"]) == 1
-    assert any("`tracemill retract NAME@VERSION --yes`" in line for line in record["remains"])
-    assert "no such trace" in refusal_of(console("forget", ALMANAC, "-w", work, "--yes"))
+    retract = (
+        f"`tracemill release retract demo@{version.name} --yes` deletes its files, tag and history there."
+    )
+    assert [line for line in record["remains"] if "retract" in line] == [
+        f"demo@{version.name} is published at maker/pairs: {retract} "
+        "Mirrors, caches and downloads keep their copies."
+    ]
+    assert "no such trace" in refusal_of(console("privacy", "forget", ALMANAC, "-w", work, "--yes"))
 
 
 @pytest.mark.slow
 def test_it_does_not_come_back_and_the_rest_costs_nothing_again(tracemill: Run, home: Path) -> None:
     work = home / "w"
-    record = record_of(tracemill("forget", ALMANAC, "-w", work, "--yes", "--json"))
+    record = record_of(tracemill("privacy", "forget", ALMANAC, "-w", work, "--yes", "--json"))
     (name, gone) = record["releases"][0].split()
     flags = ("--path", home / "sessions", "--preset", "simulated", "--max-usd", 1)
     flags = (*flags, "--name", "demo", "-w", work, "--json")
@@ -108,7 +117,7 @@ def test_a_text_is_gone_with_the_traces_that_hold_it_in_every_spelling(console: 
     work = home / "w"
     assert {"traces", "releases"} <= set(_where(work, PLANTED))
     _plant_in_a_manifest(work)
-    done = console("forget", PLANTED, "-w", work, "--yes", "--json")
+    done = console("privacy", "forget", PLANTED, "-w", work, "--yes", "--json")
     record = record_of(done)
     assert (record["kind"], record["traces"]) == ("value", 1)
     assert record["files"] == 1
@@ -116,7 +125,7 @@ def test_a_text_is_gone_with_the_traces_that_hold_it_in_every_spelling(console: 
         assert _where(work, text) == []
         assert text not in done.stdout + done.stderr
     assert _rows(work)["traces"] == 6
-    assert console("show", "-w", work).returncode == 0
+    assert console("status", "-w", work).returncode == 0
 
 
 def _plant_in_a_manifest(work: Path) -> None:
@@ -134,7 +143,7 @@ def test_a_text_that_only_an_answer_in_the_ledger_holds(console: Run, home: Path
     assert "ledger.sqlite" in _where(work, PLANTED)
     with Ledger(sqlite_url(work / "ledger.sqlite")) as ledger:
         before = dict(ledger.texts())
-    done = console("forget", "-", "-w", work, "--yes", "--json", stdin=PLANTED + "\n")
+    done = console("privacy", "forget", "-", "-w", work, "--yes", "--json", stdin=PLANTED + "\n")
     record = record_of(done)
     assert record["answers"] == 1 + record["rows"]["replies"]
     assert _where(work, PLANTED) == []
@@ -148,16 +157,16 @@ def test_a_project_by_name_or_folder_is_gone_and_kept_out_with_sessions_yet_to_c
 ) -> None:
     work = home / "w"
     other = shutil.copytree(work, home / "other")
-    record = record_of(console("forget", "parcels", "-w", work, "--yes", "--json"))
+    record = record_of(console("privacy", "forget", "parcels", "-w", work, "--yes", "--json"))
     assert (record["kind"], record["traces"], record["rows"]["traces"]) == ("project", 2, 2)
     assert _where(work, "parcels") == []
-    by_folder = record_of(console("forget", "/home/dev/parcels/", "-w", other, "--yes", "--json"))
+    by_folder = record_of(console("privacy", "forget", "/home/dev/parcels/", "-w", other, "--yes", "--json"))
     assert by_folder["rows"] == record["rows"]
     fresh = next((home / "sessions").rglob("*parcels/*.jsonl"))
     text = fresh.read_text().replace(fresh.stem, "11111111-2222-4333-8444-555555555555")
     fresh.with_stem("11111111-2222-4333-8444-555555555555").write_text(text)
     for place in (work, other):
-        totals = record_of(console("ingest", home / "sessions", "--out", place, "--json"))["totals"]
+        totals = record_of(console("ingest", home / "sessions", "--workspace", place, "--json"))["totals"]
         assert totals["left_out"] == {"forgotten": 3}
         assert _rows(place)["traces"] == 5
 
@@ -165,21 +174,27 @@ def test_a_project_by_name_or_folder_is_gone_and_kept_out_with_sessions_yet_to_c
 def test_nothing_found_too_short_and_not_confirmed(console: Run, home: Path) -> None:
     work = home / "w"
     before = sorted((str(p), p.stat().st_size) for p in work.rglob("*.parquet"))
-    line = refusal_of(console("forget", "no-such-thing-anywhere", "-w", work, "--yes"))
+    line = refusal_of(console("privacy", "forget", "no-such-thing-anywhere", "-w", work, "--yes"))
     assert "no such trace, project or text" in line
     assert "no-such-thing" not in line
-    assert "at least 4" in refusal_of(console("forget", "ab", "-w", work, "--yes"))
-    assert "one of trace, project, value" in refusal_of(console("forget", "x", "-w", work, "--as", "page"))
-    assert "no such trace" in refusal_of(console("forget", ALMANAC, "-w", work, "--as", "project", "--yes"))
-    assert "--yes" in refusal_of(console("forget", ALMANAC, "-w", work))
-    assert "is no workspace" in refusal_of(console("forget", ALMANAC, "-w", home / "none", "--yes"))
+    assert "at least 4" in refusal_of(console("privacy", "forget", "ab", "-w", work, "--yes"))
+    assert "one of trace, project, value" in refusal_of(
+        console("privacy", "forget", "x", "-w", work, "--as", "page")
+    )
+    assert "no such trace" in refusal_of(
+        console("privacy", "forget", ALMANAC, "-w", work, "--as", "project", "--yes")
+    )
+    assert "--yes" in refusal_of(console("privacy", "forget", ALMANAC, "-w", work))
+    assert "is not a workspace" in refusal_of(
+        console("privacy", "forget", ALMANAC, "-w", home / "none", "--yes")
+    )
     assert sorted((str(p), p.stat().st_size) for p in work.rglob("*.parquet")) == before
     assert not (work / "forgotten.json").exists()
 
 
 def test_a_broken_list_of_what_was_forgotten_lets_nothing_in(console: Run, home: Path) -> None:
     (home / "w" / "forgotten.json").write_text('{"traces": 3}')
-    line = refusal_of(console("ingest", home / "sessions", "--out", home / "w"))
+    line = refusal_of(console("ingest", home / "sessions", "--workspace", home / "w"))
     assert "forgotten.json" in line
 
 
@@ -195,7 +210,7 @@ def test_a_kill_leaves_a_workspace_that_reads_and_the_same_command_ends_it(
     work = home / "w"
     before = _stamps(work / moment)
     script = Path(sys.executable).parent / "tracemill"
-    command = [str(script), "forget", PLANTED, "-w", str(work), "--yes", "--json"]
+    command = [str(script), "privacy", "forget", PLANTED, "-w", str(work), "--yes", "--json"]
     process = subprocess.Popen(
         command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -209,7 +224,7 @@ def test_a_kill_leaves_a_workspace_that_reads_and_the_same_command_ends_it(
         assert sum(table.num_rows for table in opened.current(name)) > 0
     traces = [t.trace_id for table in opened.current("traces") for t in traces_from_table(table)]
     assert len(traces) == len(set(traces)) in (6, 7)
-    assert console("forget", PLANTED, "-w", work, "--yes").returncode in (0, 2)
+    assert console("privacy", "forget", PLANTED, "-w", work, "--yes").returncode in (0, 2)
     assert _where(work, PLANTED) == []
     assert _rows(work)["traces"] == 6
 
@@ -241,12 +256,12 @@ def test_spellings_reach_four_levels_of_json_and_nested_columns() -> None:
     import pyarrow as pa
 
     text = 'a"ü\n1'
-    needle, deep = Needle.of(text), text
+    needle, deep = TextNeedle.of(text), text
     for _ in range(4):
         deep = json.dumps({"t": deep})
         assert needle.within(deep)
-    assert not Needle.of("plain text").within("plain  text")
-    assert Needle.of("plain text").spellings == ("plain text",)
+    assert not TextNeedle.of("plain text").within("plain  text")
+    assert TextNeedle.of("plain text").spellings == ("plain text",)
     nested = pa.table({"m": [[{"calls": [{"arguments": json.dumps(text)}]}], []]})
     assert needle.in_table(nested)
     assert not needle.in_table(nested.slice(1, 1))

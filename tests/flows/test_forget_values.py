@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from tracemill.flows.admission.forgotten_list import Forgotten
-from tracemill.flows.admission.text_search import GONE, Needle, StandIns
+from tracemill.flows.admission.text_search import GONE, StandIns, TextNeedle
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.forget.forget_run import forget_target
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.privacy.core.placeholder_keys import build_keyed_placeholder, hash_with_placeholder_key
 from tracemill.records.errors import PrivacyError, WorkspaceError
 from tracemill.records.storage.trace_rows import traces_from_table
@@ -145,7 +145,7 @@ def test_more_than_half_and_parts_of_placeholders_want_all(
 
 
 def test_a_needle_finds_every_case_form_and_escape() -> None:
-    needle = Needle.of("Müßig\n2")
+    needle = TextNeedle.of("Müßig\n2")
     for text in ("MÜSSIG\n2", unicodedata.normalize("NFD", "müßig\n2")):
         deep = text
         for _ in range(4):
@@ -154,8 +154,8 @@ def test_a_needle_finds_every_case_form_and_escape() -> None:
             assert needle.within_bytes(deep.encode())
         assert needle.in_table(pa.table({"a": [[{"b": text}]]}))
     assert not needle.within("mussig\n2")
-    assert Needle.of("hans@x.de").without("to HANS@X.DE, bye") == f"to {GONE}, bye"
-    assert Needle.of("strasse").without("die Straße") == GONE
+    assert TextNeedle.of("hans@x.de").without("to HANS@X.DE, bye") == f"to {GONE}, bye"
+    assert TextNeedle.of("strasse").without("die Straße") == GONE
 
 
 def test_stand_ins_are_those_of_their_trace_alone() -> None:

@@ -10,20 +10,21 @@ import pytest
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
 from tracemill.flows.forget.forget_run import forget_target
-from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
-from tracemill.flows.labeling.gate_weights import Experience, gate_weights_folder, keep_weights
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.labeling.gate_weights import GateExperience, gate_weights_folder, keep_weights
 from tracemill.flows.labeling.vote_policy import ASKED as HEARD
 from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.reply import Decision
 from tracemill.records.storage.table_rows import decisions_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.gate.gate_decisions import EXPLORED, NOT_WORTH, WORTH
 from tracemill.teachers.gate.pair_model import learn_pair_model
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 from tracemill.teachers.planning.schedule import NOT_NEEDED
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
@@ -47,9 +48,9 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     monkeypatch.setenv("OPENROUTER_API_KEY", "k-gate")
-    with running(WireSettings(api_key="k-gate")) as server:
+    with running(StubSettings(api_key="k-gate")) as server:
         every = estimate_cost(settings_of(folder, server.url, 5.0)).total
         settings = settings_of(folder, server.url, 5.0, policy="voi", fraction=0.4, explore=0.1)
         told = estimate_cost(settings).total
@@ -85,13 +86,13 @@ def test_a_run_asks_what_the_budget_is_best_spent_on_and_a_rerun_decides_the_sam
             Summary.from_json(record["summary"]), 5.0, [], ReleaseOutcome(None, None, 0, False, {}, {})
         )
     )
-    assert row["gate"].startswith("voi (gate-6-voi-")
-    assert "all would give about" in row["gate"]
+    assert row["step selection"].splitlines()[0] == "voi"
+    assert "all would give about" in row["step selection"]
 
 
 def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     settings = load_settings(
         None, {"workspace": str(folder), "preset": "simulated", "budget": {"max_total_usd": 1}}
     )
@@ -102,7 +103,7 @@ def test_without_a_gate_every_step_is_asked_and_said_so(tmp_path: Path) -> None:
 
 
 def test_how_often_a_teacher_is_asked_counts_a_step_once() -> None:
-    made = Experience()
+    made = GateExperience()
     one = Decision("s:0:0", "a", "ask", WORTH, "g", 1.0, 0.5, features=("op=run",), outcome=HEARD)
     spared = replace(one, step_id="s:0:1", outcome=f"{NOT_NEEDED}: the pair is certain")
     made.add([one, one, spared, replace(one, teacher="b")], {"s:0:0": "pair"})
@@ -114,7 +115,7 @@ def test_how_often_a_teacher_is_asked_counts_a_step_once() -> None:
 
 def test_weights_are_forgotten_with_what_they_were_learned_from(tmp_path: Path) -> None:
     folder = tmp_path / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     work = Workspace.open(folder, create=False)
     keep_weights(work, learn_pair_model([(("project=01234567",), True)]))
     assert len(list(gate_weights_folder(work).iterdir())) == 2

@@ -13,18 +13,19 @@ from tracemill.cli.estimate_output import estimate_rows
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.dry_run import write_requests
 from tracemill.flows.estimate.estimate_cost import estimate_cost
-from tracemill.flows.estimate.trace_batches import list_trace_batches
-from tracemill.flows.ingest.ingest_run import IngestOrder, ingest_everything
-from tracemill.flows.labeling import ask_shards
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.ingest.ingest_run import ingest_everything
+from tracemill.flows.labeling import ask_batches
+from tracemill.flows.labeling.trace_batches import list_trace_batches
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace
+from tracemill.flows.workspace_commands import replay_workspace
 from tracemill.records.identity import StepId
 from tracemill.records.storage.table_rows import replies_from_table
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.core.presets import OPEN
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "sk-or-gate"
@@ -35,13 +36,13 @@ SESSIONS = ROOT / "examples" / "sessions"
 def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All example sessions, of several sources; to be copied."""
     folder = tmp_path_factory.mktemp("gate") / "w"
-    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], idle_minutes=0), folder))
+    ingest_everything(IngestOrder(order_of(paths=[str(SESSIONS)], min_age_minutes=0), folder))
     return folder
 
 
 @pytest.fixture
-def served() -> Iterator[Running]:
-    with running(WireSettings(api_key=KEY)) as server:
+def served() -> Iterator[RunningStub]:
+    with running(StubSettings(api_key=KEY)) as server:
         yield server
 
 
@@ -71,7 +72,7 @@ def asked(work: Path) -> set[tuple[str, str]]:
     return {(reply.step_id, reply.teacher) for table in tables for reply in replies_from_table(table)}
 
 
-def test_a_dry_run_lists_every_step_that_the_gate_then_asks(work: Path, served: Running) -> None:
+def test_a_dry_run_lists_every_step_that_the_gate_then_asks(work: Path, served: RunningStub) -> None:
     settings = settings_of(work, served.url)
     record = write_requests(settings)
     assert record["decided_later"] == 0
@@ -92,17 +93,15 @@ def grown(sessions: Path) -> Path:
 
 
 def test_what_a_gate_decides_after_the_first_answers_is_counted_and_said(
-    tmp_path: Path, served: Running, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, served: RunningStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    monkeypatch.setattr(ask_shards, "FEWEST_CALLS", 1)
+    monkeypatch.setattr(ask_batches, "FEWEST_CALLS", 1)
     folder = tmp_path / "w"
-    sources = order_of(paths=[str(grown(tmp_path / "s"))], idle_minutes=0)
+    sources = order_of(paths=[str(grown(tmp_path / "s"))], min_age_minutes=0)
     ingest_everything(IngestOrder(sources, folder))
     settings = settings_of(folder, served.url, concurrency=1)
-    (first,) = (
-        frozenset(ids) for source, ids in list_trace_batches(Workspace.open(folder)) if len(ids) == 12
-    )
+    (first,) = (frozenset(ids) for ids in list_trace_batches(Workspace.open(folder)) if len(ids) == 12)
     steps = Counter(
         str(state.step_id.trace_id) in first
         for table in Workspace.open(folder).current("traces")

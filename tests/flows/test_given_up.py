@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from tracemill.cli.commands import replay_only
+from tracemill.cli.commands import replay_command
 from tracemill.flows.config.run_settings import load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import TeacherError
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, FaultSettings, StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
@@ -39,7 +39,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
             name = f"{file.stem[:-2]}{number:02}"
             text = file.read_text().replace(file.stem, name).replace("src/", f"src{number}/")
             (file.parent / f"{name}.jsonl").write_text(text)
-    ingest_everything(IngestOrder(order_of([str(sessions)], idle_minutes=0), folder / "w"))
+    ingest_everything(IngestOrder(order_of([str(sessions)], min_age_minutes=0), folder / "w"))
     return folder / "w"
 
 
@@ -64,7 +64,7 @@ def ask(
     capsys.readouterr()
     code = 0
     try:
-        replay_only(load_settings(None, given), as_json=True, yes=True)
+        replay_command(load_settings(None, given), as_json=True, yes=True)
     except SystemExit as ended:
         code = int(str(ended.code))
     out, err = capsys.readouterr()
@@ -74,7 +74,7 @@ def ask(
 @contextmanager
 def broken(kind: FaultKind, **when: Any) -> Iterator[Any]:
     faults = (FaultSettings(kind=kind, retry_after_s=0.01, **when),)
-    with running(WireSettings(api_key=KEY, faults=faults)) as server:
+    with running(StubSettings(api_key=KEY, faults=faults)) as server:
         yield server
 
 
@@ -98,12 +98,12 @@ def test_a_server_that_dies_costs_what_is_in_flight_and_ten_attempts(
     assert told.code == 1
     assert told.summary["outages"].keys() == set(MODELS)
     assert {why.split(" failed ")[0] for why in told.summary["outages"].values()} <= {"it", "its server"}
-    assert "teachers were given up, the same command asks them again: " in told.said
+    assert "teachers given up; the same command asks them again: " in told.said
     assert all(told.said.count(model) == 1 for model in MODELS)
     questions = 3 * told.summary["states"]
     assert questions > 250
     assert told.summary["left_over"] > questions - received - 3 * 64
-    with running(WireSettings(api_key=KEY)) as well:
+    with running(StubSettings(api_key=KEY)) as well:
         again = ask(work, well.url, capsys)
     assert (again.code, again.summary["outages"], again.summary["left_over"]) == (0, {}, 0)
 
@@ -152,11 +152,11 @@ def test_pages_that_fail_at_first_do_not_end_the_start(
     work: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with (
-        running(WireSettings(api_key=KEY, page_failures=1_000)) as server,
+        running(StubSettings(api_key=KEY, page_failures=1_000)) as server,
         pytest.raises(TeacherError, match=r"gave no model list \(HTTP 503\)"),
     ):
         ask(work, server.url, capsys)
-    with running(WireSettings(api_key=KEY, page_failures=3)) as server:
+    with running(StubSettings(api_key=KEY, page_failures=3)) as server:
         told = ask(work, server.url, capsys)
     assert (told.code, told.summary["left_over"]) == (0, 0)
 

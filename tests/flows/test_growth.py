@@ -9,10 +9,10 @@ from growing_traces import add, pair, rows, task, trace
 from kept_pairs import Kept
 
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.release.release_run import release_pairs
-from tracemill.flows.release.split_store import Grown
+from tracemill.flows.release.split_store import SplitState
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.message import Message
@@ -35,7 +35,7 @@ def _arguments(work: Workspace, changes: dict[str, Any]) -> tuple[RunSettings, K
     pairs = {"siblings": False, "repository_share": 0, **changes.pop("pairs", {})}
     over = {"workspace": str(work.root), "pairs": pairs, "release": {"views": ["sft"], **changes}}
     settings = load_settings(None, over)
-    return settings, Kept(), make_renewer(work, settings), "run", Summary()
+    return settings, Kept(), make_reredactor(work, settings), "run", Summary()
 
 
 def test_old_rows_and_their_splits_are_unchanged_when_sessions_come_in(work: Workspace) -> None:
@@ -85,7 +85,7 @@ def test_caps_take_nobody_out_who_is_in(work: Workspace) -> None:
     assert {name.split(":")[2] for name in rows(rebuilt)} == {"2", "3"}
     assert (rebuilt.version or "").startswith("v2-")
     assert manifest.major == 2
-    assert Grown.of(work, "traces").major == 2
+    assert SplitState.of(work, "traces").major == 2
 
 
 def test_a_task_of_the_test_side_is_not_trained_on_under_another_name(work: Workspace) -> None:
@@ -120,9 +120,9 @@ def test_a_benchmark_is_kept_out_of_train(work: Workspace) -> None:
 def test_what_a_crash_kept_from_being_written_is_read_from_the_release(work: Workspace) -> None:
     add(work, [trace(n) for n in range(60)])
     outcome, _ = release(work)
-    grown = Grown.of(work, "traces")
+    grown = SplitState.of(work, "traces")
     grown.path.unlink()
-    again = Grown.of(work, "traces")
+    again = SplitState.of(work, "traces")
     assert (again.rows, again.version, again.major) == (grown.rows, outcome.version, 1)
     assert again.sides == grown.sides
 
@@ -130,14 +130,14 @@ def test_what_a_crash_kept_from_being_written_is_read_from_the_release(work: Wor
 def test_the_file_names_nothing_and_a_broken_one_is_one_line(work: Workspace) -> None:
     add(work, [trace(n) for n in range(3)])
     release(work)
-    path = Grown.of(work, "traces").path
+    path = SplitState.of(work, "traces").path
     text = path.read_text()
     assert "owner" not in text
     assert "openhands" not in text
     for broken in ('{"sides": 3}', "{", ""):
         path.write_text(broken)
         with pytest.raises(WorkspaceError, match=r"does not say which side rows are on; .*--rebuild"):
-            Grown.of(work, "traces")
+            SplitState.of(work, "traces")
 
 
 def test_what_does_not_fit_is_dropped_with_its_length_and_counted_last(work: Workspace) -> None:
@@ -153,7 +153,7 @@ def test_what_does_not_fit_is_dropped_with_its_length_and_counted_last(work: Wor
     [(_, gone)] = rows(outcome, "dropped").values()
     assert (gone["operator"], gone["reason"]) == ("max_tokens", "more than 5000 tokens, however cut")
     assert int(gone["value"]) > 7000
-    assert not Grown.of(work, "traces").holds("openhands-2:0:0:hindsight")
+    assert not SplitState.of(work, "traces").holds("openhands-2:0:0:hindsight")
     none = release_pairs(work, *_arguments(work, {"max_tokens": 10, "rebuild": True}))
     assert (none.path, none.note) == (
         None,

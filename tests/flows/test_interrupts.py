@@ -81,6 +81,17 @@ def test_a_press_is_raised_where_nobody_is_told() -> None:
         raise_if_interrupted()
 
 
+def test_a_press_inside_the_import_system_is_raised_once_it_is_left() -> None:
+    """Raised there, it would leave the lock of imports taken: other threads would wait for it for ever."""
+    importing = compile("raise_signal(2)\nleft.append(1)", "<frozen importlib._bootstrap>", "exec")
+    left: list[int] = []
+    with remembered():
+        exec(importing, {"raise_signal": signal.raise_signal, "left": left})
+        assert left == [1]
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(60)
+
+
 def test_who_waits_is_told_of_the_first_press_and_the_second_is_raised() -> None:
     told: list[str] = []
     with remembered():

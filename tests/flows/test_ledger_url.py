@@ -12,11 +12,11 @@ from console_says import refusal_of
 from postgres_server import PASSWORD, Server
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.labeling.ask_session import Asking
-from tracemill.flows.labeling.ledger_check import require_ledger
+from tracemill.flows.labeling.ask_session import AskSession
+from tracemill.flows.labeling.run_ledger import require_ledger
 from tracemill.flows.preflight import _answers_are_needed_of_this_machine
 from tracemill.flows.run_state.run_records import end_run, start_run
-from tracemill.flows.runtime.progress import Meter
+from tracemill.flows.runtime.progress import ProgressMeter
 from tracemill.privacy.redaction.redactor import Redactor
 from tracemill.records.errors import LedgerError
 from tracemill.records.message import Action
@@ -24,7 +24,7 @@ from tracemill.records.reply import TeacherReply
 from tracemill.records.storage.workspace import Workspace
 from tracemill.teachers.ledger.ledger import Ledger
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 Run = Callable[..., CompletedProcess[str]]
@@ -62,8 +62,8 @@ def _closed_port() -> int:
     [
         ("postgresql://user:{secret}@127.0.0.1:{port}/db", "cannot be opened: Connection refused"),
         ("postgresql://user:{secret}@127.0.0.1:port/db", "the ledger URL cannot be used"),
-        ("postgresql://user@127.0.0.1:{port}/db?password={secret}", "the option 'password'"),
-        ("postgresql://user:{secret}@127.0.0.1:{port}/db?sslmode={secret}", "an sslmode that is not known"),
+        ("postgresql://user@127.0.0.1:{port}/db?password={secret}", "unknown option 'password'"),
+        ("postgresql://user:{secret}@127.0.0.1:{port}/db?sslmode={secret}", "unknown sslmode"),
         ("postgresql+nosuch://user:{secret}@127.0.0.1/db", "the ledger URL cannot be used"),
         ("postgresql://user:{secret}@127.0.0.1:{port}/db?sslmode=verify-full&sslrootcert=/no", "sslrootcert"),
         ("mysql://user:{secret}@127.0.0.1/db", "a ledger of the kind 'mysql'"),
@@ -73,7 +73,7 @@ def test_a_ledger_that_cannot_be_opened_is_one_line_before_anything_is_read_or_s
     console: Run, tmp_path: Path, url: str, said: str
 ) -> None:
     shutil.copytree(EXAMPLES / "claude_code", tmp_path / "sessions")
-    with running(WireSettings()) as server:
+    with running(StubSettings()) as server:
         config = _config(tmp_path, url.format(secret=SECRET, port=_closed_port()), server.url)
         assert said in _refused(console("run", config, "--yes", OPENROUTER_API_KEY="sk-or-test"))
         assert server.stats()["requests"] == 0
@@ -100,7 +100,7 @@ def test_a_run_goes_on_in_the_ledger_it_began_in_alone(tmp_path: Path) -> None:
                 require_ledger(settings, work, run.run_id)
             continue
         require_ledger(settings, work, run.run_id)
-        with Asking.open(settings, work, run, Redactor(), frozenset(), Meter()) as asking:
+        with AskSession.open(settings, work, run, Redactor(), frozenset(), ProgressMeter()) as asking:
             assert asking is not None
     end_run(work, run.run_id, {})
 
@@ -130,7 +130,7 @@ def test_a_run_with_its_money_on_postgresql_and_a_wrong_password(
     shutil.copytree(EXAMPLES / "claude_code", tmp_path / "sessions")
     url = postgres.new_database()
     bare = url.replace(f":{PASSWORD}", "")
-    with running(WireSettings(api_key="sk-or-test")) as server:
+    with running(StubSettings(api_key="sk-or-test")) as server:
         config = _config(tmp_path, bare, server.url)
         env = {"OPENROUTER_API_KEY": "sk-or-test"}
         for wrong in ({"PGPASSWORD": SECRET}, {}):
@@ -139,14 +139,14 @@ def test_a_run_with_its_money_on_postgresql_and_a_wrong_password(
         assert (server.stats()["requests"], (tmp_path / "w").exists()) == (0, False)
         done = tracemill("run", config, "--yes", "--json", **env, PGPASSWORD=PASSWORD)
         assert done.returncode == 0, done.stderr[-2000:]
-        record, charged = json.loads(done.stdout), server.stats()["charged_nusd"]
+        record, charged = json.loads(done.stdout), server.stats()["charged_nanousd"]
         asked = server.stats()["received"]
         again = json.loads(tracemill("run", config, "--yes", "--json", **env, PGPASSWORD=PASSWORD).stdout)
         assert server.stats()["received"] == asked > 20
     assert again["summary"]["spent_usd"] == 0
     with Ledger(url) as ledger:
         spent = ledger.spent(record["run_id"])
-    assert (spent.settled_nusd, spent.open_calls) == (charged, 0)
+    assert (spent.settled_nanousd, spent.open_calls) == (charged, 0)
     held = [p for p in (tmp_path / "w").rglob("*") if p.is_file() and PASSWORD.encode() in p.read_bytes()]
     assert held == []
     assert not (tmp_path / "w" / "ledger.sqlite").exists()

@@ -12,10 +12,12 @@ import tracemill as tm
 from tracemill.teachers.core.presets import PRESETS
 from tracemill.teachers.core.teacher_settings import OpenRouterSettings
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 SIMULATED = PRESETS["simulated"].teachers
+OF_TORCH = {"TAIDScheduler", "compose_loss", "entropy_aware_opd_loss", "generalized_jsd_loss", "simpo_loss"}
+OF_TORCH |= {"taid_loss"}
 ALL = tm.ReplaySettings(stop="off")
 
 
@@ -26,10 +28,25 @@ def _states() -> list[tm.TraceState]:
 
 def test_every_public_name_is_there_and_listed() -> None:
     assert sorted(tm.__all__) == dir(tm)
-    for name in tm.__all__:
+    for name in sorted({*tm.__all__} - OF_TORCH):
         assert getattr(tm, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         tm.nothing  # noqa: B018
+
+
+@pytest.mark.slow
+def test_every_public_name_that_takes_tensors_is_there() -> None:
+    assert {*tm.__all__} >= OF_TORCH
+    for name in sorted(OF_TORCH):
+        assert getattr(tm, name).__module__.startswith("tracemill.train.")
+
+
+def test_a_name_that_takes_tensors_says_in_one_line_that_it_needs_pytorch() -> None:
+    code = "import sys; sys.modules['torch'] = None\nimport tracemill\ntracemill.simpo_loss"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert out.returncode == 1
+    said = "pip install torch==2.13.0, then pip install 'tracemill[train]'"
+    assert out.stderr.splitlines()[-1] == f"ImportError: tracemill.simpo_loss needs PyTorch: {said}"
 
 
 def test_importing_it_loads_nothing() -> None:
@@ -97,7 +114,7 @@ def test_what_is_sent_is_redacted_first(monkeypatch: pytest.MonkeyPatch) -> None
     recorded = "\n".join(m.content for s in states for m in s.context.messages)
     for secret in ("ghp_", own, "carlotta"):
         assert secret in recorded
-    with running(WireSettings(api_key="sk-or-test-only-0123456789", keep_bodies=True)) as server:
+    with running(StubSettings(api_key="sk-or-test-only-0123456789", keep_bodies=True)) as server:
         teachers = [
             OpenRouterSettings(model=f"simulated/{name}", base_url=server.url, max_tokens=200)
             for name in ("deepseek-a", "kimi-a", "glm-a")

@@ -8,13 +8,13 @@ import pytest
 
 from tracemill.flows.admission.list_scope import ListScope, widest_list_scope
 from tracemill.flows.admission.privacy_settings import PrivacySettings
-from tracemill.flows.admission.redaction_setup import list_scope, make_redactor, make_sieve
-from tracemill.flows.admission.reredaction import Renewer
+from tracemill.flows.admission.redaction_setup import list_scope, make_redactor, make_trace_filter
+from tracemill.flows.admission.reredaction import Reredactor
 from tracemill.flows.admission.trace_inventory import TraceEntry
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.consent.consent import load_consents, require_consent
-from tracemill.flows.ingest.ingest_shard import Intake
+from tracemill.flows.ingest.ingest_shard import ShardIngester
 from tracemill.flows.sources.shard_plan import plan_sources
 from tracemill.flows.sources.source_spec import order_of
 from tracemill.records.errors import PrivacyError
@@ -33,11 +33,11 @@ class Taken:
 
     def take(self, **privacy: Any) -> list[TraceEntry]:
         lists = PrivacySettings.model_validate(privacy)
-        redactor, sieve = make_redactor(self.work, lists), make_sieve(None, self.work)
-        renewer = Renewer.of(self.work, redactor, list_scope(self.work, lists))
-        intake = Intake(self.work, renewer, sieve, 16e6)
-        plan = plan_sources(order_of([str(SESSIONS)], idle_minutes=0), 16)
-        done = [intake.files(files, {}) for files in plan.shards]
+        redactor, trace_filter = make_redactor(self.work, lists), make_trace_filter(None, self.work)
+        reredactor = Reredactor.of(self.work, redactor, list_scope(self.work, lists))
+        ingester = ShardIngester(self.work, reredactor, trace_filter, 16e6)
+        plan = plan_sources(order_of([str(SESSIONS)], min_age_minutes=0), 16)
+        done = [ingester.ingest(files, {}.get) for files in plan.shards]
         for each in done:
             self.work.add("traces", each.shards)
         return [entry for each in done for entry in each.entries.values()]
@@ -56,7 +56,7 @@ def test_an_entry_that_is_allowed_later_asks_again_and_is_named_nowhere(taken: T
     taken.require(taken.take(redact=["seedling"]), yes=True)
     taken.require(taken.take(redact=["seedling"]))
     wider = taken.take(redact=["seedling"], allow=["a-word-of-mine"])
-    with pytest.raises(PrivacyError, match=r"and the lists under .privacy. let more through"):
+    with pytest.raises(PrivacyError, match=r"and .privacy. allows more than was accepted"):
         taken.require(wider)
     taken.require(wider, yes=True)
     taken.require(taken.take(redact=["seedling"]))
@@ -71,9 +71,9 @@ def test_an_entry_that_is_allowed_later_asks_again_and_is_named_nowhere(taken: T
 def test_an_entry_that_is_redacted_no_longer_asks_again_and_one_more_does_not(taken: Taken) -> None:
     taken.require(taken.take(redact=["seedling", "re:customs[0-9]"]), yes=True)
     taken.require(taken.take(redact=["seedling", "re:customs[0-9]", "falcon"]))
-    with pytest.raises(PrivacyError, match="let more through"):
+    with pytest.raises(PrivacyError, match="allows more than was accepted"):
         taken.require(taken.take(redact=["seedling"]))
-    with pytest.raises(PrivacyError, match="let more through"):
+    with pytest.raises(PrivacyError, match="allows more than was accepted"):
         taken.require(taken.take())
 
 
@@ -83,7 +83,7 @@ def test_a_secret_that_left_its_env_file_asks_again(taken: Taken, tmp_path: Path
     taken.require(taken.take(env_files=[env]), yes=True)
     taken.require(taken.take(env_files=[env]))
     env.write_text("API_TOKEN=zzzz-yyyy-xxxx\n")
-    with pytest.raises(PrivacyError, match="let more through"):
+    with pytest.raises(PrivacyError, match="allows more than was accepted"):
         taken.require(taken.take(env_files=[env]))
 
 
@@ -91,7 +91,7 @@ def test_what_counts_is_what_the_text_was_redacted_under(taken: Taken) -> None:
     """Traces taken in again without the lists are not covered, whatever the configuration says."""
     strict, loose = taken.take(redact=["seedling"]), taken.take()
     taken.require(strict, yes=True)
-    with pytest.raises(PrivacyError, match="let more through"):
+    with pytest.raises(PrivacyError, match="allows more than was accepted"):
         taken.require([*strict[:2], loose[2]])
 
 
@@ -128,12 +128,12 @@ def test_lists_that_grew_are_applied_again_to_what_is_stored(taken: Taken) -> No
         ({"redact": ["seedling"]}, 0, 1, True),
     ):
         settings = RunSettings.model_validate({"privacy": lists})
-        renewer = make_renewer(taken.work, settings)
-        shown = [renewer.renew(trace).trace for trace in stored]
+        reredactor = make_reredactor(taken.work, settings)
+        shown = [reredactor.redact_again(trace).trace for trace in stored]
         texts = "".join(m.content for t in shown for c in t.contexts for m in c.messages)
         assert ("parcel" in texts, "seedling" in texts) == (parcel, False)
         scopes = {ListScope.of_notes(trace.notes) for trace in shown}
-        assert scopes == {entry.then(renewer.lists).lists for entry in before}
+        assert scopes == {entry.then(reredactor.lists).lists for entry in before}
         assert [(len(scope.allowed), len(scope.listed)) for scope in scopes] == [(allowed, listed)]
     assert [trace.trace_id for trace in shown] == [trace.trace_id for trace in stored]
 

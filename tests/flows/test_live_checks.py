@@ -22,19 +22,19 @@ from hub_releases import OF_THE_HUB
 from hub_stub import READ_TOKEN, TOKEN, Hub, Request
 from teacher_chains import free_port
 
-from tracemill.data_cards.hub.hub_errors import Patience
+from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.live_checks.run_live_checks import run_live_checks
-from tracemill.flows.live_checks.teacher_calls import CAP_NUSD, PROBE_TEXT, RECORD_LOOKS
+from tracemill.flows.live_checks.teacher_calls import CAP_NANOUSD, PROBE_TEXT, RECORD_LOOKS
 from tracemill.flows.runtime.interrupts import remembered
 from tracemill.records.errors import PrivacyError
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 pytestmark = OF_THE_HUB
 KEY = "k-live-0123456789"
 MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "anthropic/claude-sonnet-5.5")
-QUICK = Patience(tries=2, first_wait_s=0.01, most_wait_s=0.01, most_told_s=0.01)
+QUICK = RetryPolicy(tries=2, first_wait_s=0.01, most_wait_s=0.01, most_retry_after_s=0.01)
 
 
 @pytest.fixture(autouse=True)
@@ -44,8 +44,8 @@ def at_hand(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", TOKEN)
 
 
-def wire(**more: object) -> WireSettings:
-    return WireSettings.model_validate({"api_key": KEY, **more})
+def wire(**more: object) -> StubSettings:
+    return StubSettings.model_validate({"api_key": KEY, **more})
 
 
 def settings_of(url: str, *models: str, hub: str | None = None, **teacher: object) -> RunSettings:
@@ -66,7 +66,7 @@ def states(found: dict[str, tuple[str, str]], what: str) -> list[str]:
     return [state for name, (state, _) in found.items() if name.startswith(f"{what} of ")]
 
 
-def asked_of(server: Running) -> list[dict[str, Any]]:
+def asked_of(server: RunningStub) -> list[dict[str, Any]]:
     return [json.loads(body) for body in server.server.bodies]
 
 
@@ -90,7 +90,7 @@ def test_each_teacher_is_called_once_and_its_cost_held_against_tokens_and_record
     assert all("reasoning" not in body and body["provider"]["max_price"] for body in bodies)
     texts = [body["messages"][0]["content"] for body in bodies]
     assert {text if isinstance(text, str) else text[0]["text"] for text in texts} == {PROBE_TEXT}
-    spent = f"${stats['charged_nusd'] / 1e9:.7f} of 3 calls, at most $0.0".rstrip("0")
+    spent = f"${stats['charged_nanousd'] / 1e9:.7f} of 3 calls, at most $0.0".rstrip("0")
     assert found["spent"][1].startswith(spent)
     # 75 prompt tokens at $1.4 and 15 of the answer at $4.4 per million
     assert found["cost of z-ai/glm-5.3"] == ("ok", "$0.000171 stated, $0.000171 by tokens times price")
@@ -111,7 +111,7 @@ def test_a_stated_cost_that_is_not_what_tokens_come_to_fails(
 ) -> None:
     with running(wire(**more)) as server:
         found = live(settings_of(server.url, "z-ai/glm-5.3"))
-        charged = server.stats()["charged_nusd"]
+        charged = server.stats()["charged_nanousd"]
     assert found["answer of z-ai/glm-5.3"][0] == "ok"
     assert found["cost of z-ai/glm-5.3"][0] == "failed"
     assert cost in found["cost of z-ai/glm-5.3"][1]
@@ -144,7 +144,7 @@ def test_a_dead_server_a_wrong_key_and_no_key_are_a_line_a_teacher(monkeypatch: 
         monkeypatch.delenv("OPENROUTER_API_KEY")
         without = live(settings_of(server.url, "z-ai/glm-5.3"))
         assert without["answer of z-ai/glm-5.3"][0] == "failed"
-        assert "wanted the environment variable OPENROUTER_API_KEY" in without["answer of z-ai/glm-5.3"][1]
+        assert "expected the environment variable OPENROUTER_API_KEY" in without["answer of z-ai/glm-5.3"][1]
         assert server.stats()["received"] == 0
     assert "spent" not in found
     assert KEY not in str(found)
@@ -251,7 +251,7 @@ def test_a_server_that_bills_the_most_and_states_nothing_gets_no_more_than_the_c
         found = live(settings_of(url, *(f"lab/m{number}" for number in range(count))))
     tried = states(found, "answer").count("ok")
     assert tried == len(billed) == min(count, 8)  # the worst case of a call is $0.0056
-    assert 0 < sum(billed) <= CAP_NUSD / 1e9
+    assert 0 < sum(billed) <= CAP_NANOUSD / 1e9
     assert states(found, "answer").count("not tried") == count - tried
     assert states(found, "cost").count("failed") == tried
     if count == 30:
@@ -269,7 +269,7 @@ def test_what_the_account_is_charged_stays_below_the_cap(count: int, more: dict[
         found = live(settings_of(server.url, *models))
         stats = server.stats()
     assert stats["paid"] == stats["received"] == states(found, "answer").count("ok") == count
-    assert 0 < stats["charged_nusd"] <= CAP_NUSD
+    assert 0 < stats["charged_nanousd"] <= CAP_NANOUSD
 
 
 # ---------------------------------------------------------------- consent
@@ -282,14 +282,14 @@ def test_nothing_is_sent_without_consent(hub: Hub) -> None:
             list(run_live_checks(settings, yes=False))
         assert server.stats()["requests"] == 0
     assert [request.path for request in hub.log] == []
-    assert "; nothing was sent; wanted consent; accept it with --yes" in str(refused.value)
+    assert "; nothing was sent; expected consent; accept it with --yes" in str(refused.value)
 
 
 def test_what_would_leave_is_said_before_it_does(hub: Hub, capsys: pytest.CaptureFixture[str]) -> None:
     with billing(1) as (url, _):
         found = live(settings_of(url.replace("127.0.0.1", "127.0.0.2"), "lab/m0", hub="maker/pairs"))
     said = capsys.readouterr().err.splitlines()
-    assert said[0] == "What would leave this machine: fixed texts of tracemill, nothing of yours."
+    assert said[0] == "This check would send fixed texts of tracemill, none of your data."
     assert said[1].startswith(
         f"A text of {len(PROBE_TEXT)} characters, once to each of these, for at most $0.05"
     )
@@ -382,7 +382,7 @@ def test_a_dataset_that_cannot_be_deleted_is_named_with_what_removes_it(hub: Hub
 
 
 @pytest.mark.parametrize(
-    ("token", "why"), [("", "there is no token for the Hub"), (READ_TOKEN, "has no right to write to maker")]
+    ("token", "why"), [("", "no token for the Hub"), (READ_TOKEN, "has no right to write to maker")]
 )
 def test_without_a_token_that_may_write_nothing_is_made(
     hub: Hub, monkeypatch: pytest.MonkeyPatch, token: str, why: str
@@ -511,26 +511,28 @@ def test_the_command_prints_a_line_a_check_and_tells_by_its_code(
     models = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
     with running(wire()) as server:
         config = config_of(tmp_path, *models, url=server.url, hub=False)
-        plain = console("doctor", config)
-        assert (plain.returncode, server.stats()["requests"]) == (0, 0)
-        refused = console("doctor", config, "--live")
-        assert (refused.returncode, server.stats()["requests"]) == (2, 0)
+        plain = console("doctor", config, PREFECT_API_URL="")
+        asked = ("requests", "received")
+        assert (plain.returncode, *map(server.stats().get, asked)) == (0, 2, 0)  # the key, then its account
+        refused = console("doctor", config, "--live", PREFECT_API_URL="")
+        assert (refused.returncode, *map(server.stats().get, asked)) == (2, 4, 0)
         assert refused.stdout.splitlines()[-1].startswith("FAIL  live checks: not accepted yet: ")
         process = doctor(config_of(tmp_path, *models, url=server.url))
         said, _ = process.communicate(timeout=120)
         assert (process.returncode, server.stats()["paid"], hub.repos) == (0, 3, {}), said
     lines = said.splitlines()
-    assert plain.stdout.splitlines() == lines[:9]
-    assert len(lines) == 9 + 3 * 3 + 2
+    assert len(plain.stdout.splitlines()) == 14
+    assert plain.stdout.splitlines()[:8] == lines[:8]
+    assert len(lines) == 14 + 3 * 3 + 2
     assert all(line.startswith("ok    ") for line in lines)
-    dead = console("doctor", config, "--live", "--yes")
+    dead = console("doctor", config, "--live", "--yes", PREFECT_API_URL="")
     assert dead.returncode == 2
     assert dead.stdout.count("FAIL  answer of ") == 3
     assert "Traceback" not in dead.stdout + dead.stderr
 
 
 def test_without_teachers_and_publish_target_there_is_nothing_to_try(console: Call, tmp_path: Path) -> None:
-    done = console("doctor", "--workspace", tmp_path / "w", "--live")
+    done = console("doctor", "--workspace", tmp_path / "w", "--live", PREFECT_API_URL="")
     assert done.returncode == 0, done.stdout
     assert done.stdout.splitlines()[-2:] == [
         "not tried teachers: none configured",

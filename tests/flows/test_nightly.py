@@ -20,7 +20,7 @@ from console_says import record_of
 from tracemill.flows.sources.shard_plan import UNCHANGED
 from tracemill.flows.sources.watermarks import FILE
 from tracemill.teachers.openrouter_stub.server import running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
 KEY = "sk-or-test-only-0123456789"
@@ -41,7 +41,7 @@ def test_a_session_that_grew_is_asked_about_at_its_new_steps_alone(tracemill: Ru
     config = tmp_path / "run.toml"
     config.write_text("preset = 'open'\n[replay]\nstop = 'off'\n")
     flags = (config, "--claude-code", home, "-w", tmp_path / "w", "--max-usd", 50, "--json")
-    with running(WireSettings(api_key=KEY)) as server:
+    with running(StubSettings(api_key=KEY)) as server:
         env = {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
         first = record_of(tracemill("run", *flags, "--yes", **env))["summary"]
         asked = server.stats()["paid"]
@@ -100,7 +100,7 @@ def test_a_hub_dataset_becomes_a_release_that_names_its_commit_and_licence(
     assert not any(hub_stub.TOKEN.encode() in data for data in written)
     done = run("orchard/runs@v9", tmp_path / "v")
     assert (done.returncode, done.stdout) == (2, "")
-    said = "tracemill: orchard/runs@v9 has no such revision; wanted a branch, tag or commit of it"
+    said = "tracemill: orchard/runs@v9 has no such revision; expected a branch, tag or commit of it"
     assert done.stderr.strip() == said
     assert not (tmp_path / "v").exists()
 
@@ -140,4 +140,4 @@ def test_a_killed_run_reads_no_row_group_twice_but_the_one_in_flight(
     assert len(again) <= 1
     assert len(set(after) - {footer}) == 12 - marked
     assert record["summary"]["traces"] == 60
-    assert record["summary"]["flags"]["unfinished run taken up again"] == 1
+    assert record["summary"]["flags"]["unfinished run resumed"] == 1

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace, run_pair_stage
+from tracemill.flows.workspace_commands import label_workspace, replay_workspace
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.storage.table_schemas import SCHEMAS
 from tracemill.records.storage.workspace import Workspace
@@ -23,13 +23,13 @@ BACK: dict[str, tuple[str, Callable[[RunSettings], Any]]] = {
     "traces": ("the next ingest reads the sessions again", lambda given: ingest(given.workspace)),
     "decisions": ("decides anew and pays for nothing twice", lambda given: replay_workspace(given, yes=True)),
     "replies": ("takes the answers from the ledger", lambda given: replay_workspace(given, yes=True)),
-    "votes": ("`tracemill pairs` makes them anew at no cost", lambda given: run_pair_stage(given)),
-    "pairs": ("`tracemill pairs` makes them anew at no cost", lambda given: run_pair_stage(given)),
+    "votes": ("`tracemill label` makes them anew at no cost", lambda given: label_workspace(given)),
+    "pairs": ("`tracemill label` makes them anew at no cost", lambda given: label_workspace(given)),
 }
 
 
 def ingest(root: Path) -> None:
-    ingest_everything(IngestOrder(order_of([str(SESSIONS)], idle_minutes=0), root))
+    ingest_everything(IngestOrder(order_of([str(SESSIONS)], min_age_minutes=0), root))
 
 
 def settings_of(root: Path) -> RunSettings:
@@ -47,7 +47,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("labelled") / "w"
     ingest(root)
     replay_workspace(settings_of(root), yes=True)
-    run_pair_stage(settings_of(root))
+    label_workspace(settings_of(root))
     return root
 
 
@@ -66,7 +66,7 @@ def test_the_way_out_of_an_older_schema_brings_the_table_back(
     with pytest.raises(WorkspaceError) as refused:
         list(Workspace.open(work.root).current(name))
     line = str(refused.value)
-    assert f"has schema 0 of {name}; wanted {SCHEMAS[name][0]}; remove the folder `{name}` of" in line
+    assert f"has schema 0 of {name}; expected {SCHEMAS[name][0]}; remove the folder `{name}` of" in line
     assert said in line
     assert "\n" not in line
     shutil.rmtree(work.root / name)

@@ -19,7 +19,9 @@ from tracemill.flows.release.outcome_file import outcome_in_file, read_outcome_f
 from tracemill.records.errors import ConfigError
 
 QUERY = WORLDS["query"]
-WANTED = 'wanted a line for each session: {"session": "<id of session, instance or trace>", "resolved": true}'
+WANTED = (
+    'expected a line for each session: {"session": "<id of session, instance or trace>", "resolved": true}'
+)
 Call = Callable[..., CompletedProcess[str]]
 
 
@@ -32,7 +34,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Session
 
 def configure(folder: Path, sessions: Path, outcomes: str) -> Path:
     """A run without teachers that holds nothing out."""
-    lines = ["workspace = 'w'", "[sources]", f"paths = ['{sessions}']", "idle_minutes = 0", "[release]"]
+    lines = ["workspace = 'w'", "[sources]", f"paths = ['{sessions}']", "min_age_minutes = 0", "[release]"]
     path = folder / "run.toml"
     path.write_text("\n".join([*lines, "validation = 0", "test = 0", *([outcomes] if outcomes else [])]))
     return path

@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "harnesses" / "__init__.py").write_text(MARK)
     shutil.copytree(ROOT / "examples" / "sessions", tmp_path / "sessions")
     (tmp_path / "run.toml").write_text(
-        "workspace = 'w'\npreset = 'simulated'\n[sources]\npaths = ['sessions']\nidle_minutes = 0\n"
+        "workspace = 'w'\npreset = 'simulated'\n[sources]\npaths = ['sessions']\nmin_age_minutes = 0\n"
         "[budget]\nmax_total_usd = 1.0\n"
     )
     return tmp_path
@@ -86,13 +86,13 @@ def test_a_schedule_among_them_works(folder: Path) -> None:
     log = folder.parent / "log"
     env = dict(os.environ) | {"PREFECT_HOME": str(folder.parent / "prefect-home")}
     with log.open("wb") as said:
-        command = [script(), "serve", "run.toml", "--cron", "* * * * *"]
+        command = [script(), "schedule", "run.toml", "--cron", "* * * * *"]
         served = subprocess.Popen(
             command, cwd=folder, env=env, stdout=said, stderr=said, start_new_session=True
         )
     try:
         until = time.monotonic() + 240
-        while "rows, written)" not in log.read_text():
+        while "release made: " not in log.read_text():
             assert time.monotonic() < until, log.read_text()[-2000:]
             time.sleep(0.5)
         os.killpg(served.pid, signal.SIGINT)

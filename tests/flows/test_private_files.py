@@ -68,7 +68,11 @@ def test_a_folder_that_was_there_keeps_its_mode(tmp_path: Path) -> None:
 def test_whatever_a_run_leaves_in_a_folder_of_others_is_its_owners(console: Run, tmp_path: Path) -> None:
     work = tmp_path / "w"
     work.mkdir(mode=0o755)
-    for command in (("ingest", EXAMPLES, "--out", work), ("pairs", "-w", work), ("release", "-w", work)):
+    for command in (
+        ("ingest", EXAMPLES, "--workspace", work),
+        ("label", "-w", work),
+        ("release", "write", "-w", work),
+    ):
         done = console(*command, TRACEMILL_KINGFISHER="none")
         assert done.returncode == 0, done.stderr
     found = sorted(work.rglob("*"))
@@ -113,5 +117,5 @@ def test_the_ledger_its_log_and_its_index_are_private(tmp_path: Path) -> None:
     assert found == dict.fromkeys(("ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm"), 0o600)
     with Ledger(sqlite_url(place)) as ledger:
         ledger.compact()
-        assert ledger.spent("run").cap_nusd == 10
+        assert ledger.spent("run").cap_nanousd == 10
     assert mode(place) == 0o600

@@ -17,7 +17,7 @@ from hub_stub import READ_TOKEN, TOKEN, Hub, Request
 from release_rows import DAY, SPEC, hindsight, normalized, pair, written
 
 from tracemill.cli.main import main
-from tracemill.data_cards.hub.hub_errors import Passing, translate_hub_errors
+from tracemill.data_cards.hub.hub_errors import TransientHubError, translate_hub_errors
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.data_cards.writing.write_release import write_release
@@ -27,7 +27,7 @@ from tracemill.flows.publish.list_versions import diff_listed_versions, list_rel
 from tracemill.flows.publish.publish_run import PublishOrder, check_publishing, publish_release
 from tracemill.flows.release.training_terms import training_terms
 from tracemill.flows.run_state.publish_log import read_publish_log
-from tracemill.flows.stages import release_workspace
+from tracemill.flows.workspace_commands import release_workspace
 from tracemill.records.errors import ConfigError, PrivacyError, ReleaseError
 from tracemill.records.message import Message
 from tracemill.records.storage.workspace import Workspace
@@ -77,8 +77,8 @@ def test_a_release_is_one_commit_and_one_tag_and_comes_back_row_by_row(
     assert (done.pushed.created, done.pushed.version) == (True, TAG)
     assert (commits(hub), sorted(repo.tags), repo.private) == ([f"demo {TAG}"], [TAG], True)
     assert repo.refs[TAG] == repo.refs["main"] == done.pushed.commit
-    assert done.said == [f"{REPO} is made, private"]
-    assert "no finding" in done.gate
+    assert done.said == [f"created private dataset {hub.url}/datasets/{REPO}"]
+    assert "texts scanned, nothing found" in done.gate
     files = repo.commits[repo.refs["main"]]
     tables = {p.relative_to(folder).as_posix() for p in folder.glob("data/**/*.parquet")}
     page = {"report.html", "report.json"}
@@ -110,7 +110,7 @@ def test_without_kingfisher_nothing_is_published(
     with pytest.raises(PrivacyError) as caught:
         push(settings)
     assert str(caught.value) == (
-        "kingfisher is not installed and nothing is published without a second opinion; wanted a second"
+        "kingfisher is not installed and nothing is published without a second opinion; expected a second"
         " opinion; pip install kingfisher-bin, or set TRACEMILL_KINGFISHER to its binary"
     )
     assert hub.log == []
@@ -212,11 +212,11 @@ def test_the_same_release_pushed_by_two_at_once_is_committed_once(hub: Hub, sett
     def race(request: Request) -> int:
         if "/commit/" in request.path and not nested:
             nested.append(None)
-            from tracemill.data_cards.hub.push import Pusher
+            from tracemill.data_cards.hub.push import HubPusher
             from tracemill.data_cards.hub.repo_state import open_hub
 
             folder = settings.workspace / "releases" / "demo" / TAG
-            nested[0] = Pusher(open_hub(), REPO, QUICK).push(folder, read_manifest(folder))
+            nested[0] = HubPusher(open_hub(), REPO, QUICK).push(folder, read_manifest(folder))
         return 0
 
     hub.faults = race
@@ -228,7 +228,7 @@ def test_the_same_release_pushed_by_two_at_once_is_committed_once(hub: Hub, sett
 PUBLISH = """
 import sys
 from tracemill.cli.main import main
-sys.argv = ["tracemill", "publish", "--hub", sys.argv[1], "-w", sys.argv[2]]
+sys.argv = ["tracemill", "release", "publish", "--hub", sys.argv[1], "-w", sys.argv[2]]
 main()
 """
 
@@ -300,7 +300,7 @@ def test_no_token_and_no_right_are_one_line_before_any_upload(
 ) -> None:
     release(settings)
     monkeypatch.delenv("HF_TOKEN")
-    refused(hub, settings, "there is no token for the Hub; wanted.* set HF_TOKEN, or run `hf auth login`")
+    refused(hub, settings, "no token for the Hub; expected.* set HF_TOKEN, or run `hf auth login`")
     monkeypatch.setenv("HF_TOKEN", READ_TOKEN)
     refused(hub, settings, "the token has no right to write to maker")
     monkeypatch.setenv("HF_TOKEN", "hf_unknownunknownunknown")
@@ -385,7 +385,7 @@ def test_what_the_gate_finds_is_not_uploaded(hub: Hub, settings: RunSettings) ->
 def test_a_public_repository_wants_the_word_typed(hub: Hub, settings: RunSettings) -> None:
     release(settings)
     hub.put(REPO, {".gitattributes": b""}, private=False)
-    refused(hub, settings, "maker/pairs is public; wanted --public")
+    refused(hub, settings, "maker/pairs is public; add --public")
     assert push(settings, public=True).pushed.created
     hub.clear()
     push(settings, public=True)
@@ -422,7 +422,7 @@ def test_rows_that_were_taken_out_again_leave_main_and_an_old_version_says_where
     gone = release(settings, pair(1), pair(2), hindsight(3), days=1)
     push(settings, new, accept_drift=True)
     assert push(settings, old).said == [f"main of {REPO} is at another version, {new}"]
-    shutil.rmtree(gone)  # as `tracemill forget` does, after which it names the next version
+    shutil.rmtree(gone)  # as `tracemill privacy forget` does, after which it names the next version
     release(settings, pair(1), pair(2), version=without)
     done = push(settings, without, accept_drift=True)
     assert (done.pushed.created, done.pushed.version) == (True, without)
@@ -476,7 +476,9 @@ def test_a_list_of_the_hub_asks_for_no_right_to_write(
     for token, who in ((READ_TOKEN, "for this token"), ("", "without a token")):
         monkeypatch.setenv("HF_TOKEN", token)
         hub.repos[REPO].private = True
-        with pytest.raises(ReleaseError, match=f"{REPO} is not on the Hub, or not {who}; wanted .* read it;"):
+        with pytest.raises(
+            ReleaseError, match=f"{REPO} is not on the Hub, or not {who}; expected .* read it;"
+        ):
             list_releases(empty, REPO)
         hub.repos[REPO].private = False
         assert [each["version"] for each in list_releases(empty, REPO)] == [TAG]
@@ -494,7 +496,8 @@ def test_a_damaged_note_of_what_was_pushed_is_told_before_anything_goes_out(
     note = folder.parent / "published.json"
     note.write_text(damaged)
     for command in (lambda: push(settings), lambda: list_releases(Workspace.open(settings.workspace), None)):
-        with pytest.raises(ReleaseError, match=r"published\.json is no note .*; remove it: `trace"):
+        said = r"published\.json is damaged; expected a file written by `tracemill release publish`; remove"
+        with pytest.raises(ReleaseError, match=said):
             command()
     assert hub.repos == {}
     note.unlink()
@@ -516,7 +519,7 @@ def test_a_release_of_the_workspace_goes_to_the_hub_where_the_configuration_says
     assert sorted(hub.repos[REPO].tags) == [outcome.version]
     assert "unchanged" not in outcome.pushed
     again = release_workspace(settings)
-    assert f"nothing new, there since version {outcome.version}" in again.pushed
+    assert f"unchanged since version {outcome.version}" in again.pushed
     assert len(commits(hub)) == 1
 
 
@@ -544,7 +547,7 @@ def test_no_token_is_ever_said() -> None:
     def refused() -> None:
         raise OSError(f"Authorization: Bearer {TOKEN}, also {READ_TOKEN} and Bearer abc.def")
 
-    with pytest.raises(Passing) as caught:
+    with pytest.raises(TransientHubError) as caught:
         translate_hub_errors("a look", refused)
     assert str(caught.value) == (
         "the Hub cannot be reached to a look (Authorization: Bearer [token], also [token] and Bearer [token])"
@@ -573,17 +576,17 @@ def test_the_commands_say_what_they_did(
         return (stop.value.code or 0, *capsys.readouterr())
 
     release(settings)
-    assert command("publish")[:2] == (2, "")
-    code, told, _ = command("publish", "--hub", REPO)
+    assert command("release", "publish")[:2] == (2, "")
+    code, told, _ = command("release", "publish", "--hub", REPO)
     assert (code, f"pushed version {TAG}" in told) == (0, True)
-    _, again, _ = command("publish", TAG, "--hub", REPO, "--json")
+    _, again, _ = command("release", "publish", TAG, "--hub", REPO, "--json")
     assert json.loads(again)["created"] is False
-    _, listed, _ = command("releases", "--hub", REPO)
+    _, listed, _ = command("release", "list", "--hub", REPO)
     assert f"demo@{TAG}" in listed
     assert REPO in listed
-    _, compared, _ = command("diff", TAG, f"demo@{TAG}")
+    _, compared, _ = command("release", "diff", TAG, f"demo@{TAG}")
     assert "unchanged" in compared
-    code, _, wrong = command("publish", "--hub", "no-owner")
+    code, _, wrong = command("release", "publish", "--hub", "no-owner")
     assert (code, "release.hub: a dataset of the Hub as OWNER/NAME" in wrong) == (2, True)
     assert TOKEN not in told + again + listed + wrong
 
@@ -598,5 +601,5 @@ def test_an_endpoint_that_is_no_address_is_told_at_once() -> None:
         translate_hub_errors("a look", asking)
     assert str(caught.value) == (
         "a look failed (Request URL is missing an 'http://' or 'https://' protocol.); "
-        "wanted an address of a Hub; correct HF_ENDPOINT"
+        "expected an address of a Hub; correct HF_ENDPOINT"
     )

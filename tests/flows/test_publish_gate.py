@@ -10,9 +10,8 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
-from typer.main import get_command
 
-from tracemill.cli.main import app
+from tracemill.data_cards.model.manifest import read_manifest
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.privacy.redaction.redactor import RULES_VERSION
 from tracemill.records.errors import ConfigError
@@ -53,10 +52,10 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     work, planted = Path(shutil.copytree(alone.folder / "w", tmp_path / "w")), token()
     flags = ("--workspace", work)
     first = alone.record["release"]
-    assert f"no finding: {OWN} and kingfisher 2." in first["gate"]
+    assert f"texts scanned, nothing found ({OWN}, kingfisher 2." in first["gate"]
     plant(work, planted)
 
-    refused = console("release", *flags)
+    refused = console("release", "write", *flags)
     assert refused.returncode == 2
     assert refused.stdout == ""
     head, *lines = refused.stderr.strip().splitlines()
@@ -70,9 +69,13 @@ def test_a_key_behind_the_redactors_back_is_refused_until_it_is_accepted(
     assert versions == [first["version"]]
     assert not (work / "accepted.json").exists()
 
-    passed = console("release", *flags, "--accept", fingerprint, "--json")
+    passed = console("release", "write", *flags, "--allow-finding", fingerprint, "--json")
     assert passed.returncode == 0, passed.stderr
-    assert "1 accepted finding" in json.loads(passed.stdout)["gate"]
+    made = json.loads(passed.stdout)
+    assert " texts scanned, 1 allowed finding (" in made["gate"]
+    counts = read_manifest(Path(made["path"])).redaction_counts
+    assert sum(counts.values()) > 0
+    assert counts == alone.record["summary"]["redactions"]
     accepted = json.loads((work / "accepted.json").read_text())["accepted"]
     assert [entry["fingerprint"] for entry in accepted] == [fingerprint]
     told = refused.stdout + refused.stderr + passed.stdout + passed.stderr
@@ -107,12 +110,12 @@ def test_a_second_opinion_that_is_demanded_and_absent_stops_before_anything(
 
 def test_accepted_fingerprints_of_file_and_flags_add_up_and_make_no_other_run(tmp_path: Path) -> None:
     config = tmp_path / "run.toml"
-    config.write_text('[release]\naccept = ["0123456789ab"]\n')
-    settings = load_settings(config, {"release": {"accept": ["ba9876543210"]}})
-    assert settings.release.accept == ("0123456789ab", "ba9876543210")
+    config.write_text('[release]\nallow_findings = ["0123456789ab"]\n')
+    settings = load_settings(config, {"release": {"allow_findings": ["ba9876543210"]}})
+    assert settings.release.allow_findings == ("0123456789ab", "ba9876543210")
     assert settings.fingerprint() == load_settings(None, {}).fingerprint()
     with pytest.raises(ConfigError, match="12 hex digits"):
-        load_settings(None, {"release": {"accept": ["everything"]}})
+        load_settings(None, {"release": {"allow_findings": ["everything"]}})
 
 
 def test_scan_says_what_is_where_and_exits_with_one(console: Run, tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_scan_says_what_is_where_and_exits_with_one(console: Run, tmp_path: Path
     assert (
         line == f"{fingerprint}  a.log line 2: GITHUB_TOKEN: one GITHUB_TOKEN=[GITHUB_TOKEN, 40 characters]"
     )
-    assert last.startswith(f"1 private value in 1 place: 2 files, 2 texts, {OWN} and kingfisher 2.")
+    assert last.startswith(f"1 private value in 1 place: 2 files with 2 texts scanned ({OWN}, kingfisher 2.")
     assert token() not in done.stdout + done.stderr
 
     record = console("privacy", "scan", folder, "--json", **state)
@@ -139,22 +142,22 @@ def test_scan_says_what_is_where_and_exits_with_one(console: Run, tmp_path: Path
     assert finding["fingerprint"] == fingerprint
     assert token() not in record.stdout
 
-    accepted = console("privacy", "scan", folder, "--accept", fingerprint, **state)
+    accepted = console("privacy", "scan", folder, "--allow-finding", fingerprint, **state)
     assert accepted.returncode == 0
-    assert accepted.stdout.startswith("clean, 1 accepted: 2 files")
+    assert accepted.stdout.startswith("nothing found, 1 allowed: 2 files with ")
 
 
 def test_scan_of_what_is_clean_absent_or_wrong(console: Run, tmp_path: Path) -> None:
     state = {"XDG_STATE_HOME": str(tmp_path / "state"), **WITHOUT}
     (tmp_path / "b.txt").write_text("nothing here\n")
     clean = console("privacy", "scan", tmp_path / "b.txt", **state)
-    assert (clean.returncode, clean.stdout) == (0, f"clean: 1 files, 1 texts, {OWN}\n")
+    assert (clean.returncode, clean.stdout) == (0, f"nothing found: 1 file with 1 text scanned ({OWN})\n")
     assert clean.stderr == "no second opinion: kingfisher is absent (pip install kingfisher-bin)\n"
     missing = console("privacy", "scan", tmp_path / "nowhere", **state)
     assert (missing.returncode, missing.stdout) == (2, "")
     assert missing.stderr.startswith("tracemill: ")
     assert "is not there" in missing.stderr
-    wrong = console("privacy", "scan", tmp_path / "b.txt", "--accept", "all", **state)
+    wrong = console("privacy", "scan", tmp_path / "b.txt", "--allow-finding", "all", **state)
     assert wrong.returncode == 2
     assert "no fingerprint" in wrong.stderr
 
@@ -172,7 +175,7 @@ def test_diff_shows_stars_and_values_on_a_terminal_alone(console: Run, tmp_path:
         "-export GITHUB_TOKEN=********",
     ]
     assert lines[4].startswith("+export GITHUB_TOKEN=<GITHUB_TOKEN_")
-    assert lines[5] == "1 of 1 files would change: 1 GITHUB_TOKEN"
+    assert lines[5] == "1 of 1 file would change: 1 GITHUB_TOKEN"
     assert token() not in done.stdout
     asked = console("privacy", "diff", path, "--show-values")
     assert (asked.returncode, asked.stdout) == (2, "")
@@ -180,14 +183,3 @@ def test_diff_shows_stars_and_values_on_a_terminal_alone(console: Run, tmp_path:
     record = json.loads(console("privacy", "diff", path, "--json").stdout)
     assert record["changed"][0]["counts"] == {"GITHUB_TOKEN": 1}
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_every_option_of_the_privacy_commands_is_documented() -> None:
-    text = (ROOT / "docs" / "commands.md").read_text()
-    commands = get_command(app).commands["privacy"].commands  # type: ignore[attr-defined]
-    assert sorted(commands) == ["diff", "scan"]
-    for name, command in commands.items():
-        assert f"`tracemill privacy {name} PATH`" in text
-        for parameter in command.params:
-            options = [o for o in parameter.opts if o.startswith("--") and o != "--help"]
-            assert all(f"`{option}`" in text for option in options), options

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tracemill.cli.commands import estimate_only, handle_diff_command, handle_releases_command
-from tracemill.cli.show import show_workspace
+from tracemill.cli.commands import diff_command, estimate_command, list_command
+from tracemill.cli.workspace_status import show_workspace
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.estimate.estimate_cost import estimate_cost
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.privacy_scan import scan_path
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import replay_workspace, run_pair_stage
+from tracemill.flows.workspace_commands import label_workspace, replay_workspace
 from tracemill.records.errors import LedgerError, ReleaseError, WorkspaceError
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
 from tracemill.teachers.ledger.snapshot import copy_ledger
@@ -31,7 +31,7 @@ def asked(tmp_path: Path) -> Iterator[RunSettings]:
     )
     ingest_everything(IngestOrder(order_of([str(SESSIONS)]), settings.workspace))
     replay_workspace(settings, yes=True)
-    run_pair_stage(settings)
+    label_workspace(settings)
     settings.workspace.chmod(0o500)
     yield settings
     settings.workspace.chmod(0o700)
@@ -43,15 +43,15 @@ def files_in(folder: Path) -> dict[str, int]:
 
 def test_what_only_reads_needs_no_right_to_write(asked: RunSettings, capsys: Any) -> None:
     root, before = asked.workspace, files_in(asked.workspace)
-    show_workspace(root, 1, None, True)
+    show_workspace(root, 1, None, 7, True)
     assert sum(json.loads(capsys.readouterr().out)["pairs"].values()) > 0
-    handle_releases_command(root, None, True)
+    list_command(root, None, True)
     assert json.loads(capsys.readouterr().out) == {"releases": []}
     with pytest.raises(ReleaseError):  # there is none
-        handle_diff_command(root, "a@1", "a@2", True)
+        diff_command(root, "a@1", "a@2", True)
     assert scan_path(root, None, [], True) in (0, 1, 3)
     capsys.readouterr()
-    estimate_only(asked, False, True)
+    estimate_command(asked, False, True)
     found = json.loads(capsys.readouterr().out)
     assert files_in(root) == before
     root.chmod(0o700)
@@ -60,8 +60,8 @@ def test_what_only_reads_needs_no_right_to_write(asked: RunSettings, capsys: Any
 
 
 def test_what_writes_says_so_in_one_line(asked: RunSettings) -> None:
-    for writing in (lambda: estimate_cost(asked, refresh=True), lambda: run_pair_stage(asked)):
-        with pytest.raises(WorkspaceError, match="w cannot be written; wanted a folder with write"):
+    for writing in (lambda: estimate_cost(asked, refresh=True), lambda: label_workspace(asked)):
+        with pytest.raises(WorkspaceError, match="w cannot be written; expected a folder with write"):
             writing()
 
 

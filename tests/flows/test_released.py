@@ -11,7 +11,7 @@ from growing_traces import add, rows, trace
 from kept_pairs import Kept
 
 from tracemill.data_cards.model.manifest import read_manifest
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.release.release_run import release_pairs
 from tracemill.flows.run_state.closing_table import closing_table_rows
@@ -43,7 +43,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, ReleaseOu
         "release": {"views": ["sft"], "max_tokens": 5000},
     }
     settings = load_settings(None, over)
-    return work, release_pairs(work, settings, Kept(), make_renewer(work, settings), "run", Summary())
+    return work, release_pairs(work, settings, Kept(), make_reredactor(work, settings), "run", Summary())
 
 
 def splits_of(outcome: ReleaseOutcome) -> dict[str, int]:
@@ -62,9 +62,9 @@ def test_the_closing_table_counts_the_rows_that_are_there(made: tuple[Workspace,
         closing_table_rows(Summary(pairs=Counter({"hindsight: read over finish": 60})), None, [], outcome)
     )
     assert told["dropped"] == "      3  max_tokens: more than 5000 tokens, however cut"
-    assert told["pairs released"] == "     57  hindsight: read over finish"
+    assert told["pairs released"] == "     57  self-repair: read fixed a failed finish"
     assert told["splits"] == "\n".join(f"{n:>7,}  {name}" for name, n in splits_of(outcome).items())
-    assert list(told)[-4:] == ["pairs released", "splits", "publish gate", "release"]
+    assert list(told)[-4:] == ["pairs released", "splits", "privacy check", "release"]
 
 
 def test_manifest_account_report_and_card_say_the_same(made: tuple[Workspace, ReleaseOutcome]) -> None:
@@ -95,4 +95,4 @@ def test_all_of_them_is_said_where_nothing_was_dropped(made: tuple[Workspace, Re
     _, outcome = made
     whole = replace(outcome, dropped={})
     told = dict(closing_table_rows(Summary(pairs=Counter(outcome.kept)), None, [], whole))
-    assert told["pairs released"] == "all of them"
+    assert told["pairs released"] == "all"

@@ -15,25 +15,28 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.release.load_pairs import load_pairs
 from tracemill.flows.sources.shard_plan import UNCHANGED
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import release_workspace, replay_workspace, run_pair_stage
+from tracemill.flows.workspace_commands import label_workspace, release_workspace, replay_workspace
 from tracemill.privacy.core.rule import make_probed_detector
 from tracemill.privacy.core.user_lists import make_listed
-from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, Rules
+from tracemill.privacy.redaction.redactor import TODAYS_RULES, Redactor, RuleSet
 from tracemill.records.message import Message, ToolCall
 from tracemill.records.storage.workspace import Workspace
 from tracemill.records.trace import Context, Step, Trace
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 SESSIONS = Path(__file__).resolve().parents[2] / "examples" / "sessions" / "claude_code"
 CODENAME = "almanac"  # the project of one of the sessions, in its paths, commands and answers
-OLD, NEW = Rules("r4"), Rules("r5", (make_probed_detector(make_listed([CODENAME], "redact").find, CODENAME),))
+OLD, NEW = (
+    RuleSet("r4"),
+    RuleSet("r5", (make_probed_detector(make_listed([CODENAME], "redact").find, CODENAME),)),
+)
 MODELS = ("deepseek/deepseek-v4-pro-0813", "z-ai/glm-5.3", "qwen/qwen3.8-27b")
 KEY = "k-renewing-0123456789"
 LATER = 6  # lines of that session which are written after the first run
@@ -42,7 +45,7 @@ LATER = 6  # lines of that session which are written after the first run
 class Place:
     """A folder of sessions, a workspace, and a server that teachers are asked at."""
 
-    def __init__(self, folder: Path, server: Running) -> None:
+    def __init__(self, folder: Path, server: RunningStub) -> None:
         self.folder, self.server = folder, server
         shutil.copytree(SESSIONS, folder / "sessions")
         (self.grows,) = (folder / "sessions").glob("*almanac/*.jsonl")
@@ -62,25 +65,25 @@ class Place:
         given = {"workspace": str(self.folder / "w"), "teachers": teachers, "budget": {"max_total_usd": 5}}
         return load_settings(None, given | {"replay": {"stop": "off", **more.pop("replay", {})}} | more)
 
-    def read(self, rules: Rules = TODAYS_RULES, **more: Any) -> dict[str, int]:
-        order = order_of([str(self.folder / "sessions")], idle_minutes=0)
+    def read(self, rules: RuleSet = TODAYS_RULES, **more: Any) -> dict[str, int]:
+        order = order_of([str(self.folder / "sessions")], min_age_minutes=0)
         totals = ingest_everything(IngestOrder(order, self.folder / "w", rules=rules, **more))["totals"]
         return totals["changes"]
 
-    def ask(self, rules: Rules = TODAYS_RULES, **more: Any) -> list[str]:
+    def ask(self, rules: RuleSet = TODAYS_RULES, **more: Any) -> list[str]:
         """The requests that a replay sends, as text; what they cost and nothing else is on the books."""
         before = len(self.server.server.bodies)
         summary = replay_workspace(self.settings(**more), rules=rules)["summary"]
         with closing(sqlite3.connect(self.work.ledger_path)) as ledger:
-            ((booked_nusd,),) = ledger.execute("select sum(cost_nusd) from calls").fetchall()
-        assert booked_nusd / 1e9 == pytest.approx(float(self.server.stats()["charged_usd"]), abs=1e-9)
+            ((booked_nanousd,),) = ledger.execute("select sum(cost_nusd) from calls").fetchall()
+        assert booked_nanousd / 1e9 == pytest.approx(float(self.server.stats()["charged_usd"]), abs=1e-9)
         sent = [body.decode() for body in self.server.server.bodies[before:]]
         assert (summary["calls"], summary["failures"]) == (len(sent), {})
         return sent
 
-    def pairs(self, rules: Rules = TODAYS_RULES, **more: Any) -> dict[str, str]:
+    def pairs(self, rules: RuleSet = TODAYS_RULES, **more: Any) -> dict[str, str]:
         """The pairs made anew: each as stored, by its id."""
-        run_pair_stage(self.settings(**more), rules)
+        label_workspace(self.settings(**more), rules)
         return {pair.pair_id: f"{pair.chosen}{pair.rejected}" for pair in load_pairs(self.work)}
 
     def stored(self) -> str:
@@ -93,7 +96,7 @@ class Place:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
     monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
-    with running(WireSettings(api_key=KEY, keep_bodies=True)) as server:
+    with running(StubSettings(api_key=KEY, keep_bodies=True)) as server:
         yield Place(tmp_path, server)
 
 
@@ -139,11 +142,11 @@ def test_a_session_that_grew_is_asked_about_at_its_new_steps_under_the_later_rul
     assert place.stored().count(CODENAME) == before.count(CODENAME)
     assert place.ask(NEW) == []
 
-    assert place.read(NEW, ask_again=True) == {"read anew: its way of reading changed": 3}
+    assert place.read(NEW, reredact=True) == {"read again: settings or readers changed": 3}
     assert CODENAME not in place.stored()
     again = place.ask(NEW)  # the old text is gone: so are its answers
     assert (len(again), holding(again)) == (holding(first), 0)
-    assert place.read(NEW, ask_again=True) == {UNCHANGED: 3}
+    assert place.read(NEW, reredact=True) == {UNCHANGED: 3}
 
 
 def test_where_the_source_is_gone_the_stored_text_is_asked_about_anew_when_told_to(place: Place) -> None:
@@ -151,9 +154,9 @@ def test_where_the_source_is_gone_the_stored_text_is_asked_about_anew_when_told_
     first = place.ask(OLD)
     shutil.rmtree(place.folder / "sessions")
     assert place.ask(NEW) == []
-    again = place.ask(NEW, replay={"ask_again": True})
+    again = place.ask(NEW, replay={"reredact": True})
     assert (len(again), holding(again)) == (holding(first), 0)
-    assert place.ask(NEW) == place.ask(NEW, replay={"ask_again": True}) == []
+    assert place.ask(NEW) == place.ask(NEW, replay={"reredact": True}) == []
 
 
 def test_a_list_that_grew_holds_for_what_is_stored_and_for_a_teacher_who_comes_later(place: Place) -> None:
@@ -171,7 +174,7 @@ def test_a_list_that_grew_holds_for_what_is_stored_and_for_a_teacher_who_comes_l
 
 def test_what_a_teacher_repeats_of_the_older_text_is_taken_out_wherever_it_stands() -> None:
     """A rule may need surroundings that an answer does not give."""
-    rules = Rules(
+    rules = RuleSet(
         "r5",
         (make_probed_detector(make_listed([r"re:(?<=badge )[A-Z]{3}-[a-z]{9}"], "redact").find, "badge "),),
     )

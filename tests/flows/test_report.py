@@ -1,4 +1,4 @@
-"""`tracemill report`, `show` and `audit` over the demo's release, and its page in a browser."""
+"""`release report`, `release audit` and `status` over the demo's release, and its page in a browser."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def release_of(work: Path) -> tuple[Path, Manifest]:
 def test_figures_agree_with_manifest_run_and_tables(demo: Any, work: Path, console: Run) -> None:
     path, manifest = release_of(work)
     summary = demo.record["summary"]
-    done = console("show", "--workspace", work, "--json")
+    done = console("status", "--workspace", work, "--json")
     figures = json.loads(done.stdout)["report"]
     assert figures == json.loads((path / "report.json").read_text())
     assert figures["rows"] == manifest.rows == demo.record["release"]["rows"]
@@ -70,11 +70,17 @@ def test_figures_agree_with_manifest_run_and_tables(demo: Any, work: Path, conso
 
 def test_show_says_the_same_on_a_terminal(work: Path, console: Run) -> None:
     _, manifest = release_of(work)
-    said = console("show", "--workspace", work).stdout
+    said = console("status", "--workspace", work).stdout
     assert f"report of demo {manifest.version}" in said
     assert re.search(rf"kept pairs +{manifest.rows} ", said)
     assert re.search(rf"spent +\${manifest.spend_usd:.4f} +cap \$1\.00", said)
-    titles = ("agreement of teachers", "pairs by operation", "dearest traces", "dropped", "saved by stopping")
+    titles = (
+        "agreement of teachers",
+        "pairs by operation",
+        "most expensive traces",
+        "dropped",
+        "saved by early",
+    )
     for title in titles:
         assert title in said
 
@@ -82,11 +88,11 @@ def test_show_says_the_same_on_a_terminal(work: Path, console: Run) -> None:
 def test_a_report_is_written_again_and_a_wrong_name_is_one_line(work: Path, console: Run) -> None:
     path, manifest = release_of(work)
     (path / "report.html").unlink()
-    done = console("report", f"demo@{manifest.version}", "--workspace", work)
+    done = console("release", "report", f"demo@{manifest.version}", "--workspace", work)
     assert done.stdout == f"{path / 'report.html'}\n"
     assert (path / "report.html").stat().st_size > 50_000
-    assert console("report", path, "--workspace", work, "--json").returncode == 0
-    wrong = console("report", "demo@2020.01.01", "--workspace", work)
+    assert console("release", "report", path, "--workspace", work, "--json").returncode == 0
+    wrong = console("release", "report", "demo@2020.01.01", "--workspace", work)
     assert wrong.returncode == 2
     assert wrong.stderr.count("\n") == 1
     assert f"one such as {manifest.version}" in wrong.stderr
@@ -95,27 +101,29 @@ def test_a_report_is_written_again_and_a_wrong_name_is_one_line(work: Path, cons
 def test_an_audit_is_kept_after_every_key_and_goes_on(work: Path, console: Run) -> None:
     path, manifest = release_of(work)
     flags = ("--workspace", work, "--answers", "-")
-    refused = console("audit", "--workspace", work)
+    refused = console("release", "audit", "--workspace", work)
     assert (refused.returncode, refused.stderr.count("\n")) == (2, 1)
     assert "--answers FILE" in refused.stderr
-    strange = console("audit", *flags, stdin="aax")
+    strange = console("release", "audit", *flags, stdin="aax")
     assert strange.returncode == 2
     assert not (path / "audit.json").exists()
-    first = console("audit", *flags, "--seed", "3", stdin="a a\nr r u q")
+    first = console("release", "audit", *flags, "--seed", "3", stdin="a a\nr r u q")
     assert "2 of 3 pairs accepted: precision 0.67" in " ".join(first.stdout.split())
     kept = json.loads((path / "audit.json").read_text())
     assert list(kept["verdicts"].values()) == ["accept", "accept", "reject"]
     assert list(kept["verdicts"]) == kept["pair_ids"][:3]
-    assert console("audit", *flags, "--seed", "4", stdin="a").returncode == 2
+    assert console("release", "audit", *flags, "--seed", "4", stdin="a").returncode == 2
     rest = len(kept["pair_ids"]) - 3
-    last = console("audit", *flags, "--json", stdin="a" * rest)
+    last = console("release", "audit", *flags, "--json", stdin="a" * rest)
     found = json.loads(last.stdout)
     assert (found["judged"], found["accepted"], found["seed"]) == (rest + 3, rest + 2, 3)
     assert found["sample"] == min(50, manifest.rows)
     said = f"{found['accepted']} of {found['judged']} pairs accepted"
     assert said in (path / "README.md").read_text()
     assert said in (path / "report.html").read_text()
-    assert json.loads(console("show", "--workspace", work, "--json").stdout)["audit"]["accepted"] == rest + 2
+    assert (
+        json.loads(console("status", "--workspace", work, "--json").stdout)["audit"]["accepted"] == rest + 2
+    )
 
 
 ASK = """

@@ -1,5 +1,6 @@
 """A published version taken back from a Hub on loopback: files, tag, history; what is said of the rest."""
 
+import hashlib
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -53,8 +54,10 @@ def test_a_version_goes_with_its_files_its_tag_and_the_history(hub: Hub, setting
     push(settings)
     repo = hub.repos[REPO]
     assert len(tables(hub)) > 5
-    files = len(repo.commits[repo.refs["main"]])
+    files, objects = len(repo.commits[repo.refs["main"]]), len(hub.lfs)
+    assert objects > 2
     (done,) = retract(settings)
+    assert (done.objects, hub.lfs) == (objects, {})
     assert (done.repo_id, done.version, done.files, done.tag, done.squashed) == (
         REPO,
         TAG,
@@ -70,7 +73,9 @@ def test_a_version_goes_with_its_files_its_tag_and_the_history(hub: Hub, setting
     assert set(left) == {".gitattributes", "README.md"}
     assert f"Version {TAG} was retracted".encode() in left["README.md"]
     assert retraction_rows([done])[0] == (
-        REPO, f"version {TAG}: {files - 2} files deleted, tag deleted, history of main squashed"
+        REPO,
+        f"version {TAG}: {files - 2} files deleted, tag deleted, history of main squashed,"
+        f" {objects} objects of large files deleted",
     )  # fmt: skip
 
 
@@ -84,8 +89,8 @@ def test_it_is_noted_and_not_published_there_again(hub: Hub, settings: RunSettin
     with pytest.raises(ReleaseError) as caught:
         push(settings)
     assert str(caught.value) == (
-        f"demo@{TAG} was retracted from {REPO}; wanted a version without what it was retracted for;"
-        " tracemill release"
+        f"demo@{TAG} was retracted from {REPO}; expected a version without what it was retracted for;"
+        " write a new version with `tracemill release write`"
     )
     assert hub.log == []
 
@@ -98,8 +103,16 @@ def test_a_version_under_a_later_one_loses_its_tag_and_the_rest_is_said(
     release(settings, pair(1), pair(4), days=1)
     later = push(settings, accept_drift=True).pushed.version
     repo = hub.repos[REPO]
+    objects = len(hub.lfs)
     (done,) = retract(settings)
     assert (done.files, done.tag, done.squashed) == (0, True, True)
+    needed = {
+        hashlib.sha256(data).hexdigest()
+        for name, data in repo.commits[repo.refs[later]].items()
+        if name.endswith(".parquet")
+    }
+    assert set(hub.lfs) == needed
+    assert done.objects == objects - len(needed) > 0
     assert repo.tags == {later}
     assert any(f"main is at version {later}" in line for line in done.remains)
     assert any(line.endswith(f"may lead to the files: {later}") for line in done.remains)
@@ -132,7 +145,17 @@ def test_a_hub_that_does_not_squash_is_said_and_a_stopped_retraction_goes_on(
     assert tables(hub) == set()
 
 
+def test_a_hub_that_keeps_the_objects_of_large_files_is_said(hub: Hub, settings: RunSettings) -> None:
+    release(settings)
+    push(settings)
+    hub.faults = lambda request: 403 if "lfs-files" in request.path else 0
+    (done,) = retract(settings)
+    assert (done.squashed, done.objects) == (True, 0)
+    assert done.remains[0].startswith("objects of large files were not deleted")
+    assert len(hub.lfs) > 2
+
+
 def test_a_version_that_nobody_noted_wants_the_dataset(hub: Hub, settings: RunSettings) -> None:
     release(settings)
-    with pytest.raises(ReleaseError, match=f"nothing says where demo@{TAG} was published"):
+    with pytest.raises(ReleaseError, match=f"it is not recorded where demo@{TAG} was published"):
         retract(settings)

@@ -44,7 +44,7 @@ def test_a_run_that_stopped_at_its_cap_is_taken_up_and_asks_nothing_below_it(tmp
     assert first.closed(1.0) == ""
     end_run(work, first.run_id, {"at_cap": True, "cap_usd": 1.0})
     again = start_run(work, "f")
-    assert again == StartedRun(first.run_id, resumed=True, stopped_at_usd=1.0)
+    assert again == StartedRun(first.run_id, resumed=True, stopped_at_usd=1.0, stopped=True)
     assert [bool(again.closed(cap)) for cap in (0.5, 1.0, 1.01, None)] == [True, True, False, False]
     assert start_run(work, "g").run_id != first.run_id
     assert start_run(work, "f", "replay").run_id != first.run_id

@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tracemill.flows.admission.select_settings import SelectSettings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.sources.sampling import (
     BY,
-    Candidate,
+    SampleCandidate,
     SampleOrder,
     draw_stratified_sample,
     seats_per_stratum,
@@ -41,8 +41,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sizes = st.dictionaries(st.text("abcdef", min_size=1, max_size=3).map(lambda t: (t,)), st.integers(1, 60))
 
 
-def candidates(strata: dict[tuple[str, ...], int]) -> list[Candidate]:
-    return [Candidate(f"{name}-{n}", name) for name, size in strata.items() for n in range(size)]
+def candidates(strata: dict[tuple[str, ...], int]) -> list[SampleCandidate]:
+    return [SampleCandidate(f"{name}-{n}", name) for name, size in strata.items() for n in range(size)]
 
 
 @settings(deadline=None, max_examples=60)
@@ -81,7 +81,7 @@ def test_one_session_more_changes_hardly_anything(
     order = SampleOrder(wanted, seed, ("repository",))
     before = candidates(strata)
     name = next(iter(strata))
-    after = [*before, Candidate("one more", name)]
+    after = [*before, SampleCandidate("one more", name)]
     one, two = draw_stratified_sample(before, order), draw_stratified_sample(after, order)
     gone = one.taken - two.taken
     moved = sum(abs(two.strata[n][1] - one.strata[n][1]) for n in one.strata)
@@ -91,7 +91,7 @@ def test_one_session_more_changes_hardly_anything(
 def test_a_large_set_that_grows_by_one_percent_keeps_nearly_all_of_its_sample() -> None:
     strata = {(f"repo-{n}", outcome): 1 + (n * 7) % 90 for n in range(400) for outcome in "yn"}
     before = candidates(strata)
-    after = before + [Candidate(f"new-{n}", (f"repo-{n}", "y")) for n in range(len(before) // 100)]
+    after = before + [SampleCandidate(f"new-{n}", (f"repo-{n}", "y")) for n in range(len(before) // 100)]
     order = SampleOrder(2000, 7)
     one, two = draw_stratified_sample(before, order), draw_stratified_sample(after, order)
     assert (len(one.taken), len(two.taken)) == (2000, 2000)

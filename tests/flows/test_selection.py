@@ -13,7 +13,7 @@ import pytest
 
 from tracemill.flows.admission.glob_patterns import selection_day
 from tracemill.flows.admission.select_settings import SelectSettings
-from tracemill.flows.admission.trace_filter import Sieve
+from tracemill.flows.admission.trace_filter import TraceFilter
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.records.errors import ConfigError
 from tracemill.records.message import Message
@@ -153,10 +153,10 @@ def test_an_entry_that_fits_no_session_is_named_and_one_that_fits_a_session_left
         "outcomes": ["unknown", "resolved"],
     }
     select = SelectSettings.model_validate(lists)
-    sieve = Sieve(lambda trace: None, select)
+    trace_filter = TraceFilter(lambda trace: None, select)
     trace = _trace("/srv/acme/api", "/tmp/scratch", repository="own/name")
     matched: Counter[int] = Counter()
-    assert sieve.reason(trace, matched) == "not selected: denied project"
+    assert trace_filter.reason(trace, matched) == "not selected: denied project"
     assert select.unmatched(matched) == [
         "nothing matches projects = 'apj'",
         "nothing matches deny_projects = 'alhpa'",
@@ -168,12 +168,12 @@ def test_an_entry_that_fits_no_session_is_named_and_one_that_fits_a_session_left
         "nothing matches outcomes = 'resolved'",
     ]
     assert SelectSettings().unmatched([]) == []
-    assert Sieve(lambda trace: None, None).reason(trace, matched) is None
+    assert TraceFilter(lambda trace: None, None).reason(trace, matched) is None
 
 
 def test_the_closing_table_names_what_matched_nothing(console: Run, tmp_path: Path) -> None:
     flags = ("--deny-project", "alhpa", "--project", "parcels", "--project", "almanac\u202e")
-    done = console("ingest", EXAMPLES, "--out", tmp_path / "w", *flags)
+    done = console("ingest", EXAMPLES, "--workspace", tmp_path / "w", *flags)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "nothing matches deny_projects = 'alhpa'" in done.stdout
     assert r"nothing matches projects = 'almanac\u202e'" in done.stdout
@@ -181,7 +181,7 @@ def test_the_closing_table_names_what_matched_nothing(console: Run, tmp_path: Pa
 
 
 def _ingest(console: Run, work: Path, *flags: object) -> dict:
-    done = console("ingest", EXAMPLES, "--out", work, "--json", *flags)
+    done = console("ingest", EXAMPLES, "--workspace", work, "--json", *flags)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)["totals"]
 
@@ -205,8 +205,8 @@ def test_a_run_counts_what_it_leaves_out_and_releases_the_rest(console: Run, alo
     summary = alone.record["summary"]
     assert summary["left_out"] == {"not selected: too early": 2, "not selected: no date": 2}
     assert (summary["files"], summary["traces"], summary["states"]) == (5, 3, 34)
-    shown = console("show", "-w", alone.folder / "w")
-    assert "sessions left out" in shown.stdout
+    shown = console("status", "-w", alone.folder / "w")
+    assert "skipped sessions" in shown.stdout
     assert "not selected: too early" in shown.stdout
 
 

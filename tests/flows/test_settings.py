@@ -37,6 +37,18 @@ def test_an_unknown_key_is_named_with_its_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("[sources]\nidle_minutes = 5", "'sources.idle_minutes'; it is 'sources.min_age_minutes' now"),
+        ("[replay]\nask_again = true", "'replay.ask_again'; it is 'replay.reredact' now"),
+        ("[release]\naccept = []", "'release.accept'; it is 'release.allow_findings' now"),
+    ],
+)
+def test_a_renamed_key_names_the_new_one(tmp_path: Path, text: str, line: str) -> None:
+    assert f"unknown key {line}" in _refused(tmp_path, text)
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("[budget]\nmax_total_usd = -1", "max_total_usd"),
@@ -74,13 +86,13 @@ def test_sources_on_this_machine_and_elsewhere(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text(
         "[sources]\npaths = ['a', 'https://h.co/x.parquet?sig=1']\nurls = ['http://h.co/y.parquet']\n"
-        "hub = ['own/set@v1:train']\nformat = 'swe_gym'\nidle_minutes = 3\n[sample]\nmax_traces = 9\n"
+        "hub = ['own/set@v1:train']\nformat = 'swe_gym'\nmin_age_minutes = 3\n[sample]\nmax_traces = 9\n"
     )
     settings = load_settings(path, {"sample": {"seed": 4}})
     order = settings.sources.order()
     assert order.given == ((tmp_path / "a", None),)
     assert order.urls == ("http://h.co/y.parquet", "https://h.co/x.parquet?sig=1")
-    assert (order.hub, order.format, order.idle_minutes) == (("own/set@v1:train",), "swe_gym", 3)
+    assert (order.hub, order.format, order.min_age_minutes) == (("own/set@v1:train",), "swe_gym", 3)
     names = [str(tmp_path / "a"), "http://h.co/y.parquet", "https://h.co/x.parquet", "own/set@v1:train"]
     assert order.names() == names
     assert settings.sample.order() == SampleOrder(9, 4)
@@ -90,10 +102,10 @@ def test_sources_on_this_machine_and_elsewhere(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[sources]\nhub = ['no name']", "names no dataset; wanted OWNER/NAME"),
+        ("[sources]\nhub = ['no name']", "is not the name of a dataset; expected OWNER/NAME"),
         ("[sources]\nurls = ['ftp://x/y']", "http:// or https:// URLs only"),
         ("[sources]\nformat = 'codex'", "no such format; there are claude_code, "),
-        ("[sources]\nidle_minutes = -1", "sources.idle_minutes"),
+        ("[sources]\nmin_age_minutes = -1", "sources.min_age_minutes"),
         ("[sample]\nmax_traces = 0", "sample.max_traces"),
         ("[sample]\nby = ['colour']", "sample.by.0"),
     ],
@@ -103,7 +115,7 @@ def test_sources_that_cannot_be_meant_are_one_line(tmp_path: Path, text: str, sa
 
 
 def test_teachers_without_a_cap_and_two_ways_to_name_them_are_refused() -> None:
-    with pytest.raises(ConfigError, match="no cap"):
+    with pytest.raises(ConfigError, match=r"but no budget; set budget.max_total_usd or --max-usd"):
         RunSettings(preset="simulated").cap_usd()
     teacher = {"type": "simulated", "model": "simulated/glm-a"}
     both = load_settings(None, {"preset": "open", "teachers": [teacher]})

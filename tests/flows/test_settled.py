@@ -6,18 +6,24 @@ from typing import Any
 
 import pytest
 
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.ingest.reuse_traces import batch_reused_traces
-from tracemill.flows.labeling.ask_shards import Shard, ask_shards
-from tracemill.flows.labeling.finished_batches import FILE, Settled
-from tracemill.flows.labeling.label_shard import Shown, load_traces, make_pairs, write_labels
+from tracemill.flows.labeling.finished_batches import FILE, FinishedBatches
+from tracemill.flows.labeling.label_shard import (
+    ShownTrace,
+    load_replies,
+    load_traces,
+    make_pairs,
+    write_labels,
+)
 from tracemill.flows.labeling.vote_policy import build_vote_policy, vote_version
 from tracemill.flows.run_state.run_summary import Summary
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import run_pair_stage
+from tracemill.flows.stages import LABEL
+from tracemill.flows.workspace_commands import label_workspace
 from tracemill.records.storage.workspace import Workspace
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "sessions"
@@ -38,18 +44,16 @@ def ids(work: Workspace) -> frozenset[str]:
     return frozenset().union(*(work.covers("traces", shard) for shard in work.live("traces")))
 
 
-def settled_of(work: Workspace, how: RunSettings) -> Settled:
-    return Settled(work, how, make_renewer(work, how).version)
+def settled_of(work: Workspace, how: RunSettings) -> FinishedBatches:
+    return FinishedBatches(work, LABEL.fingerprint(how), make_reredactor(work, how).version)
 
 
 def go_through(work: Workspace, batch: list[str], how: RunSettings) -> Summary:
     """What the flow does with a batch, without a teacher."""
-    shown = [Shown.of(trace) for trace in load_traces(work, batch)]
-    ((replies, summary),) = ask_shards(work, [Shard(shown[0].trace.source, shown)], None)
-    made = make_pairs(shown, replies, build_vote_policy(how))
+    shown = [ShownTrace.of(trace) for trace in load_traces(work, batch)]
+    made = make_pairs(shown, load_replies(work, batch), build_vote_policy(how))
     write_labels(work, shown[0].trace.source, batch, made, vote_version(how))
-    summary.add(made.summary)
-    return summary
+    return made.summary
 
 
 def test_what_was_counted_comes_back_as_long_as_nothing_changed(work: Workspace) -> None:
@@ -85,10 +89,10 @@ def test_another_vote_another_code_or_another_shard_opens_it_again(work: Workspa
     path.write_text(json.dumps(line) + "\nnot json\n")
     assert settled_of(work, how).summary_of(batch) is not None
 
-    run_pair_stage(settings(work))
+    label_workspace(settings(work))
     assert settled_of(work, how).summary_of(batch) is not None  # the same pairs: the same shard
     (shard,) = [s for s in work.live("pairs") if work.covers("pairs", s) >= set(batch)]
-    work.point("pairs", [s for s in work.live("pairs") if s != shard])
+    work.set_live("pairs", [s for s in work.live("pairs") if s != shard])
     assert settled_of(work, how).summary_of(batch) is None
 
 

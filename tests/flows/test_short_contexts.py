@@ -12,7 +12,7 @@ from sibling_runs import Turn, bash, run
 from training_releases import tiny_model
 
 from tracemill.data_cards.model.manifest import Manifest, read_manifest
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import load_settings
 from tracemill.flows.release.release_run import release_pairs
 from tracemill.flows.run_state.run_summary import Summary
@@ -53,12 +53,12 @@ def released(folder: Path, **release: Any) -> tuple[Path, Manifest]:
     work = Workspace.open(folder / "w")
     over = {"workspace": str(work.root), "pairs": {"siblings": False}, "release": release}
     settings = load_settings(None, over)
-    renewer = make_renewer(work, settings)
+    reredactor = make_reredactor(work, settings)
     sessions = [session(number) for number in range(SESSIONS)]
-    fill(work, renewer, sessions)
+    fill(work, reredactor, sessions)
     ids = [each.trace_id for each in sessions]
     work.write("pairs", pairs_to_table([pair(each) for each in sessions]), ids, "openhands", "2026-11-21")
-    outcome = release_pairs(work, settings, Kept(), renewer, "run", Summary())
+    outcome = release_pairs(work, settings, Kept(), reredactor, "run", Summary())
     assert outcome.path is not None, outcome.note
     return Path(outcome.path), read_manifest(Path(outcome.path))
 

@@ -6,8 +6,8 @@ import pytest
 
 from tracemill.flows.simulate_server import simulate_server_settings
 from tracemill.records.errors import ConfigError
-from tracemill.teachers.openrouter_stub.account import Account
-from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, WireSettings
+from tracemill.teachers.openrouter_stub.account import StubAccount
+from tracemill.teachers.openrouter_stub.stub_settings import FaultKind, StubSettings
 
 GIVEN: dict[str, Any] = {"api_key": "k", "latency_s": 8.0, "latency_spread": 0.7, "credit_usd": "5"}
 
@@ -37,7 +37,7 @@ def test_a_value_out_of_range_is_one_line(wrong: dict[str, Any]) -> None:
 
 
 def test_latencies_are_lognormal_around_the_median_and_the_same_for_the_same_request() -> None:
-    account = Account(WireSettings(latency_s=8.0, latency_spread=0.7))
+    account = StubAccount(StubSettings(latency_s=8.0, latency_spread=0.7))
     drawn = sorted(account.latency_s(str(number), 0) for number in range(2_000))
     assert drawn[1_000] == pytest.approx(8.0, rel=0.05)
     # one sigma above the median lies 84.1 % of all: 8 * exp(0.7) = 16.1

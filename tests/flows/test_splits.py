@@ -3,21 +3,23 @@
 import random
 from collections import Counter
 
-from tracemill.flows.release.split_rule import Assigned, Unit, apply_split_rule
+from tracemill.flows.release.split_rule import AssignedSides, SplitUnit, apply_split_rule
 
 SHARES = {"validation": 0.1, "test": 0.1}
 
 
-def unit(session: str, repository: str = "", instance: str = "", rows: int = 1, **changes: object) -> Unit:
+def unit(
+    session: str, repository: str = "", instance: str = "", rows: int = 1, **changes: object
+) -> SplitUnit:
     keys = tuple(
         f"{kind}:{name}" for kind, name in (("r", repository), ("i", instance), ("s", session)) if name
     )
     near = changes.get("near", ())
     assert isinstance(near, tuple)
-    return Unit(session, keys, near, rows, bool(changes.get("overlap", False)))
+    return SplitUnit(session, keys, near, rows, bool(changes.get("overlap", False)))
 
 
-def many(repositories: range) -> list[Unit]:
+def many(repositories: range) -> list[SplitUnit]:
     coin = random.Random(7)
     return [
         unit(f"{r}-{n}", f"repo-{r}", f"task-{r}-{n % 3}", coin.randrange(1, 6))
@@ -26,7 +28,7 @@ def many(repositories: range) -> list[Unit]:
     ]
 
 
-def rows_by_side(units: list[Unit], assigned: Assigned) -> Counter[str | None]:
+def rows_by_side(units: list[SplitUnit], assigned: AssignedSides) -> Counter[str | None]:
     counted: Counter[str | None] = Counter()
     for each in units:
         counted[assigned.sides[each.trace_id]] += each.rows
@@ -55,7 +57,7 @@ def test_no_side_changes_as_sessions_come_in() -> None:
     coin = random.Random(3)
     known: dict[str, str] = {}
     seen: dict[str, str | None] = {}
-    units: list[Unit] = []
+    units: list[SplitUnit] = []
     for step in range(1, 13):
         units = [each for each in many(range(step * 5)) if coin.random() < 0.8 or each.trace_id in seen]
         assigned = apply_split_rule(units, known, SHARES)

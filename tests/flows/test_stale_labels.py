@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tracemill.flows.config.run_settings import RunSettings, load_settings
+from tracemill.flows.ingest.ingest_order import IngestOrder
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
 from tracemill.flows.labeling.label_shard import write_replies
 from tracemill.flows.labeling.vote_policy import require_labels
 from tracemill.flows.release.load_pairs import load_pairs
@@ -18,7 +18,12 @@ from tracemill.flows.run_state.closing_table import closing_table_rows
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary
 from tracemill.flows.run_state.stale_labels import count_stale_labels
 from tracemill.flows.sources.source_spec import order_of
-from tracemill.flows.stages import release_workspace, replay_workspace, run_normalize_stage, run_pair_stage
+from tracemill.flows.workspace_commands import (
+    label_workspace,
+    preview_release,
+    release_workspace,
+    replay_workspace,
+)
 from tracemill.records.errors import WorkspaceError
 from tracemill.records.identity import StepId
 from tracemill.records.reply import FailureKind, TeacherReply
@@ -45,18 +50,18 @@ def settings(root: Path, **agreement: Any) -> RunSettings:
 
 
 def test_a_release_of_another_vote_is_refused_until_pairs_are_made_anew(voted: Path) -> None:
-    run_pair_stage(settings(voted))
+    label_workspace(settings(voted))
     work = Workspace.open(voted)
     before, runs = len(load_pairs(work)), sorted((voted / "runs").iterdir())
-    for refused in (release_workspace, run_normalize_stage):
+    for refused in (release_workspace, preview_release):
         with pytest.raises(WorkspaceError) as said:
             refused(settings(voted, **STRICT))
-        assert re.search(r"holds pairs of another \[agreement\].*`tracemill pairs`", str(said.value))
+        assert re.search(r"holds pairs made under other \[agreement\].*`tracemill label`", str(said.value))
         assert "\n" not in str(said.value)
     assert sorted((voted / "runs").iterdir()) == runs
     assert not work.releases_dir.exists()
     require_labels(work, settings(voted, threshold=2))  # what the policy says anyhow
-    run_pair_stage(settings(voted, **STRICT))
+    label_workspace(settings(voted, **STRICT))
     require_labels(work, settings(voted, **STRICT))
     assert 0 < len(load_pairs(work)) < before
     with pytest.raises(WorkspaceError):
@@ -64,18 +69,18 @@ def test_a_release_of_another_vote_is_refused_until_pairs_are_made_anew(voted: P
 
 
 def test_forgetting_keeps_by_which_vote_the_rest_was_made(voted: Path) -> None:
-    run_pair_stage(settings(voted))
+    label_workspace(settings(voted))
     work = Workspace.open(voted)
     trace_id = next(iter(work.covers("pairs", work.live("pairs")[-1])))
     assert drop_traces(work, "pairs", frozenset((trace_id,))) > 0
     require_labels(work, settings(voted))
-    with pytest.raises(WorkspaceError, match="holds pairs of another"):
+    with pytest.raises(WorkspaceError, match="holds pairs made under other"):
         require_labels(work, settings(voted, **STRICT))
 
 
 def test_pairs_of_hindsight_rest_on_no_vote(tmp_path: Path) -> None:
     ingest_everything(IngestOrder(order_of([str(SESSIONS)]), tmp_path / "w"))
-    run_pair_stage(settings(tmp_path / "w"))
+    label_workspace(settings(tmp_path / "w"))
     work = Workspace.open(tmp_path / "w")
     assert {pair.label_source for pair in load_pairs(work)} == {"hindsight"}
     require_labels(work, settings(tmp_path / "w", **STRICT))
@@ -86,7 +91,7 @@ def test_a_release_says_how_many_answers_came_after_the_pairs(voted: Path, tmp_p
     shutil.rmtree(work.root / "pairs", ignore_errors=True)  # as a replay leaves it
     bought = [reply for table in work.current("replies") for reply in replies_from_table(table)]
     assert count_stale_labels(work) == sum(reply.failure is None for reply in bought) > 100
-    run_pair_stage(settings(work.root))
+    label_workspace(settings(work.root))
     assert count_stale_labels(work) == 0
     first = next(reply for reply in bought if reply.failure is None)
     trace = StepId.parse(first.step_id).trace_id
@@ -102,9 +107,9 @@ def test_a_release_says_how_many_answers_came_after_the_pairs(voted: Path, tmp_p
         drop_traces(work, table, frozenset((other,)))
     assert count_stale_labels(work) == 1
     outcome = ReleaseOutcome(None, None, 0, False, {}, {}, newer_answers=count_stale_labels(work))
-    said = dict(closing_table_rows(Summary(), None, [], outcome))["left out"]
-    assert said == "1 answer is newer than the pairs: `tracemill pairs` takes them in, at no cost"
-    run_pair_stage(settings(work.root))
+    said = dict(closing_table_rows(Summary(), None, [], outcome))["stale answers"]
+    assert said == "1 answer is newer than the pairs: `tracemill label` takes them in, at no cost"
+    label_workspace(settings(work.root))
     assert count_stale_labels(work) == 0
     assert not any(other in work.made_of("pairs", shard) for shard in work.live("pairs"))
 

@@ -23,7 +23,7 @@ from tracemill.flows.training.training_run import (
     training_table_rows,
 )
 from tracemill.records.errors import ConfigError
-from tracemill.train.training_job import Trained
+from tracemill.train.training_job import TrainingResult
 from tracemill.train.trl.worker import worker_error_text
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,18 +51,18 @@ def test_what_is_not_there_is_one_line_and_writes_nothing(console: Call, tmp_pat
     (tmp_path / "none").mkdir()
     assert "holds no model" in refused(console(*flags, "--release", "views"))
     said = refused(console(*flags[:3], "--model", "./nowhere", "--release", "views"))
-    assert "/nowhere holds no model; wanted a folder with config.json, or an id of the Hub" in said
+    assert "/nowhere holds no model; expected a folder with config.json, or an id of the Hub" in said
     model = tmp_path / "model"
     model.mkdir()
     (model / "config.json").write_text("{}")
     flags = ("train", "-w", work, "--model", model)
     assert "holds no release 'other', and no folder" in refused(console(*flags, "--release", "other"))
     said = refused(console(*flags, "--release", "views@2020.01.01"))
-    assert f"has no version '2020.01.01'; wanted `latest` or one such as {made.version}" in said
+    assert f"has no version '2020.01.01'; expected `latest` or one such as {made.version}" in said
     assert f"holds no release '{tmp_path}/none', and no folder" in refused(
         console(*flags, "--release", f"{tmp_path}/none")
     )
-    assert "no model is given; wanted training.model" in refused(console("train", "-w", work))
+    assert "no model is given; expected training.model" in refused(console("train", "-w", work))
     assert not (work / "checkpoints").exists()
 
 
@@ -141,20 +141,22 @@ def test_a_release_without_the_rows_of_a_method_names_what_it_can_train(
         (
             "dpo",
             ("sft", "kto"),
-            "`dpo`, which method 'dpo' reads; wanted a method that it has rows for (sft, kto)",
+            "`dpo`, which method 'dpo' reads; expected a method that it has rows for (sft, kto)",
         ),
         (
             "sft",
             ("dpo", "hints"),
-            "`sft`, which method 'sft' reads; wanted a method that it has rows for (dpo, simpo)",
+            "`sft`, which method 'sft' reads; expected a method that it has rows for (dpo, simpo)",
         ),
-        ("kto", ("hints",), "`kto`, which method 'kto' reads; wanted a release with rows to train on"),
+        ("kto", ("hints",), "`kto`, which method 'kto' reads; expected a release with rows to train on"),
     ):
         tables = {name: manifest["tables"][name] for name in left}
         (made.path / "manifest.json").write_text(json.dumps(manifest | {"rows": 0, "tables": tables}))
         line = refused(console(*flags, "--method", method))
         assert f"release {made.path} has no rows in the config {said}; name one as training.method" in line
-    assert "there is no training method 'ppo'; wanted sft, dpo" in refused(console(*flags, "--method", "ppo"))
+    assert "there is no training method 'ppo'; expected sft, dpo" in refused(
+        console(*flags, "--method", "ppo")
+    )
     assert not (work / "checkpoints").exists()
 
 
@@ -228,7 +230,7 @@ def test_without_the_extra_it_is_one_line_with_what_to_install(tmp_path: Path) -
     )
     command = [sys.executable, "-c", code, str(tmp_path / "w")]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ))
-    assert "torch is not installed; wanted the extra `train`; pip install torch==2.13.0" in refused(done)
+    assert "torch is not installed; expected the extra `train`; pip install torch==2.13.0" in refused(done)
 
 
 def test_what_went_wrong_in_a_training_is_a_row_and_a_line(tmp_path: Path) -> None:
@@ -244,19 +246,19 @@ def test_what_went_wrong_in_a_training_is_a_row_and_a_line(tmp_path: Path) -> No
         "seconds": 3,
         "device": "cpu",
     }
-    table = dict(training_table_rows(figures(Trained(tmp_path, report, True))))
-    assert table["training rows"] == "8 used, 0 of them without their oldest turns"
-    assert table["validation"] == "loss 0.5000 to 0.5000 on 8 rows, 75% of them the right way round"
+    table = dict(training_table_rows(figures(TrainingResult(tmp_path, report, True))))
+    assert table["training rows"] == "8 used, 0 of them cut to fit"
+    assert table["validation"] == "loss 0.5000 to 0.5000 on 8 rows, 75% of pairs ranked right"
     assert table["training"].endswith("2 steps with dpo in 3 s on cpu")
     assert "training warning" not in table
     report["rows"] = {"train": rows | {"weight": 6.25, "dropped": {"of weight 0": 2}}, "validation": rows}
     report |= {"warnings": ["one line"], "validation": [{"step": 2, "loss": 0.5, "mean_token_accuracy": 0.5}]}
-    table = dict(training_table_rows(figures(Trained(tmp_path, report, True))))
+    table = dict(training_table_rows(figures(TrainingResult(tmp_path, report, True))))
     assert table["training rows"].splitlines()[1:] == [
-        "by their weights as much as 6.2 whole ones",
+        "sum of weights 6.2",
         "2 dropped: of weight 0",
     ]
-    assert table["validation"].endswith("on 8 rows, 50% of their tokens the likeliest")
+    assert table["validation"].endswith("on 8 rows, 50% of tokens predicted")
     assert table["training warning"] == "one line"
 
 
@@ -291,7 +293,7 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     assert failed.stderr.splitlines()[-1].startswith(stays)
     assert said["training"]["failed"] in failed.stderr
     assert (Path(said["release"]["path"]) / "manifest.json").exists()
-    assert "failed: none of" in tracemill("show", "-w", tmp_path / "w").stdout
+    assert "failed: none of" in tracemill("status", "-w", tmp_path / "w").stdout
     assert not (tmp_path / "w" / "checkpoints").exists()
     config.write_text(f"{text}{training}max_length = 3000\n")
     trained = tracemill("train", config, "--json")
@@ -308,6 +310,6 @@ def test_a_run_on_the_examples_ends_with_a_trained_checkpoint(tracemill: Call, t
     assert again.returncode == 0, again.stderr[-2000:]
     record = json.loads(again.stdout)
     assert record["training"]["path"] == str(tmp_path / "after" / "demo" / record["release"]["version"])
-    shown = tracemill("show", "-w", tmp_path / "w").stdout
+    shown = tracemill("status", "-w", tmp_path / "w").stdout
     assert "2 steps with simpo in" in shown
     assert "none: the release has no row in split `validation`" in shown

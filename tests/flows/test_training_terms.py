@@ -55,8 +55,8 @@ def test_a_teacher_whose_terms_restrict_training_is_refused_until_they_are_accep
 ) -> None:
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-or-simulated")
     said = (
-        "terms of the teacher anthropic/claude-sonnet-5.5: Anthropic's terms forbid .*; wanted answers that "
-        "may be trained on; .* --accept-terms .accept_terms = true."
+        "terms of the teacher anthropic/claude-sonnet-5.5: Anthropic's terms forbid .*; expected answers "
+        "that may be trained on; .* --accept-terms .accept_terms = true."
     )
     with pytest.raises(ConfigError, match=said):
         check_teachers(configured(tmp_path, "preset = 'frontier'"))

@@ -17,11 +17,11 @@ COMMANDS = (
     ("run", "--path", str(SESSION)),
     ("run", "--path", str(SESSION), "--preset", "simulated", "--max-usd", "1"),
     ("replay", "--preset", "simulated", "--max-usd", "1", "--yes"),
-    ("pairs",),
-    ("normalize",),
-    ("release",),
-    ("show",),
-    ("forget", "a project", "--yes"),
+    ("label",),
+    ("dev", "normalize"),
+    ("release", "write"),
+    ("status",),
+    ("privacy", "forget", "a project", "--yes"),
     ("privacy", "scan", str(SESSION)),
     ("privacy", "diff", str(SESSION)),
 )
@@ -39,7 +39,7 @@ def call(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 @pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> Path:
     """A workspace of recorded text."""
-    assert call(monkeypatch, "ingest", SESSION, "--out", tmp_path / "recorded", "--unredacted") == 0
+    assert call(monkeypatch, "ingest", SESSION, "--workspace", tmp_path / "recorded", "--unredacted") == 0
     capsys.readouterr()
     return tmp_path / "recorded"
 
@@ -68,7 +68,7 @@ def test_the_text_is_as_recorded_and_marked_as_such(recorded: Path) -> None:
 def test_without_the_flag_the_same_session_is_redacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert call(monkeypatch, "ingest", SESSION, "--out", tmp_path / "w") == 0
+    assert call(monkeypatch, "ingest", SESSION, "--workspace", tmp_path / "w") == 0
     (shard,) = (tmp_path / "w").rglob("*.parquet")
     text = json.dumps(pq.read_table(shard).to_pylist())
     assert TOKEN not in text
@@ -89,21 +89,35 @@ def test_no_other_command_takes_it(
     assert _files(recorded) == before
 
 
+def test_without_a_workspace_ingest_takes_the_one_of_all_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(monkeypatch, "ingest", SESSION, "--unredacted") == 2
+    assert "--unredacted is given without --workspace" in capsys.readouterr().err
+    assert call(monkeypatch, "ingest", SESSION, "--out", "w") == 2
+    assert [*tmp_path.iterdir()] == []
+    assert call(monkeypatch, "ingest", SESSION) == 0
+    assert call(monkeypatch, "label", "-w", "tracemill-workspace") == 0
+    assert call(monkeypatch, "ingest", SESSION, "-w", "other") == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"other", "tracemill-workspace"}
+
+
 def test_the_two_kinds_do_not_mix(recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     redacted = recorded.parent / "redacted"
-    assert call(monkeypatch, "ingest", SESSION, "--out", redacted) == 0
+    assert call(monkeypatch, "ingest", SESSION, "--workspace", redacted) == 0
     capsys.readouterr()
     before = _files(redacted), _files(recorded)
-    assert call(monkeypatch, "ingest", SESSION, "--out", redacted, "--unredacted") == 2
+    assert call(monkeypatch, "ingest", SESSION, "--workspace", redacted, "--unredacted") == 2
     assert f"{redacted} is a workspace of redacted text" in capsys.readouterr().err
-    assert call(monkeypatch, "ingest", SESSION, "--out", recorded) == 2
+    assert call(monkeypatch, "ingest", SESSION, "--workspace", recorded) == 2
     assert f"{recorded} holds recorded text" in capsys.readouterr().err
     assert (_files(redacted), _files(recorded)) == before
 
 
 def test_sessions_are_chosen_as_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flags = ("--unredacted", "--project", "parcels")
-    assert call(monkeypatch, "ingest", EXAMPLES, "--out", tmp_path / "w", *flags) == 0
+    assert call(monkeypatch, "ingest", EXAMPLES, "--workspace", tmp_path / "w", *flags) == 0
     work = Workspace.open(tmp_path / "w", create=False, text="recorded")
     assert [name for table in work.current("traces") for name in table["project"].to_pylist()] == [
         "parcels"
@@ -124,23 +138,23 @@ def test_what_was_forgotten_in_a_workspace_stays_out_of_recorded_text_too(
     """A workspace named with --forgotten, and the default one without; what lies there since is said."""
     monkeypatch.chdir(tmp_path)
     sessions, out = EXAMPLES / "claude_code", tmp_path / "recorded"
-    asked = ("ingest", sessions, "--unredacted", "--idle-minutes", 0, "--json")
-    assert call(monkeypatch, *asked, "--out", out) == 0
-    assert call(monkeypatch, "ingest", sessions, "--out", "tracemill-workspace", "--idle-minutes", 0) == 0
-    assert call(monkeypatch, "forget", "almanac", "--as", "project", "--yes") == 0
+    asked = ("ingest", sessions, "--unredacted", "--min-age", 0, "--json")
+    assert call(monkeypatch, *asked, "--workspace", out) == 0
+    assert call(monkeypatch, "ingest", sessions, "--min-age", 0) == 0
+    assert call(monkeypatch, "privacy", "forget", "almanac", "--as", "project", "--yes") == 0
     capsys.readouterr()
-    assert call(monkeypatch, *asked, "--out", out) == 2
+    assert call(monkeypatch, *asked, "--workspace", out) == 2
     assert "recorded holds 1 session forgotten since; " in capsys.readouterr().err
     for name, more in (("again", ()), ("named", ("--forgotten", tmp_path / "tracemill-workspace"))):
-        assert call(monkeypatch, *asked, "--out", tmp_path / name, *more) == 0
+        assert call(monkeypatch, *asked, "--workspace", tmp_path / name, *more) == 0
         assert json.loads(capsys.readouterr().out)["totals"]["left_out"] == {"forgotten": 1}
         shards = (tmp_path / name / "traces").rglob("*.parquet")
         taken = [project for shard in shards for project in pq.read_table(shard)["project"].to_pylist()]
         assert taken == ["parcels", "parcels"]
         monkeypatch.chdir(tmp_path / name)
-    assert call(monkeypatch, *asked, "--out", tmp_path / "x", "--forgotten", tmp_path / "none") == 2
-    assert call(monkeypatch, "ingest", sessions, "--out", tmp_path / "y", "--forgotten", out) == 2
-    assert "none is no workspace" in (said := capsys.readouterr().err)
+    assert call(monkeypatch, *asked, "--workspace", tmp_path / "x", "--forgotten", tmp_path / "none") == 2
+    assert call(monkeypatch, "ingest", sessions, "--workspace", tmp_path / "y", "--forgotten", out) == 2
+    assert "none is not a workspace" in (said := capsys.readouterr().err)
     assert "--forgotten is given without --unredacted" in said
 
 
@@ -151,7 +165,7 @@ def test_an_ingest_takes_the_lists_of_a_configuration_and_says_what_it_knows(
     config = tmp_path / "run.toml"
     config.write_text("[privacy]\nredact = ['seedling']\nenv_files = ['app.env']\n")
     out = tmp_path / "w"
-    asked = ("ingest", EXAMPLES / "claude_code", "--out", out, "--idle-minutes", 0, "--privacy", config)
+    asked = ("ingest", EXAMPLES / "claude_code", "--workspace", out, "--min-age", 0, "--privacy", config)
     assert call(monkeypatch, *asked) == 0
     assert "1  values known from app.env" in capsys.readouterr().out
     assert b"seedling" not in b"".join(_files(out / "traces").values())

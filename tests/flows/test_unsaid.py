@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from tracemill.flows.runtime.error_masking import Unsaid, mask_errors, unmask_errors
+from tracemill.flows.runtime.error_masking import MaskedError, mask_errors, unmask_errors
 from tracemill.records.errors import PrivacyError
 
 
@@ -17,7 +17,7 @@ def refuse(name: str) -> str:
 
 
 def test_an_error_is_hidden_within_and_whole_without() -> None:
-    with pytest.raises(Unsaid) as hidden:
+    with pytest.raises(MaskedError) as hidden:
         refuse("falcon")
     assert (str(hidden.value), hidden.value.__cause__) == ("PrivacyError", None)
     copy = pickle.dumps(hidden.value)

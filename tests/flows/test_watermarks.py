@@ -13,19 +13,17 @@ import pyarrow.parquet as pq
 import pytest
 
 from tracemill.flows.admission.select_settings import SelectSettings
-from tracemill.flows.admission.trace_filter import Sieve
+from tracemill.flows.admission.trace_filter import TraceFilter
 from tracemill.flows.forget.find_targets import find_target as find_to_forget
 from tracemill.flows.forget.forget_run import carry_out_forget_run
+from tracemill.flows.ingest.ingest_order import IngestOrder, find_watermarks, plan_order
 from tracemill.flows.ingest.ingest_run import ingest_everything
-from tracemill.flows.ingest.ingest_shard import Intake
-from tracemill.flows.ingest.parallel_ingest import IngestOrder
+from tracemill.flows.ingest.ingest_shard import ShardIngester
 from tracemill.flows.ingest.reuse_traces import reuse_traces
 from tracemill.flows.labeling.label_shard import load_traces
 from tracemill.flows.run_state.run_records import sole_writer
-from tracemill.flows.run_state.run_summary import Summary
-from tracemill.flows.sources.open_watermarks import open_known_watermarks
 from tracemill.flows.sources.sampling import SampleOrder
-from tracemill.flows.sources.shard_plan import GONE, MOVED, UNCHANGED, Plan, plan_sources
+from tracemill.flows.sources.shard_plan import GONE, MOVED, UNCHANGED, SourcePlan
 from tracemill.flows.sources.source_spec import SourceOrder, order_of
 from tracemill.flows.sources.watermarks import FILE, TAKEN_UP
 from tracemill.records.storage.workspace import Workspace
@@ -174,7 +172,7 @@ def test_a_shorter_copy_does_not_replace_what_was_read_before(home: Path, read: 
 def test_another_selection_reads_everything_again(home: Path, read: Read) -> None:
     deny = SelectSettings.model_validate({"deny_models": ["*sonnet*"]})
     read()
-    anew = "read anew: its way of reading changed"
+    anew = "read again: settings or readers changed"
     assert read(select=deny)["changes"] == {anew: 10}
     assert read(select=deny)["changes"] == {UNCHANGED: 10}
     nobody = SelectSettings.model_validate({"until": "2025-01-01"})
@@ -205,12 +203,13 @@ def test_sessions_that_are_gone_are_selected_again_by_what_is_stored(
     shutil.rmtree(home / "web")
     nobody = SelectSettings.model_validate({"until": "2025-01-01"})
     assert read(select=nobody)["left_out"] == {"not selected: too late": 10}
-    known = open_known_watermarks(tmp_path / "w", None, nobody, None)
-    plan = plan_sources(order_of([str(home)]), 16, known)
+    asked = IngestOrder(order_of([str(home)]), tmp_path / "w", nobody)
+    plan = plan_order(asked, find_watermarks(asked))
     assert Counter(kept.stale for kept in plan.kept) == {True: 5, False: 5}
-    work, summary = Workspace.open(tmp_path / "w"), Summary()
-    intake = Intake(work, None, Sieve(lambda trace: None, nobody), 16e6)
-    assert reuse_traces(intake, plan.kept, {}, summary) == {}
+    work = Workspace.open(tmp_path / "w")
+    ingester = ShardIngester(work, None, TraceFilter(lambda trace: None, nobody), 16e6)
+    entries, summary = reuse_traces(ingester, plan.kept)
+    assert entries == {}
     assert summary.left_out == {"not selected: too late": 10}
 
 
@@ -220,12 +219,12 @@ def test_a_secret_that_was_not_known_reads_nothing_again_unless_told_to(
     read()
     monkeypatch.setenv("SERVICE_TOKEN", "done 3 of s3")
     assert read()["changes"] == {UNCHANGED: 10}
-    totals = read(ask_again=True)
-    assert totals["changes"] == {"read anew: its way of reading changed": 10}
+    totals = read(reredact=True)
+    assert totals["changes"] == {"read again: settings or readers changed": 10}
     assert totals["redactions"] == {"SECRET": 1}
-    assert read(ask_again=True)["changes"] == {UNCHANGED: 10}
+    assert read(reredact=True)["changes"] == {UNCHANGED: 10}
     monkeypatch.delenv("SERVICE_TOKEN")
-    assert read(ask_again=True)["changes"] == {UNCHANGED: 10}
+    assert read(reredact=True)["changes"] == {UNCHANGED: 10}
     assert b"done 3 of s3" not in (tmp_path / "w" / FILE).read_bytes()
 
 
@@ -266,14 +265,15 @@ def test_what_could_not_be_read_is_tried_again_and_what_is_no_session_is_not(hom
     plan = _plan(home, home.parent / "w")
     assert Counter(item.reason for item in plan.unread) == {
         "of no known format": 1,
-        "damaged: nothing of it can be read": 1,
+        "damaged: nothing can be read": 1,
     }
     assert plan.strangers == ()
     assert second["changes"] == {UNCHANGED: 11}
 
 
-def _plan(home: Path, root: Path, shard_mb: float = 16) -> Plan:
-    return plan_sources(order_of([str(home)]), shard_mb, open_known_watermarks(root, None, None, None))
+def _plan(home: Path, root: Path, shard_mb: float = 16) -> SourcePlan:
+    asked = IngestOrder(order_of([str(home)]), root, shard_mb=shard_mb)
+    return plan_order(asked, find_watermarks(asked))
 
 
 def test_a_damaged_shard_of_traces_is_made_again_from_its_sources(
@@ -287,7 +287,7 @@ def test_a_damaged_shard_of_traces_is_made_again_from_its_sources(
     (work.root / first.path).write_bytes(b"PAR1 gone")
     totals = read()
     assert totals["flags"] == {"damaged shard of traces, its sources are read again": 1}
-    assert totals["changes"] == {UNCHANGED: 1, "read anew: its traces are not in the workspace": 10}
+    assert totals["changes"] == {UNCHANGED: 1, "read again: traces not in the workspace": 10}
     assert sum(t.step_count for t in load_traces(work, sorted(_ids(work)))) == 105
 
 

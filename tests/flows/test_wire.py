@@ -16,8 +16,8 @@ import pytest
 from console_says import INTERRUPTED, record_of, wait_while_running
 
 from tracemill.teachers.core.presets import OPEN
-from tracemill.teachers.openrouter_stub.server import Running, running
-from tracemill.teachers.openrouter_stub.stub_settings import WireSettings
+from tracemill.teachers.openrouter_stub.server import RunningStub, running
+from tracemill.teachers.openrouter_stub.stub_settings import StubSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples" / "sessions"
@@ -26,7 +26,7 @@ Run = Callable[..., CompletedProcess[str]]
 
 
 def _config(
-    tmp_path: Path, server: Running, cap_usd: float, sessions: Path = EXAMPLES, teachers: str = ""
+    tmp_path: Path, server: RunningStub, cap_usd: float, sessions: Path = EXAMPLES, teachers: str = ""
 ) -> Path:
     """A run with these teachers, else those of the preset `open`, at a server that sends nothing on."""
     path = tmp_path / "run.toml"
@@ -48,12 +48,12 @@ CHEAP = _teachers((f"simulated/{name}-a" for name in ("deepseek", "kimi", "glm",
 """Four small models with short answers: a cent buys some dozens."""
 
 
-def _environment(server: Running) -> dict[str, str]:
+def _environment(server: RunningStub) -> dict[str, str]:
     return {"TRACEMILL_OPENROUTER_URL": server.url, "OPENROUTER_API_KEY": KEY}
 
 
 def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Run, tmp_path: Path) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=0.02)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=0.02)) as server:
         config = _config(tmp_path, server, 0.01, teachers=CHEAP)
         record = record_of(tracemill("run", config, "--json", **_environment(server)))
         charged = float(server.stats()["charged_usd"])
@@ -70,7 +70,7 @@ def test_a_cap_of_a_cent_holds_with_four_teachers_and_32_in_flight(tracemill: Ru
 
 @pytest.mark.slow
 def test_a_cap_that_covers_not_one_call_asks_nothing_and_says_so(tracemill: Run, tmp_path: Path) -> None:
-    with running(WireSettings(api_key=KEY)) as server:
+    with running(StubSettings(api_key=KEY)) as server:
         config = _config(tmp_path, server, 0.001)
         record = record_of(tracemill("run", config, "--json", **_environment(server)))
         assert server.stats()["received"] == 0
@@ -85,7 +85,7 @@ def test_no_secret_of_a_session_reaches_the_wire_and_a_second_run_sends_nothing(
 ) -> None:
     token, own = "ghp_" + "a1B2c3D4" * 4 + "e5F6", "value-of-a-variable-93845"
     _plant(tmp_path / "sessions", f"token={token} /home/carlotta/x {own}")
-    with running(WireSettings(api_key=KEY, keep_bodies=True)) as server:
+    with running(StubSettings(api_key=KEY, keep_bodies=True)) as server:
         config = _config(tmp_path, server, 50, tmp_path / "sessions")
         env = _environment(server) | {"MY_SERVICE_TOKEN": own}
         first = record_of(tracemill("run", config, "--json", **env))
@@ -118,7 +118,7 @@ def _plant(folder: Path, text: str) -> None:
     source.write_text("\n".join(json.dumps(record) for record in records))
 
 
-def _start(config: Path, server: Running, prefect: dict[str, str]) -> subprocess.Popen[bytes]:
+def _start(config: Path, server: RunningStub, prefect: dict[str, str]) -> subprocess.Popen[bytes]:
     command = [str(Path(sys.executable).parent / "tracemill"), "run", str(config), "--json"]
     env = dict(os.environ) | _environment(server) | prefect
     return subprocess.Popen(
@@ -130,7 +130,7 @@ def _start(config: Path, server: Running, prefect: dict[str, str]) -> subprocess
 def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
     tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=0.1)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=0.1)) as server:
         config = _config(tmp_path, server, 50)
         process = _start(config, server, prefect_server)
         deadline = time.monotonic() + 90
@@ -143,7 +143,7 @@ def test_kill_9_in_the_middle_pays_again_at_most_what_was_in_flight(
         time.sleep(0.5)
         record = record_of(tracemill("run", config, "--json", **_environment(server)))
         stats = server.stats()
-    assert record["summary"]["flags"]["unfinished run taken up again"] == 1
+    assert record["summary"]["flags"]["unfinished run resumed"] == 1
     assert 0 <= stats["paid_twice"] <= 32
     assert stats["paid"] - stats["paid_twice"] == record["summary"]["asked"]
     assert record["summary"]["reused"] + record["summary"]["calls"] == record["summary"]["asked"]
@@ -159,7 +159,7 @@ def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
 ) -> None:
     """At random moments of one run, from the beginning of the flow on; taken up again each time."""
     coin, lock = random.Random(20261121), tmp_path / "w" / ".run-lock"
-    with running(WireSettings(api_key=KEY, latency_s=0.5)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=0.5)) as server:
         config = _config(tmp_path, server, 50)
         config.write_text(config.read_text().replace("concurrency = 32", "concurrency = 8"))
         for number in range(10):
@@ -178,7 +178,7 @@ def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
         record = record_of(tracemill("run", config, "--json", **_environment(server)))
         stats = server.stats()
     assert stats["paid_twice"] == 0
-    assert record["summary"]["flags"]["unfinished run taken up again"] == 1
+    assert record["summary"]["flags"]["unfinished run resumed"] == 1
     assert record["summary"]["reused"] == paid
     assert stats["paid"] == stats["received"] == record["summary"]["asked"] > 250
     assert record["summary"]["spent_usd"] == pytest.approx(float(stats["charged_usd"]), abs=1e-9)
@@ -189,7 +189,7 @@ def test_ten_interrupts_each_end_at_the_first_press_and_nothing_is_paid_twice(
 def test_a_second_press_does_not_wait_for_what_is_in_flight(
     tracemill: Run, tmp_path: Path, prefect_server: dict[str, str]
 ) -> None:
-    with running(WireSettings(api_key=KEY, latency_s=60)) as server:
+    with running(StubSettings(api_key=KEY, latency_s=60)) as server:
         config = _config(tmp_path, server, 50)
         process = _start(config, server, prefect_server)
         wait_while_running(process, lambda: server.stats()["received"] >= 3)  # three traces

@@ -1,14 +1,26 @@
-"""A run that is taken up again goes on in the ledger it began in: no other says what it spent."""
+"""Open the ledger that a run began in, or one for a call without a workspace."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from tracemill.flows.config.run_settings import RunSettings
 from tracemill.flows.run_state.run_records import ledger_of
 from tracemill.records.errors import LedgerError
 from tracemill.records.storage.workspace import Workspace
 
+if TYPE_CHECKING:
+    from tracemill.teachers.ledger.ledger import Ledger
+
 
 def require_ledger(settings: RunSettings, work: Workspace, run_id: str) -> None:
-    """Raises LedgerError where the run has begun to ask and its ledger is gone, is another one, or does not
-    know the run: its cap would begin anew. No ledger is made."""
+    """Check that a run which was taken up goes on in the ledger it began in; no ledger is made.
+
+    Raises LedgerError where the run has begun to ask and its ledger is gone, is another one, or does not know
+    the run: its cap would begin anew.
+    """
     if not settings.asked() or (wanted := ledger_of(work, run_id)) is None:
         return
     if settings.ledger_url is None and not work.ledger_path.exists():
@@ -26,12 +38,12 @@ def _lost(run_id: str, found: str) -> LedgerError:
     return LedgerError(
         f"run {run_id} was interrupted and {found}, so what it spent is not known",
         "the ledger it began in",
-        "put that ledger back, or start a new run under a new cap with --new-run",
+        "put that ledger back, or start a new run under a new cap with --fresh",
     )
 
 
 def _place(settings: RunSettings, work: Workspace) -> str:
-    """The ledger as it may be printed: without a password."""
+    """Return the ledger as it may be printed: without a password."""
     if settings.ledger_url is None:
         return str(work.ledger_path)
     from sqlalchemy.engine import make_url
@@ -40,3 +52,20 @@ def _place(settings: RunSettings, work: Workspace) -> str:
 
     url = make_url(settings.ledger_url)
     return postgres_place(url) if is_postgres(url) else url.render_as_string()
+
+
+@contextmanager
+def build_ledger(place: Path | str | None) -> "Iterator[Ledger]":
+    """Open a ledger at a path or database URL; with None one that is gone after the block."""
+    from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
+
+    if place is None:
+        with (
+            TemporaryDirectory(prefix="tracemill-") as folder,
+            Ledger(sqlite_url(Path(folder) / "l")) as ledger,
+        ):
+            yield ledger
+        return
+    text = str(place)
+    with Ledger(text if "://" in text else sqlite_url(Path(text))) as ledger:
+        yield ledger

@@ -1,0 +1,1 @@
+"""The deployments of a configuration at a Prefect server."""

@@ -1,0 +1,51 @@
+"""Plain words of the closing table for reasons that the workspace stores.
+
+Stored reasons stay as they are, so that tables of older workspaces read the same.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+PLAIN_WORDS = {
+    # Verdicts of votes
+    "pair": "pair made",
+    "agrees_with_student": "teachers agree with the agent",
+    "no_agreement": "teachers disagree",
+    "order_only": "same calls, other order",
+    "dead_zone": "too close to call",
+    "too_few_votes": "too few votes",
+    "one_family": "votes of one model family only",
+    "student_did_nothing": "agent did nothing",
+    # Reasons of decisions
+    "not needed: the pair is certain": "outcome already decided",
+    "not needed: no pair can come of it": "no pair possible any more",
+    "not needed: the first teacher agrees with the student": "first teacher agrees with the agent",
+    "not needed: the caps of the release have no room for its pair": "session has its limit of pairs",
+    "student family": "teacher has the agent's own model family",
+    "not sampled": "step not in the sample",
+    "explored": "sampled for calibration (all teachers asked)",
+}
+"""Stored reasons and what the closing table says for them."""
+
+_PAIR = re.compile(r"(?P<source>[^:]+): (?P<chosen>\S+) over (?P<rejected>\S+)")
+_PAIR_WORDS = {
+    "teachers": "teachers: chose {chosen}, agent did {rejected}",
+    "hindsight": "self-repair: {chosen} fixed a failed {rejected}",
+    "siblings": "sibling runs: {chosen} solved it, {rejected} did not",
+}
+
+
+def in_plain_words(counter: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts under plain words; a reason without any keeps its own."""
+    counts: Counter[str] = Counter()
+    for reason, count in counter.items():
+        counts[PLAIN_WORDS.get(reason) or _pair_words(reason)] += count
+    return dict(counts)
+
+
+def _pair_words(kind: str) -> str:
+    """Return what each side of a kind of pairs did, such as `teachers: read over edit`."""
+    match = _PAIR.fullmatch(kind)
+    words = _PAIR_WORDS.get(match["source"]) if match else None
+    return words.format(**match.groupdict()) if match and words else kind

@@ -1,0 +1,106 @@
+"""Nights in which the worker and the server are killed, over a real Prefect server, a provider and a Hub."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hub_stub import TOKEN, Hub
+from night_config import DATASET, ENDED, FIRST, FLIGHT, KEY, answers, config_of, grow, provider
+from prefect_nights import POOL, PrefectHouse, prefect_house
+
+from tracemill.teachers.openrouter_stub.server import RunningStub
+
+pytestmark = [pytest.mark.slow, pytest.mark.long]
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningStub]:
+    with provider(monkeypatch, latency_s=0.5) as server:
+        yield server
+
+
+@pytest.fixture
+def house(tmp_path: Path, stub: RunningStub, hub: Hub) -> Iterator[PrefectHouse]:
+    env = {"TRACEMILL_OPENROUTER_URL": stub.url, "OPENROUTER_API_KEY": KEY}
+    env |= {"HF_TOKEN": TOKEN, "HF_HUB_OFFLINE": "0"}
+    with prefect_house(tmp_path, env) as started:
+        yield started
+
+
+def test_a_night_whose_worker_and_server_were_killed_ends_and_pays_for_nothing_twice(
+    house: PrefectHouse, stub: RunningStub, hub: Hub
+) -> None:
+    """First the worker is killed with all it runs, then, while the harvest works again, the server."""
+    folder = house.folder
+    config = config_of(folder)
+    house.start_worker()
+    house.tracemill("deploy", config, "--cron", "0 3 1 1 *", "--training-pool", POOL)
+    house.call_dead_after(60)
+    house.start_run("harvest", "nightly-harvest")
+    house.wait(lambda: DATASET in hub.repos and len(hub.repos[DATASET].tags) == 1, 600)
+    first = stub.stats()["paid"]
+    assert first == answers(folder) > 0
+
+    grow(folder)
+    house.start_run("harvest", "nightly-harvest")
+    house.wait(lambda: stub.stats()["paid"] >= first + 6, 300, every_s=0.05)
+    house.kill("worker")
+    died = stub.stats()["paid"]
+    [crashed] = house.wait(lambda: house.runs("harvest", "Crashed"), 200)
+    assert "no heartbeat" in crashed["state"]["message"]
+    house.start_worker()
+    house.wait(lambda: stub.stats()["paid"] >= died + 6, 200, every_s=0.05)
+    house.kill("server")
+    time.sleep(45)  # so long that the server, once it is back, calls the harvest dead that still works
+    house.start_server()
+    house.wait(lambda: len(hub.repos[DATASET].tags) == 2, 600)
+    house.wait(lambda: trained(house) == {f"{DATASET}@{tag}" for tag in hub.repos[DATASET].tags}, 600)
+
+    stats = stub.stats()
+    assert stats["paid_twice"] <= FLIGHT
+    assert stats["paid"] - stats["paid_twice"] - FLIGHT <= answers(folder) <= stats["paid"]
+    harvests = house.count("harvest")
+    assert (harvests["Crashed"], sum(harvests[state] for state in ENDED)) == (1, 2)
+    for flow in ("harvest", "release", "training"):
+        assert not house.runs(flow, "Failed", "Running")
+
+
+def trained(house: PrefectHouse) -> set[str]:
+    return {run["parameters"]["release"] for run in house.runs("training", *ENDED)}
+
+
+def deploy_two_times(house: PrefectHouse, config: Path) -> list[datetime]:
+    """Deploy with two times a minute apart, the first in a minute or more; gives them."""
+    first = (datetime.now(UTC) + timedelta(seconds=120)).replace(second=0, microsecond=0)
+    due = [first, first + timedelta(minutes=1)]
+    minutes = ",".join(str(each.minute) for each in due)
+    hours = ",".join(sorted({str(each.hour) for each in due}))
+    house.tracemill("deploy", config, "--cron", f"{minutes} {hours} * * *")
+    return due
+
+
+def test_times_that_nobody_served_are_made_up_for_once(house: PrefectHouse) -> None:
+    """Server and worker are away at two times; of the two late runs one harvests."""
+    folder = house.folder
+    shutil.copytree(FIRST, folder / "sessions")
+    config = folder / "plain.toml"
+    config.write_text("workspace = 'w'\n[sources]\npaths = ['sessions']\nmin_age_minutes = 0\n")
+    due = deploy_two_times(house, config)
+    house.wait(lambda: len(house.runs("harvest", "Scheduled")) >= 2, 60)
+    house.kill("server")
+    time.sleep(max(0, (due[-1] - datetime.now(UTC)).total_seconds()) + 5)
+    house.start_server()
+    house.start_worker()
+    house.wait(lambda: house.runs("release", *ENDED), 300)
+
+    def missed() -> list[str]:
+        late = [f"{each:%Y-%m-%dT%H:%M:%S}" for each in due]
+        return sorted(
+            each["state_name"] for each in house.runs("harvest") if each["expected_start_time"][:19] in late
+        )
+
+    house.wait(lambda: missed() in (["Cancelled", "Completed"], ["Completed", "Skipped"]), 120)
+    assert len(house.events("tracemill.harvest.finished")) == 1
