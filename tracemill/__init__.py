@@ -36,6 +36,11 @@ if TYPE_CHECKING:
     from tracemill.records.trace import Trace, TraceState
     from tracemill.teachers.core.presets import DEFAULT_TEACHERS
     from tracemill.teachers.core.teacher_settings import ReplaySettings
+    from tracemill.train.compose import compose_loss
+    from tracemill.train.losses.entropy_aware import entropy_aware_opd_loss
+    from tracemill.train.losses.generalized_jsd import generalized_jsd_loss
+    from tracemill.train.losses.preference import simpo_loss
+    from tracemill.train.losses.taid import TAIDScheduler, taid_loss
 
 _HOMES = {
     "Action": "tracemill.records.message",
@@ -48,17 +53,23 @@ _HOMES = {
     "OpenHandsIngester": "tracemill.ingesters.ingester_classes",
     "ReplaySettings": "tracemill.teachers.core.teacher_settings",
     "SWEGymIngester": "tracemill.ingesters.ingester_classes",
+    "TAIDScheduler": "tracemill.train.losses.taid",
     "TeacherReply": "tracemill.records.reply",
     "ToolCall": "tracemill.records.message",
     "ToolSpec": "tracemill.records.message",
     "Trace": "tracemill.records.trace",
     "TraceState": "tracemill.records.trace",
     "TracemillError": "tracemill.records.errors",
+    "compose_loss": "tracemill.train.compose",
+    "entropy_aware_opd_loss": "tracemill.train.losses.entropy_aware",
     "extract_dpo_pairs": "tracemill.flows.library",
+    "generalized_jsd_loss": "tracemill.train.losses.generalized_jsd",
     "replay_and_normalize_trace": "tracemill.flows.library",
     "replay_and_normalize_trace_sync": "tracemill.flows.library",
     "replay_trace": "tracemill.flows.library",
     "replay_trace_sync": "tracemill.flows.library",
+    "simpo_loss": "tracemill.train.losses.preference",
+    "taid_loss": "tracemill.train.losses.taid",
 }
 
 __all__ = [
@@ -72,24 +83,37 @@ __all__ = [
     "OpenHandsIngester",
     "ReplaySettings",
     "SWEGymIngester",
+    "TAIDScheduler",
     "TeacherReply",
     "ToolCall",
     "ToolSpec",
     "Trace",
     "TraceState",
     "TracemillError",
+    "compose_loss",
+    "entropy_aware_opd_loss",
     "extract_dpo_pairs",
+    "generalized_jsd_loss",
     "replay_and_normalize_trace",
     "replay_and_normalize_trace_sync",
     "replay_trace",
     "replay_trace_sync",
+    "simpo_loss",
+    "taid_loss",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'tracemill' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            f"tracemill.{name} needs PyTorch: pip install torch==2.13.0, then pip install 'tracemill[train]'"
+        ) from None
     globals()[name] = value
     return value
 

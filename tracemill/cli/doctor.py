@@ -1,4 +1,7 @@
-"""Checks of this machine and a configuration; sends and spends nothing but with `--live`."""
+"""Checks of this machine, a configuration and the services that it names.
+
+Without `--live` no text is sent and nothing is spent: servers are asked about versions, keys and rights.
+"""
 
 import os
 import sys
@@ -9,10 +12,14 @@ from pathlib import Path
 
 from rich.console import Console
 
+from tracemill.cli.commands import quiet_prefect
 from tracemill.flows.admission.redaction_setup import count_known_values, make_redactor
 from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.live_checks.live_check import LiveCheck
 from tracemill.flows.preflight import check_teachers
 from tracemill.flows.runtime.interrupts import InterruptTold
+from tracemill.flows.runtime.named_server import names_a_server
+from tracemill.flows.service_checks.run_service_checks import run_service_checks
 from tracemill.normalize.datajuicer.recipe import check_available, load_recipe
 from tracemill.privacy.publish_gate.kingfisher import ABSENT, require_kingfisher, try_kingfisher
 from tracemill.records.errors import ConfigError, TracemillError, WorkspaceError
@@ -49,12 +56,14 @@ def _teachers(settings: RunSettings) -> str:
     check_teachers(settings)
     _check_keys_at_hand()
     names = [teacher.name for teacher in settings.asked()]
-    return ", ".join(names) or "none: hindsight pairs only, nothing is sent"
+    return ", ".join(names) or "none: self-repair pairs only, nothing is sent"
 
 
 def _check_keys_at_hand() -> None:
-    """Raises ConfigError where the environment has a key for a preset that cannot be one, also where this
-    configuration asks nobody."""
+    """Check the form of the keys in the environment for all presets, also where nobody is asked.
+
+    Raises ConfigError where a key cannot be one.
+    """
     for teacher in (teacher for preset in PRESETS.values() for teacher in preset.teachers):
         variable = teacher.key_variable()
         if variable and os.environ.get(variable, "").strip():
@@ -64,9 +73,7 @@ def _check_keys_at_hand() -> None:
 def _publish_gate(settings: RunSettings) -> str:
     require_kingfisher(os.environ, settings.release.require_second_opinion)
     version = try_kingfisher(os.environ)
-    return (
-        f"own rules and kingfisher {version}, which found its canary" if version else f"own rules; {ABSENT}"
-    )
+    return f"own rules and kingfisher {version} (self-test passed)" if version else f"own rules; {ABSENT}"
 
 
 def _privacy(settings: RunSettings) -> str:
@@ -84,7 +91,7 @@ def _sources(settings: RunSettings) -> str:
         home = Path.home() / ".claude" / "projects"
         return f"none given; try --claude-code {home}" if home.is_dir() else "none given"
     away = len(order.hub) + len(order.urls)
-    said = [f"{away} elsewhere, not looked at"] if away else []
+    said = [f"{away} remote, not checked"] if away else []
     if order.given:
         plan = plan_sources(replace(order, hub=(), urls=()), settings.shard_mb)
         said.insert(0, f"{plan.files} files in {len(plan.shards)} shards")
@@ -99,16 +106,7 @@ def _workspace(settings: RunSettings) -> str:
     parent = next(p for p in [root.absolute(), *root.absolute().parents] if p.exists())
     if not os.access(parent, os.W_OK):
         raise WorkspaceError(f"{parent} cannot be written", "a folder with write permission")
-    return f"{root} (will be made)"
-
-
-def _ledger(settings: RunSettings) -> str:
-    if settings.ledger_url is None:
-        return "a SQLite file in the workspace"
-    from tracemill.teachers.ledger.ledger import Ledger
-
-    with Ledger(settings.ledger_url) as ledger:
-        return f"{ledger.backend}, opened"
+    return f"{root} (will be created)"
 
 
 def _checks() -> Iterator[tuple[str, Check]]:
@@ -120,35 +118,45 @@ def _checks() -> Iterator[tuple[str, Check]]:
     yield "publish gate", _publish_gate
     yield "sources", _sources
     yield "workspace", _workspace
-    yield "ledger", _ledger
 
 
 def run_doctor_checks(settings: RunSettings, live: bool = False, yes: bool = False) -> int:
-    """Print a line a check; 0 where all hold, 2 where one does not. With `live` also those that ask teachers
-    and the Hub; `yes` accepts what they send. Raises InterruptTold where they are interrupted."""
+    """Print a line per check; return 0 where all pass, else 2.
+
+    `live` adds checks that call teachers and the Hub; `yes` skips the confirmation. Raises InterruptTold
+    where they are interrupted.
+    """
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     failed = 0
+    if names_a_server():
+        quiet_prefect()
     for name, check in _checks():
         try:
             console.print(f"ok    {name}: {printable(check(settings), _MOST)}")
         except (TracemillError, metadata.PackageNotFoundError) as error:
             failed += 1
             console.print(f"FAIL  {name}: {printable(str(error), _MOST)}")
+    failed += sum(_print_check(check, console) for check in run_service_checks(settings))
     if live:
         failed += _check_live(settings, yes, console)
     return 2 if failed else 0
+
+
+def _print_check(check: LiveCheck, console: Console) -> bool:
+    """Print a check as a line; return whether it failed."""
+    words = {"ok": "ok   ", "failed": "FAIL ", "not tried": "not tried"}
+    console.print(f"{words[check.state]} {printable(check.name)}: {printable(check.said, _MOST)}")
+    return check.state == "failed"
 
 
 def _check_live(settings: RunSettings, yes: bool, console: Console) -> int:
     """Print a line a check against a real server; gives how many failed."""
     from tracemill.flows.live_checks.run_live_checks import run_live_checks
 
-    failed, words = 0, {"ok": "ok   ", "failed": "FAIL ", "not tried": "not tried"}
+    failed = 0
     try:
         for check in run_live_checks(settings, yes):
-            failed += check.state == "failed"
-            said = f"{printable(check.name)}: {printable(check.said, _MOST)}"
-            console.print(f"{words[check.state]} {said}")
+            failed += _print_check(check, console)
     except KeyboardInterrupt:
         raise InterruptTold("what was sent may have been billed, within the $0.05") from None
     except TracemillError as error:

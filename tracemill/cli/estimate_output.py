@@ -1,18 +1,18 @@
 """An estimate as the rows of a table, with what each figure rests on."""
 
-from tracemill.flows.estimate.estimate_cost import Estimate, Figures
+from tracemill.flows.estimate.estimate_cost import CostFigures, Estimate
 from tracemill.teachers.planning.measured_usage import BYTES_A_TOKEN
 
 
 def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
-    """The figures by teacher, cheapest first, in all, and the assumptions."""
+    """Return the figures by teacher, cheapest first, the totals and the assumptions, as (name, figures)."""
     rows = [(figures.teacher, _lines(figures)) for figures in found.teachers]
     rows.append(("all teachers", _lines(found.total)))
     if found.decided_later:
         rows.append(("decided later", estimate_later_text(found.decided_later)))
     if found.no_room:
-        steps = f"about {found.no_room:,} steps: the caps of [pairs] would drop their pairs"
-        rows.append(("left out", steps))
+        steps = f"about {found.no_room:,} steps whose pairs the caps of [pairs] would drop"
+        rows.append(("skipped", steps))
     rows.append(("cap", _cap(found)))
     rows.append(("prices", "\n".join(f"{f.teacher}: {f.price_from}" for f in found.teachers)))
     rows.append(("tokens and time", "\n".join(_measured(f) for f in found.teachers)))
@@ -22,28 +22,29 @@ def estimate_rows(found: Estimate) -> list[tuple[str, str]]:
 
 
 def estimate_later_text(steps: int) -> str:
-    """What is said of steps whose decision rests on answers that are not in yet."""
-    return f"{steps:,} steps: a replay decides them by the answers to the steps before, this by what is known"
+    """Return the line on steps whose selection depends on answers that are not in yet."""
+    return f"{steps:,} steps: a replay selects them by earlier answers, this estimate by what is known now"
 
 
 _CACHING = (
-    "steps of a context go out in order and each finds what the one before it left; nothing expires "
-    "between them\nat the first step, and without caching, every token is at the input price"
+    "assumed: each step of a context hits the prompt cache of the step before\n"
+    "first steps, and all without caching, pay the full input price"
 )
 
 
-def _lines(f: Figures) -> str:
-    done = f" ({f.bought:,} bought before)" if f.bought else ""
+def _lines(f: CostFigures) -> str:
+    done = f" ({f.bought:,} cached)" if f.bought else ""
     lines = [
-        f"{f.states:,} states, {f.calls:,} calls{done}",
+        f"{f.states:,} steps, {f.calls:,} calls{done}",
         f"{f.prompt_tokens:,} tokens in, {f.answer_tokens:,} out",
-        f"${f.usd_uncached:.4f} without caching, ${f.usd_cached:.4f} with it, ${f.usd_early:.4f} with early"
-        " stopping too",
+        f"${f.usd_uncached:.4f} without prompt caching",
+        f"${f.usd_cached:.4f} with prompt caching",
+        f"${f.usd_early:.4f} with prompt caching and early stopping",
         f"about {_time(f.wall_s)}",
     ]
     if f.too_long:
         some = f"{f.too_long:,} more prompts are" if f.calls else f"all {f.too_long:,} prompts are"
-        lines.append(f"{some} longer than the model's context: rows context_too_long, not sent")
+        lines.append(f"{some} longer than the model's context and not sent")
     return "\n".join(lines)
 
 
@@ -54,26 +55,26 @@ def _time(seconds: float) -> str:
 
 
 def _cap(found: Estimate) -> str:
-    worst = f"the dearest call reserves ${found.total.usd_worst:.4f}"
+    worst = f"most expensive call: ${found.total.usd_worst:.4f}"
     if found.cap_usd is None:
-        return f"none given; {worst}"
+        return f"none set\n{worst}"
     enough = "covers" if found.total.usd_cached <= found.cap_usd else "does not cover"
-    return f"${found.cap_usd:.2f} {enough} all calls with caching; {worst}"
+    return f"${found.cap_usd:.2f} {enough} all calls with prompt caching\n{worst}"
 
 
-def _measured(f: Figures) -> str:
+def _measured(f: CostFigures) -> str:
     m = f.measured
     ratio = "assumed" if m.bytes_a_token == BYTES_A_TOKEN else "measured"
-    source = f"measured on {m.replies:,} replies here" if m.replies else "assumed"
+    source = f"measured on {m.replies:,} replies in this workspace" if m.replies else "assumed"
     return (
-        f"{f.teacher}: {m.bytes_a_token:.2f} bytes a token ({ratio}), {m.answer_tokens:.0f} tokens an answer"
-        f" and {m.latency_s:.1f} s a call ({source})"
+        f"{f.teacher}: {m.bytes_a_token:.2f} bytes/token ({ratio}), {m.answer_tokens:.0f} tokens/answer,"
+        f" {m.latency_s:.1f} s/call ({source})"
     )
 
 
 def _early(found: Estimate) -> str:
-    shares = ", ".join(f"{share:.0%}" for share in found.shares)
-    return (
-        f"cheapest teacher first; asked at {shares} of the steps\nassumed: teachers agree as "
-        "five recorded agents did in the same states"
+    shares = "\n".join(
+        f"{share:>7.0%}  of the steps ask teacher {at}" for at, share in enumerate(found.shares, start=1)
     )
+    assumed = "assumed: teachers agree as five recorded agents did at the same steps"
+    return f"cheapest teacher first\n{shares}\n{assumed}"

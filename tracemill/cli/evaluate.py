@@ -14,30 +14,40 @@ Models = list[str] | None
 def evaluate(
     tables: Annotated[list[Path], typer.Argument(help="Tables of several models (JSONL, also gzipped).")],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Folder for a report (JSON) and a plot (SVG) of each table.")
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for a report and a plot of each table.")
     ] = Path("evaluation"),
     half: Annotated[
-        Literal["all", "tune", "test"], typer.Option(help="Tasks of one half, by a hash of their names.")
+        Literal["all", "tune", "test"], typer.Option(help="Which tasks, halved by a hash of their names.")
     ] = "all",
-    harness: Annotated[str | None, typer.Option(help="Harness of the table; else found from it.")] = None,
-    student: Annotated[Models, typer.Option(help="Model that may be the student; repeatable.")] = None,
-    teacher: Annotated[Models, typer.Option(help="Model that may be a teacher; repeatable.")] = None,
-    draws: Annotated[int, typer.Option(min=1, help="Most draws of student and three teachers.")] = 200,
-    samples: Annotated[int, typer.Option(min=10, help="Samples of tasks behind each interval.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of draws and samples.")] = 0,
-    prices: Annotated[
-        str | None, typer.Option(help="Prices of models (TOML), or 'spread': today's, cheap to dear.")
+    harness: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Harness of the table.", show_default="detected")
     ] = None,
-    rule: Annotated[Models, typer.Option(help="Rule that is compared; repeatable; else every rule.")] = None,
+    student: Annotated[
+        Models, typer.Option(metavar="MODEL", help="Model to use as student; repeatable.")
+    ] = None,
+    teacher: Annotated[
+        Models, typer.Option(metavar="MODEL", help="Model to use as teacher; repeatable.")
+    ] = None,
+    draws: Annotated[
+        int, typer.Option(metavar="N", min=1, help="Maximum draws of a student and three teachers.")
+    ] = 200,
+    samples: Annotated[int, typer.Option(metavar="N", min=10, help="Bootstrap samples per interval.")] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", min=0, help="Seed of draws and samples.")] = 0,
+    prices: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Prices (TOML), or 'spread' for list prices.")
+    ] = None,
+    rule: Annotated[
+        Models, typer.Option(metavar="RULE", help="Rule to compare; repeatable.", show_default="all")
+    ] = None,
     gate_seeds: Annotated[
-        int, typer.Option(min=0, help="Passes of each gate over a draw; 0 leaves the gate out.")
+        int, typer.Option(metavar="N", min=0, help="Passes of each step selection per draw; 0 skips it.")
     ] = 1,
     runs: Annotated[
-        Path | None, typer.Option(help="File of whole runs (JSONL), for pairs that need no teacher.")
+        Path | None, typer.Option(metavar="FILE", help="Whole runs (JSONL), for pairs without teachers.")
     ] = None,
     json: Json = False,
 ) -> None:
-    """Say what labels from a table of several models are worth, and what asking for them would cost.
+    """Measure label quality and cost on tables of several models.
 
     Sends nothing and spends nothing.
     """

@@ -12,15 +12,17 @@ from tracemill.evaluate.evaluate_table import EvaluateOrder, evaluate_table
 from tracemill.evaluate.report_output import print_report
 from tracemill.evaluate.report_plot import draw_report_plot
 from tracemill.flows.runtime.progress import progress_meter
-from tracemill.records.storage.atomic_files import write_json, writing
+from tracemill.records.storage.atomic_files import write_atomically, write_json
 
 _WIDE = 120
 """Columns of what is no terminal."""
 
 
 def evaluate_output_names(tables: Sequence[Path]) -> list[str]:
-    """What the files of each report are called: the name of its table up to the first dot. Of several tables
-    of one name, also where only case tells them apart, the second has `-2` behind it, and so on."""
+    """Return the name of each report's files: that of its table up to the first dot.
+
+    Tables of equal names, whatever their case, get `-2`, `-3` and so on from the second one on.
+    """
     plain = [table.name.partition(".")[0] or "table" for table in tables]
     taken, seen, found = {name.casefold() for name in plain}, set[str](), list[str]()
     for name in plain:
@@ -34,10 +36,11 @@ def evaluate_output_names(tables: Sequence[Path]) -> list[str]:
 
 
 def write_evaluate_output(orders: Sequence[EvaluateOrder], out: Path, json: bool) -> None:
-    """Evaluates tables one after the other; writes `<table>.json` and `<table>.svg` for each
-    (`evaluate_output_names`),
-    and prints it, or with `json` all reports as one JSON object. Raises TeacherError and SourceError as
-    `evaluate_table` does."""
+    """Evaluate tables one after the other, and write `<table>.json` and `<table>.svg` for each.
+
+    Prints each report, or with `json` all of them as one JSON object. Raises TeacherError and SourceError as
+    `evaluate_table` does. The names are those of `evaluate_output_names`.
+    """
     from rich.console import Console
 
     console = Console() if sys.stdout.isatty() else Console(width=_WIDE)
@@ -47,7 +50,7 @@ def write_evaluate_output(orders: Sequence[EvaluateOrder], out: Path, json: bool
             report = evaluate_table(order, told)
         files = [out / f"{name}.json", out / f"{name}.svg"]
         write_json(files[0], report)
-        with writing(files[1]) as file:
+        with write_atomically(files[1]) as file:
             file.write_text(draw_report_plot(report), encoding="utf-8")
         reports.append(report)
         if not json:

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracemill.cli.commands import ingest_only
-from tracemill.flows.ingest.ingest_run import IngestOrder
+from tracemill.cli.commands import ingest_command
+from tracemill.flows.ingest.ingest_order import IngestOrder
+from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE
 from tracemill.flows.sources.source_spec import order_of
+from tracemill.records.errors import ConfigError
 
 
 def ingest_asked(
-    out: Path,
+    workspace: Path | None,
     sources: Mapping[str, Any],
     select: dict[str, Any],
     sample: Mapping[str, Mapping[str, int]],
@@ -19,8 +21,13 @@ def ingest_asked(
     options: Mapping[str, Any],
     as_json: bool,
 ) -> None:
-    """Carry out what the flags ask for. `sources`, `select` and `sample` are tables as a configuration has
-    them, `privacy` is a configuration with lists, `options` are further fields of the order."""
+    """Carry out what the flags ask for.
+
+    `sources`, `select` and `sample` are tables as a configuration has them, `privacy` is a configuration with
+    lists, `options` are further fields of the order.
+    """
+    if workspace is None and options.get("unredacted"):
+        raise ConfigError("--unredacted is given without --workspace", "a folder for recorded text alone")
     settings, drawn = None, None
     if select or privacy:
         from tracemill.flows.config.run_settings import load_settings
@@ -32,11 +39,11 @@ def ingest_asked(
         drawn = SampleOrder(asked, sample["sample"].get("seed", 0))
     order = IngestOrder(
         order_of(**sources),
-        out,
+        workspace or DEFAULT_WORKSPACE,
         settings.select if settings and select else None,
         sample=drawn,
         privacy=settings.privacy if settings and privacy else None,
         forgotten=tuple(forgotten),
         **options,
     )
-    ingest_only(order, as_json)
+    ingest_command(order, as_json)

@@ -1,9 +1,10 @@
 """The command line. Starts fast: what a command needs is imported when it runs.
 
-Exit codes: 0 well, 1 teachers do not answer or a training failed, 2 bad input (one line on stderr), 4 the run
-had spent its cap before and nothing was asked, 130 interrupted.
+Exit codes: 0 done, 1 no teacher answered or a training failed, 2 bad input (one line on stderr), 4 the run
+had spent its cap before and asked nothing, 130 interrupted.
 """
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -11,60 +12,55 @@ from typing import Annotated
 
 import typer
 
+from tracemill.cli.dev_group import dev_app
 from tracemill.cli.evaluate import evaluate
-from tracemill.cli.formats import formats_app
+from tracemill.cli.formats_group import formats_app
 from tracemill.cli.options import (
     AcceptTerms,
-    AskAgain,
+    AllowFinding,
     ClaudeCode,
-    Config,
+    Concurrency,
+    ConfigArgument,
+    DenyProject,
+    Format,
+    Fresh,
+    HubSources,
     Json,
     MaxUsd,
+    MinAge,
     Name,
-    NewRun,
     OpenHands,
+    Paths,
     Preset,
+    PrivacyConfig,
+    Project,
     Rebuild,
+    Reredact,
+    Sample,
+    SampleSeed,
+    Since,
     SweGym,
+    Until,
     WorkspaceOption,
     Yes,
 )
-from tracemill.cli.privacy import Accept, privacy_app
-from tracemill.cli.publish import diff, publish, releases, retract
-from tracemill.cli.replay import estimate, replay
-from tracemill.cli.report import audit, report
-from tracemill.cli.simulate import simulate_openrouter
-from tracemill.cli.source_options import (
-    DenyProject,
-    ForgottenIn,
-    Format,
-    Hub,
-    Idle,
-    Jobs,
-    Out,
-    Paths,
-    PrivacyOf,
-    Project,
-    Recorded,
-    Sample,
-    Seed,
-    Since,
-    Unredacted,
-    Until,
-    accepted_options,
-    sample_asked,
-    select_asked,
-    source_options_overrides,
-    source_options_table,
+from tracemill.cli.overrides import (
+    release_overrides,
+    run_overrides,
+    sample_overrides,
+    select_overrides,
+    source_overrides,
 )
-from tracemill.cli.train import serve, train
+from tracemill.cli.privacy_group import privacy_app
+from tracemill.cli.release_group import release_app
+from tracemill.cli.replay import estimate, replay
+from tracemill.cli.train import deploy, schedule, train
 from tracemill.flows.runtime.interrupts import EXIT_CODE, remembered
 from tracemill.records.errors import TracemillError
 from tracemill.records.storage.atomic_files import make_files_private
 
 app = typer.Typer(
     name="tracemill",
-    help="Turns recorded coding-agent sessions into preference datasets.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -86,221 +82,182 @@ def common(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Turns recorded coding-agent sessions into preference datasets."""
+    """Turn recorded coding-agent sessions into preference datasets."""
 
 
 @app.command()
 def run(
-    config: Config = None,
+    config: ConfigArgument = None,
     claude_code: ClaudeCode = None,
     openhands: OpenHands = None,
     swe_gym: SweGym = None,
     path: Paths = None,
-    hub: Hub = None,
+    hub: HubSources = None,
     form: Format = None,
-    idle_minutes: Idle = None,
+    min_age: MinAge = None,
     sample: Sample = None,
-    seed: Seed = None,
-    workspace: WorkspaceOption = None,
-    preset: Preset = None,
-    max_usd: MaxUsd = None,
-    name: Name = None,
-    concurrency: Annotated[int | None, typer.Option(help="Calls in flight at most.")] = None,
+    seed: SampleSeed = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
     until: Until = None,
-    ask_again: AskAgain = None,
-    new_run: NewRun = False,
-    yes: Yes = False,
+    workspace: WorkspaceOption = None,
+    preset: Preset = None,
+    max_usd: MaxUsd = None,
+    concurrency: Concurrency = None,
     accept_terms: AcceptTerms = False,
-    accept: Accept = None,
+    reredact: Reredact = False,
+    fresh: Fresh = False,
+    name: Name = None,
     rebuild: Rebuild = False,
+    allow_finding: AllowFinding = None,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
-    """Sessions in, a versioned preference dataset out: every stage in order.
+    """Read sessions, ask teachers, make pairs and write a release.
 
-    Without teachers nothing is sent and nothing is spent: only hindsight pairs are made.
+    Without teachers nothing is sent and nothing is spent.
     """
-    from tracemill.cli.commands import run_all
+    from tracemill.cli.commands import run_command
     from tracemill.flows.config.run_settings import load_settings
 
-    over = source_options_overrides(workspace, preset, max_usd, name, concurrency, ask_again)
-    over |= select_asked(project, deny_project, since, until) | sample_asked(sample, seed)
+    over = run_overrides(workspace, preset, max_usd, name, concurrency, reredact, accept_terms)
+    over |= select_overrides(project, deny_project, since, until) | sample_overrides(sample, seed)
     by_source = {"claude_code": claude_code, "openhands": openhands, "swe_gym": swe_gym}
     sources = {key: [str(p) for p in value] for key, value in by_source.items() if value}
-    if sources := sources | source_options_table(path, hub, form, idle_minutes):
+    if sources := sources | source_overrides(path, hub, form, min_age):
         over["sources"] = sources
-    if accept_terms:
-        over["accept_terms"] = True
-    run_all(load_settings(config, accepted_options(over, accept, rebuild)), json, yes, new_run)
+    run_command(load_settings(config, release_overrides(over, allow_finding, rebuild)), json, yes, fresh)
 
 
 @app.command()
 def ingest(
-    out: Out,
-    paths: Recorded = None,
-    hub: Hub = None,
+    paths: Annotated[
+        list[str] | None,
+        typer.Argument(help="Session files, folders or URLs of Parquet files.", show_default=False),
+    ] = None,
+    hub: HubSources = None,
     form: Format = None,
-    idle_minutes: Idle = None,
+    min_age: MinAge = None,
     sample: Sample = None,
-    seed: Seed = None,
-    privacy: PrivacyOf = None,
-    unredacted: Unredacted = False,
-    forgotten: ForgottenIn = None,
-    ask_again: AskAgain = None,
-    jobs: Jobs = None,
+    seed: SampleSeed = None,
     project: Project = None,
     deny_project: DenyProject = None,
     since: Since = None,
     until: Until = None,
+    workspace: WorkspaceOption = None,
+    privacy: PrivacyConfig = None,
+    reredact: Reredact = False,
+    unredacted: Annotated[
+        bool, typer.Option("--unredacted", help="Keep text as recorded, in a folder of its own.")
+    ] = False,
+    forgotten: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="With --unredacted: omit what this workspace forgot; repeatable."),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", "-j", metavar="N", min=1, help="Maximum number of processes."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Read sessions, redact them and write the traces; says what was passed over and why."""
-    from tracemill.flows.runtime.lean_imports import lean_imports
+    """Read sessions, redact them and store their traces."""
+    gc.set_threshold(100_000, 50, 100)  # sessions make few cycles: saves a tenth of the CPU time
+    from tracemill.cli.ingest import ingest_asked
 
-    with lean_imports(numpy=bool(hub)):
-        from tracemill.cli.ingest import ingest_asked
-
-        what = source_options_table(paths, hub, form, idle_minutes)
-        chosen = select_asked(project, deny_project, since, until)
-        options = {"unredacted": unredacted, "jobs": jobs, "ask_again": bool(ask_again)}
-        ingest_asked(out, what, chosen, sample_asked(sample, seed), privacy, forgotten or (), options, json)
+    sources = source_overrides(paths, hub, form, min_age)
+    chosen = select_overrides(project, deny_project, since, until)
+    options = {"unredacted": unredacted, "jobs": jobs, "reredact": reredact}
+    sampled = sample_overrides(sample, seed)
+    ingest_asked(workspace, sources, chosen, sampled, privacy, forgotten or (), options, json)
 
 
 app.command()(replay)
+
+
+@app.command()
+def label(config: ConfigArgument = None, workspace: WorkspaceOption = None, json: Json = False) -> None:
+    """Make pairs from teachers' votes and self-repairs. Costs nothing."""
+    from tracemill.cli.commands import label_command
+    from tracemill.flows.config.run_settings import load_settings
+
+    label_command(load_settings(config, run_overrides(workspace)), json)
+
+
 app.command()(estimate)
+
+
+@app.command()
+def status(
+    workspace: WorkspaceOption = None,
+    pairs: Annotated[int, typer.Option("--pairs", "-p", metavar="N", min=0, help="Also show N pairs.")] = 0,
+    source: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Show only pairs of this label source, such as teachers."),
+    ] = None,
+    nights: Annotated[int, typer.Option(metavar="N", min=0, help="Show the last N runs (7).")] = 7,
+    json: Json = False,
+) -> None:
+    """Show the last runs, the releases and the newest report."""
+    from tracemill.cli.workspace_status import show_workspace
+
+    show_workspace(workspace, pairs, source, nights, json)
+
+
+app.command()(train)
 app.command()(evaluate)
 
 
 @app.command()
-def pairs(config: Config = None, workspace: WorkspaceOption = None, json: Json = False) -> None:
-    """Make pairs of what the workspace holds: teachers' votes and hindsight. Costs nothing."""
-    from tracemill.cli.commands import handle_pairs_command
-    from tracemill.flows.config.run_settings import load_settings
-
-    handle_pairs_command(load_settings(config, source_options_overrides(workspace)), json)
-
-
-@app.command()
-def normalize(
-    config: Config = None,
-    workspace: WorkspaceOption = None,
-    recipe: Annotated[Path | None, typer.Option(help="data-juicer recipe (YAML).")] = None,
-    json: Json = False,
-) -> None:
-    """Say what a recipe would keep and drop of the workspace's pairs, by operator; writes no release."""
-    from tracemill.cli.commands import normalize_only
-    from tracemill.flows.config.run_settings import load_settings
-
-    over = source_options_overrides(workspace)
-    if recipe is not None:
-        over["normalize"] = {"recipe": str(recipe)}
-    normalize_only(load_settings(config, over), json)
-
-
-@app.command()
-def release(
-    config: Config = None,
-    workspace: WorkspaceOption = None,
-    name: Name = None,
-    accept: Accept = None,
-    rebuild: Rebuild = False,
-    json: Json = False,
-) -> None:
-    """Normalise the workspace's pairs and write them as a versioned dataset with its card.
-
-    Anything private that the publish gate finds in it refuses the release.
-    """
-    from tracemill.cli.commands import release_only
-    from tracemill.flows.config.run_settings import load_settings
-
-    over = accepted_options(source_options_overrides(workspace, name=name), accept, rebuild)
-    release_only(load_settings(config, over), json)
-
-
-app.command()(publish)
-app.command()(retract)
-app.command()(releases)
-app.command()(diff)
-
-
-@app.command()
-def show(
-    workspace: WorkspaceOption = None,
-    pairs: Annotated[int, typer.Option("--pairs", "-p", min=0, help="Also show this many pairs.")] = 0,
-    source: Annotated[
-        str | None,
-        typer.Option(help="Only pairs of this label source: teachers, hindsight, siblings, or a package's."),
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Show the last run of a workspace, the figures of its last release and, if asked, some pairs."""
-    from tracemill.cli.show import show_workspace
-
-    show_workspace(workspace, pairs, source, json)
-
-
-app.command()(report)
-app.command()(audit)
-
-
-@app.command()
-def forget(
-    target: Annotated[str, typer.Argument(help="Trace id, project or any text; - reads it from stdin.")],
-    config: Config = None,
-    workspace: WorkspaceOption = None,
-    kind: Annotated[
-        str | None, typer.Option("--as", help="Take it as trace, project or value; else the first that fits.")
-    ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; for automation.")] = False,
-    everything: Annotated[
-        bool, typer.Option("--all", help="With --yes: also where more than half of all traces would go.")
-    ] = False,
-    json: Json = False,
-) -> None:
-    """Remove a trace, a project or every trace that holds a text: from tables, ledger and releases.
-
-    It does not come back at the next run. Says what remains to be done for what was published.
-    """
-    from tracemill.flows.config.run_settings import load_settings
-    from tracemill.flows.forget.forget_run import forget_target
-
-    forget_target(
-        load_settings(config, source_options_overrides(workspace)), target, kind, yes, everything, json
-    )
-
-
-app.command()(train)
-app.command()(serve)
-app.add_typer(privacy_app, name="privacy")
-app.add_typer(formats_app, name="formats")
-
-
-@app.command()
 def doctor(
-    config: Config = None,
+    config: ConfigArgument = None,
     workspace: WorkspaceOption = None,
     live: Annotated[
-        bool,
-        typer.Option("--live", help="Call each teacher once and try the Hub; spends at most $0.05 in all."),
+        bool, typer.Option("--live", help="Also call each teacher once and try the Hub ($0.05 at most).")
     ] = False,
     yes: Yes = False,
 ) -> None:
-    """Check this machine and a configuration: packages, keys, folders. Without --live it sends nothing."""
+    """Check this machine, a configuration and the services it names. Sends no text without --live."""
     from tracemill.cli.doctor import run_doctor_checks
     from tracemill.flows.config.run_settings import load_settings
 
-    settings = load_settings(config, source_options_overrides(workspace))
+    settings = load_settings(config, run_overrides(workspace))
     raise typer.Exit(run_doctor_checks(settings, live, yes))
 
 
-app.command("simulate-openrouter")(simulate_openrouter)
+@app.command()
+def notify(
+    config: ConfigArgument = None,
+    test: Annotated[bool, typer.Option("--test", help="Also send a test message to each block.")] = False,
+) -> None:
+    """Have Prefect send the messages of [notifications]."""
+    from tracemill.cli.commands import quiet_prefect
+    from tracemill.flows.config.run_settings import load_settings
+
+    settings = load_settings(config, {}).notifications
+    quiet_prefect()
+    from tracemill.flows.notifications import apply_notifications, send_test_message
+
+    for line in apply_notifications(settings) or ["no messages"]:
+        typer.echo(line)
+    for block in settings.blocks if test else ():
+        send_test_message(block)
+        typer.echo(f"test message sent: {block}")
+
+
+app.command()(schedule)
+app.command()(deploy)
+app.add_typer(release_app, name="release")
+app.add_typer(privacy_app, name="privacy")
+app.add_typer(formats_app, name="formats")
+app.add_typer(dev_app, name="dev")
 
 
 def _open_closed_streams() -> None:
-    """Opens the null device where stdin, stdout or stderr is closed: the next file would take its number,
-    and be written to as a stream."""
+    """Open the null device where stdin, stdout or stderr is closed.
+
+    Else the next file would take its number, and be written to as a stream.
+    """
     for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
         try:
             os.fstat(number)
@@ -313,7 +270,7 @@ def _open_closed_streams() -> None:
 
 
 def main() -> None:
-    """Entry point of the console script."""
+    """Run the console script."""
     _open_closed_streams()
     make_files_private()
     # `python -m`, as Prefect starts its server and its runs, would import what lies in the working folder.

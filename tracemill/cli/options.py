@@ -1,38 +1,121 @@
-"""Options that several commands share beside those that say what is read."""
+"""Arguments and options that several commands share, each declared once."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-Config = Annotated[Path | None, typer.Argument(help="Run configuration (TOML); flags go over it.")]
+ConfigArgument = Annotated[
+    Path | None, typer.Argument(help="Run configuration (TOML); options override it.", show_default=False)
+]
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Run configuration (TOML); options override it."),
+]
+
+
+def _workspace(given: str) -> Path:
+    from tracemill.flows.config.shared_workspace import place_workspace
+
+    return place_workspace(given)
+
+
 WorkspaceOption = Annotated[
-    Path | None, typer.Option("--workspace", "-w", help="Folder of tables, ledger and releases.")
+    Path | None,
+    typer.Option(
+        "--workspace",
+        "-w",
+        metavar="DIR",
+        help="Workspace folder or URL.",
+        show_default="tracemill-workspace",
+        parser=_workspace,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before data is sent.")]
+DeleteYes = Annotated[bool, typer.Option("--yes", "-y", help="Skip the confirmation before data is deleted.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Start fresh instead of resuming an unfinished run.")]
+
+# Sources
+Paths = Annotated[
+    list[str] | None,
+    typer.Option("--path", metavar="PATH", help="Session file, folder or Parquet URL; repeatable."),
 ]
 ClaudeCode = Annotated[
-    list[Path] | None, typer.Option(help="Claude Code session file or folder; repeatable.")
+    list[Path] | None, typer.Option(metavar="PATH", help="Claude Code session file or folder; repeatable.")
 ]
-OpenHands = Annotated[list[Path] | None, typer.Option("--openhands", help="OpenHands output or folder.")]
-SweGym = Annotated[list[Path] | None, typer.Option(help="SWE-Gym rows (Parquet, JSONL, JSON) or folder.")]
-Preset = Annotated[str | None, typer.Option(help="Teachers by name: open, frontier, simulated or none.")]
-MaxUsd = Annotated[float | None, typer.Option(help="Hard cap on the spending of this run, in USD.")]
-Name = Annotated[str | None, typer.Option(help="Name of the release.")]
-Rebuild = Annotated[
-    bool, typer.Option("--rebuild", help="Choose rows and splits anew, as a new major version.")
+OpenHands = Annotated[
+    list[Path] | None,
+    typer.Option("--openhands", metavar="PATH", help="OpenHands output or folder; repeatable."),
+]
+SweGym = Annotated[
+    list[Path] | None, typer.Option(metavar="PATH", help="SWE-Gym rows or folder; repeatable.")
+]
+HubSources = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--hub", metavar="DATASET", help="Hub dataset OWNER/NAME[@REV][:[CONFIG/]SPLIT]; repeatable."
+    ),
+]
+Format = Annotated[
+    str | None, typer.Option("--format", metavar="NAME", help="Read all sources as this format.")
+]
+MinAge = Annotated[
+    float | None,
+    typer.Option(
+        "--min-age",
+        metavar="MINUTES",
+        min=0,
+        help="Skip sessions modified in the last N minutes.",
+        show_default="15",
+    ),
+]
+Sample = Annotated[
+    int | None, typer.Option(metavar="N", min=1, help="Read a stratified sample of N sessions.")
+]
+SampleSeed = Annotated[
+    int | None, typer.Option("--seed", metavar="N", help="Seed of the sample.", show_default="0")
+]
+Project = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="Use only these projects; repeatable.")
+]
+DenyProject = Annotated[
+    list[str] | None, typer.Option(metavar="GLOB", help="Leave out these projects; repeatable.")
+]
+Since = Annotated[str | None, typer.Option(metavar="DATE", help="First day of sessions, YYYY-MM-DD (UTC).")]
+Until = Annotated[str | None, typer.Option(metavar="DATE", help="Last day of sessions, YYYY-MM-DD (UTC).")]
+Reredact = Annotated[
+    bool,
+    typer.Option("--reredact", help="Re-read and re-ask steps whose redaction rules changed."),
+]
+
+# Teachers
+Preset = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Teachers: open, frontier, simulated or none.")
+]
+MaxUsd = Annotated[float | None, typer.Option(metavar="USD", help="Hard cap on what the run spends.")]
+Concurrency = Annotated[
+    int | None, typer.Option(metavar="N", help="Maximum number of calls in flight.", show_default="32")
+]
+AcceptTerms = Annotated[
+    bool, typer.Option("--accept-terms", help="Allow teachers whose terms restrict training.")
+]
+
+# Releases and privacy
+Name = Annotated[str | None, typer.Option(metavar="NAME", help="Name of the release.", show_default="traces")]
+Rebuild = Annotated[bool, typer.Option("--rebuild", help="Rebuild splits from scratch (new major version).")]
+AllowFinding = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--allow-finding", metavar="ID", help="Allow this privacy finding (fingerprint); repeatable."
+    ),
 ]
 Release = Annotated[
     str | None,
-    typer.Argument(help="NAME[@VERSION] or VERSION of the workspace, or a folder; else the last."),
+    typer.Argument(help="NAME[@VERSION], VERSION or a folder.", show_default="the newest"),
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Accept what would leave this machine.")]
-AskAgain = Annotated[
-    bool | None,
-    typer.Option("--ask-again", help="Read and ask anew what was redacted otherwise than today."),
+HubDataset = Annotated[str | None, typer.Option("--hub", metavar="OWNER/NAME", help="Dataset on the Hub.")]
+PrivacyConfig = Annotated[
+    Path | None,
+    typer.Option("--privacy", metavar="FILE", help="Configuration whose [privacy] table applies."),
 ]
-NewRun = Annotated[
-    bool, typer.Option("--new-run", help="Take up no unfinished run: a new one, under a cap of its own.")
-]
-AcceptTerms = Annotated[
-    bool, typer.Option("--accept-terms", help="Ask teachers too whose terms restrict training on answers.")
-]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout instead of the table.")]

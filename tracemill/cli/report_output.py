@@ -24,7 +24,7 @@ Row = Sequence[object]
 
 
 def print_figures(console: Console, figures: ReportFigures, precision: Precision | None) -> None:
-    """Every section of the report but the pairs themselves."""
+    """Print every section of the report but the pairs."""
     drawn = build_charts(figures)
     console.print(Text(printable(f"report of {figures.name} {figures.version}"), style="bold"))
     if precision is not None:
@@ -50,9 +50,9 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
         _table(console, "labelled actions", ("", ">", ">", ""), labels)
     for said in figures.labels.warnings:
         console.print(Text(printable(said)))
-    _table(console, "money", ("", ">", ""), _money(figures, drawn.uncut_usd))
+    _table(console, "cost", ("", ">", ""), _money(figures, drawn.uncut_usd))
     if figures.agreement.teachers:
-        _matrix(console, "agreement of teachers, and the agent", drawn.teachers)
+        _matrix(console, "agreement of teachers and agent", drawn.teachers)
         _matrix(console, "agreement of families", drawn.families)
         rows = [
             (
@@ -76,7 +76,7 @@ def print_figures(console: Console, figures: ReportFigures, precision: Precision
         )
         for trace, width in drawn.dearest
     ]
-    _table(console, "dearest traces", ("trace", ">USD", "", ">steps", ">pairs"), dearest)
+    _table(console, "most expensive traces", ("trace", ">USD", "", ">steps", ">pairs"), dearest)
     lost = [one for one in figures.losses if one.dropped or one.errors]
     rows = [
         (one.operator, format_number(one.rows_in), format_number(one.dropped), f"{one.share:.1%}")
@@ -104,13 +104,17 @@ def _money(figures: ReportFigures, uncut_usd: float) -> list[Row]:
     cap = "no cap" if money.cap_usd is None else f"cap {format_usd(money.cap_usd)}"
     rows: list[Row] = [
         ("spent", format_usd(money.spend_usd), cap),
-        ("a kept pair", format_usd(money.usd_per_pair), ""),
+        ("per released pair", format_usd(money.usd_per_pair), ""),
     ]
     if run is None or money.projected_usd is None:
         return rows
-    left = f"{format_number(run.left_over)} questions left"
-    rows.append(("all that was to be asked, at most", format_usd(money.projected_usd), left))
-    savings = (("prompt caches", run.caching), ("stopping early", run.stopping), ("the gate", run.gate))
+    left = f"{format_number(run.left_over)} questions not asked"
+    rows.append(("all questions, at most", format_usd(money.projected_usd), left))
+    savings = (
+        ("prompt caching", run.caching),
+        ("early stopping", run.stopping),
+        ("step selection", run.gate),
+    )
     for name, saved in savings:
         calls = f"{format_share(saved.usd, uncut_usd)}, {format_number(saved.calls)} calls"
         rows.append((f"saved by {name}", format_usd(saved.usd), calls))
@@ -158,7 +162,7 @@ def _cells(matrix: Matrix, row: str) -> list[tuple[float, int, int] | None]:
 
 
 def _table(console: Console, title: str, heads: Sequence[str], rows: Sequence[Row]) -> None:
-    """A table; a head that begins with `>` stands over figures. Nothing where there are no rows."""
+    """Print a table, or nothing without rows. A head that begins with `>` stands over figures."""
     if not rows:
         return
     table = Table(

@@ -1,36 +1,53 @@
-"""`tracemill train` and `tracemill serve` on the command line."""
+"""`tracemill train`, `tracemill schedule` and `tracemill deploy` on the command line."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tracemill.cli.options import Config, Json, WorkspaceOption
-from tracemill.cli.source_options import source_options_overrides
+from tracemill.cli.options import ConfigArgument, Json, WorkspaceOption
+from tracemill.cli.overrides import run_overrides
 
 
 def train(
-    config: Config = None,
+    config: ConfigArgument = None,
     release: Annotated[
         str | None,
         typer.Option(
-            help="NAME[@VERSION] or VERSION of the workspace, a folder, or OWNER/NAME[@TAG] of the Hub."
+            metavar="RELEASE",
+            help="NAME[@VERSION], VERSION, a folder or OWNER/NAME[@TAG].",
+            show_default="the newest",
         ),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Id of a model at the Hub, or its folder.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model id on the Hub, or a folder.")] = None,
     method: Annotated[
-        str | None, typer.Option(help="sft, dpo, simpo, kto, or what an installed package adds.")
+        str | None,
+        typer.Option(metavar="NAME", help="sft, dpo, simpo, kto or that of a package.", show_default="sft"),
     ] = None,
-    output: Annotated[Path | None, typer.Option(help="Folder of checkpoints.")] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Steps of the optimiser at most.")] = None,
+    output: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of checkpoints.")] = None,
+    max_steps: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Maximum number of optimiser steps.")
+    ] = None,
+    launcher: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="local, command, prefect, slurm, hf-jobs, modal or that of a package.",
+            show_default="local",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the exact job; submit nothing.")] = False,
+    detach: Annotated[bool, typer.Option("--detach", help="Submit the job and do not wait for it.")] = False,
+    logs: Annotated[bool, typer.Option("--logs", help="Print what the submitted job has written.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Ask the submitted job to stop.")] = False,
     workspace: WorkspaceOption = None,
     json: Json = False,
 ) -> None:
-    """Train a model on a release, with a trainer of TRL in a process of its own.
+    """Train a model on a release with TRL.
 
-    The same command goes on with a training that was cut off.
+    The same command resumes a training that was interrupted, and finds a job that was submitted.
     """
-    from tracemill.cli.commands import train_only
+    from tracemill.cli.training_output import TrainAction, run_action
     from tracemill.flows.config.run_settings import load_settings
 
     given: dict[str, Any] = {
@@ -38,29 +55,78 @@ def train(
         "method": method,
         "output": output and str(output.resolve()),
         "max_steps": max_steps,
+        "launcher": launcher,
     }
     if model is not None and (model.startswith((".", "/", "~")) or Path(model).exists()):
         given["model"] = str(Path(model).expanduser().resolve())
-    over = source_options_overrides(workspace)
+    over = run_overrides(workspace)
     if chosen := {key: value for key, value in given.items() if value is not None}:
         over["training"] = chosen
-    train_only(load_settings(config, over), release, json)
+    flags = (("--dry-run", dry_run), ("--detach", detach), ("--logs", logs), ("--cancel", cancel))
+    run_action(
+        TrainAction.of(name for name, chosen in flags if chosen), load_settings(config, over), release, json
+    )
 
 
-def serve(
+def schedule(
     config: Annotated[Path, typer.Argument(help="Run configuration (TOML).")],
-    cron: Annotated[str, typer.Option(help="When to run: minute hour day month weekday.")],
-    timezone: Annotated[str, typer.Option(help="Time zone of the schedule, such as Europe/Berlin.")] = "UTC",
+    cron: Annotated[str, typer.Option(metavar="CRON", help="Times: minute hour day month weekday.")],
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone, such as Europe/Berlin.")] = "UTC",
 ) -> None:
-    """Do the whole run of a configuration at the times of a cron schedule, until Ctrl-C.
+    """Run a configuration on a cron schedule until Ctrl-C.
 
-    Text goes to teachers only where that was accepted beforehand.
+    Text is sent to teachers only where that was accepted before.
+    """
+    from tracemill.cli.commands import keep_prefect_to_itself
+    from tracemill.flows.config.run_settings import load_settings
+
+    load_settings(config, {}).cap_usd()
+    keep_prefect_to_itself()
+    from tracemill.flows.schedule import serve_schedule
+
+    serve_schedule(config.resolve(), cron, timezone)
+
+
+def deploy(
+    config: Annotated[Path, typer.Argument(help="Run configuration (TOML).")],
+    cron: Annotated[str, typer.Option(metavar="CRON", help="Times: minute hour day month weekday.")],
+    timezone: Annotated[str, typer.Option(metavar="ZONE", help="Time zone, such as Europe/Berlin.")] = "UTC",
+    pool: Annotated[
+        str, typer.Option(metavar="NAME", help="Work pool of harvests and releases.")
+    ] = "tracemill",
+    training_pool: Annotated[
+        str, typer.Option(metavar="NAME", help="Work pool of trainings.")
+    ] = "tracemill-train",
+    pool_type: Annotated[
+        str, typer.Option(metavar="TYPE", help="Type of pools that are created.")
+    ] = "process",
+    suffix: Annotated[
+        str, typer.Option(metavar="NAME", help="Suffix of the names, for several configurations.")
+    ] = "",
+    file: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the deployments.")] = Path(
+        "prefect.yaml"
+    ),
+    write_only: Annotated[
+        bool, typer.Option("--write-only", help="Write the file and apply nothing.")
+    ] = False,
+) -> None:
+    """Write the deployments of a configuration and apply them to a Prefect server.
+
+    The server is that of PREFECT_API_URL. Workers of the pools run what is due.
     """
     from tracemill.cli.commands import quiet_prefect
     from tracemill.flows.config.run_settings import load_settings
 
-    load_settings(config, {}).cap_usd()
+    settings = load_settings(config, {})
+    settings.cap_usd()
     quiet_prefect()
-    from tracemill.flows.schedule import serve_schedule
+    from tracemill.flows.deployment.apply_plan import apply_plan, write_prefect_file
+    from tracemill.flows.deployment.night_plan import NightPlan, check_schedule
 
-    serve_schedule(config.resolve(), cron, timezone)
+    check_schedule(cron, timezone)
+    plan = NightPlan(config.resolve(), settings, cron, timezone, suffix, pool, training_pool)
+    write_prefect_file(plan, file)
+    typer.echo(f"wrote {file}")
+    if not write_only:
+        for line in apply_plan(plan, file, pool_type):
+            typer.echo(line)

@@ -3,6 +3,7 @@
 import json
 import sys
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,15 +11,16 @@ from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text
 
-from tracemill.cli.commands import record_rows
 from tracemill.cli.report_output import print_figures
 from tracemill.data_cards.model.audit_sample import Precision, read_audit
 from tracemill.data_cards.model.find_release import find_release
 from tracemill.data_cards.model.report_model import ReportFigures, read_figures
 from tracemill.data_cards.model.versions import versions_by_release
 from tracemill.flows.labeling.label_shard import name_pair_kind
+from tracemill.flows.record_table import record_rows
 from tracemill.flows.release.load_pairs import find_siblings, load_pairs
 from tracemill.flows.run_state.closing_table import print_closing
+from tracemill.flows.run_state.recent_runs import print_recent_runs, recent_runs
 from tracemill.flows.run_state.run_records import DEFAULT_WORKSPACE, last_run
 from tracemill.records.label_source import LABEL_SOURCES
 from tracemill.records.message import render_turn
@@ -27,10 +29,12 @@ from tracemill.records.printable import printable, printable_lines
 from tracemill.records.storage.workspace import Workspace
 
 
-def show_workspace(root: Path | None, count: int, source: str | None, as_json: bool) -> None:
-    """Print the closing table of the last run, the report of the last release and `count` pairs, of `source`
-    alone where one is named. Raises WorkspaceError where `root` is no workspace, ConfigError where there is
-    no such source."""
+def show_workspace(root: Path | None, count: int, source: str | None, nights: int, as_json: bool) -> None:
+    """Print the closing table of the last run, the last `nights`, the last report and `count` pairs.
+
+    The pairs are those of `source` where one is named. Raises WorkspaceError where `root` is not a workspace,
+    ConfigError where there is no such source.
+    """
     if source is not None:
         LABEL_SOURCES.get(source)
     work = Workspace.open(root or DEFAULT_WORKSPACE, create=False, writes=False)
@@ -38,12 +42,14 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
     stored = load_pairs(work) + find_siblings(work)[0]
     pairs = [pair for pair in stored if source in (None, pair.label_source)]
     figures, precision = _newest_figures(work)
+    runs = recent_runs(work, nights)
     if as_json:
         told: dict[str, Any] = {"run": record, "releases": versions_by_release(work.releases_dir)}
         told |= {
             "pairs": Counter(map(name_pair_kind, pairs)),
             "report": figures and figures.model_dump(mode="json"),
         }
+        told |= {"nights": [asdict(run) for run in runs]}
         told |= {"audit": precision and precision.model_dump(mode="json")}
         sys.stdout.write(json.dumps(told) + "\n")
         return
@@ -54,6 +60,8 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
         console.print(f"run {record['run_id']} has not ended; the same command goes on")
     else:
         print_closing(console, record_rows(record["summary"]), f"last run {record['run_id']}")
+    if runs:
+        print_recent_runs(console, runs)
     for name, versions in versions_by_release(work.releases_dir).items():
         console.print(Text(printable(f"release {name}: {', '.join(versions)}")))
     if figures is not None:
@@ -63,7 +71,7 @@ def show_workspace(root: Path | None, count: int, source: str | None, as_json: b
 
 
 def _newest_figures(work: Workspace) -> tuple[ReportFigures | None, Precision | None]:
-    """The report of the release that was made last, and what its audit found."""
+    """Return the report of the newest release, and what its audit found."""
     if not versions_by_release(work.releases_dir):
         return None, None
     last = find_release(None, work.releases_dir)

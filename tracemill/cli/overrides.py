@@ -1,0 +1,67 @@
+"""Options as the nested configuration values they override; options not given are left out."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def source_overrides(
+    paths: Sequence[str] | None, hub: Sequence[str] | None, form: str | None, min_age: float | None
+) -> dict[str, Any]:
+    """Return the keys of `[sources]`."""
+    given = {"paths": paths, "hub": hub, "format": form, "min_age_minutes": min_age}
+    return {key: value for key, value in given.items() if value is not None and value != []}
+
+
+def sample_overrides(size: int | None, seed: int | None) -> dict[str, Any]:
+    """Return the table `[sample]`; empty where neither is given."""
+    given = {"max_traces": size, "seed": seed}
+    chosen = {key: value for key, value in given.items() if value is not None}
+    return {"sample": chosen} if chosen else {}
+
+
+def select_overrides(
+    project: Sequence[str] | None, deny_project: Sequence[str] | None, since: str | None, until: str | None
+) -> dict[str, Any]:
+    """Return the table `[select]`; empty where nothing is given."""
+    given = {"projects": project, "deny_projects": deny_project, "since": since, "until": until}
+    chosen = {key: value for key, value in given.items() if value}
+    return {"select": chosen} if chosen else {}
+
+
+def run_overrides(
+    workspace: Path | None = None,
+    preset: str | None = None,
+    max_usd: float | None = None,
+    name: str | None = None,
+    concurrency: int | None = None,
+    reredact: bool = False,
+    accept_terms: bool = False,
+) -> dict[str, Any]:
+    """Return what the options of a run override."""
+    over: dict[str, Any] = {}
+    if workspace is not None:
+        over["workspace"] = str(workspace)
+    if preset is not None:
+        over["preset"] = preset
+    if max_usd is not None:
+        over["budget"] = {"max_total_usd": max_usd}
+    if name is not None:
+        over["release"] = {"name": name}
+    if concurrency is not None:
+        over["replay"] = {"concurrency": concurrency}
+    if reredact:
+        over.setdefault("replay", {})["reredact"] = True
+    if accept_terms:
+        over["accept_terms"] = True
+    return over
+
+
+def release_overrides(
+    over: dict[str, Any], allow_finding: list[str] | None, rebuild: bool = False
+) -> dict[str, Any]:
+    """Return `over` with the allowed findings and the order to rebuild splits in `[release]`."""
+    release: dict[str, Any] = {"allow_findings": allow_finding} if allow_finding else {}
+    if rebuild:
+        release["rebuild"] = True
+    return {**over, "release": {**over.get("release", {}), **release}} if release else over
