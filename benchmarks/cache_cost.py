@@ -1,4 +1,4 @@
-"""What the order of questions costs under a model of prompt caches, against the best order there is.
+"""Measure what the order of questions costs under a model of prompt caches, against the best order.
 
     python benchmarks/cache_cost.py [--traces N] [--steps N] [--concurrency N] [--seed N]
 
@@ -16,12 +16,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
-from tracemill.agreement.equivalence.ladder import Keys
-from tracemill.agreement.voting.early_stop import Standing, early_stop_batch_size, why_stop_early
-from tracemill.agreement.voting.labels import Voice
+from tracemill.agreement.equivalence.ladder import ActionKeys
+from tracemill.agreement.voting.early_stop import StopDecision, early_stop_batch_size, why_stop_early
+from tracemill.agreement.voting.labels import ValidVote
 from tracemill.agreement.voting.policy import Policy
-from tracemill.teachers.planning.schedule import Rules, Schedule
-from tracemill.teachers.planning.strand_state import Call, StepWork
+from tracemill.teachers.planning.schedule import Schedule, ScheduleRules
+from tracemill.teachers.planning.strand_state import OutgoingCall, StepWork
 from tracemill.teachers.planning.throughput import Pace
 from tracemill.teachers.pricing.cache_rules import cache_rule
 from tracemill.teachers.pricing.prompt_cache import PromptCache, TokenCosts
@@ -43,12 +43,12 @@ ANSWER_TOKENS = 600
 POLICY = Policy()
 
 
-def _keys(name: str) -> Keys:
-    return Keys(name, name, name, name, name)
+def _keys(name: str) -> ActionKeys:
+    return ActionKeys(name, name, name, name, name)
 
 
 OWN = _keys("student")
-Sent = list[tuple[float, float, Call]]
+Sent = list[tuple[float, float, OutgoingCall]]
 """Questions with the seconds at which they went out and came home."""
 
 
@@ -58,7 +58,7 @@ class Panel:
 
     tokens: dict[str, int]
     steps: list[tuple[str, list[str]]]
-    votes: dict[tuple[str, str], Voice]
+    votes: dict[tuple[str, str], ValidVote]
     takes_s: dict[tuple[str, str], float]
 
     @classmethod
@@ -77,39 +77,41 @@ class Panel:
         votes = {place: _vote(rng.random(), place[1]) for place in asked}
         return cls(tokens, made, votes, {place: 8 * rng.lognormvariate(0, 0.6) for place in asked})
 
-    def stand(self, step: str, waiting: Sequence[str], heard: Sequence[str]) -> Standing:
-        """How a step stands."""
+    def decide(self, step: str, waiting: Sequence[str], heard: Sequence[str]) -> StopDecision:
+        """Return whether asking ends at a step."""
         votes = [self.votes[step, teacher] for teacher in heard]
         why = why_stop_early(votes, OWN, waiting, POLICY, "lossless")
-        return Standing(why, 0 if why else early_stop_batch_size(votes, OWN, waiting, POLICY, "lossless"))
+        return StopDecision(why, 0 if why else early_stop_batch_size(votes, OWN, waiting, POLICY, "lossless"))
 
     def asked(self, step: str, order: Sequence[str]) -> list[str]:
         """Whom a step needs where its teachers are asked in an order."""
         for heard in range(len(order)):
-            if self.stand(step, order[heard:], order[:heard]).settled:
+            if self.decide(step, order[heard:], order[:heard]).reason:
                 return list(order[:heard])
         return list(order)
 
 
-def _vote(drawn: float, teacher: str) -> Voice:
+def _vote(drawn: float, teacher: str) -> ValidVote:
     if drawn < 0.45:
-        return Voice(teacher, teacher, OWN)
-    return Voice(teacher, teacher, _keys("better" if drawn < 0.8 else teacher))
+        return ValidVote(teacher, teacher, OWN)
+    return ValidVote(teacher, teacher, _keys("better" if drawn < 0.8 else teacher))
 
 
 def scheduled(panel: Panel, lifetime_s: float, width: int) -> Sent:
-    """The questions as the schedule sends them."""
+    """Return the questions in the order in which the schedule sends them."""
     heard: dict[str, list[str]] = {}
 
-    def stand(step: str, waiting: Sequence[str]) -> Standing:
-        return panel.stand(step, waiting, [t for t in heard.get(step, ()) if t not in waiting])
+    def decide(step: str, waiting: Sequence[str]) -> StopDecision:
+        return panel.decide(step, waiting, [t for t in heard.get(step, ()) if t not in waiting])
 
     works = [
         (trace, [StepWork(step, dict.fromkeys(TEACHERS, (0,))) for step in names])
         for trace, names in panel.steps
     ]
-    schedule = Schedule(works, TEACHERS, Rules(width=width), stand, Pace(dict.fromkeys(TEACHERS, lifetime_s)))
-    flying: list[tuple[float, float, Call]] = []
+    schedule = Schedule(
+        works, TEACHERS, ScheduleRules(width=width), decide, Pace(dict.fromkeys(TEACHERS, lifetime_s))
+    )
+    flying: list[tuple[float, float, OutgoingCall]] = []
     sent: Sent = []
     now = 0.0
     while True:
@@ -123,8 +125,8 @@ def scheduled(panel: Panel, lifetime_s: float, width: int) -> Sent:
         schedule.done(call, now)
 
 
-def unordered(panel: Panel, calls: Sequence[Call], width: int, seed: int) -> Sent:
-    """The questions in random order, the next as soon as one is answered."""
+def unordered(panel: Panel, calls: Sequence[OutgoingCall], width: int, seed: int) -> Sent:
+    """Return the questions in random order, each sent as soon as one is answered."""
     waiting = list(calls)
     random.Random(seed).shuffle(waiting)
     free = [0.0] * width
@@ -138,7 +140,7 @@ def unordered(panel: Panel, calls: Sequence[Call], width: int, seed: int) -> Sen
 
 
 def cost_usd(panel: Panel, sent: Sent, family: str, costs: TokenCosts) -> float:
-    """What they cost together, each teacher with a cache of its own."""
+    """Return the cost of all questions in USD, with a cache for each teacher."""
     caches = {teacher: PromptCache(cache_rule(family)) for teacher in TEACHERS}
     events = [(went, 1, call) for went, _, call in sent] + [(home, 0, call) for _, home, call in sent]
     total = 0.0
@@ -153,7 +155,7 @@ def cost_usd(panel: Panel, sent: Sent, family: str, costs: TokenCosts) -> float:
 
 
 def optimum_usd(panel: Panel, family: str, costs: TokenCosts) -> float:
-    """The least that the best order of teachers costs, every order of steps tried for each of them."""
+    """Return the lowest cost over all orders of teachers and of steps, in USD."""
     best: dict[tuple[str, ...], float] = {}
 
     def chain_usd(steps: tuple[str, ...]) -> float:
@@ -182,11 +184,13 @@ def _walk_usd(panel: Panel, steps: Sequence[str], family: str, costs: TokenCosts
 
 
 def row(name: str, panel: Panel, width: int, seed: int) -> str:
-    """The figures of one model as a line of the table."""
+    """Return the line of the table for one model."""
     family, prompt, answer, read, write = ROWS[name]
     costs = TokenCosts(max(prompt, write) / 1e6, read / 1e6, answer / 1e6)
     ours = scheduled(panel, cache_rule(family).lifetime_s, width)
-    every = [Call(step, teacher, 0) for _, names in panel.steps for step in names for teacher in TEACHERS]
+    every = [
+        OutgoingCall(step, teacher, 0) for _, names in panel.steps for step in names for teacher in TEACHERS
+    ]
     price: Callable[[Sent], float] = lambda sent: cost_usd(panel, sent, family, costs)  # noqa: E731
     spent, short = price(ours), len(panel.steps[0][1]) <= MOST_STEPS
     best = optimum_usd(panel, family, costs) if short else float("nan")

@@ -1,4 +1,4 @@
-"""How well and how fast the Claude Code ingester reads the sessions of a folder.
+"""Measure how well and how fast the Claude Code ingester reads the sessions of a folder.
 
     python benchmarks/claude_code.py FOLDER [--runs N]
 
@@ -23,7 +23,7 @@ from tracemill.records.errors import SourceError
 
 
 def parse(path: Path) -> None:
-    """Parses every line, and nothing else."""
+    """Parse every line, and nothing else."""
     with path.open("rb") as stream:
         for line in stream:
             try:
@@ -33,7 +33,7 @@ def parse(path: Path) -> None:
 
 
 def fit(path: Path) -> float | None:
-    """Prints the line of a session; gives its r."""
+    """Print the line of a session and return its ratio to parsing alone."""
     traces, report = ingest_file(path)
     noted = [trace.notes.get("prefix_tokens_r_permille") for trace in traces]
     known = [r / 1000 for r in noted if r is not None]

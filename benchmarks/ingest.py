@@ -1,4 +1,4 @@
-"""Sessions into a workspace, beside a process that only parses the same lines.
+"""Measure the ingest of sessions against a process that only parses the same lines.
 
     python benchmarks/ingest.py [FOLDER] [--copies N] [--gb X] [--one-mb MB] [--runs N] [--jobs N]
     python benchmarks/ingest.py --formats [--mb MB] [--runs N]
@@ -57,7 +57,7 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.*"):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a finished process took, its own children included; `peak_mb` is that of the largest of them."""
+    """Resources of a finished process and its children; `peak_mb` is that of the largest of them."""
 
     cpu_s: float
     wall_s: float
@@ -80,7 +80,7 @@ def cost_of(command: list[str]) -> tuple[Cost, str]:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things lie, and how often each side runs."""
+    """Folders of a benchmark, and the number of runs of each side."""
 
     folder: Path
     scratch: Path
@@ -88,7 +88,7 @@ class Bench:
     jobs: int | None
 
     def copies(self, name: str, mb: float, *flags: str) -> tuple[Path, dict[str, float]]:
-        """A folder of copies; made by another process, so that this one stays small."""
+        """Make a folder of copies, in another process to keep this one small."""
         target = self.scratch / name
         command = [sys.executable, str(HERE / "session_copies.py"), str(self.folder), str(target), str(mb)]
         return target, json.loads(cost_of([*command, *flags])[1])
@@ -98,7 +98,7 @@ class Bench:
         out = self.scratch / "workspace"
         command = [str(Path(sys.executable).parent / "tracemill"), "ingest", str(source)]
         jobs = ["--jobs", str(self.jobs)] if self.jobs else []
-        cost, printed = cost_of([*command, "--out", str(out), "--json", *jobs, *flags])
+        cost, printed = cost_of([*command, "--workspace", str(out), "--json", *jobs, *flags])
         shutil.rmtree(out)
         return cost, json.loads(printed)["totals"]
 
@@ -107,7 +107,7 @@ class Bench:
         return cost_of([sys.executable, "-c", PARSE, str(source)])[0]
 
     def rounds(self, source: Path, redacted: bool = True) -> Iterator[dict[str, list[Cost]]]:
-        """What each side cost in a round: orjson twice before and twice after each of the others."""
+        """Yield the cost of each side per round: orjson twice before and twice after each of the others."""
         for _ in range(self.runs):
             sides: dict[str, list[Cost]] = {"orjson": [self.parse(source), self.parse(source)]}
             for side, flags in SIDES.items() if redacted else [("unredacted", SIDES["unredacted"])]:
@@ -125,7 +125,7 @@ NAMES = {
 
 
 def share(rounds: list[dict[str, list[Cost]]], side: str, kind: str) -> float:
-    """The MB/s of a side over that of orjson, by `cpu_s` or `wall_s`; the median over the rounds."""
+    """Return the median over rounds of a side's MB/s divided by orjson's, by `cpu_s` or `wall_s`."""
 
     def mean(costs: list[Cost]) -> float:
         return statistics.mean(getattr(cost, kind) for cost in costs)

@@ -3,21 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-RULES_OF_ALL = ("folded k=2", "canonical k=2", "default k=2", "default k=3", "weighted")
+RULES_OF_ALL = ("folded k=2", "canonical k=2", "default k=2", "default k=3")
 MOST_ROWS = 12
-WAYS = (
-    "random",
-    "gate, cold",
-    "gate and value, cold",
-    "gate, trained offline",
-    "gate and value, offline",
-    "oracle",
-)
-STOPS = ("lossless", "tiered", "value, cold", "value, offline")
+WAYS = ("random", "gate, cold", "gate, trained offline", "oracle")
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A share without its leading zero; a dash where there is none."""
+    """Format a share without its leading zero; a dash for None."""
     if value is None:
         return "-"
     text = f"{value:.{digits}f}"
@@ -25,13 +17,16 @@ def number(value: float | None, digits: int = 3) -> str:
 
 
 def table(head: Sequence[str], rows: Iterator[Sequence[str]] | Sequence[Sequence[str]]) -> list[str]:
-    """A table in Markdown, nothing where it has no row."""
+    """Build a Markdown table; no lines if it has no rows."""
     lines = [f"| {' | '.join(row)} |" for row in rows]
     return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *lines, ""] if lines else []
 
 
 def labels(found: Mapping[str, Any]) -> list[str]:
-    """The rules, by who votes and which teachers; `exact` gives what `folded` gives but for blanks."""
+    """Build the table of rules, by voters and teachers.
+
+    `exact` equals `folded` except for whitespace.
+    """
 
     def rows() -> Iterator[list[str]]:
         for kind in ("stronger teachers", "all draws"):
@@ -86,7 +81,7 @@ def _interval(ends: Sequence[float] | None) -> str:
 
 
 def gate(found: Mapping[str, Any]) -> list[str]:
-    """The curves of the gate, its totals and what stopping between teachers saves, by who votes."""
+    """Build the tables of the gate: its curves and its totals."""
     lines: list[str] = []
     shares: list[float] = []
 
@@ -127,17 +122,10 @@ def gate(found: Mapping[str, Any]) -> list[str]:
     ]
     lines += table(("gate, cold, 95 % over tasks", "at 20 %", "at 30 %"), cold)
     totals = [
-        [voters, way, str(each[key]["passes"]), *_totals(each[key])]
-        for voters, each in _voters(found)
-        for way, key in (("gate", "totals"), ("gate and value", "totals_value"))
+        [voters, str(each["totals"]["passes"]), *_totals(each["totals"])] for voters, each in _voters(found)
     ]
-    head = ("voters", "totals of", "passes", "over the truth", "p10 to p90", "plain", "interval holds it")
-    lines += table(head, totals)
-    stops = [
-        [voters, *(_stop(each["between"]["ways"][stop]) for stop in STOPS), *_least(each["between"]["curve"])]
-        for voters, each in _voters(found)
-    ]
-    return lines + table(("cheaper, of tiered, correct kept", *STOPS, "USD at 90 %", "95 %", "98 %"), stops)
+    head = ("voters", "passes", "over the truth", "p10 to p90", "plain", "interval holds it")
+    return lines + table(head, totals)
 
 
 def _voters(found: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -152,16 +140,8 @@ def _totals(each: Mapping[str, float]) -> list[str]:
     return [number(each["ratio"], 2), spread, number(each["weighted_mean"], 2), f"{each['covered']:.0%}"]
 
 
-def _stop(way: Mapping[str, float]) -> str:
-    return f"{1 / way['of_all']:.2f}, {number(way['of_tiered'], 2)}, {number(way['recall'], 2)}"
-
-
-def _least(curve: Mapping[str, float | None]) -> list[str]:
-    return [number(curve[at], 2) for at in ("0.9", "0.95", "0.98")]
-
-
 def savings(found: Mapping[str, Any]) -> list[str]:
-    """What early stopping and the gate save, without a cache."""
+    """Build the table of what early stopping and the gate save, without a cache."""
     rows = [
         [
             row["stop"],
@@ -187,17 +167,17 @@ def operations(found: Mapping[str, Any]) -> list[str]:
 
 
 def families(found: Mapping[str, Any]) -> list[str]:
-    """How often two models of a state did the same."""
-    rungs = ("exact", "canonical", "effect", "intent", "class")
+    """Build the table of how often two models did the same in a state."""
+    levels = ("exact", "canonical", "effect", "intent", "class")
     rows = [
-        [row["one"], row["other"], f"{row['meetings']:,}", *(number(row[rung]) for rung in rungs)]
+        [row["one"], row["other"], f"{row['meetings']:,}", *(number(row[level]) for level in levels)]
         for row in found["agreement"][:MOST_ROWS]
     ]
-    return table(("one", "other", "meetings", *rungs), rows)
+    return table(("one", "other", "meetings", *levels), rows)
 
 
 def kinds(found: Mapping[str, Any]) -> list[str]:
-    """The pairs as one dataset, before and after the caps of a release."""
+    """Build the table of pairs as one dataset, before and after the caps of a release."""
     names = (
         "pairs",
         "deciding",
@@ -225,7 +205,7 @@ def _count(value: float) -> str:
 
 
 def sections(found: Mapping[str, Any]) -> list[str]:
-    """What a report holds: with a gate its figures and what saves, else labels, and of all tasks the rest."""
+    """Build the sections of a report: gate figures and savings if it has a gate, else labels."""
     if found["gate"]:
         return [*gate(found), *savings(found)]
     lines = labels(found) if found["table"]["rewarded"] else []

@@ -37,7 +37,7 @@ class Run:
 
 
 def runs(bfcl: Path | None) -> list[Run]:
-    """What the page shows, in its order."""
+    """Return the runs of the page, in order."""
     found: list[Run] = []
     for name, table, samples in (("SQL", "intercode_sql", "50"), ("bash", "intercode_bash", "200")):
         file = f"{table}.jsonl.gz"
@@ -58,7 +58,7 @@ def runs(bfcl: Path | None) -> list[Run]:
 
 
 def report(run: Run, folder: Path, reports: Path) -> dict[str, Any]:
-    """The report of a run; made where it is not there."""
+    """Read the report of a run, or make it if it does not exist."""
     out = reports / run.key
     if not list(out.glob("*.json")):
         command = [
@@ -74,7 +74,7 @@ def report(run: Run, folder: Path, reports: Path) -> dict[str, Any]:
 
 
 def page(made: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
-    """The page of these reports."""
+    """Build the page of reports."""
     lines = [
         "# Tables of label quality",
         "",
@@ -97,7 +97,7 @@ def page(made: Sequence[tuple[Run, Mapping[str, Any]]]) -> str:
 
 
 def main() -> None:
-    """Makes the reports that are missing and writes the page."""
+    """Make missing reports and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--reports", type=Path, required=True)

@@ -1,4 +1,4 @@
-"""How many recorded actions a core puts on the ladder in a second, and which rung costs what.
+"""Measure how many recorded actions a core keys in a second, and which level of equivalence costs what.
 
     TRACEMILL_REAL_TRACES=FOLDER TRACEMILL_MULTITEACHER=FOLDER python benchmarks/ladder.py [--runs 5]
 
@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from tracemill.agreement.calls.canonical import canonicalize_action, exact_key
-from tracemill.agreement.equivalence.ladder import RUNGS, ladder_keys
-from tracemill.agreement.world.fold_context import record_of, world_of
-from tracemill.agreement.world.world_state import World
+from tracemill.agreement.equivalence.ladder import LEVELS, ladder_keys
+from tracemill.agreement.world.replay_context import environment_at, replay_context
+from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import harness_for
 from tracemill.harnesses.agents.swe_agent_commands import parse_swe_agent_command
 from tracemill.harnesses.presentation import present_all
@@ -40,8 +40,8 @@ SOURCES = {"java": "TRACEMILL_MULTITEACHER", "traces": "TRACEMILL_REAL_TRACES"}
 FLOORS = ("agreement", "harnesses", "records")
 """Packages whose caches are emptied."""
 JAVA_TABLE = "msb_swe_agent_full_trajs.jsonl.gz"
-Acted = tuple[Action, World]
-PARTS: dict[str, Callable[[Action, World], object]] = {
+Acted = tuple[Action, EnvironmentState]
+PARTS: dict[str, Callable[[Action, EnvironmentState], object]] = {
     "exact": lambda action, world: exact_key(action),
     "canonical": lambda action, world: canonicalize_action(action, world.tools, world.cwd, world.harness),
     "ladder": ladder_keys,
@@ -51,14 +51,14 @@ PARTS: dict[str, Callable[[Action, World], object]] = {
 
 
 def java(folder: Path) -> Iterator[Acted]:
-    """The actions of the SWE-agent runs on Java, each with its world."""
+    """Yield the actions of the SWE-agent runs on Java, each with its environment state."""
     tools = tuple(harness_for("swe_agent").tools.values())
     with gzip.open(folder / JAVA_TABLE, "rt") as lines:
         for line in lines:
             messages = tuple(_java_messages(json.loads(line)))
-            record = record_of(Context(0, messages, ()), "swe_agent")
+            record = replay_context(Context(0, messages, ()), "swe_agent")
             for cut in range(1, len(messages), 2):
-                yield Action.of(messages[cut]), World("swe_agent", "/repo", tools, record, cut)
+                yield Action.of(messages[cut]), EnvironmentState("swe_agent", "/repo", tools, record, cut)
 
 
 def _java_messages(row: dict[str, Any]) -> Iterator[Message]:
@@ -72,18 +72,18 @@ def _java_messages(row: dict[str, Any]) -> Iterator[Message]:
 
 
 def sessions(folder: Path) -> Iterator[Acted]:
-    """The actions of recorded sessions of any format, each with its world."""
+    """Yield the actions of recorded sessions of any format, each with its environment state."""
     for source in discover([folder]):
         for trace in ingest_source(source)[0] if source.dialect is not None else ():
-            records = {each.index: record_of(each, trace.harness) for each in trace.contexts}
+            records = {each.index: replay_context(each, trace.harness) for each in trace.contexts}
             tools = {index: shown.tools for index, shown in present_all(trace).items()}
             for state in trace.states():
                 at = state.context.index
-                yield state.student_action, world_of(state, tools.get(at, ()), records[at])
+                yield state.student_action, environment_at(state, tools.get(at, ()), records[at])
 
 
 def actions_of(source: str) -> list[Acted]:
-    """The actions of a source. Ends the process where its folder is not named."""
+    """Return the actions of a source; exit if its folder is not given."""
     folder = os.environ.get(SOURCES[source])
     if not folder:
         sys.exit(f"{SOURCES[source]} is not set: name the folder of `{source}`")
@@ -112,20 +112,20 @@ def child(source: str, part: str) -> None:
 
 
 def measure(source: str, part: str) -> dict[str, float]:
-    """What a child found."""
+    """Return what a child process measured."""
     command = [sys.executable, __file__, "--child", source, part]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def write_keys(target: Path, sources: list[str]) -> None:
-    """The keys of every action, with all that the rules look at beside them."""
+    """Write the keys of every action, and all that the rules use beside them."""
     with target.open("w") as out:
         for source in sources:
             for number, (action, world) in enumerate(actions_of(source)):
                 known = ladder_keys(action, world)
-                rungs = [known.at(rung) for rung in RUNGS]
-                told = (sorted(known.reads), known.decisive, known.guess, repr(known.deeds))
-                out.write(json.dumps([source, number, *rungs, known.cls, *told]) + "\n")
+                levels = [known.at(level) for level in LEVELS]
+                details = (sorted(known.parts), known.decisive, known.guess, repr(known.effects))
+                out.write(json.dumps([source, number, *levels, known.action_class, *details]) + "\n")
 
 
 def main() -> None:

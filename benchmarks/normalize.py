@@ -1,4 +1,4 @@
-"""Pairs a second and memory of the recipe, whole process: `python -m benchmarks.normalize [PAIRS]`.
+"""Measure speed and memory of the recipe as a whole process: `python -m benchmarks.normalize [PAIRS]`.
 
 Sides of 1 KB, eight pairs to a context of 60,000 tokens. First each operator by itself over the rows (what it
 costs, reading the rows included), then pairs through `DJNormalizer` and cut to 32,768 tokens, as a release
@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.process_tree import PeakMemory, cpu_s
-from tracemill.normalize.context_length.cut_context import Cutter, Fitted
+from tracemill.normalize.context_length.cut_context import ContextCutter, FittedContext
 from tracemill.normalize.context_length.token_counts import estimate_token_count, estimate_token_counts
 from tracemill.normalize.datajuicer.recipe import load_recipe
 from tracemill.normalize.normalizer import DJNormalizer
@@ -54,7 +54,7 @@ def _step(number: int) -> str:
 
 
 def _pair(number: int, coin: random.Random) -> DPOPair:
-    said, other = (" ".join(coin.choices(WORDS, k=50)) for _ in range(2))
+    text, other = (" ".join(coin.choices(WORDS, k=50)) for _ in range(2))
     call = ToolCall(
         f"c{number}", "execute_bash", json.dumps({"command": " ".join(coin.choices(WORDS, k=100))})
     )
@@ -63,7 +63,7 @@ def _pair(number: int, coin: random.Random) -> DPOPair:
         label_source="teachers",
         state_messages=(),
         tools=(),
-        chosen=(Message("assistant", said, (call,)),),
+        chosen=(Message("assistant", text, (call,)),),
         rejected=(Message("assistant", other + " " + " ".join(coin.choices(WORDS, k=100))),),
         chosen_operation="run",
         rejected_operation="finish",
@@ -77,7 +77,7 @@ def _pair(number: int, coin: random.Random) -> DPOPair:
 
 
 def with_contexts(kept: Sequence[NormalizedDPOPair]) -> Iterator[NormalizedDPOPair]:
-    """The pairs with their states, the messages of one context in memory at a time."""
+    """Yield pairs with their states, the messages of one context in memory at a time."""
     name, messages = "", tuple[Message, ...]()
     text = " ".join(WORDS * 20)
     for item in kept:
@@ -118,10 +118,10 @@ def operators(count: int) -> None:
 
 def cut_all(kept: Sequence[NormalizedDPOPair]) -> tuple[int, int]:
     """Contexts that were cut, and tokens of all of them before."""
-    cutter, cut, tokens = Cutter(estimate_token_counts, 32_768), 0, 0
+    cutter, cut, tokens = ContextCutter(estimate_token_counts, 32_768), 0, 0
     for item in with_contexts(kept):
         fitted = cutter.fit(item.pair.state_messages, item.pair.tools, (item.pair.chosen, item.pair.rejected))
-        assert isinstance(fitted, Fitted)
+        assert isinstance(fitted, FittedContext)
         cut, tokens = cut + bool(fitted.length.cut), tokens + fitted.length.whole
     return cut, tokens
 

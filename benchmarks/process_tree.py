@@ -11,8 +11,10 @@ EVERY_S = 1.0
 
 
 class PeakMemory:
-    """A context in which the memory of the tree of processes is looked at every second. `peak_gb` is the
-    highest sum: of what processes share each counts its part (PSS), so that forks count once."""
+    """Measures the memory of a tree of processes every second.
+
+    `peak_gb` is the highest sum. Shared memory counts in parts (PSS), so that forks count once.
+    """
 
     def __init__(self) -> None:
         self.peak_gb = 0.0
@@ -39,7 +41,7 @@ def cpu_s() -> float:
 
 
 def tree(pid: int) -> Iterator[int]:
-    """A process and those below it."""
+    """Yield the ids of a process and its descendants."""
     yield pid
     with suppress(OSError):
         for children in Path(f"/proc/{pid}/task").glob("*/children"):

@@ -1,4 +1,4 @@
-"""What a release does, stage by stage: `python -m benchmarks.release [PAIRS] [CONFIG ...]`.
+"""Measure the stages of a release: `python -m benchmarks.release [PAIRS] [CONFIG ...]`.
 
 Pairs as in `benchmarks.normalize`, in a workspace: sides of 1 KB, eight to a session of 60,000 tokens. They
 go the way of `flows.release.release_run`: read, through the recipe, each session onto its side, looked for in
@@ -21,12 +21,12 @@ from benchmarks.normalize import CONTEXT_TOKENS, SHARED_BY, WORDS, pairs
 from benchmarks.process_tree import PeakMemory, cpu_s
 from tracemill.data_cards.model.release_spec import ReleaseSpec
 from tracemill.data_cards.writing.write_release import Release, write_release
-from tracemill.flows.config.from_settings import make_renewer
+from tracemill.flows.config.from_settings import make_reredactor
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.release.assign_splits import drop_unassigned_pairs, split_sessions
 from tracemill.flows.release.fit_context import make_fitting
 from tracemill.flows.release.load_pairs import load_pair_states, load_reduced_pairs
-from tracemill.flows.release.split_store import Grown
+from tracemill.flows.release.split_store import SplitState
 from tracemill.normalize.contamination import load_benchmarks
 from tracemill.normalize.context_length.token_counts import estimate_token_count
 from tracemill.normalize.normalizer import DJNormalizer, Normalized
@@ -52,7 +52,7 @@ class Stages:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """What is done here belongs to a stage."""
+        """Time the block as a part of a stage."""
         begun = time.perf_counter(), cpu_s()
         self._inside.append([0.0, 0.0])
         try:
@@ -66,7 +66,7 @@ class Stages:
                     self._inside[-1][at] += took[at]
 
     def each(self, name: str, items: Iterator[Any]) -> Iterator[Any]:
-        """The items; what it takes to get them belongs to a stage."""
+        """Yield the items, and time how long they take to produce as a part of a stage."""
         while True:
             with self.stage(name):
                 item = next(items, self)
@@ -99,13 +99,13 @@ def sessions(count: int, notes: dict[str, int]) -> Iterator[Trace]:
         ]
         tokens = 0
         while tokens < CONTEXT_TOKENS:
-            said = f"{name} {' '.join(coin.choices(WORDS, k=600))}"
+            output = f"{name} {' '.join(coin.choices(WORDS, k=600))}"
             call = ToolCall(f"c{len(messages)}", "execute_bash", json.dumps({"command": f"ls {tokens}"}))
             messages += [
                 Message("assistant", "I look.", (call,)),
-                Message("tool", said, tool_call_id=call.id),
+                Message("tool", output, tool_call_id=call.id),
             ]
-            tokens += estimate_token_count(said)
+            tokens += estimate_token_count(output)
         cuts = range(len(messages) - 2 * SHARED_BY, len(messages), 2)
         steps = tuple(Step(index, cut) for index, cut in enumerate(cuts))
         yield Trace(
@@ -122,9 +122,9 @@ def sessions(count: int, notes: dict[str, int]) -> Iterator[Trace]:
 
 
 def fill(work: Workspace, settings: RunSettings, count: int) -> None:
-    """The workspace as a run leaves it."""
+    """Fill the workspace as a run leaves it."""
     some: list[Trace] = []
-    notes = make_renewer(work, settings).notes
+    notes = make_reredactor(work, settings).notes
     for trace in sessions(-(-count // SHARED_BY), notes):
         some.append(trace)
         if len(some) == _SHARD:
@@ -156,9 +156,11 @@ def benchmark_file(path: Path) -> Path:
     return path
 
 
-def release(work: Workspace, settings: RunSettings, folder: Path, stages: Stages) -> tuple[Release, Grown]:
-    """The stages of `flows.release.release_run`, without judging and the report of a run."""
-    renewer, grown = make_renewer(work, settings), Grown.of(work, "bench")
+def release(
+    work: Workspace, settings: RunSettings, folder: Path, stages: Stages
+) -> tuple[Release, SplitState]:
+    """Run the stages of `flows.release.release_run`, without privacy check and run report."""
+    reredactor, grown = make_reredactor(work, settings), SplitState.of(work, "bench")
     with stages.stage("load benchmarks"):
         benchmarks = load_benchmarks([benchmark_file(folder / "tasks.jsonl")])
 
@@ -167,13 +169,13 @@ def release(work: Workspace, settings: RunSettings, folder: Path, stages: Stages
             return benchmarks.overlap(trace)
 
     with stages.stage("read pairs, redact them as today, caps"):
-        reduced = load_reduced_pairs(work, settings.pairs, Timed(stages), renewer, grown.holds)
+        reduced = load_reduced_pairs(work, settings.pairs, Timed(stages), reredactor, grown.holds)
     with stages.stage("splits (sessions read, tasks compared)"):
         kept = reduced.normalized.kept
         split = split_sessions(work, grown, kept, {"validation": 0.05, "test": 0.05}, overlap)
         kept, between = drop_unassigned_pairs(kept, split)
     fitting = make_fitting(settings)
-    states = stages.each("sessions read and presented", load_pair_states(work, kept, renewer))
+    states = stages.each("sessions read and presented", load_pair_states(work, kept, reredactor))
     fitted = stages.each("contexts cut", fitting.pairs(states))
     spec = ReleaseSpec(name="bench", redaction="r1", views=settings.release.views)
     with stages.stage("Parquet, card, report"):

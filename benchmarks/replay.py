@@ -1,4 +1,4 @@
-"""What a call costs in CPU and memory, and how near to its ideal a replay of independent calls comes.
+"""Measure CPU and memory per call, and the time of a replay against its ideal.
 
     python benchmarks/replay.py [--calls N] [--kb 2 100] [--flight 64 512] [--latency 1.0] [--runs 3]
 
@@ -37,7 +37,7 @@ def write_states(folder: Path, calls: int, kb: float) -> None:
 
 @contextmanager
 def stub_server(latency_s: float) -> Iterator[str]:
-    """The port of a server that runs as long as the block."""
+    """Run a stub server during the block and yield its port."""
     command = [sys.executable, str(HERE / "stub_server.py"), str(latency_s)]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -51,7 +51,7 @@ def stub_server(latency_s: float) -> Iterator[str]:
 def run(
     calls: int, kb: float, flight: int, latency_s: float, what: str = "replay", times: int = 1
 ) -> dict[str, float]:
-    """What a child found, and the server beside it; of several on one ledger the last."""
+    """Return what a child and the server measured; of several children on one ledger, the last."""
     with stub_server(latency_s) as port, tempfile.TemporaryDirectory() as folder:
         write_states(Path(folder), calls, kb)
         command = [sys.executable, str(HERE / "replay_child.py"), what, port, str(flight), folder]
@@ -81,7 +81,7 @@ def print_cpu(kb: float, calls: int, runs: int) -> None:
 
 
 def print_span(flight: int, latency_s: float, runs: int) -> None:
-    """The span of independent calls over the ideal, and that of aiohttp alone; medians."""
+    """Print the median span of independent calls relative to the ideal, and that of aiohttp alone."""
     calls = flight * 8
     ideal_s = calls * latency_s / flight
     spans: dict[str, list[float]] = {"bare": [], "replay": []}

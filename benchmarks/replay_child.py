@@ -1,4 +1,4 @@
-"""What `replay.py` measures, each a process of its own that prints one line of JSON.
+"""The child processes of `replay.py`; each prints its measurements as one line of JSON.
 
     python benchmarks/replay_child.py replay|load|bare PORT FLIGHT FOLDER
 
@@ -33,7 +33,7 @@ from tracemill.teachers.core.teacher_settings import (
 )
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
-from tracemill.teachers.replay.replay_run import replay
+from tracemill.teachers.replay.replay_run import ReplayRequest, replay
 
 RUN = "bench"
 TOOL = ToolSpec("read_file", "reads", {"type": "object", "properties": {"path": {"type": "string"}}})
@@ -47,7 +47,7 @@ class Case(NamedTuple):
 
 
 def case_of(number: int, text: str) -> Case:
-    """A session of one step whose student reads a file of its own."""
+    """Build a session of one step whose student reads a file of its own."""
     call = ToolCall("c0", TOOL.name, json.dumps({"path": f"src/other_{number}.py"}))
     messages = (Message("user", text), Message("assistant", "", tool_calls=(call,)))
     context = Context(index=0, messages=messages, steps=(Step(index=0, cut=1, family="meta"),))
@@ -60,18 +60,18 @@ def case_of(number: int, text: str) -> Case:
 
 
 def shards_in(folder: Path) -> list[Path]:
-    """The files of the states."""
+    """Return the files of the states."""
     return sorted(folder.glob("*.jsonl"))
 
 
 def cases_of(shard: Path) -> list[Case]:
-    """The states of a shard."""
+    """Return the states of a shard."""
     with shard.open("rb") as lines:
         return [case_of(*orjson.loads(line)) for line in lines]
 
 
 def teacher_at(port: int) -> CompatibleSettings:
-    """The stub server as a teacher with a price."""
+    """Return the stub server as a teacher with a price."""
     prices = PriceSettings.model_validate({"prompt_usd": 0.3, "completion_usd": 0.9})
     return CompatibleSettings(model="stub-model", base_url=f"http://127.0.0.1:{port}/v1", prices=prices)
 
@@ -85,25 +85,25 @@ def run_replay(port: int, flight: int, folder: Path) -> dict[str, float]:
 
 
 def replay_shard(ledger: Ledger, teacher: CompatibleSettings, flight: int, shard: Path) -> tuple[float, int]:
-    """The same of one shard."""
+    """Replay one shard."""
     cases, policy = cases_of(shard), Policy(threshold=1, min_families=1)
     before = time.process_time()
     questions = [case.question for case in cases]
     decisions = make_gate_decisions(questions, [teacher], 0, GateSettings())
     built, settings = build_teachers([teacher], {}), ReplaySettings(concurrency=flight)
-    replies = asyncio.run(replay(questions, decisions, built, ledger, RUN, settings)).replies
+    replies = asyncio.run(replay(ReplayRequest(questions, decisions, built, ledger, RUN, settings))).replies
     for case, reply in zip(cases, replies, strict=True):
         tally_votes(case.state, (TOOL,), [reply], policy)
     return time.process_time() - before, sum(reply.failure is None for reply in replies)
 
 
 def run_load(port: int, flight: int, folder: Path) -> dict[str, float]:
-    """The same states read, and nothing asked."""
+    """Read the same states and ask nothing."""
     return {"cpu_s": 0.0, "answered": sum(len(cases_of(shard)) for shard in shards_in(folder))}
 
 
 async def post_all(port: int, flight: int, folder: Path) -> int:
-    """The texts of all states through aiohttp, `flight` at once; how many answered."""
+    """Post the texts of all states with aiohttp, `flight` at once; return how many were answered."""
     cases = (case for shard in shards_in(folder) for case in cases_of(shard))
     url, answered = f"http://127.0.0.1:{port}/v1/chat/completions", 0
     connector, timeout = TCPConnector(limit=0), ClientTimeout(total=None)
@@ -121,7 +121,7 @@ async def post_all(port: int, flight: int, folder: Path) -> int:
 
 
 def run_bare(port: int, flight: int, folder: Path) -> dict[str, float]:
-    """The same texts sent by aiohttp alone."""
+    """Send the same texts with aiohttp alone."""
     before = time.process_time()
     answered = asyncio.run(post_all(port, flight, folder))
     return {"cpu_s": time.process_time() - before, "answered": answered}

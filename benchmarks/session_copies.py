@@ -1,4 +1,4 @@
-"""Recorded sessions again and again under new ids, so that nothing is taken for the same thing twice.
+"""Copy recorded sessions under new ids, so that no copy is taken for a duplicate.
 
     python benchmarks/session_copies.py SOURCE TARGET MB          a folder of copies, of about MB
     python benchmarks/session_copies.py SOURCE TARGET MB --one    one session, its records repeated
@@ -31,7 +31,7 @@ _SUFFIXES = (".jsonl", ".json", ".traj")
 
 
 def renamed(data: bytes, salt: str) -> bytes:
-    """The content with every id replaced by one that the id and the salt give."""
+    """Replace every id by one derived from the id and the salt."""
     fresh = {old: _fresh(old, salt) for old in set(_IDS.findall(data))}
     data = _IDS.sub(lambda found: fresh[found.group()], data)
     tail = salt.encode()
@@ -40,7 +40,7 @@ def renamed(data: bytes, salt: str) -> bytes:
 
 
 def _fresh(old: bytes, salt: str) -> bytes:
-    """An id of the same shape and length."""
+    """Return an id of the same shape and length."""
     digits = hashlib.shake_128(salt.encode() + old).hexdigest(len(old)).encode()
     if b"-" in old[:9]:
         return b"-".join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
@@ -50,12 +50,12 @@ def _fresh(old: bytes, salt: str) -> bytes:
 
 
 def sources(folder: Path) -> list[Path]:
-    """The session files of a folder, in order."""
+    """Return the session files of a folder, in order."""
     return sorted(path for path in folder.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
 
 
 def many(folder: Path, target: Path, mb: float) -> dict[str, float]:
-    """Copies of every file, copy after copy, until there are `mb` of them."""
+    """Write copies of all files, repeatedly, up to `mb` megabytes."""
     size = files = largest = 0
     originals = [(path, path.read_bytes()) for path in sources(folder)]
     if not originals:
@@ -74,7 +74,7 @@ def many(folder: Path, target: Path, mb: float) -> dict[str, float]:
 
 
 def one(folder: Path, target: Path, mb: float) -> dict[str, float]:
-    """The records of the largest file repeated in one session: each round hangs on the one before."""
+    """Write one session that repeats the records of the largest file; each round continues the last."""
     path = max(sources(folder), key=lambda path: path.stat().st_size)
     data = path.read_bytes().rstrip(b"\n") + b"\n"
     session = _NAMED.search(data)

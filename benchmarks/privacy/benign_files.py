@@ -214,7 +214,7 @@ FILES: tuple[Callable[[random.Random], str], ...] = (
 
 
 def outputs(seed: int, megabytes: float) -> list[str]:
-    """Outputs and logs of every generator in turn, until there is as much as asked for."""
+    """Return outputs and logs of every generator in turn, up to a size in megabytes."""
     rng, texts, size = random.Random(f"{seed} outputs"), [], 0
     makers = (*OUTPUTS, *FILES, *PUBLIC)
     while size < megabytes * 1e6:

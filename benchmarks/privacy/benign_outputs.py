@@ -73,12 +73,12 @@ def sha(rng: random.Random, size: int = 40) -> str:
 
 
 def version(rng: random.Random, parts: int = 3) -> str:
-    """A dotted version."""
+    """Return a dotted version."""
     return ".".join(str(rng.randrange(0, 40)) for _ in range(parts))
 
 
 def stamp(rng: random.Random) -> str:
-    """A time in ISO 8601."""
+    """Return a time in ISO 8601."""
     return (
         f"2026-{rng.randrange(1, 13):02d}-{rng.randrange(1, 29):02d}T{rng.randrange(24):02d}:"
         f"{rng.randrange(60):02d}:{rng.randrange(60):02d}.{rng.randrange(10**6):06d}Z"
@@ -86,7 +86,7 @@ def stamp(rng: random.Random) -> str:
 
 
 def integrity(rng: random.Random) -> str:
-    """The integrity field of a lock file."""
+    """Return the integrity field of a lock file."""
     return "sha512-" + base64.b64encode(hashlib.sha512(sha(rng).encode()).digest()).decode()
 
 

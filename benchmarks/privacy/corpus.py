@@ -84,16 +84,18 @@ def kinds() -> list[Kind]:
 
 
 def plants(seed: int = SEED, per_kind: int | None = None, only: Iterable[Kind] | None = None) -> list[Plant]:
-    """The corpus: every kind in every setting that fits it, with and without a telling name.
+    """Return the corpus: every kind in every setting that fits it, with and without a descriptive name.
 
-    With `per_kind`, that many of them for each kind, drawn from the same seed.
+    With `per_kind`, that many of each kind, drawn from the seed.
     """
     return [plant for kind in only or kinds() for plant in _of_kind(kind, seed, per_kind)]
 
 
 def nameless(seed: int = SEED) -> list[Plant]:
-    """The kinds that have no format of their own, planted without any telling name: not to be told from
-    hashes and ids, reported apart."""
+    """Return kinds without a format, planted without a descriptive name.
+
+    They cannot be told from hashes and ids and are reported separately.
+    """
     return [
         _plant(kind, setting, False, seed)
         for kind in kinds()

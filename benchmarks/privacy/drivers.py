@@ -53,15 +53,17 @@ def _leaves(value):
 
 
 def _file_text(item):
-    """What a scanner of files is given: the strings of JSON decoded, each on a line."""
+    """Return the text for a scanner of files: decoded JSON strings, one per line."""
     if not item["decode"]:
         return item["text"]
     return "\n".join(_leaves(json.loads(item["text"])))
 
 
 def _replaced(item, found):
-    """The text without what was found, `(line, value)` pairs; only in its line, where the text has lines of
-    its own."""
+    """Return the text without the found `(line, value)` pairs.
+
+    A value is removed from its line only, if the text has lines of its own.
+    """
     lines, elsewhere = item["text"].split("\n"), []
     for number, secret in sorted(found, key=lambda pair: len(pair[1]), reverse=True):
         if not item["decode"] and 0 < number <= len(lines) and secret and secret in lines[number - 1]:

@@ -19,6 +19,15 @@ _OURS = re.compile(
 )
 _MAIL = re.compile(r"[\w.+%-]+@[\w-]+(?:\.[\w-]+)+")
 _SIGNED = re.compile(r"[A-Z][\w.'-]*(?: [A-Z][\w.'-]*){1,3} *<(?=[\w.+%-]+@)")
+_HOLDER = re.compile(
+    r"(?:[Cc]opyright|©|\([Cc]\))[\s\d(Cc)©,:-]*(?:(?:by|present)\s+)*"
+    r"[A-ZÀ-Þ][\w.'-]*(?: [\w.'-]+){0,2} [A-ZÀ-Þ][\w'-]+"
+)
+_ORGANISATION = re.compile(
+    r"(?i)\b(?:academy|authors?|cent(?:er|re|rum)|college|committee|company|consortium|contributors|corp\w*"
+    r"|developers|foundation|gmbh|group|inc|institut\w*|labs?|limited|llc|ltd|maintainers|media|networks?"
+    r"|project|research|services|society|software|solutions|stichting|systems|team|technolog\w+|university)\b"
+)
 _HOME = re.compile(r"(?:/home/|/Users/|[A-Za-z]:\\+Users\\+|-Users-|-home-)[\w.-]+")
 _ADDRESS = re.compile(r"(?<![\w.])(?:\d{1,3}(?:\.\d{1,3}){3})(?![\w.]*\d)|[0-9A-Fa-f:]{6,}(?:%\w+)?")
 _BASE64 = re.compile(r"[\w+/=-]{256}")
@@ -26,7 +35,7 @@ _VERSION = re.compile(r"(?i)version|release|\bv\d|(?:==|~=|>=|<=) *['\"]?\d")
 
 
 def survives(part: str, text: str) -> bool:
-    """A piece of a private part is still in the text: 12 characters, or 60 % of a shorter one."""
+    """Return whether a piece of a private text is still there: 12 characters, or 60 % of a shorter one."""
     size = max(1, min(LONGEST_REST, math.ceil(len(part) * SHARE_OF_REST)))
     return any(part[start : start + size] in text for start in range(len(part) - size + 1))
 
@@ -37,7 +46,7 @@ def found(parts: tuple[str, ...], redacted: str) -> bool:
 
 
 def is_large_base64(change: "Change") -> bool:
-    """What was replaced is 256 or more characters of base64 in one run, which nobody reads."""
+    """Return whether the replaced text is 256 or more characters of base64, which nobody reads."""
     return _BASE64.search(re.sub(r"\s", "", change.old)) is not None
 
 
@@ -93,8 +102,16 @@ def _in_line(old: str, new: str) -> Iterator[Change]:
 
 
 def is_really_there(change: Change) -> bool:
-    """What was redacted is an e-mail address, the name before one, an IP address or a home folder: not a
-    false alarm."""
+    """Return whether the redacted text is personal data, so that it is no false alarm.
+
+    That is an e-mail address, the name before one, the name of a copyright holder, an IP address or a home
+    folder.
+    """
+    if any(
+        _overlap(change, match) and not _ORGANISATION.search(change.old)
+        for match in _HOLDER.finditer(change.line)
+    ):
+        return True
     for pattern in (_MAIL, _SIGNED, _HOME):
         if any(
             change.old.strip("<>\"'") and _overlap(change, match) for match in pattern.finditer(change.line)

@@ -1,5 +1,4 @@
-"""Further kinds: less known services, values set in other spellings, tokens that something runs through, and
-people and machines in the lines of systems.
+"""Further kinds: less common services, other spellings, interrupted tokens, and names in system logs.
 
 Each row: name of the kind, the variable it is usually kept in, template (`shapes.py`).
 """
@@ -44,8 +43,13 @@ LINES = (
         "GET https://cdn.{domain}/f.zip?Expires=1790000000&Signature=[{a90}]&Key-Pair-Id=KX",
     ),
     ("crypt-hash", "app:[$6${a16}${a86}]:19700:0:99999:7:::"),
+    ("device-password", "username ops privilege 15 password 7 [09{h12}]"),
+    ("device-secret", "enable secret [{a13}7]"),
+    ("device-server-key", "tacacs-server key [{a11}4]"),
     ("export-history", "  501  export SECRET=[Ab{a10}7]"),
     ("keytool-storepass", "keytool -list -keystore k.jks -storepass [{a14}] -alias main"),
+    ("labelled-pin", "PIN: [{d6}]"),
+    ("ldif-password", "userPassword:: [{a24}]"),
     ("license-key", "LICENSE_KEY=[{S5}-{S5}-{S5}-{S5}-7A4B2]"),
     ("login-call", "smtp.login('mailer', '[{a14}]')"),
     ("connect-call", "db = pymysql.connect('{host}', 'root', '[{a14}]', 'shop')"),
@@ -55,6 +59,7 @@ LINES = (
     ("prose-german", "Das Passwort lautet [{a12}4]."),
     ("prose-login", "Sign in with admin / [{a12}4] on staging."),
     ("reset-link", "https://app.{domain}/reset-password/[{a40}]"),
+    ("snmp-community", "snmp-server community [{l9}] RO"),
     ("useradd-password", "useradd -m -p [{a14}] worker"),
     ("webhook-link", "https://{host}.{domain}/webhooks/[{a32}]"),
     ("xml-setting", '<add key="ApiKey" value="[{a28}]"/>'),
@@ -67,7 +72,7 @@ def _github(rng: random.Random) -> str:
 
 
 def _split(joint: str, before: str = "", after: str = "") -> Maker:
-    """A maker of tokens that a text runs through."""
+    """Return a maker of tokens that a text interrupts."""
 
     def make(rng: random.Random) -> Made:
         token = _github(rng)
@@ -77,7 +82,7 @@ def _split(joint: str, before: str = "", after: str = "") -> Maker:
 
 
 def _spelled(underscore: str) -> Maker:
-    """A maker of tokens whose underscore is written as an escape."""
+    """Return a maker of tokens with an escaped underscore."""
 
     def make(rng: random.Random) -> Made:
         token = _github(rng)

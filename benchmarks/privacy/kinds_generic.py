@@ -95,26 +95,26 @@ def _base64(text: str) -> str:
 
 
 def basic_header(rng: random.Random) -> Made:
-    """A basic authentication header."""
+    """Make a basic authentication header."""
     value = _base64(f"{user_name(rng)}:{characters(rng, 'a', 17)}")
     return Made(f"Authorization: Basic {value}", (value,))
 
 
 def docker_config(rng: random.Random) -> Made:
-    """The stored login of a container registry."""
+    """Make the stored login of a container registry."""
     value = _base64(f"{user_name(rng)}:{characters(rng, 'a', 20)}")
     return Made(json.dumps({"auths": {f"registry.{domain(rng)}": {"auth": value}}}), (value,))
 
 
 def jwt(rng: random.Random) -> Made:
-    """A signed JSON web token; its header is the same in all of them and not private."""
+    """Make a signed JSON web token; its header is always the same and not private."""
     claims = {"sub": characters(rng, "h", 12), "iat": rng.randrange(1_700_000_000, 1_790_000_000)}
     body = f"{segment(claims)}.{characters(rng, 'w', 43)}"
     return Made(f"{segment({'alg': 'HS256', 'typ': 'JWT'})}.{body}", (body,))
 
 
 def discord_bot(rng: random.Random) -> Made:
-    """A bot token: its number in base64, a time, a signature."""
+    """Make a bot token: its number in base64, a time, a signature."""
     number = _base64(str(rng.randrange(10**17, 10**18))).rstrip("=")
     value = f"{number}.{characters(rng, 'w', 6)}.{characters(rng, 'w', 38)}"
     return Made(value, (value,))
@@ -132,7 +132,7 @@ def _pem(label: str, size: int) -> Maker:
 
 
 def service_account(rng: random.Random) -> Made:
-    """A cloud service account's key file; the key stands escaped inside a JSON string."""
+    """Make a cloud service account's key file, with the key escaped in a JSON string."""
     key = _pem("PRIVATE KEY", 800)(rng)
     account = {
         "type": "service_account",
@@ -145,7 +145,7 @@ def service_account(rng: random.Random) -> Made:
 
 
 def kubernetes_secret(rng: random.Random) -> Made:
-    """A Secret manifest with its values in base64."""
+    """Make a Secret manifest with its values in base64."""
     first, second = (_base64(characters(rng, "a", size)) for size in (18, 32))
     text = (
         "apiVersion: v1\nkind: Secret\nmetadata:\n  name: app-credentials\ntype: Opaque\n"
@@ -155,7 +155,7 @@ def kubernetes_secret(rng: random.Random) -> Made:
 
 
 def dotenv(rng: random.Random) -> Made:
-    """A `.env` file: settings that are not private, and three that are."""
+    """Make a `.env` file with settings that are not private, and three that are."""
     values = (characters(rng, "p", 18), characters(rng, "a", 32), uuid4(rng))
     text = (
         f"NODE_ENV=production\nPORT=8080\nDB_PASS='{values[0]}'\nLOG_LEVEL=info\n"
@@ -165,7 +165,7 @@ def dotenv(rng: random.Random) -> Made:
 
 
 def aws_credentials(rng: random.Random) -> Made:
-    """A profile of the shared credentials file."""
+    """Make a profile of the shared credentials file."""
     key_id, secret = characters(rng, "t", 16), characters(rng, "b", 40)
     head = "AK" + "IA"
     text = (
@@ -175,7 +175,7 @@ def aws_credentials(rng: random.Random) -> Made:
 
 
 def kubeconfig(rng: random.Random) -> Made:
-    """A user of a kubeconfig, with a token and a key in base64."""
+    """Make a user of a kubeconfig, with a token and a key in base64."""
     token, key = characters(rng, "w", 90), _base64(_pem("PRIVATE KEY", 300)(rng).text)
     text = f"users:\n- name: admin@{host_name(rng)}\n  user:\n    client-key-data: {key}\n    token: {token}"
     return Made(text, (token, key))

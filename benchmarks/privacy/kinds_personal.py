@@ -21,25 +21,25 @@ _NAMES = (
 
 
 def email(rng: random.Random) -> Made:
-    """A mail address at a domain that is not reserved for examples."""
+    """Make a mail address at a domain that is not reserved for examples."""
     value = f"{user_name(rng)}@{domain(rng)}"
     return Made(value, (value,))
 
 
 def tagged_email(rng: random.Random) -> Made:
-    """A mail address with a plus tag and a subdomain."""
+    """Make a mail address with a plus tag and a subdomain."""
     value = f"{user_name(rng)}+{rng.choice(('ci', 'billing', 'dev'))}@mail.{domain(rng)}"
     return Made(value, (value,))
 
 
 def author(rng: random.Random) -> Made:
-    """The author line of a commit; the address is what counts."""
+    """Make the author line of a commit; its address is private."""
     value = f"{user_name(rng)}@{domain(rng)}"
     return Made(f"Author: {rng.choice(_NAMES)} <{value}>", (value,))
 
 
 def public_ip(rng: random.Random) -> Made:
-    """A routable IPv4 address, of none of the reserved ranges."""
+    """Make a routable IPv4 address."""
     while True:
         address = ipaddress.IPv4Address(rng.getrandbits(32))
         if address.is_global and not address.is_multicast and min(map(int, str(address).split("."))) > 9:
@@ -47,14 +47,14 @@ def public_ip(rng: random.Random) -> Made:
 
 
 def private_ip(rng: random.Random) -> Made:
-    """An address of a home or company network."""
+    """Make an address of a home or company network."""
     head = rng.choice((f"10.{rng.randrange(1, 250)}", "192.168", f"172.{rng.randrange(16, 31)}"))
     value = f"{head}.{rng.randrange(2, 250)}.{rng.randrange(10, 250)}"
     return Made(value, (value,))
 
 
 def ipv6(rng: random.Random) -> Made:
-    """A routable IPv6 address, compressed or not."""
+    """Make a routable IPv6 address, compressed or not."""
     if rng.random() < 0.5:
         value = f"2a0{rng.randrange(1, 9)}:{rng.randrange(4096, 65535):x}:{rng.randrange(256, 4095):x}::{rng.randrange(256, 65535):x}"
     else:
@@ -63,7 +63,7 @@ def ipv6(rng: random.Random) -> Made:
 
 
 def mac(separator: str) -> Maker:
-    """A maker of hardware addresses in one spelling."""
+    """Return a maker of hardware addresses in one spelling."""
 
     def make(rng: random.Random) -> Made:
         value = separator.join(f"{rng.randrange(256):02x}" for _ in range(6))
@@ -75,7 +75,7 @@ def mac(separator: str) -> Maker:
 
 
 def phone(*layouts: str) -> Maker:
-    """A maker of phone numbers: `#` is any digit, `%` one from 2 to 8."""
+    """Return a maker of phone numbers: `#` is any digit, `%` one from 2 to 8."""
 
     def make(rng: random.Random) -> Made:
         value = "".join(
@@ -88,7 +88,7 @@ def phone(*layouts: str) -> Maker:
 
 
 def card(rng: random.Random) -> Made:
-    """A payment card number with a right check digit, in groups of four."""
+    """Make a payment card number with a valid check digit, in groups of four."""
     digits = [4, *(rng.randrange(10) for _ in range(14))]
     doubled = [d if i % 2 else d * 2 - 9 * (d > 4) for i, d in enumerate(digits)]
     text = "".join(map(str, (*digits, -sum(doubled) % 10)))
@@ -97,14 +97,14 @@ def card(rng: random.Random) -> Made:
 
 
 def iban(rng: random.Random) -> Made:
-    """A German bank account number with right check digits."""
+    """Make a German bank account number with valid check digits."""
     account = f"{rng.randrange(10**7, 10**8)}{rng.randrange(10**9, 10**10)}"
     value = f"DE{98 - int(account + '131400') % 97:02d}{account}"
     return Made(value, (value,))
 
 
 def home_slug(rng: random.Random) -> Made:
-    """A home folder as a name of a folder, the way some agents name a project's."""
+    """Make a home folder as a folder name, as some agents name a project's folder."""
     user = user_name(rng).replace(".", "-")
     return Made(f"-Users-{user}-code-billing", (user,))
 

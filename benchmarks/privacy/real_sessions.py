@@ -15,8 +15,10 @@ from tracemill.records.trace import Trace
 
 
 def leaf_texts(folder: Path, seed: int, megabytes: float) -> list[str]:
-    """Texts of the messages and arguments of the calls in the sessions below `folder`, as recorded, in an
-    order drawn by a seed: as much as asked for, the same again where there is less."""
+    """Return texts of messages and call arguments of the sessions below `folder`, in seeded order.
+
+    They have the wanted size, and repeat if there is less.
+    """
     texts: dict[str, None] = {}
     for source in discover([folder]):
         for trace in ingest_source(source)[0]:
@@ -36,8 +38,10 @@ def leaf_texts(folder: Path, seed: int, megabytes: float) -> list[str]:
 
 
 def arguments_changed(folder: Path) -> dict[str, object]:
-    """Of the tool calls in the sessions below `folder`, each counted once: how many have other arguments
-    after redaction, how many because of a type that claims a secret, and changed calls by type."""
+    """Count the distinct tool calls whose arguments redaction changes, in the sessions below `folder`.
+
+    Also counts those changed by a type that claims a secret, and changed calls by type.
+    """
     redactor = Redactor(key=b"benchmark")
     calls, touched, secret = 0, 0, 0
     types: Counter[str] = Counter()

@@ -26,7 +26,7 @@ _SCRIPT_FOLDERS = ("/usr/lib/node_modules", "/usr/local/lib/node_modules", "/usr
 
 
 def ordinary(seed: int, megabytes: float) -> dict[str, list[str]]:
-    """The corpora without anything private, by name; one that this machine lacks is empty."""
+    """Return the corpora without private data, by name; a corpus that this machine lacks is empty."""
     paths = sysconfig.get_paths()
     library, packages = Path(paths["stdlib"]), Path(paths["purelib"])
     scripts = [path for path in (*map(Path, _SCRIPT_FOLDERS), packages) if path.is_dir()]

@@ -24,29 +24,29 @@ class Recall:
     missed: list[Plant] = field(default_factory=list)
 
     def of(self, half: str, category: str) -> float | None:
-        """The share of values found in one half of one category; every value counts the same."""
+        """Return the share of values found in one half of one category."""
         names = [n for n, place in self.kinds.items() if place == (half, category)]
         planted = sum(self.planted[n] for n in names)
         return sum(self.found[n] for n in names) / planted if planted else None
 
     def mean_of_kinds(self, half: str, category: str) -> float | None:
-        """The mean of the kinds' shares in one half of one category; every kind counts the same."""
+        """Return the mean over kinds of the share found, in one half of one category."""
         shares = [self.found[n] / self.planted[n] for n, at in self.kinds.items() if at == (half, category)]
         return sum(shares) / len(shares) if shares else None
 
     def by_kind(self, half: str) -> dict[str, float]:
-        """The share found of each kind of a half."""
+        """Return the share found of each kind of a half."""
         return {n: self.found[n] / self.planted[n] for n, place in self.kinds.items() if place[0] == half}
 
     def bare(self, half: str) -> float | None:
-        """The share of secrets found among those without a telling name beside them."""
+        """Return the share found of secrets without a descriptive name beside them."""
         return self._bare.get(half)
 
     _bare: dict[str, float] = field(default_factory=dict)
 
 
 def recall(plants: Sequence[Plant], redacted: Sequence[str]) -> Recall:
-    """What a redactor found of the corpus, given what it made of each text."""
+    """Compute recall from the corpus and the redacted texts."""
     score = Recall()
     bare: dict[str, list[bool]] = {}
     for plant, text in zip(plants, redacted, strict=True):
@@ -64,8 +64,11 @@ def recall(plants: Sequence[Plant], redacted: Sequence[str]) -> Recall:
 
 @dataclass(slots=True)
 class Alarms:
-    """Redactions in ordinary text: `false_ones`, those of addresses, signed names and homes that really stand
-    there, and large base64 made shorter, which is asked for."""
+    """Redactions in ordinary text.
+
+    They are false ones, those of addresses, signed names and home folders that are really there, and
+    shortened base64, which is wanted.
+    """
 
     megabytes: float
     false_ones: list[Change] = field(default_factory=list)
@@ -78,7 +81,7 @@ class Alarms:
         return len(self.false_ones) / self.megabytes
 
     def types(self) -> dict[str, int]:
-        """False alarms by the type that the placeholder names."""
+        """Return false alarms by the type that the placeholder names."""
         return dict(Counter(change.type for change in self.false_ones).most_common())
 
     @property
@@ -88,7 +91,7 @@ class Alarms:
 
 
 def alarms(texts: Sequence[str], redacted: Sequence[str]) -> Alarms:
-    """What a redactor changed in texts that hold nothing private but addresses and home folders."""
+    """Count the redactions in texts that hold nothing private but addresses and home folders."""
     score = Alarms(sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) / 1e6)
     for before, after in zip(texts, redacted, strict=True):
         for change in changes(before, after):

@@ -103,8 +103,10 @@ Maker = Callable[[random.Random], Made]
 
 
 def characters(rng: random.Random, alphabet: str, size: int) -> str:
-    """Random characters that begin and end with a letter or digit; from 8 on, a digit is among them
-    where the alphabet has one, and from 12 on both cases, as a random token of that length has."""
+    """Return random characters that begin and end with a letter or digit.
+
+    From 8 characters on they have a digit if the alphabet has one, from 12 on both cases, as real tokens do.
+    """
     pool = ALPHABETS[alphabet]
     for _ in range(1000):
         text = "".join(rng.choices(pool, k=size))
@@ -126,18 +128,18 @@ def checked(rng: random.Random, size: int) -> str:
 
 
 def uuid4(rng: random.Random) -> str:
-    """A version 4 UUID."""
+    """Return a version 4 UUID."""
     h = f"{rng.getrandbits(128):032x}"
     return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{rng.choice('89ab')}{h[17:20]}-{h[20:]}"
 
 
 def segment(value: dict[str, object]) -> str:
-    """A JSON object in unpadded URL-safe base64, as in a JWT."""
+    """Encode a JSON object in unpadded URL-safe base64, as in a JWT."""
     return base64.urlsafe_b64encode(json.dumps(value, separators=(",", ":")).encode()).decode().rstrip("=")
 
 
 def user_name(rng: random.Random) -> str:
-    """A login: initial and surname, first and last, or surname and a number."""
+    """Return a login: initial and surname, first and last name, or surname and a number."""
     first, last = rng.choice(_FIRST), rng.choice(_LAST)
     return rng.choice(
         (first[0] + last, f"{first}.{last}", f"{last}{rng.randrange(10, 99)}", f"{first}{last}")
@@ -145,17 +147,17 @@ def user_name(rng: random.Random) -> str:
 
 
 def person(rng: random.Random) -> str:
-    """A first name and a surname."""
+    """Return a first name and a surname."""
     return f"{rng.choice(_FIRST)} {rng.choice(_LAST)}".title()
 
 
 def host_name(rng: random.Random) -> str:
-    """A machine's short name."""
+    """Return a machine's short name."""
     return f"{rng.choice(_WORDS)}-{rng.choice(('lap', 'ws', 'build', 'gpu', 'db'))}{rng.randrange(2, 99):02d}"
 
 
 def domain(rng: random.Random) -> str:
-    """A company-like domain that is none of the reserved example ones."""
+    """Return a company-like domain that is not reserved for examples."""
     return f"{rng.choice(_WORDS)}{rng.choice(_WORDS)}.{rng.choice(('io', 'com', 'dev', 'net', 'de'))}"
 
 
@@ -174,7 +176,10 @@ def _field(rng: random.Random, name: str, size: int) -> str:
 
 
 def expand(template: str, rng: random.Random) -> Made:
-    """A template with its fields filled, and its private parts; user, host and domain stay the same in it."""
+    """Fill a template, and return the text and its private parts.
+
+    User, host and domain are the same throughout a template.
+    """
     whole = "[" not in template
     plain = template.replace("|", "")
     if whole:
@@ -188,5 +193,5 @@ def expand(template: str, rng: random.Random) -> Made:
 
 
 def template(text: str) -> Maker:
-    """A maker of values of one template."""
+    """Return a maker of values of one template."""
     return lambda rng: expand(text, rng)

@@ -23,7 +23,7 @@ _EVERY = 40_000
 
 
 def dense(outputs: Sequence[str], plants: Sequence[Plant], seed: int) -> list[str]:
-    """Outputs and logs, full of digests and ids, with a private value every 40 kB."""
+    """Return outputs and logs full of digests and ids, with a private value every 40 kB."""
     rng = random.Random(f"{seed} speed")
     texts = [*outputs, *(p.text for p in rng.sample(list(plants), sum(map(len, outputs)) // _EVERY))]
     rng.shuffle(texts)
@@ -55,20 +55,22 @@ def _cpu_of(command: list[str]) -> float:
 
 _IN_MEMORY = """
 import sys
-from tracemill.ingesters.registry import discover, ingest_source
+from pathlib import Path
+from tracemill.ingesters.discover import discover
+from tracemill.ingesters.read_source import SourceReading
 from tracemill.privacy.redaction.redactor import Redactor
 redactor = Redactor(key=b"benchmark")
-for source in discover(sys.argv[1:]):
-    for trace in ingest_source(source)[0]:
+for source in discover([Path(each) for each in sys.argv[1:]]):
+    for trace in SourceReading(source):
         redactor.redact_trace(trace)
 """
 
 
 def whole_process(real: Path | None, runs: int, megabytes: float) -> dict[str, float]:
-    """MB/s of CPU time of whole processes, start-up included, medians: reading and redacting alone, and
-    `tracemill ingest`, which also writes the traces.
+    """Return the median MB/s of CPU time of whole processes, including their start.
 
-    The sessions are those below `real`, or the examples copied under new ids.
+    It measures reading and redacting alone, and `tracemill ingest`, which also writes the traces. The
+    sessions are those below `real`, or copies of the examples under new ids.
     """
     with tempfile.TemporaryDirectory() as folder:
         if real is None:
@@ -84,7 +86,7 @@ def whole_process(real: Path | None, runs: int, megabytes: float) -> dict[str, f
         for run in range(runs):
             alone.append(_cpu_of([sys.executable, "-c", _IN_MEMORY, *paths]))
             out = Path(folder) / f"w{run}"
-            command.append(_cpu_of([str(script), "ingest", *paths, "--out", str(out), "--json"]))
+            command.append(_cpu_of([str(script), "ingest", *paths, "--workspace", str(out), "--json"]))
             shutil.rmtree(out)
     return {
         "megabytes": size,

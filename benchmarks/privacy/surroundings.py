@@ -25,7 +25,7 @@ _NOISE = (
 
 
 def neutral(rng: random.Random) -> str:
-    """A name that says nothing about what it holds."""
+    """Return a name that says nothing about its value."""
     return rng.choice(_NEUTRAL)
 
 
@@ -34,12 +34,15 @@ def _camel(name: str) -> str:
     return head + "".join(word.capitalize() for word in rest)
 
 
+def _filled(template: str) -> Setting:
+    """Return a setting that fills a template with the name in three spellings and the value."""
+    return lambda rng, name, value: template.format(
+        name=name, lower=name.lower(), camel=_camel(name), value=value
+    )
+
+
 def _noise(rng: random.Random, count: int) -> str:
     return "\n".join(rng.choices(_NOISE, k=count))
-
-
-def _environment(rng: random.Random, name: str, value: str) -> str:
-    return f"SHELL=/bin/bash\nLANG=C.UTF-8\n{name}={value}\nTERM=xterm-256color\nSHLVL=1"
 
 
 def _printed(rng: random.Random, name: str, value: str) -> str:
@@ -50,10 +53,6 @@ def _printed(rng: random.Random, name: str, value: str) -> str:
 def _json_log(rng: random.Random, name: str, value: str) -> str:
     line = json.dumps({"level": "debug", "step": rng.randrange(99), name.lower(): value, "ok": True})
     return f"{_noise(rng, 1)}\n{line}\n{_noise(rng, 1)}"
-
-
-def _table(rng: random.Random, name: str, value: str) -> str:
-    return f"NAME{' ' * 26}VALUE\nREGION{' ' * 24}eu-west-1\n{name:<30}{value}\nREPLICAS{' ' * 22}3"
 
 
 def _arguments(rng: random.Random, name: str, value: str) -> str:
@@ -69,12 +68,6 @@ def _deep_json(rng: random.Random, name: str, value: str) -> str:
     return json.dumps({"event": "post", "body": json.dumps({"payload": json.dumps({name.lower(): value})})})
 
 
-def _history(rng: random.Random, name: str, value: str) -> str:
-    return (
-        f"  411  git pull --rebase\n  412  export {name}={value}\n  413  make test\n  414  ./run.sh --verbose"
-    )
-
-
 def _curl(rng: random.Random, name: str, value: str) -> str:
     header = "X-Item" if name in _NEUTRAL else f"X-{name.title().replace('_', '-')}"
     return f"$ curl -s -H '{header}: {value}' http://localhost:8080/v1/items | jq .\n[]\n$ echo done"
@@ -85,92 +78,64 @@ def _positional(rng: random.Random, name: str, value: str) -> str:
     return f"$ python tools/sync.py {flag}{value} --dry-run\nwould copy 14 files"
 
 
-def _diff(rng: random.Random, name: str, value: str) -> str:
-    return (
-        "diff --git a/app/conf.py b/app/conf.py\n--- a/app/conf.py\n+++ b/app/conf.py\n@@ -3,6 +3,7 @@\n"
-        f' import os\n \n DEBUG = False\n+{name} = "{value}"\n PORT = 8080\n'
-    )
-
-
-def _python(rng: random.Random, name: str, value: str) -> str:
-    return (
-        f'import requests\n\n{name} = "{value}"\n\n\ndef fetch(url):\n    """Fetch one page."""\n'
-        "    return requests.get(url, timeout=30).json()\n"
-    )
-
-
-def _python_call(rng: random.Random, name: str, value: str) -> str:
-    return f"client = Client(region='eu', {name.lower()}='{value}', retries=2)\nfor row in client.rows():\n    print(row)\n"
-
-
-def _javascript(rng: random.Random, name: str, value: str) -> str:
-    return f"const app = express();\nconst {_camel(name)} = '{value}';\napp.listen(3000, () => console.log('up'));\n"
-
-
-def _go(rng: random.Random, name: str, value: str) -> str:
-    return f'package main\n\nimport "fmt"\n\nconst {_camel(name)} = "{value}"\n\nfunc main() {{\n\tfmt.Println("up")\n}}\n'
-
-
-def _yaml(rng: random.Random, name: str, value: str) -> str:
-    return f"services:\n  api:\n    image: api:1.4.2\n    environment:\n      {name}: {value}\n      LOG_LEVEL: info\n"
-
-
-def _toml(rng: random.Random, name: str, value: str) -> str:
-    return f'[service]\nname = "orders"\n{name.lower()} = "{value}"\nworkers = 4\n'
-
-
-def _ini(rng: random.Random, name: str, value: str) -> str:
-    return f"[service]\nname = orders\n{name.lower()} = {value}\nworkers = 4\n"
-
-
-def _terraform(rng: random.Random, name: str, value: str) -> str:
-    return f'module "orders" {{\n  source   = "./orders"\n  replicas = 2\n  {name.lower()} = "{value}"\n}}\n'
-
-
-def _dockerfile(rng: random.Random, name: str, value: str) -> str:
-    return f"FROM python:3.11-slim\nWORKDIR /app\nENV {name}={value}\nCOPY . .\nCMD python -m app\n"
-
-
 def _prose(rng: random.Random, name: str, value: str) -> str:
-    said = "this one" if name in _NEUTRAL else f"the {name.lower().replace('_', ' ')}"
-    return f"I checked the staging project again. Please use {said}: {value} and rerun the job, then tell me what failed."
-
-
-def _markdown(rng: random.Random, name: str, value: str) -> str:
-    return f"## Setup\n\n1. Clone the repository\n2. Set `{name}` to `{value}`\n3. Run `make test`\n"
-
-
-def _locals(rng: random.Random, name: str, value: str) -> str:
-    return (
-        'Traceback (most recent call last):\n  File "app/main.py", line 41, in run\n    client.send(payload)\n'
-        f"locals: {{'retries': 3, '{name.lower()}': '{value}', 'ok': False}}\nRuntimeError: 403\n"
-    )
+    phrase = "this one" if name in _NEUTRAL else f"the {name.lower().replace('_', ' ')}"
+    return f"I checked the staging project again. Please use {phrase}: {value} and rerun the job, then tell me what failed."
 
 
 VALUE_SETTINGS: dict[str, Setting] = {
-    "tool output: environment": _environment,
+    "tool output: environment": _filled(
+        "SHELL=/bin/bash\nLANG=C.UTF-8\n{name}={value}\nTERM=xterm-256color\nSHLVL=1"
+    ),
     "tool output: printed": _printed,
     "tool output: json log": _json_log,
-    "tool output: table": _table,
-    "tool output: locals": _locals,
+    "tool output: table": _filled(
+        f"NAME{' ' * 26}VALUE\nREGION{' ' * 24}eu-west-1\n{{name:<30}}{{value}}\nREPLICAS{' ' * 22}3"
+    ),
+    "tool output: locals": _filled(
+        'Traceback (most recent call last):\n  File "app/main.py", line 41, in run\n    client.send(payload)\n'
+        "locals: {{'retries': 3, '{lower}': '{value}', 'ok': False}}\nRuntimeError: 403\n"
+    ),
     "json: arguments": _arguments,
     "json in json": _nested_json,
     "json in json in json": _deep_json,
-    "shell: export": _history,
+    "shell: export": _filled(
+        "  411  git pull --rebase\n  412  export {name}={value}\n  413  make test\n  414  ./run.sh --verbose"
+    ),
     "shell: header": _curl,
     "shell: argument": _positional,
-    "diff": _diff,
-    "code: python": _python,
-    "code: python call": _python_call,
-    "code: javascript": _javascript,
-    "code: go": _go,
-    "code: yaml": _yaml,
-    "code: toml": _toml,
-    "code: ini": _ini,
-    "code: terraform": _terraform,
-    "code: dockerfile": _dockerfile,
+    "diff": _filled(
+        "diff --git a/app/conf.py b/app/conf.py\n--- a/app/conf.py\n+++ b/app/conf.py\n@@ -3,6 +3,7 @@\n"
+        ' import os\n \n DEBUG = False\n+{name} = "{value}"\n PORT = 8080\n'
+    ),
+    "code: python": _filled(
+        'import requests\n\n{name} = "{value}"\n\n\ndef fetch(url):\n    """Fetch one page."""\n'
+        "    return requests.get(url, timeout=30).json()\n"
+    ),
+    "code: python call": _filled(
+        "client = Client(region='eu', {lower}='{value}', retries=2)\nfor row in client.rows():\n    print(row)\n"
+    ),
+    "code: javascript": _filled(
+        "const app = express();\nconst {camel} = '{value}';\napp.listen(3000, () => console.log('up'));\n"
+    ),
+    "code: go": _filled(
+        'package main\n\nimport "fmt"\n\nconst {camel} = "{value}"\n\nfunc main() {{\n\tfmt.Println("up")\n}}\n'
+    ),
+    "code: yaml": _filled(
+        "services:\n  api:\n    image: api:1.4.2\n    environment:\n      {name}: {value}\n      LOG_LEVEL: info\n"
+    ),
+    "code: toml": _filled('[service]\nname = "orders"\n{lower} = "{value}"\nworkers = 4\n'),
+    "code: ini": _filled("[service]\nname = orders\n{lower} = {value}\nworkers = 4\n"),
+    "code: terraform": _filled(
+        'module "orders" {{\n  source   = "./orders"\n  replicas = 2\n  {lower} = "{value}"\n}}\n'
+    ),
+    "code: dockerfile": _filled(
+        "FROM python:3.11-slim\nWORKDIR /app\nENV {name}={value}\nCOPY . .\nCMD python -m app\n"
+    ),
     "prose": _prose,
-    "prose: markdown": _markdown,
+    "prose: markdown": _filled(
+        "## Setup\n\n1. Clone the repository\n2. Set `{name}` to `{value}`\n3. Run `make test`\n"
+    ),
 }
 _INDENT = "\n        "
 BLOCK_SETTINGS: dict[str, Setting] = {

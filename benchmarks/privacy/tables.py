@@ -20,7 +20,7 @@ def alarm_row(alarms: Alarms) -> dict[str, object]:
 
 
 def plain(result: dict, half: str) -> dict:
-    """The figures without planted values or texts, and of the kinds only one half."""
+    """Return the figures without planted values or texts, and the kinds of one half only."""
     kept = {}
     for name, each in result["tools"].items():
         row = {key: value for key, value in each.items() if key not in ("missed", "false_alarms", "kinds")}

@@ -55,7 +55,7 @@ def ours() -> Tool:
 
 
 def others(folder: Path) -> list[Tool]:
-    """The other tools, installed below `folder` where they are not yet; what fails says why."""
+    """Return the other tools, installed below `folder` if needed; a failed one has the reason."""
     return [_other(folder / name, name, package) for name, package in PACKAGES.items()]
 
 

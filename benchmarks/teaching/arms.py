@@ -20,7 +20,7 @@ from tracemill.agreement.calls.arguments import fold_text
 
 @dataclass(frozen=True)
 class Material:
-    """What arms are made of: the student's sessions and the release `tracemill run` made of them."""
+    """Input of the arms: the student's sessions and the release `tracemill run` made of them."""
 
     world: World
     sessions: Sequence[Session]
@@ -34,8 +34,11 @@ class Material:
 
 @dataclass(frozen=True)
 class Arm:
-    """One arm. `rows` makes what it trains on, None for the release as it is; `config` is what those rows
-    are, and `settings` what `[training]` has beside what all arms share."""
+    """One arm of the experiment.
+
+    `rows` makes its training rows, None for the release as it is; `config` is the format of those rows;
+    `settings` are keys of `[training]` that differ between arms.
+    """
 
     name: str
     says: str
@@ -74,8 +77,10 @@ def is_right(world: World, row: Row, side: str = "completion") -> bool:
 
 
 def session_rows(world: World, sessions: Sequence[Session]) -> list[Row]:
-    """Return a row for each step of sessions, the student's own action as its completion. A last turn that
-    says nothing is no step."""
+    """Return a row for each step of sessions, with the student's action as its completion.
+
+    A last turn without text or call is no step.
+    """
     rows = []
     for session in sessions:
         prompt = [message_row("user", session.text)]
@@ -94,7 +99,7 @@ def _solved(material: Material) -> list[Row]:
 
 
 def _solved_filtered(material: Material) -> list[Row]:
-    """The steps of solved sessions with the weights that outcomes alone give them."""
+    """Return the steps of solved sessions, weighted by outcomes alone."""
     from benchmarks.teaching.outcome_filter import weigh_solved
 
     return weigh_solved(material.world, material.sessions, material.release.parents[2] / "filter")
@@ -105,7 +110,7 @@ def _truth(material: Material) -> list[Row]:
 
 
 def _wrong_instead(material: Material, share: float) -> list[Row]:
-    """The rows of `sft`, of which a share has a wrong action in place of its own."""
+    """Return the rows of `sft`, with a wrong action in a share of them."""
     rows = []
     for row in material.rows("sft"):
         env, task, place = state_of(material.world, row)
@@ -143,7 +148,7 @@ def _one_teacher(material: Material) -> list[Row]:
 
 
 def _folded(material: Material) -> list[Row]:
-    """What two of the teachers said alike, blanks folded, at any step: agreement by text alone."""
+    """Return actions that two teachers gave in the same text, whitespace folded, at any step."""
     names = [each.name for each in REGIMES[material.regime]]
     rows = []
     for row, actions in _replies(material, names):
@@ -155,7 +160,7 @@ def _folded(material: Material) -> list[Row]:
 
 
 def _all_pairs(material: Material) -> list[Row]:
-    """A pair at every step at which teachers agreed on another action than the student's."""
+    """Return a pair for every step at which teachers agreed on another action than the student's."""
     own = {}
     for row in session_rows(material.world, material.sessions):
         text, actions = actions_of_messages(row["prompt"])
@@ -190,18 +195,18 @@ ARMS: dict[str, Arm] = {
         Arm("cooler", "the student, untrained, at temperature 0.5", trained=False, taught=False),
         Arm("solved", "SFT on its own solved sessions, no teacher", rows=_solved, taught=False),
         Arm("solved_filtered", "the same, weighted by outcomes", rows=_solved_filtered, taught=False),
-        Arm("default", "the default release and method: SFT on `sft`, weighted"),
+        Arm("default", "the default release and method"),
         Arm("unweighted", "the same without weights", settings={"use_weights": False}),
         Arm("agreed", "SFT on `agreed`, without weights", rows=lambda m: weighted(m.rows("agreed"))),
-        Arm("truth", "SFT on the rows of `sft` that are right by the world's truth", rows=_truth),
+        Arm("truth", "SFT on the rows of `sft` that are right", rows=_truth),
         Arm("every_reply", "SFT on every reply of every teacher", rows=_every_reply),
         Arm("one_teacher", "SFT on every reply of one teacher", rows=_one_teacher),
         Arm("folded", "SFT on what two teachers said alike as text", rows=_folded),
         Arm("hindsight", "SFT on `hindsight` alone", rows=_only("hindsight")),
-        Arm("flip_10", "`sft`, 10 % of actions wrong", rows=lambda m: _wrong_instead(m, 0.1)),
-        Arm("flip_20", "`sft`, 20 % of actions wrong", rows=lambda m: _wrong_instead(m, 0.2)),
-        Arm("flip_40", "`sft`, 40 % of actions wrong", rows=lambda m: _wrong_instead(m, 0.4)),
-        Arm("random", "`sft`, half of the actions wrong", rows=lambda m: _wrong_instead(m, 0.5)),
+        Arm("flip_10", "SFT on `sft`, 10 % of actions wrong", rows=lambda m: _wrong_instead(m, 0.1)),
+        Arm("flip_20", "SFT on `sft`, 20 % of actions wrong", rows=lambda m: _wrong_instead(m, 0.2)),
+        Arm("flip_40", "SFT on `sft`, 40 % of actions wrong", rows=lambda m: _wrong_instead(m, 0.4)),
+        Arm("random", "SFT on `sft`, half of the actions wrong", rows=lambda m: _wrong_instead(m, 0.5)),
         Arm("dpo", "DPO on the default release", "dpo", settings=_DPO),
         Arm("dpo_nll", "DPO and NLL on the default release", "dpo", settings=_NLL),
         Arm("dpo_all", "DPO on all pairs", "dpo", _all_pairs, _DPO),

@@ -44,7 +44,7 @@ RATES: Mapping[str, tuple[float, ...]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """Where an arm is run."""
+    """World, student and seed that an arm is run with."""
 
     world: str
     seed: int
@@ -130,7 +130,7 @@ def run_arm(cell: Cell, name: str, out: Path, rate: float | None = None) -> dict
 
 
 def _checkpoint(cell: Cell, arm: Arm, material: Material, out: Path, rate: float) -> tuple[Path | None, int]:
-    """The weights of an arm, and the rows they were trained on; None where there are none."""
+    """Return the checkpoint of an arm and its training rows; None if it has no rows."""
     folder = cell.student_folder(out)
     if not arm.trained:
         return folder / "student", 0
@@ -162,8 +162,8 @@ def sweep_rates(cell: Cell, name: str, out: Path) -> float:
         for rate in RATES[_method(arm)]:
             checkpoint, _ = _checkpoint(cell, arm, material, out, rate)
             if checkpoint is not None:
-                told = measure(material.world, checkpoint, cell.seed, VALIDATION_FROM, VALIDATION_TASKS)
-                found[f"{rate:g}"] = told["success"]
+                scores = measure(material.world, checkpoint, cell.seed, VALIDATION_FROM, VALIDATION_TASKS)
+                found[f"{rate:g}"] = scores["success"]
         best = max(found, key=lambda rate: found[rate]) if found else f"{RATES[_method(arm)][1]:g}"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"found": found, "chosen": float(best)}), encoding="utf-8")
@@ -177,8 +177,7 @@ def _method(arm: Arm) -> str:
 def measure(
     world: World, checkpoint: Path, seed: int, first: int, tasks: int, temperature: float = 1.0
 ) -> dict[str, Any]:
-    """Return success over all plays, a digit a task that counts its solved plays, and the mean margin on
-    probe states."""
+    """Return success over all plays, solved plays of each task as digits, and the mean probe margin."""
     student = Student(checkpoint)
     played = student.play(world, range(first, first + tasks), seed, temperature, SAMPLES)
     solved = Counter({session.task: 0 for session in played})
@@ -193,8 +192,10 @@ def measure(
 
 
 def margin(world: World, student: Student) -> float:
-    """Return how much likelier the right action is than the student's flaw: nats, the mean over states of the
-    weak policy in which it has one."""
+    """Return by how many nats the right action is likelier than the student's flaw.
+
+    It is the mean over states of the weak policy in which it has a flaw.
+    """
     prompts: list[str] = []
     right: list[str] = []
     wrong: list[str] = []

@@ -55,14 +55,14 @@ def _chat(turn: Turn, call_id: str) -> list[dict[str, Any]]:
     if not action.tool:
         return [{"role": "assistant", "content": action.text}]
     function = {"name": action.tool, "arguments": call_arguments(action)}
-    said = {
+    message = {
         "role": "assistant",
         "content": "",
         "tool_calls": [{"id": call_id, "type": "function", "function": function}],
     }
     if action.tool == _ENDS:
-        return [said]
-    return [said, {"role": "tool", "tool_call_id": call_id, "content": turn.result}]
+        return [message]
+    return [message, {"role": "tool", "tool_call_id": call_id, "content": turn.result}]
 
 
 def _session_id(world: World, session: Session) -> str:

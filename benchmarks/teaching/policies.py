@@ -29,10 +29,11 @@ class Session:
 
 @dataclass(frozen=True)
 class Teacher:
-    """A scripted teacher: it errs at random at `error` of states, makes the student's own error at `shared`
-    of the states where the student has one, and the teachers' common error at `common` of all states.
+    """A scripted teacher with three kinds of errors.
 
-    Which states these are is the same for all teachers: they share errors, they do not merely make as many.
+    It errs at random at `error` of states, makes the student's error at `shared` of the states where the
+    student has one, and the teachers' common error at `common` of all states. The states of shared errors are
+    the same for all teachers.
     """
 
     name: str

@@ -30,8 +30,10 @@ def read_results(out: Path) -> Results:
 
 
 def difference(arm: Seeds, base: Seeds, draws: int = DRAWS) -> tuple[float, float, float] | None:
-    """Return the mean difference in success over the seeds both have, and its 95 % interval: a bootstrap over
-    seeds, and over the tasks within each, the same tasks for both."""
+    """Return the mean difference in success over common seeds, and its 95 % interval.
+
+    The bootstrap draws seeds, and tasks within each, the same tasks for both arms.
+    """
     seeds = sorted(arm.keys() & base.keys())
     if not seeds:
         return None
@@ -52,7 +54,7 @@ def difference(arm: Seeds, base: Seeds, draws: int = DRAWS) -> tuple[float, floa
 
 
 def _shares(result: Mapping[str, Any]) -> list[float]:
-    """The share of plays that solved each task."""
+    """Return the share of plays that solved each task."""
     return [int(digit) / result["samples"] for digit in result["solved"]]
 
 
@@ -79,21 +81,23 @@ def table(found: Results) -> str:
 
 
 def _findings(arms: Arms, released: Seeds) -> list[str]:
-    """What is promised of the default release, with its figures."""
-    said: list[str] = []
+    """Return sentences on the claims about the default release, with figures."""
+    sentences: list[str] = []
     start, default, truth = (arms.get(name, {}) for name in ("start", "default", "truth"))
     seeds = start.keys() & default.keys() & truth.keys()
     if seeds:
         gain, most = (
             sum(arm[seed]["success"] - start[seed]["success"] for seed in seeds) for arm in (default, truth)
         )
-        said.append(f"the default has {gain / most:.0%} of the gain of `truth`" if most > 0 else "no gain")
+        sentences.append(
+            f"the default has {gain / most:.0%} of the gain of `truth`" if most > 0 else "no gain"
+        )
     warned = sum(bool(result["warnings"]) for result in released.values())
-    said.append(f"the card warns of shared errors in {warned} of {len(released)} releases")
-    return said
+    sentences.append(f"the card warns of shared errors in {warned} of {len(released)} releases")
+    return sentences
 
 
-def _told(over: tuple[float, float, float] | None) -> str:
+def _format_difference(over: tuple[float, float, float] | None) -> str:
     return f"{over[0]:+.3f} [{over[1]:+.3f}, {over[2]:+.3f}]" if over else "-"
 
 
@@ -108,8 +112,8 @@ def _line(name: str, arms: Arms) -> str:
         str(len(arm)),
         f"{mean_of(arm, 'rows'):,.0f}",
         f"{mean_of(arm, 'success'):.3f}",
-        _told(over),
-        _told(behind),
+        _format_difference(over),
+        _format_difference(behind),
         f"{mean_of(arm, 'margin'):+.2f}",
         f"{rate:g}" if rate else "-",
         f"{usd:.2f}",
@@ -121,7 +125,7 @@ def _line(name: str, arms: Arms) -> str:
 def figure(found: Results) -> str:
     """Return an SVG of success by arm in each world, teachers with independent errors, the small student."""
     lines: list[str] = []
-    y = 30
+    y = 52
     for (world, size, regime), arms in found.items():
         if size != "small" or regime != "independent":
             continue
@@ -136,9 +140,9 @@ def figure(found: Results) -> str:
         y += 10
     size = f'viewBox="0 0 {_WIDTH} {y}" font-family="sans-serif" font-size="13"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
-    title = "<title>Task success of a student by what it was trained on</title>"
+    title = "Share of tasks solved, by what the student was trained on; a dot is one student"
     back = f'<rect width="{_WIDTH}" height="{y}" fill="#ffffff"/>'
-    return "\n".join([head, title, back, *lines, "</svg>", ""])
+    return "\n".join([head, f"<title>{title}</title>", back, _text(10, 24, title), *lines, "</svg>", ""])
 
 
 def _bar(y: int, name: str, value: float, seeds: Sequence[float]) -> list[str]:
@@ -149,8 +153,10 @@ def _bar(y: int, name: str, value: float, seeds: Sequence[float]) -> list[str]:
         f'<circle cx="{_LEFT + round(each * _SCALE, 1)}" cy="{y - 4}" r="2.5" fill="#20313a"/>'
         for each in seeds
     ]
-    label = ARMS[name].says if len(ARMS[name].says) < 50 else name
-    return [_text(10, y, label), bar, *dots, _text(_LEFT + width + 8, y, f"{value:.2f}")]
+    beside = _LEFT + round(max(value, *seeds) * _SCALE, 1) + 8
+    label = ARMS[name].says.replace("`", "")
+    weight = "bold" if name == "default" else "normal"
+    return [_text(10, y, label, weight), bar, *dots, _text(beside, y, f"{value:.2f}", weight)]
 
 
 def _text(x: float, y: int, text: str, weight: str = "normal") -> str:
@@ -171,5 +177,5 @@ def write_report(out: Path) -> str:
 
 def _sources(results: Sequence[Mapping[str, Any]]) -> str:
     made = Counter(result["source"] for result in results)
-    told = ", ".join(f"{count} by `{source}`" for source, count in made.most_common())
-    return f"{len(results)} results, by digest of the source that made them: {told}."
+    counts = ", ".join(f"{count} by `{source}`" for source, count in made.most_common())
+    return f"{len(results)} results, by digest of the source that made them: {counts}."

@@ -65,34 +65,34 @@ def do(task: Task, out: Path) -> list[str]:
     from benchmarks.teaching.student import LARGE, SMALL
 
     cell = Cell(task.world, task.seed, task.regime, SMALL if task.size == "small" else LARGE)
-    said = []
+    lines = []
     for arm in task.arms:
         place = f"{task.world} {task.size} {task.regime} seed {task.seed} {arm}"
         if task.sweep:
-            said.append(f"{place}: learning rate {sweep_rates(cell, arm, out):g}")
+            lines.append(f"{place}: learning rate {sweep_rates(cell, arm, out):g}")
             continue
         result = run_arm(cell, arm, out)
         if "success" in result:
-            said.append(f"{place}: success {result['success']:.3f}, margin {result['margin']:+.2f}")
-        print(said[-1] if said else place, flush=True)
-    return said
+            lines.append(f"{place}: success {result['success']:.3f}, margin {result['margin']:+.2f}")
+        print(lines[-1] if lines else place, flush=True)
+    return lines
 
 
 def main() -> int:
     """Run what is asked for; 2 where a package is missing."""
-    asked = _arguments()
-    missing = [name for name in NEEDED if not _there(name)]
+    arguments = _arguments()
+    missing = [name for name in NEEDED if not _is_installed(name)]
     if missing:
-        told = f"{missing[0]} is not installed; wanted: the extra `train`; run `make teaching`"
-        print(f"benchmarks.teaching: {told}", file=sys.stderr)
+        message = f"{missing[0]} is not installed; expected: the extra `train`; run `make teaching`"
+        print(f"benchmarks.teaching: {message}", file=sys.stderr)
         return 2
-    out = asked.out.resolve()
+    out = arguments.out.resolve()
     others = _of_other_source(out)
     if others:
-        told = f"{others} results in {asked.out} were made by other source; they stay, unless you remove them"
-        print(f"benchmarks.teaching: {told}", file=sys.stderr)
-    for wave in plan(asked.full, asked.worlds, asked.seeds, asked.regimes):
-        with ProcessPoolExecutor(asked.jobs, mp_context=get_context("spawn")) as pool:
+        message = f"{others} results in {arguments.out} are of other source; remove them to make them anew"
+        print(f"benchmarks.teaching: {message}", file=sys.stderr)
+    for wave in plan(arguments.full, arguments.worlds, arguments.seeds, arguments.regimes):
+        with ProcessPoolExecutor(arguments.jobs, mp_context=get_context("spawn")) as pool:
             for done in as_completed([pool.submit(do, task, out) for task in wave]):
                 done.result()
     from benchmarks.teaching.report import write_report
@@ -108,7 +108,7 @@ def _of_other_source(out: Path) -> int:
     return sum(result["source"] != source_digest() for result in found)
 
 
-def _there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     from importlib.util import find_spec
 
     try:
@@ -125,10 +125,10 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--worlds", nargs="+", choices=[*WORLDS], default=[*WORLDS])
     parser.add_argument("--seeds", type=int, default=None)
     parser.add_argument("--regimes", nargs="+", choices=[*REGIMES], default=None)
-    asked = parser.parse_args()
-    asked.seeds = asked.seeds or (SEEDS if asked.full else 1)
-    asked.regimes = asked.regimes or ([*REGIMES] if asked.full else ["independent"])
-    return asked
+    arguments = parser.parse_args()
+    arguments.seeds = arguments.seeds or (SEEDS if arguments.full else 1)
+    arguments.regimes = arguments.regimes or ([*REGIMES] if arguments.full else ["independent"])
+    return arguments
 
 
 if __name__ == "__main__":

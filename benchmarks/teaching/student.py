@@ -178,8 +178,10 @@ def train_on(
     rate: float = 4e-3,
     batch: int = 16,
 ) -> float:
-    """Train on the marked tokens of rows, AdamW with a cosine schedule; return the last loss. Rows of a batch
-    are of about one length: little of it is padding."""
+    """Train on the marked tokens of rows with AdamW and a cosine schedule; return the last loss.
+
+    Rows of a batch have similar lengths, so that little is padding.
+    """
     rows = sorted(rows, key=lambda row: len(row[0]))
     optimiser = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=0.01, betas=(0.9, 0.98))
     rng, loss = random.Random(seed), torch.tensor(0.0)
@@ -270,8 +272,8 @@ class Student:
         ids, labels = _padded(rows, self.tokenizer.pad_token_id)
         with torch.inference_mode():
             logits = self.model(input_ids=ids, attention_mask=ids != self.tokenizer.pad_token_id).logits
-        said = torch.log_softmax(logits[:, :-1], -1).gather(-1, ids[:, 1:, None])[..., 0]
-        return (said * (labels[:, 1:] >= 0)).sum(-1).tolist()
+        logps = torch.log_softmax(logits[:, :-1], -1).gather(-1, ids[:, 1:, None])[..., 0]
+        return (logps * (labels[:, 1:] >= 0)).sum(-1).tolist()
 
 
 def success(sessions: Sequence[Session]) -> float:

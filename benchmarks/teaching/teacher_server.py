@@ -26,7 +26,7 @@ def answer(world: World, teacher: Teacher, messages: list[dict[str, Any]]) -> Ac
     text, actions = actions_of_messages(messages)
     found = _TICKET.search(text)
     if found is None:
-        raise ValueError("no ticket")
+        raise ValueError("the messages name no ticket")
     task = int(found[1])
     return teacher.action(world, replay(world, task, actions), (world.name, task, len(actions)))
 
@@ -37,9 +37,9 @@ def completion(model: str, action: Action, prompt_chars: int) -> dict[str, Any]:
     if action.tool:
         function = {"name": action.tool, "arguments": call_arguments(action)}
         message["tool_calls"] = [{"id": "call_t", "type": "function", "function": function}]
-    said = len(json.dumps(message)) // 4
-    usage = {"prompt_tokens": prompt_chars // 4, "completion_tokens": said}
-    usage["total_tokens"] = usage["prompt_tokens"] + said
+    completion_tokens = len(json.dumps(message)) // 4
+    usage = {"prompt_tokens": prompt_chars // 4, "completion_tokens": completion_tokens}
+    usage["total_tokens"] = usage["prompt_tokens"] + completion_tokens
     reason = "tool_calls" if action.tool else "stop"
     choice = {"index": 0, "finish_reason": reason, "message": message}
     body = {"id": "gen-teaching", "object": "chat.completion", "created": 0, "model": model}

@@ -24,8 +24,10 @@ class CommandFailed(Exception):
 def make_release(
     world: World, sessions: Path, regime: str, folder: Path, more: Mapping[str, Any] | None = None
 ) -> Path:
-    """Return the release that `tracemill run` makes of the sessions with the teachers of a regime, under
-    the product's own defaults but for `more` (lines of TOML by table)."""
+    """Run `tracemill run` on the sessions with the teachers of a regime, and return the release.
+
+    Settings are the product's defaults except for `more` (lines of TOML by table).
+    """
     folder.mkdir(parents=True, exist_ok=True)
     done = folder / "release.json"
     if done.exists():
@@ -33,8 +35,8 @@ def make_release(
     with teacher_server(world, regime) as url:
         config = folder / "run.toml"
         config.write_text(_config(sessions, folder / "workspace", regime, url, more or {}), encoding="utf-8")
-        said = tracemill("run", str(config), "--yes", "--json")
-    record = json.loads(said)
+        output = tracemill("run", str(config), "--yes", "--json")
+    record = json.loads(output)
     path = record["release"]["path"]
     if path is None:
         raise CommandFailed(f"no release: {record['release'].get('note')}")
@@ -45,7 +47,7 @@ def make_release(
 def _config(sessions: Path, workspace: Path, regime: str, url: str, more: Mapping[str, Any]) -> str:
     outcomes = sessions.parent / f"{sessions.name}-outcomes.jsonl"
     tables: dict[str, list[str]] = {
-        "sources": [f"paths = ['{sessions}']", "idle_minutes = 0"],
+        "sources": [f"paths = ['{sessions}']", "min_age_minutes = 0"],
         "budget": [f"max_total_usd = {CAP_USD}"],
         "release": ["name = 'teaching'"],
     }

@@ -141,7 +141,7 @@ def test_a_missing_package_names_the_extra() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.returncode == 2
     assert done.stderr == (
-        "benchmarks.teaching: torch is not installed; wanted: the extra `train`; run `make teaching`\n"
+        "benchmarks.teaching: torch is not installed; expected: the extra `train`; run `make teaching`\n"
     )
 
 

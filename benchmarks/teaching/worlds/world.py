@@ -37,7 +37,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Result:
-    """What a tool returned."""
+    """Output of a tool."""
 
     text: str
     failed: bool = False
