@@ -58,12 +58,19 @@ def hub(request: pytest.FixtureRequest) -> Iterator[hub_stub.Hub]:
 
 
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[postgres_server.Server]:
-    """A real PostgreSQL server, for tests marked `slow`."""
+def postgres_cluster() -> Iterator[postgres_server.Server]:
+    """A real PostgreSQL server, one for all tests of a process."""
     if postgres_server.binaries() is None and not os.environ.get(postgres_server.WANTED):
         pytest.skip(postgres_server.ABSENT)
     with postgres_server.serving() as server:
         yield server
+
+
+@pytest.fixture
+def postgres(postgres_cluster: postgres_server.Server) -> Iterator[postgres_server.Server]:
+    """A real PostgreSQL server without databases, for tests marked `slow`."""
+    yield postgres_cluster
+    postgres_cluster.drop_databases()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -170,7 +177,7 @@ def _wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
 @pytest.fixture(scope="session")
 def console(prefect_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Call]:
     """Runs the command line in a process of its own, forked from one that has imported it:
-    `console("show", "-w", work, stdin="", NAME="value")`. No Prefect server: for all but `run`."""
+    `console("status", "-w", work, stdin="", NAME="value")`. No Prefect server: for all but `run`."""
     folder = tmp_path_factory.mktemp("console")
     command = [sys.executable, str(Path(__file__).parent / "support" / "console_forks.py")]
     env = dict(os.environ) | prefect_env
@@ -214,7 +221,7 @@ class Finished(NamedTuple):
         return json.loads(self.done.stdout)
 
 
-PLANTED = 'Kunde: "Käthe Müßig"\nVertrag Nordlicht-77'
+PLANTED = 'Werk: "Käthe Müßig"\nVertrag Nordlicht-77'
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ def check_session(record: dict[str, Any]) -> None:
 
 def test_the_format_of_a_package_reads_its_session(tmp_path: Path) -> None:
     example = Example.of(FORMAT, folder=tmp_path)
-    check_session(example.tracemill("ingest", "sessions", "--out", "my-workspace"))
+    check_session(example.tracemill("ingest", "sessions", "--workspace", "my-workspace"))
     messages = read_messages(example, "my-workspace")
     assert [role for role, *_ in messages] == ["user", *["assistant", "tool"] * 4, "assistant"]
     assert messages[0][1] == "`slug` in src/garden/slug.py drops digits. Keep them."
@@ -133,7 +133,7 @@ def test_the_format_of_a_package_reads_its_session(tmp_path: Path) -> None:
         [True, "unknown"],
         [False, None],
     ]
-    made = example.tracemill("pairs", "--workspace", "my-workspace")
+    made = example.tracemill("label", "--workspace", "my-workspace")
     assert made["pairs"] == {"hindsight: read over read": 1, "hindsight: edit over edit": 1}
 
 
@@ -144,7 +144,7 @@ def test_lines_that_the_reader_does_not_know_are_counted(tmp_path: Path) -> None
     odd = ['{"who": "weather", "text": "rain"}', '{"who": "tool", "id": "9", "text": "late"}', "no json"]
     session.write_text("\n".join([*lines, *odd]))
     (tmp_path / "sessions" / "empty.jsonl").write_text(lines[0])
-    record = example.tracemill("ingest", "sessions", "--out", "my-workspace")
+    record = example.tracemill("ingest", "sessions", "--workspace", "my-workspace")
     assert {Path(file["path"]).name: file["skipped"] for file in record["files"]} == {
         "empty.jsonl": {"session without a step": 1},
         "slug.jsonl": {"line of an unknown kind": 1, "result without its call": 1, "not json": 1},
@@ -174,7 +174,7 @@ def test_the_same_format_in_this_repository_reads_it_too(tmp_path: Path) -> None
 
     example = Example.of(FORMAT, folder=tmp_path / "alone", installed=False)
     environment = {"PYTHONPATH": str(checkout)}
-    record = example.tracemill("ingest", "sessions", "--out", "my-workspace", **environment)
+    record = example.tracemill("ingest", "sessions", "--workspace", "my-workspace", **environment)
     check_session(record)
     names = "from tracemill.ingesters.registry import FORMATS; print(*FORMATS.names())"
     assert example.call("-c", names, **environment).stdout.split() == [*FORMATS.names(), "my_agent"]
@@ -239,7 +239,7 @@ def test_the_teacher_of_a_package_is_asked_and_votes(tmp_path: Path, prefect_ser
     record = example.tracemill("run", "teachers.toml", **prefect_server)
     summary = record["summary"]
     assert record["teachers"] == ["deepseek/reader", "qwen/reader", "z-ai/reader"]
-    assert (summary["states"], summary["asked"], summary["calls"]) == (5, 10, 10)
+    assert (summary["states"], summary["asked"], summary["calls"]) == (5, 11, 11)
     assert summary["verdicts"]["pair"] >= 1
     assert record["release"]["rows"] >= 1
     assert any(kind.startswith("teachers: read over ") for kind in record["release"]["kept"])

@@ -5,13 +5,14 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
 from typer.main import get_command
 
 from tracemill.cli.main import app
-from tracemill.flows.config.run_settings import RunSettings
+from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.ingesters.registry import dialects
 from tracemill.records.version import __version__
 from tracemill.teachers.core.teacher_settings import (
@@ -23,19 +24,96 @@ from tracemill.teachers.core.teacher_settings import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
-COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+APP = get_command(app)
+COMMANDS_PAGE = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+SECTIONS = dict(
+    re.findall(r"^## `tracemill ([a-z -]+)`\n(.*?)(?=^## |\Z)", COMMANDS_PAGE, re.MULTILINE | re.DOTALL)
+)
+SHARED = re.search(r"^## Shared options\n(.*?)(?=^## )", COMMANDS_PAGE, re.MULTILINE | re.DOTALL)
+PAGE = 50
+"""Lines of a terminal that the help of a command fits into, at 100 columns."""
+
+
+def _commands(group: Any, above: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    """Every command that does something, with the words that call it."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _commands(command, (*above, name))
+        else:
+            yield " ".join((*above, name)), command
+
+
+COMMANDS = dict(_commands(APP))
+
+
+def _options(command: Any) -> set[str]:
+    long = {option for each in command.params for option in each.opts if option.startswith("--")}
+    return long - {"--help"}
+
+
+def _listed(text: str) -> set[str]:
+    """The options in the first column of a table, and after `Shared options:`."""
+    columns = re.findall(r"^\| ([^|]+) \|", text, re.MULTILINE)
+    shared = re.findall(r"^Shared options: (.*?)\.$", text, re.MULTILINE | re.DOTALL)
+    return set(re.findall(r"`(--[a-z-]+)`", " ".join((*columns, *shared))))
+
+
+def test_the_commands_page_has_the_commands_that_there_are() -> None:
+    assert len(COMMANDS) == 25
+    assert SECTIONS.keys() == COMMANDS.keys()
+    summary = COMMANDS_PAGE[: COMMANDS_PAGE.index("## Exit codes")]
+    anchors = set(re.findall(r"\(#tracemill-([a-z-]+)\)", summary))
+    assert anchors == {name.replace(" ", "-") for name in COMMANDS}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_every_command_and_option_is_documented_and_has_help(name: str) -> None:
-    text = (ROOT / "docs" / "commands.md").read_text()
+def test_a_command_has_the_options_that_its_section_lists(name: str) -> None:
+    section, command = SECTIONS[name], COMMANDS[name]
+    assert _listed(section) == _options(command)
+    assert SHARED is not None
+    shared = re.findall(r"^Shared options: (.*?)\.$", section, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"`(--[a-z-]+)`", " ".join(shared))) <= _listed(SHARED[1])
+    assert f"```\ntracemill {name}" in section
+    assert f"```\n$ tracemill {name}" in section
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_a_command_and_its_options_have_help_that_fits_a_page(name: str) -> None:
     command = COMMANDS[name]
-    assert f"`tracemill {name}" in text
-    assert command.help
-    for parameter in command.params:
-        options = [o for o in getattr(parameter, "opts", []) if o.startswith("--") and o != "--help"]
-        assert all(f"`{option}`" in text for option in options), options
-        assert getattr(parameter, "help", None), parameter.name
+    assert all(getattr(each, "help", None) for each in command.params)
+    with command.make_context(name, [], resilient_parsing=True, terminal_width=100) as context:
+        text = command.get_help(context)
+    assert len(text.splitlines()) <= PAGE
+    first = command.help.split("\n")[0]
+    assert re.match(r"[A-Z][a-z]+ .*\.$", first), first
+
+
+def test_every_command_that_a_text_names_is_there() -> None:
+    folders = [path.parent for path in ROOT.glob("*/__init__.py")]
+    pages = [path for path in ROOT.glob("*.md") if path.name != "CHANGELOG.md"]
+    pages += [path for folder in (*folders, ROOT / "benchmarks") for path in folder.rglob("*.py")]
+    pages += [*ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.jinja"), *ROOT.glob("configs/*.toml")]
+    words = {tuple(name.split()[: at + 1]) for name in COMMANDS for at in range(2)}
+    named = {
+        (page.name, *(word for word in found if word))
+        for page in pages
+        for found in re.findall(
+            r"(?:`|\$ |bin/|```\n)tracemill\s+([a-z][a-z-]*)(?: ([a-z][a-z-]*))?",
+            page.read_text(encoding="utf-8"),
+        )
+    }
+    groups = {name.split()[0] for name in COMMANDS if " " in name}
+    gone = {each for each in named if each[1:2] not in words}
+    gone |= {each for each in named if each[1] in groups and len(each) > 2 and each[1:3] not in words}
+    assert gone == set()
+    assert len(named) > 50
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.glob("configs/*.toml")), ids=lambda path: path.name)
+def test_a_shipped_configuration_loads(path: Path) -> None:
+    settings = load_settings(path, {})
+    assert settings.asked()
+    assert settings.cap_usd() is not None
 
 
 def _keys(model: type[BaseModel]) -> set[str]:
@@ -64,10 +142,20 @@ def test_every_format_is_documented() -> None:
     assert [name for name in dialects() if f"`{name}`" not in text] == []
 
 
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    heads = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
 def test_links_between_documents_lead_somewhere() -> None:
     for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text()):
+            there = page.parent / target if target else page
+            assert there.exists(), f"{page.name}: {target}"
+            if anchor and there.suffix == ".md":
+                assert anchor in _anchors(there), f"{page.name}: {target}#{anchor}"
 
 
 def test_every_benchmark_that_a_page_names_is_there() -> None:

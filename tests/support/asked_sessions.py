@@ -1,6 +1,6 @@
 """Sessions that replays ask about, and one such replay; as a program a process of its own that asks.
 
-    python asked_sessions.py URL LEDGER_URL RUN CAP_NUSD TRACES STEPS
+    python asked_sessions.py URL LEDGER_URL RUN CAP_NANOUSD TRACES STEPS
 
 It says when it is ready, begins when it is told to, and says how many answers it has.
 """
@@ -17,9 +17,9 @@ from tracemill.teachers.core.presets import SIMULATED
 from tracemill.teachers.core.question import Question
 from tracemill.teachers.core.teacher_settings import GateSettings, OpenRouterSettings, ReplaySettings
 from tracemill.teachers.gate.gate_decisions import make_gate_decisions
-from tracemill.teachers.ledger.entries import Spent
+from tracemill.teachers.ledger.entries import RunSpending
 from tracemill.teachers.ledger.ledger import Ledger, sqlite_url
-from tracemill.teachers.replay.replay_run import ReplayResult, replay
+from tracemill.teachers.replay.replay_run import ReplayRequest, ReplayResult, replay
 
 MODELS = tuple(teacher.model for teacher in SIMULATED.teachers)
 KEY = {"OPENROUTER_API_KEY": "sk-or-simulated"}
@@ -74,19 +74,21 @@ async def run(
     questions: list[Question],
     *,
     run_id: str = "run",
-    cap_nusd: int = 10**9,
-    trace_cap_nusd: int | None = None,
+    cap_nanousd: int = 10**9,
+    trace_cap_nanousd: int | None = None,
     settings: ReplaySettings | None = None,
     models: tuple[str, ...] = MODELS,
     environ: dict[str, str] | None = None,
-) -> tuple[ReplayResult, Spent]:
+) -> tuple[ReplayResult, RunSpending]:
     teachers = build_teachers(
         [OpenRouterSettings(model=model, base_url=url, max_tokens=200) for model in models], environ or KEY
     )
     with Ledger(sqlite_url(place) if isinstance(place, Path) else place) as ledger:
-        ledger.open_run(run_id, cap_nusd, max_trace_nusd=trace_cap_nusd)
+        ledger.open_run(run_id, cap_nanousd, max_trace_nanousd=trace_cap_nanousd)
         decisions = make_gate_decisions(questions, teachers, 0, GateSettings())
-        result = await replay(questions, decisions, teachers, ledger, run_id, settings)
+        result = await replay(
+            ReplayRequest(questions, decisions, teachers, ledger, run_id, settings or ReplaySettings())
+        )
         return result, ledger.spent(run_id)
 
 
@@ -96,5 +98,5 @@ if __name__ == "__main__":
     sys.stdin.readline()
     url, ledger_url, name, *numbers = sys.argv[1:]
     cap, traces, steps = map(int, numbers)
-    asked = run(url, ledger_url, questions_of(traces, steps), cap_nusd=cap, run_id=name)
+    asked = run(url, ledger_url, questions_of(traces, steps), cap_nanousd=cap, run_id=name)
     sys.stdout.write(f"{asyncio.run(asked)[0].counters['answered']}\n")

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 import asked_sessions
 
-from tracemill.teachers.openrouter_stub.server import Running
+from tracemill.teachers.openrouter_stub.server import RunningStub
 
 
 def start(
-    server: Running, ledger_url: str, traces: int, steps: int, cap_nusd: int, run_id: str = "run"
+    server: RunningStub, ledger_url: str, traces: int, steps: int, cap_nanousd: int, run_id: str = "run"
 ) -> "subprocess.Popen[bytes]":
     """A process that will ask; `go` has it begin."""
-    numbers = (str(number) for number in (cap_nusd, traces, steps))
+    numbers = (str(number) for number in (cap_nanousd, traces, steps))
     command = [sys.executable, asked_sessions.__file__, server.url, ledger_url, run_id, *numbers]
     environ = {**os.environ, **asked_sessions.KEY}
     return subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE)

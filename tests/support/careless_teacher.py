@@ -4,7 +4,7 @@ from tracemill.records.message import Action
 from tracemill.records.reply import TeacherReply
 from tracemill.teachers.core.price import Price
 from tracemill.teachers.core.question import Question
-from tracemill.teachers.core.teacher_protocol import Asked
+from tracemill.teachers.core.teacher_protocol import AttemptResult
 
 
 class Careless:
@@ -12,8 +12,8 @@ class Careless:
 
     name, family, model, simulated, price = "careless", "qwen", "careless-1", True, Price()
 
-    def __init__(self, cost_nusd: int | None) -> None:
-        self.cost_nusd = cost_nusd
+    def __init__(self, cost_nanousd: int | None) -> None:
+        self.cost_nanousd = cost_nanousd
 
     @property
     def context_tokens(self) -> int | None:
@@ -26,17 +26,17 @@ class Careless:
 
     async def check(self) -> None: ...
 
-    def bound_nusd(self, question: Question) -> int:
+    def bound_nanousd(self, question: Question) -> int:
         return 10
 
-    async def ask(self, question: Question, sample: int) -> Asked:
-        if self.cost_nusd is None:
+    async def ask(self, question: Question, sample: int) -> AttemptResult:
+        if self.cost_nanousd is None:
             raise RuntimeError("a fault of the teacher's own code")
         key = self.request_key(question, sample)
         reply = TeacherReply(question.step_id, key, self.name, self.family, sample, 0, action=Action("done"))
-        return Asked(reply, self.cost_nusd)
+        return AttemptResult(reply, self.cost_nanousd)
 
-    async def billed_nusd(self, bill_id: str) -> int | None:
+    async def billed_nanousd(self, bill_id: str) -> int | None:
         return None
 
     async def close(self) -> None: ...

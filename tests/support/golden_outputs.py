@@ -27,12 +27,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from tracemill.agreement.voting.policy import POLICIES, WEIGHTED, Policy
+from tracemill.agreement.voting.policy import POLICIES, Policy
 from tracemill.agreement.voting.vote import VOTE_VERSION, tally_votes
 from tracemill.flows.admission.select_settings import SelectSettings
 from tracemill.flows.admission.trace_inventory import SELECTION_VERSION, TraceEntry
-from tracemill.flows.labeling.label_shard import Shown, make_pairs
-from tracemill.flows.sources.watermark_records import Facts, Seen
+from tracemill.flows.labeling.label_shard import ShownTrace, make_pairs
+from tracemill.flows.sources.watermark_records import SampleFacts, SeenTrace
 from tracemill.harnesses.presentation import PRESENTATION_VERSION, Presentation, present_all
 from tracemill.ingesters.discover import discover
 from tracemill.ingesters.read_source import ingest_source
@@ -338,15 +338,10 @@ def _shown(shown: Presentation) -> dict[str, Any]:
 # ---------------------------------------------------------------- vote and pairs
 
 
-_COUNTS = {"simulated/deepseek-a": (9, 10), "simulated/kimi-a": (7, 10), "simulated/glm-a": (3, 10)}
-VOTED = {**POLICIES, "measured": replace(WEIGHTED, reliability=_COUNTS, chances=((-3.0, 0.3), (1.5, 0.7)))}
-"""The policies that are voted under: one of them weighs votes by counts."""
-
-
 @functools.cache
-def labels(policy: Policy = VOTED["default"]) -> tuple[dict[str, StepVotes], dict[str, list[DPOPair]]]:
+def labels(policy: Policy = POLICIES["default"]) -> tuple[dict[str, StepVotes], dict[str, list[DPOPair]]]:
     """Return the votes by step and the pairs by trace that the stored replies make, as a run makes them."""
-    made = make_pairs([Shown.of(trace) for trace in stored_traces()], current_replies(), policy)
+    made = make_pairs([ShownTrace.of(trace) for trace in stored_traces()], current_replies(), policy)
     pairs: dict[str, list[DPOPair]] = {trace.trace_id: [] for trace in stored_traces()}
     for pair in made.pairs:
         pairs[pair.step_id.rsplit(":", 2)[0]].append(pair)
@@ -359,7 +354,7 @@ def current_replies() -> tuple[TeacherReply, ...]:
     prompts = {
         question.step_id: question.prompt_id
         for trace in stored_traces()
-        for question in Shown.of(trace).questions()
+        for question in ShownTrace.of(trace).questions()
     }
     return tuple(replace(reply, prompt_id=prompts[reply.step_id]) for reply in stored_replies())
 
@@ -369,8 +364,8 @@ def _vote() -> Iterator[tuple[str, str, Any]]:
     replies: dict[str, list[str]] = {}
     for line in _reply_lines():
         replies.setdefault(json.loads(line)["step_id"], []).append(line)
-    by_policy = {name: labels(policy)[0] for name, policy in VOTED.items()}
-    policies = canonical_json({name: asdict(policy) for name, policy in VOTED.items()})
+    by_policy = {name: labels(policy)[0] for name, policy in POLICIES.items()}
+    policies = canonical_json({name: asdict(policy) for name, policy in POLICIES.items()})
     for trace in stored_traces():
         given, tools = trace_digest(trace), present_all(trace)
         for state in trace.states():
@@ -422,7 +417,7 @@ def _selection() -> Iterator[tuple[str, str, Any]]:
         out = {name: reason for name, each in SELECTIONS.items() if (reason := each.reason(trace))}
         fits = [list(each.matches(trace)) for each in SELECTIONS.values()]
         entry = TraceEntry.of(trace)
-        seen = Seen(trace.trace_id, trace.parent_trace_id, Facts.of(trace), entry).to_json()
+        seen = SeenTrace(trace.trace_id, trace.parent_trace_id, SampleFacts.of(trace), entry).to_json()
         given = _digest([trace_digest(trace), settings])
         yield trace.trace_id, given, {"left out": out, "entry": _digest([seen, fits])}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hub_stub import TOKEN
 
-from tracemill.data_cards.hub.hub_errors import Patience
+from tracemill.data_cards.hub.hub_errors import RetryPolicy
 from tracemill.flows.config.run_settings import RunSettings, load_settings
 from tracemill.flows.publish.publish_run import PublishOrder, PublishOutcome, publish_release
 from tracemill.records.storage.workspace import Workspace
@@ -14,7 +14,7 @@ from tracemill.records.storage.workspace import Workspace
 REPO = "maker/pairs"
 TAG = "2026.11.21"
 """The version of a release of `release_rows.DAY`."""
-QUICK = Patience(first_wait_s=0.01, most_wait_s=0.02, most_told_s=0.02)
+QUICK = RetryPolicy(first_wait_s=0.01, most_wait_s=0.02, most_retry_after_s=0.02)
 OF_THE_HUB = pytest.mark.filterwarnings("ignore:Use .content=:DeprecationWarning")
 """`huggingface_hub` 2.4 hands its HTTP client bytes as `data`."""
 
@@ -32,5 +32,5 @@ def empty_workspace(folder: Path) -> RunSettings:
 
 
 def push(settings: RunSettings, asked: str | None = None, **order: Any) -> PublishOutcome:
-    """`tracemill publish`, without long waits."""
+    """`tracemill release publish`, without long waits."""
     return publish_release(settings, asked, PublishOrder(REPO, patience=QUICK, **order))

@@ -16,7 +16,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from hub_writes import WriteRoutes
+from hub_jobs import JobRoutes
+from hub_writes import BIG, WriteRoutes, repo_key
 
 TOKEN = "hf_loopbackloopbackloopback"  # the one that opens private and gated datasets, and may write
 READ_TOKEN = "hf_readingreadingreading"
@@ -63,10 +64,12 @@ class Hub:
     lfs: dict[str, bytes] = field(default_factory=dict)
     users: dict[str | None, dict[str, Any]] = field(default_factory=lambda: dict(USERS))
     ranges: bool = True
+    jobs: list[dict[str, Any]] = field(default_factory=list)
+    """Jobs that were submitted, as they came, with an `id` and a `stage`."""
 
     def clear(self) -> None:
         """Empty, and without faults."""
-        for held in (self.repos, self.plain, self.log, self.lfs):
+        for held in (self.repos, self.plain, self.log, self.lfs, self.jobs):
             held.clear()
         self.faults, self.loses, self.ranges = lambda request: 0, lambda request: False, True
         self.users = dict(USERS)
@@ -97,7 +100,7 @@ class Hub:
         return [r.range or "" for r in self.log if r.method == "GET" and r.path.endswith(name)]
 
 
-class _Handler(WriteRoutes, BaseHTTPRequestHandler):
+class _Handler(WriteRoutes, JobRoutes, BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     hub: Hub
@@ -131,14 +134,14 @@ class _Handler(WriteRoutes, BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _handle
 
     def _route(self, path: str, query: dict[str, list[str]], body: bytes) -> None:
-        if self.write(path, body):
+        if self.write(path, body) or self.jobs(path, query, body):
             return
         if path in self.hub.plain:
             self._file(self.hub.plain[path], hashlib.sha1(self.hub.plain[path]).hexdigest())
-        elif found := re.fullmatch(r"/api/datasets/([^/]+/[^/]+)(?:/([a-z-]+)(?:/(.*))?)?", path):
-            self._api(*found.groups(), query, body)
-        elif found := re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
-            self._resolve(*found.groups())
+        elif found := re.fullmatch(r"/api/(datasets|models)/([^/]+/[^/]+)(?:/([a-z-]+)(?:/(.*))?)?", path):
+            self._api(repo_key(found[1], found[2]), *found.groups()[2:], query, body)
+        elif found := re.fullmatch(r"/(datasets/)?([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path):
+            self._resolve(repo_key(found[1] or "models", found[2]), *found.groups()[2:])
         else:
             self._error(404, "no such address")
 
@@ -167,7 +170,7 @@ class _Handler(WriteRoutes, BaseHTTPRequestHandler):
         if verb in (None, "revision"):
             self._json(
                 {
-                    "id": name,
+                    "id": name.removeprefix("models/"),
                     "sha": commit,
                     "private": repo.private,
                     "gated": "auto" if repo.gated else False,
@@ -260,7 +263,7 @@ class _Handler(WriteRoutes, BaseHTTPRequestHandler):
 def _entry(path: str, data: bytes) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": "file", "path": path, "size": len(data)}
     entry["oid"] = hashlib.sha1(b"blob %d\0" % len(data) + data).hexdigest()
-    if path.endswith(".parquet"):
+    if path.endswith(BIG):
         entry["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 130}
     return entry
 

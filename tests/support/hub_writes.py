@@ -16,6 +16,14 @@ _SIZES = {"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "n>10M"}
 _LICENCES = {"apache-2.0", "mit", "cc-by-4.0", "other", "unknown"}
 
 
+BIG = (".parquet", ".safetensors")  # files that go by LFS
+
+
+def repo_key(kind: str, name: str) -> str:
+    """The key of a repository among those of the Hub; models may have the name of a dataset."""
+    return f"models/{name}" if kind.startswith("model") else name
+
+
 class WriteRoutes:
     """Mixed into the handler: `write` answers what it knows and says whether it did."""
 
@@ -31,14 +39,15 @@ class WriteRoutes:
             self._create(json.loads(body))
         elif path == "/api/repos/delete":
             self._delete(json.loads(body))
-        elif re.fullmatch(r"/datasets/[^/]+/[^/]+\.git/info/lfs/objects/batch", path):
+        elif re.fullmatch(r"(?:/datasets)?/[^/]+/[^/]+\.git/info/lfs/objects/batch", path):
             self._batch(json.loads(body))
         elif path.startswith("/_lfs/"):
             self._put_object(path.removeprefix("/_lfs/"), body)
         elif found := re.fullmatch(
-            r"/api/datasets/([^/]+/[^/]+)/(preupload|commit|tag|refs|super-squash)(?:/(.*))?", path
+            r"/api/(datasets|models)/([^/]+/[^/]+)/(preupload|commit|tag|refs|super-squash|lfs-files)(?:/(.*))?",
+            path,
         ):
-            self._of_repo(*found.groups(), body)
+            self._of_repo(repo_key(found[1], found[2]), *found.groups()[2:], body)
         else:
             return False
         return True
@@ -63,6 +72,9 @@ class WriteRoutes:
         user = self.hub.users.get(self.request_.token) or {}
         name = f"{asked.get('organization') or user.get('name')}/{asked['name']}"
         url = f"{self.hub.url}/datasets/{name}"
+        if asked.get("type", "model") == "model":
+            url = f"{self.hub.url}/{name}"
+        name = repo_key(asked.get("type", "model"), name)
         if user.get("role") == "read" or not user:
             self._error(403, "You don't have the rights to create a dataset under this namespace")
         elif name in self.hub.repos:
@@ -117,12 +129,25 @@ class WriteRoutes:
             self._json({"files": [_upload_mode(each, files) for each in json.loads(body)["files"]]})
         elif verb == "commit":
             self._commit(name, repo, [json.loads(line) for line in body.splitlines() if line.strip()])
+        elif verb == "lfs-files":
+            self._objects(json.loads(body)["deletions"]["sha"] if rest == "batch" else None)
         elif verb == "super-squash":
             self._squash(name, repo, rest or "main", json.loads(body)["message"])
         elif self.request_.method == "DELETE":
             self._delete_tag(repo, rest or "")
         else:
             self._tag(repo, repo.resolve(rest or "main"), json.loads(body)["tag"])
+
+    def _objects(self: Any, deleted: list[str] | None) -> None:
+        if deleted is not None:
+            for oid in deleted:
+                del self.hub.lfs[oid]
+            self._json({})
+            return
+        about = {"filename": "train.parquet", "pushedAt": "2026-11-21T00:00:00.000Z"}
+        self._json(
+            [{"fileOid": oid, "oid": oid, "size": len(data), **about} for oid, data in self.hub.lfs.items()]
+        )
 
     def _squash(self: Any, name: str, repo: Any, branch: str, message: str) -> None:
         files = repo.commits[repo.refs[branch]]
@@ -167,17 +192,18 @@ class WriteRoutes:
             elif line["key"] == "deletedFile":
                 del files[value["path"]]
         commit = self.hub.put(name, files, whole=True)
+        page = name.removeprefix("models/") if name.startswith("models/") else f"datasets/{name}"
         self._json(
             {
                 "success": True,
                 "commitOid": commit,
-                "commitUrl": f"{self.hub.url}/datasets/{name}/commit/{commit}",
+                "commitUrl": f"{self.hub.url}/{page}/commit/{commit}",
             }
         )
 
 
 def _upload_mode(asked: dict[str, Any], files: dict[str, bytes]) -> dict[str, Any]:
-    data, big = files.get(asked["path"]), asked["path"].endswith(".parquet")
+    data, big = files.get(asked["path"]), asked["path"].endswith(BIG)
     oid = None
     if data is not None:
         oid = (

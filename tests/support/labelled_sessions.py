@@ -9,8 +9,14 @@ from kept_pairs import put
 from sibling_runs import bash, run
 
 from tracemill.agreement.voting.policy import Policy
-from tracemill.flows.admission.reredaction import Renewer
-from tracemill.flows.labeling.label_shard import Labelled, Shown, make_pairs, write_labels, write_replies
+from tracemill.flows.admission.reredaction import Reredactor
+from tracemill.flows.labeling.label_shard import (
+    LabelledTraces,
+    ShownTrace,
+    make_pairs,
+    write_labels,
+    write_replies,
+)
 from tracemill.records.message import Action, ToolCall
 from tracemill.records.reply import TeacherReply
 from tracemill.records.storage.workspace import Workspace
@@ -61,7 +67,7 @@ ANSWERS: dict[str, dict[str, Action | None]] = {
 """What each teacher answers at each step, None where the call failed."""
 
 
-def replies(shown: Sequence[Shown]) -> list[TeacherReply]:
+def replies(shown: Sequence[ShownTrace]) -> list[TeacherReply]:
     """The answers as they were bought for what is shown."""
     made: list[TeacherReply] = []
     for item in shown:
@@ -75,10 +81,10 @@ def replies(shown: Sequence[Shown]) -> list[TeacherReply]:
     return made
 
 
-def fill(work: Workspace, renewer: Renewer, sessions: Sequence[Trace] = SESSIONS) -> Labelled:
+def fill(work: Workspace, reredactor: Reredactor, sessions: Sequence[Trace] = SESSIONS) -> LabelledTraces:
     """Put the sessions with their answers, votes and pairs into a workspace."""
     put(work, sessions)
-    shown = [Shown.of(each, renewer) for each in sessions]
+    shown = [ShownTrace.of(each, reredactor) for each in sessions]
     ids = [each.trace_id for each in sessions]
     bought = replies(shown)
     write_replies(work, "openhands", ids, bought)

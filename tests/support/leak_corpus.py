@@ -123,6 +123,10 @@ def _safe(size: int) -> Callable[[random.Random], str]:
     return lambda rng: of(rng, URLSAFE, size)
 
 
+def _code(text: str) -> str:
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
 SHAPES: dict[str, Callable[[random.Random], str]] = {
     "aws id": lambda r: "AK" + "IA" + of(r, string.ascii_uppercase + "234567", 16),
     "github": lambda r: "gh" + r.choice("pousr") + "_" + of(r, ALNUM, 36),
@@ -148,6 +152,38 @@ SHAPES: dict[str, Callable[[random.Random], str]] = {
     "vault": lambda r: "hv" + "s." + of(r, URLSAFE, 24),
     "supabase": lambda r: "sb" + "p_" + of(r, HEX, 40),
     "linear": lambda r: "lin" + "_api_" + of(r, ALNUM, 40),
+    "google client": lambda r: "GOC" + "SPX-" + of(r, URLSAFE, 28),
+    "azure storage": lambda r: "Account" + "Key=" + of(r, ALNUM, 86) + "==",
+    "bitbucket": lambda r: "AT" + "BB" + of(r, ALNUM, 32),
+    "openai legacy": lambda r: "sk" + "-" + of(r, ALNUM, 48),
+    "openrouter": lambda r: "sk-" + "or-v1-" + of(r, HEX, 64),
+    "deepseek": lambda r: "sk" + "-" + of(r, HEX, 32),
+    "groq": lambda r: "gs" + "k_" + of(r, ALNUM, 52),
+    "xai": lambda r: "xa" + "i-" + of(r, ALNUM, 80),
+    "perplexity": lambda r: "pp" + "lx-" + of(r, ALNUM, 48),
+    "replicate": lambda r: "r" + "8_" + of(r, ALNUM, 37),
+    "pypi": lambda r: "py" + "pi-AgEIcHlwaS5vcmc" + of(r, URLSAFE, 120),
+    "slack hook": lambda r: (
+        f"https://hooks.slack{'.com'}/services/T{of(r, CAPITALS, 10)}/B{of(r, CAPITALS, 10)}/{of(r, ALNUM, 24)}"
+    ),
+    "discord": lambda r: (
+        f"{_code(str(r.randrange(10**17, 10**18)))}.{of(r, URLSAFE, 6)}.{of(r, URLSAFE, 38)}"
+    ),
+    "discord hook": lambda r: (
+        f"https://discord{'.com'}/api/webhooks/{r.randrange(10**17, 10**18)}/{of(r, URLSAFE, 68)}"
+    ),
+    "telegram": lambda r: f"{r.randrange(10**8, 10**10)}:{'AA'}{of(r, URLSAFE, 33)}",
+    "twilio": lambda r: "S" + "K" + of(r, HEX, 32),
+    "mailgun": lambda r: "ke" + "y-" + of(r, HEX, 32),
+    "stripe restricted": lambda r: "rk" + "_live_" + of(r, ALNUM, 24),
+    "notion": lambda r: "nt" + "n_" + of(r, ALNUM, 46),
+    "figma": lambda r: "fig" + "d_" + of(r, URLSAFE, 40),
+    "airtable": lambda r: "pa" + "t" + of(r, ALNUM, 14) + "." + of(r, HEX, 64),
+    "new relic": lambda r: "NR" + "AK-" + of(r, CAPITALS, 27),
+    "sentry": lambda r: "sntr" + "ys_" + of(r, ALNUM, 90),
+    "jwt": lambda r: ".".join(
+        (_code(json.dumps({"alg": "HS256"})), _code(json.dumps({"sub": of(r, HEX, 12)})), of(r, URLSAFE, 43))
+    ),
 }
 SETTINGS = (
     "export {w}_X={v} && make",
@@ -160,6 +196,11 @@ SETTINGS = (
     "https://{h}/v1/{w}?x={v}&page=2",
     "| {w} | {v} | {n} |",
     "\x1b[32m{v}\x1b[0m {w}",
+    "first\n{v}\nlast",
+    'result: {"output": "ok\\n{v}\\tbye"} (exit 0)',
+    '{"log": "{\\"line\\": \\"ok\\\\n{v}\\"}"}',
+    "-    x: old\n+    x: {v}\n",
+    "    12→value = '{v}'\n    13→\n",
 )
 
 
@@ -167,7 +208,7 @@ def _shape(make: Callable[[random.Random], str], setting: str) -> Maker:
     def made(rng: random.Random) -> Planted:
         value = make(rng)
         text = setting.replace("{v!}", f'"{value}"').replace("{v}", value)
-        return Planted(filled(text)(rng).text, (value,))
+        return Planted(filled(text)(rng).text, (value.rsplit("/", 1)[-1].split("Key=")[-1],))
 
     return made
 
@@ -507,6 +548,75 @@ NATIVE: dict[str, Maker] = {
 }
 
 
+SAID: dict[str, tuple[Callable[[random.Random], str], tuple[str, ...]]] = {
+    "password": (
+        lambda r: of(r, ALNUM, 9) + "!",
+        (
+            "DB_PASSWORD={p}\n",
+            "export PGPASSWORD='{p}'\n",
+            "A=1\\nDB_PASSWORD={p}\\nB=2",
+            'config = {"password": "{p}"}',
+            "password: {p}\n",
+            "db:\n  user: app\n  password: {p}\n",
+            "the password is {p}",
+            "mysql -h db -u app --password={p} shop",
+            "sshpass -p {p} ssh app@host",
+            "machine api.host.dev login app password {p}",
+            "curl -u app:{p} https://host.dev",
+            'connect(host, password="{p}")',
+            '"{\\"password\\": \\"{p}\\"}"',
+        ),
+    ),
+    "secret": (
+        _alnum(40),
+        (
+            "API_KEY={p}\n",
+            "export MY_SERVICE_TOKEN={p}",
+            'api_key = "{p}"',
+            "apiKey: '{p}',",
+            '{"client_secret": "{p}"}',
+            "X-Api-Key: {p}",
+            "Authorization: Bearer {p}",
+            "Authorization: token {p}",
+            "curl -H 'authorization: Bearer {p}' https://host.dev",
+            "https://host.dev/v1?access_token={p}&x=1",
+            'os.environ["SERVICE_SECRET"] = "{p}"',
+            "--token {p}",
+            "aws_secret_access_key = {p}",
+            "//registry.host.dev/:_authToken={p}",
+            '{"name": "SERVICE_API_KEY", "value": "{p}"}',
+            '["login", "--token", "{p}"]',
+            "+SECRET_KEY = '{p}'",
+        ),
+    ),
+    "hex key": (
+        _hex(40),
+        ("wandb login {p}", "wandb login --relogin {p}", "WANDB_API_KEY={p}\n", "wandb.login(key='{p}')"),
+    ),
+    "basic": (
+        lambda r: base64.b64encode(f"app:{of(r, ALNUM, 12)}".encode()).decode(),
+        (
+            "Authorization: Basic {p}",
+            '{"auths": {"host.dev": {"auth": "{p}"}}}',
+            "curl -H 'Authorization: Basic {p}'",
+        ),
+    ),
+    "url": (
+        _alnum(14),
+        (
+            "postgres://app:{p}@db.host.dev:5432/shop",
+            "DATABASE_URL=mysql://root:{p}@10.1.2.3/x\n",
+            "redis://:{p}@cache:6379/0",
+            "mongodb+srv://app:{p}@cluster0.host.dev",
+            "git clone https://app:{p}@git.host.dev/x.git",
+            "amqp://app:{p}@mq.host.dev//",
+        ),
+    ),
+    "cookie": (_alnum(40), ("Cookie: sid={p}; theme=dark", "Set-Cookie: session={p}; Path=/")),
+}
+"""Found by what stands around them; `{p}` is the secret."""
+
+
 def _checked(digits: list[int], weights: list[list[int]], fold: Callable[[int], int]) -> list[int]:
     for row in weights:
         digits.append(fold(sum(a * b for a, b in zip(digits, row, strict=False))))
@@ -661,6 +771,87 @@ def _mail(rng: random.Random) -> str:
     return f"{rng.choice(WORDS)}.{rng.choice(WORDS)}@{host(rng)}"
 
 
+def _luhn(digits: str) -> int:
+    """The digit that makes a number hold by Luhn's rule (ISO 7812)."""
+    doubled = (int(c) * (2 - at % 2) for at, c in enumerate(reversed(digits)))
+    return -sum(n // 10 + n % 10 for n in doubled) % 10
+
+
+def _number(rng: random.Random, size: int) -> str:
+    return str(rng.randrange(10 ** (size - 1), 10**size))
+
+
+def bsn(rng: random.Random) -> str:
+    """A Dutch citizen's number, whose weighed sum is a multiple of 11."""
+    while True:
+        number = _number(rng, 9)
+        if sum(int(c) * w for c, w in zip(number, (9, 8, 7, 6, 5, 4, 3, 2, -1), strict=True)) % 11 == 0:
+            return number
+
+
+def nir(rng: random.Random) -> str:
+    """A French social security number with its key, modulo 97."""
+    month, place = f"{rng.randrange(1, 13):02}", f"{rng.randrange(1, 95):02}"
+    body = f"{rng.choice('12')}{rng.randrange(50, 99)}{month}{place}{_number(rng, 3)}{_number(rng, 3)}"
+    parts = (body[0], body[1:3], body[3:5], body[5:7], body[7:10], body[10:], f"{97 - int(body) % 97:02}")
+    return rng.choice(("", " ")).join(parts)
+
+
+def tax_id(rng: random.Random) -> str:
+    """A German tax number with its check digit (ISO 7064, modulo 11, 10)."""
+    body, product = _number(rng, 10), 10
+    for c in body:
+        product = ((int(c) + product) % 10 or 10) * 2 % 11
+    number = f"{body}{(11 - product) % 10}"
+    return rng.choice((number, f"{number[:2]} {number[2:5]} {number[5:8]} {number[8:]}"))
+
+
+def personnummer(rng: random.Random) -> str:
+    """A Swedish personal number with its check digit."""
+    body = (
+        f"{rng.randrange(50, 99)}{rng.randrange(1, 13):02}{rng.randrange(1, 29):02}{rng.randrange(1000):03}"
+    )
+    return f"{rng.choice(('', '19'))}{body[:6]}-{body[6:]}{_luhn(body)}"
+
+
+def rijksregister(rng: random.Random) -> str:
+    """A Belgian national number with its check digits, modulo 97."""
+    body = (
+        f"{rng.randrange(50, 99)}{rng.randrange(1, 13):02}{rng.randrange(1, 29):02}{rng.randrange(1, 998):03}"
+    )
+    return f"{body[:2]}.{body[2:4]}.{body[4:6]}-{body[6:]}.{97 - int(body) % 97:02}"
+
+
+def ahv(rng: random.Random) -> str:
+    """A Swiss insurance number, whose last digit is that of an EAN-13."""
+    body = f"756{_number(rng, 9)}"
+    check = -sum(int(c) * (1 + 2 * (at % 2)) for at, c in enumerate(body)) % 10
+    return f"{body[:3]}.{body[3:7]}.{body[7:11]}.{body[11:]}{check}"
+
+
+def hetu(rng: random.Random) -> str:
+    """A Finnish identity code with its check character, modulo 31."""
+    date = f"{rng.randrange(1, 29):02}{rng.randrange(1, 13):02}{rng.randrange(50, 99)}"
+    number = f"{rng.randrange(2, 900):03}"
+    return f"{date}-{number}{'0123456789ABCDEFHJKLMNPRSTUVWXY'[int(date + number) % 31]}"
+
+
+def sin(rng: random.Random) -> str:
+    """A Canadian insurance number with its check digit."""
+    body = _number(rng, 8)
+    return rng.choice((" ", "-")).join(wrapped(f"{body}{_luhn(body)}", 3))
+
+
+def iban(rng: random.Random) -> str:
+    """A German, Dutch or Spanish account number with its check digits (ISO 13616), in groups or not."""
+    country, body = rng.choice(
+        (("DE", _number(rng, 18)), ("NL", f"ABNA{_number(rng, 10)}"), ("ES", _number(rng, 20)))
+    )
+    plain = "".join(str(int(c, 36)) for c in f"{body}{country}00")
+    number = f"{country}{98 - int(plain) % 97:02}{body}"
+    return rng.choice((number, " ".join(wrapped(number, 4))))
+
+
 PERSONAL: dict[str, Maker] = {
     "cpf": filled("CPF: {p}", p=cpf),
     "cpf json": filled('{"nome": "{w}", "cpf": "{p}"}', p=cpf),
@@ -736,13 +927,151 @@ PERSONAL: dict[str, Maker] = {
     "card grouped": filled("{w} {p} {w2}", p=_grouped),
     "card visa": filled("VISA {p} exp 12/29", p=_card),
     "email": filled("mail {p} about {w}", p=_mail),
-    "iban": filled("IBAN DE{x}", x=lambda r: _iban(r)),
+    "iban": filled("IBAN {p}", p=iban),
 }
 
 
-def _iban(rng: random.Random) -> str:
-    body = "".join(str(rng.randrange(10)) for _ in range(18))
-    return f"{98 - int(body + '131400') % 97:02}{body}"
+def _day(rng: random.Random) -> str:
+    day, month, year = rng.randrange(1, 29), rng.randrange(12), rng.randrange(1940, 2006)
+    name = "January February March April May June July August September October November December".split()[
+        month
+    ]
+    return rng.choice((
+        f"{day:02}-{name[:3]}-{year}",
+        f"{name} {day}th, {year}",
+        f"{day}.{month + 1}.{year % 100:02}",
+        f"{month + 1}/{day}/{year % 100:02}",
+        f"{year}{month + 1:02}{day:02}",
+        f"{day} {name[:3].lower()} {year}",
+        f"{year}-{month + 1:02}-{day:02}T00:00:00Z",
+    ))  # fmt: skip
+
+
+def _home(rng: random.Random) -> str:
+    word, other = (each.title() for each in rng.sample(WORDS, 2))
+    return rng.choice((
+        f"Flat {rng.randrange(1, 40)}, {rng.randrange(1, 200)} {word} Street, {other}ton",
+        f"{rng.randrange(1, 2000)} {word} {other} Circle, {other}ville, TX {_number(rng, 5)}",
+        f"{word} House, {other} Green, Leeds LS{rng.randrange(1, 29)} {rng.randrange(1, 9)}AB",
+        f"Am {word}hof {rng.randrange(1, 90)}, {_number(rng, 5)} {other}burg",
+        f"P.O. Box {rng.randrange(10, 9999)}, {word} {_number(rng, 5)}",
+        f"{word}gatan {rng.randrange(1, 90)} B, {_number(rng, 3)} {rng.randrange(10, 99)} {other}stad",
+        f"c/o {rng.choice(LAST)}, {rng.randrange(1, 90)} {word} Mews, {other}",
+    ))  # fmt: skip
+
+
+def _phone(rng: random.Random) -> str:
+    return rng.choice((
+        f"0{_number(rng, 3)}-{_number(rng, 6)}",
+        f"{_number(rng, 3)} {_number(rng, 4)}",
+        f"0{_number(rng, 2)} / {_number(rng, 3)} {_number(rng, 2)} {_number(rng, 2)}",
+        f"({rng.randrange(201, 989)}) {rng.randrange(200, 989)} {_number(rng, 4)}",
+        f"{rng.randrange(201, 989)} {rng.randrange(200, 989)} {_number(rng, 4)}",
+        f"+{rng.randrange(30, 59)}{_number(rng, 9)}",
+        f"{rng.randrange(201, 989)}{rng.randrange(200, 989)}{_number(rng, 4)}",
+    ))  # fmt: skip
+
+
+def _first(rng: random.Random) -> str:
+    return rng.choice(FIRST)
+
+
+def _last(rng: random.Random) -> str:
+    return rng.choice(LAST)
+
+
+def _spelled(rng: random.Random) -> str:
+    return f"{rng.choice(FIRST).lower()}.{rng.choice(LAST).lower()} at {rng.choice(WORDS)} dot {rng.choice(('com', 'org', 'io'))}"
+
+
+LABELLED: dict[str, Maker] = {
+    "name full": filled("Full name: {p}\n", p=person),
+    "name key": filled('{"full_name": "{p}", "plan": "{w}"}', p=person),
+    "name two keys": filled('{"firstName": "{p}", "lastName": "{q}"}', p=_first, q=_last),
+    "name customer": filled("Customer: {p}, order {n}", p=person),
+    "name patient": filled("patient_name={p};ward={n}", p=person),
+    "name contact": filled("**Contact person:** {p}", p=person),
+    "name holder": filled("Account holder: {p}\n", p=person),
+    "name letter": filled("Dear {p},\n\nyour order {n} is late.", p=person),
+    "name title": filled("The ticket of Mrs. {p} is about {w}.", p=person),
+    "name german": filled("Ansprechpartner: {p}\n", p=person),
+    "name french": filled("Nom et prénom : {p}\n", p=person),
+    "name spanish": filled("Nombre completo: {p}\n", p=person),
+    "name sql": filled("UPDATE {w} SET customer_name = '{p}' WHERE id = {n};", p=person),
+    "name form": filled("First name: {p}\nSurname: {q}\n", p=_first, q=_last),
+    "name compound": filled("Kundenname: {p}\n", p=person),
+    "name employee": filled("employee: {p} ({w} team)", p=person),
+    "mail spelled": filled("write to {p} about {w}", p=_spelled),
+    "mail label": filled("E-mail: {p}\n", p=_mail),
+    "mail json": filled('{"contact": {"email": "{p}"}}', p=_mail),
+    "mail list": filled("cc: {p}; {q}", p=_mail, q=_mail),
+    "phone label": filled("Phone: {p}\n", p=_phone),
+    "phone json": filled('{"phone_number": "{p}"}', p=_phone),
+    "phone mobile": filled("mobile no. {p} ({w})", p=_phone),
+    "phone call": filled("call me at {p} after {d}:00", p=_phone),
+    "phone german": filled("Telefonnummer: {p}\n", p=_phone),
+    "phone french": filled("Tél. : {p}\n", p=_phone),
+    "phone short": filled("Tel.-Nr. {p}\n", p=_phone),
+    "phone said": filled("my number is {p}", p=_phone),
+    "phone contact": filled("Contact number - {p}", p=_phone),
+    "phone camel": filled('{"homePhone":"{p}","{w}":{n}}', p=_phone),
+    "born": filled("DOB: {p}\n", p=_day),
+    "born said": filled("She was born on {p} in {w}.", p=_day),
+    "born key": filled('{"dateOfBirth": "{p}"}', p=_day),
+    "born form": filled("Date of birth (day, month, year): {p}", p=_day),
+    "born german": filled("geboren am {p}", p=_day),
+    "born short": filled("Geb.-Datum: {p}", p=_day),
+    "born french": filled("Née le {p} à {w}", p=_day),
+    "born csv": filled('birth_date,{w}\n"{p}",{n}\n', p=_day),
+    "id bsn": filled("BSN: {p}", p=bsn),
+    "id bsn key": filled('{"burgerservicenummer": "{p}"}', p=bsn),
+    "id nir": filled("Numéro de sécurité sociale : {p}", p=nir),
+    "id tax": filled("Steuer-ID: {p}", p=tax_id),
+    "id tax key": filled('"tax_id": "{p}"', p=tax_id),
+    "id swedish": filled("personnummer {p}", p=personnummer),
+    "id belgian": filled("Rijksregisternummer: {p}", p=rijksregister),
+    "id swiss": filled("AHV-Nr. {p}", p=ahv),
+    "id finnish": filled("henkilötunnus: {p}", p=hetu),
+    "id number": filled("tax file number {p}", p=sin),
+    "id canadian": filled("Social Insurance Number: {p}", p=sin),
+    "id national": filled("National ID number is {p}.", p=tax_id),
+    "id licence": filled("Driver's license no: {p}", p=lambda r: f"{r.choice(CAPITALS[:26])}{_number(r, 7)}"),
+    "home": filled("Address: {p}\n", p=_home),
+    "home lines": filled("Mailing address:\n  {p}\n", p=_home),
+    "home below": filled("Billing address\n{p}\n", p=_home),
+    "home key": filled('{"shipping_address": "{p}"}', p=_home),
+    "home german": filled("Wohnhaft in: {p}", p=_home),
+    "home french": filled("Adresse : {p}\n", p=_home),
+    "home said": filled("He lives at {p}.", p=_home),
+    "home camel": filled('{"homeAddress":"{p}"}', p=_home),
+    "iban label": filled("IBAN: {p}\n", p=iban),
+    "iban small": filled('{"iban": "{p}"}', p=lambda r: iban(r).lower()),
+    "iban dashed": filled("pay to {p}", p=lambda r: iban(r).replace(" ", "-")),
+    "iban account": filled("Kontonummer {p}, {w}bank", p=iban),
+}
+"""Personal data behind words that say what it is, as forms, letters, records and tables have it."""
+RECORDS: dict[str, Callable[[random.Random], str]] = {
+    "full_name": person,
+    "customerName": person,
+    "patient": person,
+    "first_name": _first,
+    "surname": _last,
+    "email": _mail,
+    "phone": _phone,
+    "mobileNumber": _phone,
+    "Contact number": _phone,
+    "date_of_birth": _day,
+    "DOB": _date,
+    "tax_id": tax_id,
+    "bsn": bsn,
+    "National ID": pesel,
+    "passport_number": _passport,
+    "shippingAddress": _home,
+    "street_address": _street,
+    "Anschrift": _home,
+    "iban": lambda r: iban(r).lower(),
+}
+"""What a column or a key is called that holds personal data alone."""
 
 
 def _numbered(mark: str, width: int) -> Callable[[random.Random, str], str]:
@@ -803,33 +1132,9 @@ def half_of(group: str, form: str) -> str:
     return ("seen", "held")[hashlib.blake2b(f"{group}/{form}".encode()).digest()[0] & 1]
 
 
-def forms() -> Iterator[tuple[str, str, Maker]]:
-    """Every form: group, name, maker."""
-    for shape, make in SHAPES.items():
-        for number, setting in enumerate(SETTINGS):
-            yield "shape", f"{shape} {number}", _shape(make, setting)
-    for group, made in (("native", NATIVE), ("personal", PERSONAL)):
-        for form, maker in made.items():
-            yield group, form, maker
-
-
-def cases(seed: int, times: int) -> Iterator[Case]:
-    """Each form `times` times, plain."""
-    for group, form, make in forms():
-        for number in range(times):
-            rng = random.Random(f"{seed} {group} {form} {number}")
-            yield Case(group, form, half_of(group, form), make(rng))
-
-
-def prefixed(seed: int) -> Iterator[tuple[str, Case, Case]]:
-    """Each native form behind every prefix: its name, the case plain and the same case prefixed."""
-    for form, make in NATIVE.items():
-        for prefix, dress in PREFIXES.items():
-            rng = random.Random(f"{seed} {form} {prefix}")
-            plain = make(rng)
-            dressed = Planted(dress(rng, plain.text), plain.parts)
-            half = half_of("native", form)
-            yield prefix, Case("native", form, half, plain), Case("native", form, half, dressed)
+def session_secret(rng: random.Random) -> str:
+    """Draw a value that a session gives away: a token or a password without a form of its own."""
+    return rng.choice((of(rng, ALNUM, 24), f"{of(rng, ALNUM, 8)}!{of(rng, ALNUM, 6)}", of(rng, ALNUM, 40)))
 
 
 SESSION_FORMS = (
@@ -852,6 +1157,36 @@ MISSED_FORMS = (
 """Words that give a value away, and that redaction's rules leave."""
 
 
-def session_secret(rng: random.Random) -> str:
-    """Draw a value that a session gives away: a token or a password without a form of its own."""
-    return rng.choice((of(rng, ALNUM, 24), f"{of(rng, ALNUM, 8)}!{of(rng, ALNUM, 6)}", of(rng, ALNUM, 40)))
+def forms() -> Iterator[tuple[str, str, Maker]]:
+    """Every form: group, name, maker."""
+    for shape, make in SHAPES.items():
+        for number, setting in enumerate(SETTINGS):
+            yield "shape", f"{shape} {number}", _shape(make, setting)
+    for kind, (draw, templates) in SAID.items():
+        for number, template in enumerate(templates):
+            yield "said", f"{kind} {number}", filled(template, p=draw)
+    for group, templates in (("session", SESSION_FORMS), ("missed", MISSED_FORMS)):
+        for template in templates:
+            yield group, template, filled(template, v=session_secret)
+    for group, made in (("native", NATIVE), ("personal", PERSONAL), ("labelled", LABELLED)):
+        for form, maker in made.items():
+            yield group, form, maker
+
+
+def cases(seed: int | str, times: int, *groups: str) -> Iterator[Case]:
+    """Each form of these groups `times` times, plain."""
+    for group, form, make in forms():
+        for number in range(times if group in groups else 0):
+            rng = random.Random(f"{seed} {group} {form} {number}")
+            yield Case(group, form, half_of(group, form), make(rng))
+
+
+def prefixed(seed: int) -> Iterator[tuple[str, Case, Case]]:
+    """Each native form behind every prefix: its name, the case plain and the same case prefixed."""
+    for form, make in NATIVE.items():
+        for prefix, dress in PREFIXES.items():
+            rng = random.Random(f"{seed} {form} {prefix}")
+            plain = make(rng)
+            dressed = Planted(dress(rng, plain.text), plain.parts)
+            half = half_of("native", form)
+            yield prefix, Case("native", form, half, plain), Case("native", form, half, dressed)

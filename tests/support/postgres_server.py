@@ -50,6 +50,7 @@ class Server:
         self.folder = folder
         self._owner = owner
         self._numbers = count()
+        self._databases: list[str] = []
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port: int = probe.getsockname()[1]
@@ -93,7 +94,15 @@ class Server:
         connection = self.connect()
         connection.run(f"CREATE DATABASE {name}")
         connection.close()
+        self._databases.append(name)
         return self.url(name)
+
+    def drop_databases(self) -> None:
+        """Drop every database it made, also those that somebody is still connected to."""
+        connection = self.connect()
+        while self._databases:
+            connection.run(f"DROP DATABASE {self._databases.pop()} WITH (FORCE)")
+        connection.close()
 
 
 @contextmanager
@@ -112,7 +121,13 @@ def serving(certificate: tuple[str, str] | None = None) -> Iterator[Server]:
             shutil.chown(path, owner or os.geteuid())
         cluster = ["-D", str(folder / "data")]
         _run([str(programs / "initdb"), *cluster, *_HOW, f"--pwfile={folder / 'password'}"], owner, folder)
-        given = ["fsync=off", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
+        given = [
+            "fsync=off",
+            "min_wal_size=32MB",
+            "max_wal_size=64MB",
+            "listen_addresses=127.0.0.1",
+            f"unix_socket_directories={folder}",
+        ]
         if certificate is not None:
             given += ["ssl=on", f"ssl_cert_file={folder / 'cert'}", f"ssl_key_file={folder / 'key'}"]
         server = Server(folder, owner, given)

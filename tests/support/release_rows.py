@@ -90,7 +90,7 @@ def normalized(*pairs: DPOPair) -> list[NormalizedDPOPair]:
 
 def hindsight(number: int) -> DPOPair:
     plain: dict[str, Any] = {"votes": (), "families": (), "n_teachers_agreeing": 0, "cost_usd": 0.0}
-    return pair(number, label_source="hindsight", evidence="call failed, mended 1 step later", **plain)
+    return pair(number, label_source="hindsight", evidence="call failed, fixed 1 step later", **plain)
 
 
 def written(result: Release | NoRelease) -> Release:
