@@ -139,7 +139,7 @@ def draw(session: Path, text: str, most: int, seed: int) -> tuple[list[WorkItem]
 
 
 def is_wanted(item: WorkItem, lines: Sequence[str]) -> bool:
-    """Whether a mutant is a fault that a test could notice."""
+    """Return whether a mutant is a fault that a test could notice."""
     kind, line = fault(item).operator_name, lines[fault(item).start_pos[0] - 1].strip()
     return OPERATORS.fullmatch(kind) is not None and NO_FAULT.fullmatch(f"{kind} {line}") is None
 
