@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -33,7 +34,10 @@ _HUB = pytest.StashKey[hub_stub.Hub]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """The only Hub this process ever knows is one on loopback: its address is read when
-    `huggingface_hub` is imported."""
+    `huggingface_hub` is imported. Signals that whoever started the tests ignored, as nohup and a shell's
+    background do, are none that a process of a test ignores."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     hub, _ = hub_stub.serve()
     config.stash[_HUB] = hub
     home = tempfile.mkdtemp(prefix="tracemill-hf-")

@@ -184,6 +184,15 @@ def test_a_job_is_cancelled_and_submitted_anew(work: Path, tmp_path: Path) -> No
     assert until(second) == JobState.CANCELLED
 
 
+def test_a_command_that_is_stopped_as_it_starts_is_not_left_behind(work: Path, tmp_path: Path) -> None:
+    """The command itself has its trainer told to stop, before that knows of the command."""
+    for number in range(8):
+        saved = tmp_path / f"saved-{number}"
+        command = f"trap 'echo saved > \"{saved}\"; exit 0' TERM; kill -TERM $PPID; sleep 60 & wait"
+        assert until(start_training(settings_of(work, command), "views")) == JobState.CANCELLED
+        assert saved.read_text() == "saved\n"
+
+
 def test_a_job_that_was_killed_is_told(work: Path) -> None:
     submitted = start_training(settings_of(work, "sleep 60"), "views")
     os.kill(int(submitted.job_id), signal.SIGKILL)

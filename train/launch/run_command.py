@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -56,23 +57,45 @@ def run_command(job: TrainingJob, command: str, directory: Path) -> None:
 
 def _run(command: str, directory: Path, environment: dict[str, str], lock: int) -> int:
     """Return the exit code of the command; it runs in a process group of its own."""
-    with subprocess.Popen(
-        ["/bin/sh", "-c", command],
-        cwd=directory,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        pass_fds=(lock,),
-        start_new_session=True,
-    ) as process:
-        try:
-            return process.wait()
-        except KeyboardInterrupt:
+    process = None
+    try:
+        with _interrupts_held_back():
+            process = subprocess.Popen(
+                ["/bin/sh", "-c", command],
+                cwd=directory,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                pass_fds=(lock,),
+                start_new_session=True,
+            )
+        return process.wait()
+    except KeyboardInterrupt:
+        if process is not None:
             _signal_group(process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(STOP_S)
-            raise
-        finally:
+        raise
+    finally:
+        if process is not None:
             _signal_group(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Handle SIGINT and SIGTERM when the block ends: one amid the start of a process would forget it."""
+    held: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: held.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        if held:
+            signal.raise_signal(held[0])
 
 
 def _signal_group(group: int, how: signal.Signals) -> None:
