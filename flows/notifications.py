@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _LIMIT_S = 30.0
 
 
-class Message(NamedTuple):
+class Notification(NamedTuple):
     """The event that a message is sent on, and its text: Jinja over `event`."""
 
     event: str
@@ -30,30 +30,30 @@ class Message(NamedTuple):
     body: str
 
 
-MESSAGES: dict[Occasion, Message] = {
-    "failure": Message(
+MESSAGES: dict[Occasion, Notification] = {
+    "failure": Notification(
         "tracemill.run.failed",
         "tracemill: {{ event.payload.flow }} failed",
         "{{ event.payload.flow }} of {{ event.resource.name }} failed: {{ event.payload.error }}",
     ),
-    "cap": Message(
+    "cap": Notification(
         "tracemill.budget.reached",
         "tracemill: {{ event.resource.name }} reached its cap",
         "run {{ event.payload.run_id }} spent ${{ event.payload.spent_usd }} of ${{ event.payload.cap_usd }}",
     ),
-    "release": Message(
+    "release": Notification(
         "tracemill.release.created",
         "tracemill: {{ event.payload.dataset }} {{ event.payload.version }}",
         "wrote version {{ event.payload.version }} of {{ event.payload.dataset }},"
         " {{ event.payload.rows }} rows",
     ),
-    "published": Message(
+    "published": Notification(
         "tracemill.release.published",
         "tracemill: published {{ event.payload.dataset }} {{ event.payload.version }}",
         "version {{ event.payload.version }} of {{ event.payload.dataset }} is on the Hub,"
         " commit {{ event.payload.commit }}",
     ),
-    "drift": Message(
+    "drift": Notification(
         DRIFTED,
         "tracemill: {{ event.payload.dataset }} drifts",
         "version {{ event.payload.version }} of {{ event.payload.dataset }} was not published: it drifts from"

@@ -70,14 +70,14 @@ class ResultMerger:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
+class StageContext:
     """Context that stages share; nothing in it changes but what its parts keep on disk."""
 
     so_far: ShardResult = field(default_factory=ShardResult)
     """What the stages gave up to now."""
 
 
-C = TypeVar("C", bound=Context)
+C = TypeVar("C", bound=StageContext)
 
 
 def _nothing_done(shard: Any, result: ShardResult) -> None:

@@ -78,6 +78,15 @@ def test_everything_public_has_a_docstring() -> None:
     assert bare == []
 
 
+def test_a_public_class_name_exists_once() -> None:
+    places: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
 def test_the_readme_names_every_folder_of_the_house() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [name for name in (*PACKAGES, "tracemill") if f"`{name}/`" not in readme] == []

@@ -49,7 +49,7 @@ class Preferences:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PromotionDecision:
     """Whether a new model takes the place of the last one, and why."""
 
     promoted: bool
@@ -62,34 +62,34 @@ class Decision:
         return {"decision": "promote" if self.promoted else "keep"} | asdict(self)
 
 
-def decide(new: Preferences, last: Preferences | None) -> Decision:
+def decide(new: Preferences, last: Preferences | None) -> PromotionDecision:
     """Promote a model that ranks more held-out pairs right, or as many with a margin that is not smaller."""
     if last is None:
-        return Decision(True, "no model was promoted before", new)
+        return PromotionDecision(True, "no model was promoted before", new)
     if new.accuracy != last.accuracy:
         better = new.accuracy > last.accuracy
-        return Decision(better, f"it ranks {'more' if better else 'fewer'} pairs right", new, last)
+        return PromotionDecision(better, f"it ranks {'more' if better else 'fewer'} pairs right", new, last)
     better = new.margin >= last.margin
     said = "at least the same" if better else "a smaller"
-    return Decision(better, f"it ranks as many pairs right, with {said} margin", new, last)
+    return PromotionDecision(better, f"it ranks as many pairs right, with {said} margin", new, last)
 
 
-def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> Decision:
+def compare_models(job: TrainingJob, checkpoint: Path, last: Path | None) -> PromotionDecision:
     """Measure a checkpoint, and the last promoted one if there is one, and decide.
 
     What cannot be measured is not promoted, and the decision says why.
     """
     if job.release.path is not None and not _held_out_files(job.release.path):
-        return Decision(False, f"not compared: {NO_PAIR}")
+        return PromotionDecision(False, f"not compared: {NO_PAIR}")
     models = {"new": str(checkpoint)} | ({"last": str(last)} if last is not None else {})
     settings = job.settings.model_copy(update={"method": "dpo", "chat_template": None})
     try:
         check_packages(settings)
     except TrainingError as error:  # a launcher may train where this machine has no torch
-        return Decision(False, f"not compared: {error}")
+        return PromotionDecision(False, f"not compared: {error}")
     measured = _measure(PreferenceQuestion(release=job.release, settings=settings, models=models), job)
     if (why := measured.get("refused")) is not None:
-        return Decision(False, f"not compared: {why}")
+        return PromotionDecision(False, f"not compared: {why}")
     found = {name: Preferences(**figures) for name, figures in measured.items()}
     return decide(found["new"], found.get("last"))
 

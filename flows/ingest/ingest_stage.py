@@ -11,7 +11,7 @@ from tracemill.flows.ingest.ingest_shard import IngestedShard, ShardIngester, co
 from tracemill.flows.ingest.known_traces import find_known_traces, known_traces_report
 from tracemill.flows.ingest.parallel_ingest import discard_shards, ingest_in_processes
 from tracemill.flows.ingest.reuse_traces import trace_reuse_marks
-from tracemill.flows.pipeline import Context, Pass, ShardResult, Stage
+from tracemill.flows.pipeline import Pass, ShardResult, Stage, StageContext
 from tracemill.flows.run_state.run_records import write_manifest
 from tracemill.flows.runtime.progress import progress_meter
 from tracemill.flows.runtime.worker_pool import WorkerPool
@@ -37,7 +37,7 @@ class IngestInputs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IngestContext(Context):
+class IngestContext(StageContext):
     """Context of stages that read sources; `inputs` is None where none are read."""
 
     inputs: IngestInputs | None = None

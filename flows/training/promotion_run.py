@@ -11,7 +11,7 @@ from tracemill.flows.run_state.jsonl_log import append_lines, read_jsonl_log
 from tracemill.train.launch.job_record import now
 from tracemill.train.launch.launch_training import find_job
 from tracemill.train.model_repository import ModelRepository
-from tracemill.train.promotion import CANDIDATE, LATEST, Decision, compare_models
+from tracemill.train.promotion import CANDIDATE, LATEST, PromotionDecision, compare_models
 from tracemill.train.training_job import TrainingJob, TrainingResult
 
 _DECISIONS = "decisions.jsonl"
@@ -33,7 +33,7 @@ def promote_or_keep(settings: RunSettings, job: TrainingJob, made: TrainingResul
             return record
     commit = _push(settings, job, made.path) if training.hub is not None else None
     last = _last_promoted(earlier)
-    decision = Decision(False, "not compared: training.compare is off")
+    decision = PromotionDecision(False, "not compared: training.compare is off")
     if training.compare:
         decision = compare_models(job, made.path, last)
     if training.hub is not None and commit is not None and decision.promoted:

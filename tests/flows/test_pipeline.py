@@ -13,7 +13,7 @@ import pytest
 from console_says import record_of
 
 from tracemill.flows.config.run_settings import RunSettings
-from tracemill.flows.pipeline import Context, Pass, ShardResult, Stage, run_stages
+from tracemill.flows.pipeline import Pass, ShardResult, Stage, StageContext, run_stages
 from tracemill.flows.preflight import run_preflight
 from tracemill.flows.run_state.run_summary import ReleaseOutcome, Summary, add_up
 from tracemill.flows.stages import ASK, INGEST, LABEL, STAGES
@@ -55,7 +55,7 @@ def test_a_shard_goes_through_all_stages_of_a_pass_before_the_next_begins() -> N
     came: list[Any] = []
 
     @contextmanager
-    def pairs_of_shards(context: Context) -> Iterator[Pass[Context]]:
+    def pairs_of_shards(context: StageContext) -> Iterator[Pass[StageContext]]:
         came.append("open")
         yield Pass(
             context,
@@ -67,18 +67,18 @@ def test_a_shard_goes_through_all_stages_of_a_pass_before_the_next_begins() -> N
         came.append("close")
 
     @contextmanager
-    def whole(context: Context) -> Iterator[Pass[Context]]:
+    def whole(context: StageContext) -> Iterator[Pass[StageContext]]:
         yield Pass(context, ["all"])
 
-    def stage(name: str, gives: int, over: Any) -> Stage[Context]:
-        def run(shard: str, context: Context) -> ShardResult:
+    def stage(name: str, gives: int, over: Any) -> Stage[StageContext]:
+        def run(shard: str, context: StageContext) -> ShardResult:
             came.append((name, shard, context.so_far.summary.states))
             return states(gives)
 
         return Stage(name, dict, lambda settings: None, over, run)
 
     stages = [stage("one", 1, pairs_of_shards), stage("ten", 10, pairs_of_shards), stage("end", 0, whole)]
-    total = run_stages(stages, Context())
+    total = run_stages(stages, StageContext())
     assert came == [
         "open",
         *[("one", "a", 100), ("ten", "a", 101), ("a", 11)],
