@@ -69,6 +69,7 @@ class ReservationQueue:
         self._exhausted: DeniedReservation | None = None
         self._fault: BaseException | None = None
         self._stopped = False
+        self._closed = False
         self._busy = False
         self._lingering: asyncio.TimerHandle | None = None
         self._idle = asyncio.Event()
@@ -133,7 +134,8 @@ class ReservationQueue:
         self._end_queue()
 
     def close(self) -> None:
-        """Leave the ledger and end the thread."""
+        """Leave the ledger and end the thread; no transaction begins any more."""
+        self._closed = True
         self._claims.close()
         with suppress(LedgerError):  # others see that this process is gone
             self._thread.submit(self.ledger.leave, self._buyer).result()
@@ -175,6 +177,9 @@ class ReservationQueue:
     def _start(self, loop: asyncio.AbstractEventLoop) -> None:
         """Send one batch to the thread, where anything can be decided now."""
         self._lingering = None
+        if self._closed:
+            self._become_idle()
+            return
         finished, self._finished = self._finished, []
         requests = self._claims.take_due()
         if self._head_denied is None or finished:

@@ -478,6 +478,7 @@ async def test_a_stop_during_a_transaction_leaves_what_it_grants_and_makes_nobod
     ledger.open_run("run", CAP, max_trace_nanousd=50)
     (first,) = await ask(queue, intent("bought", 20, "t"))
     queue.settle("t", held(first), 20, "{}", "answer")
+    await queue.flush()
     await ask(other, intent("asked elsewhere", 10))
     ledger.may_run.clear()
     begun = len(ledger.batches)
@@ -690,6 +691,20 @@ async def test_a_beat_that_falls_into_a_transaction_comes_behind_it(
     await still(queue)
     assert said(asked) == 60
     assert ledger.batches == [([], ["a"]), ([], [])]
+
+
+async def test_a_queue_that_is_closed_between_two_transactions_begins_no_other(ledger: Watched) -> None:
+    """What a closed queue does in the loop raises where the test ends."""
+    made = ReservationQueue(ledger)
+    (asked,) = start(made, intent("a", 60))
+    await asyncio.to_thread(ledger.wait_for, 1)
+    await asyncio.sleep(0)
+    assert said(asked) in (60, WAITS)
+    start(made, intent("b", 20))
+    await asyncio.sleep(0)  # the second request is queued, its transaction is to begin in a moment
+    made.close()
+    await asyncio.wait_for(made.flush(), PATIENCE_S)
+    assert ledger.batches == [([], ["a"])]
 
 
 async def test_calls_of_the_ledger_run_on_the_thread_of_the_queue(
