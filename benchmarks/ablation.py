@@ -31,7 +31,6 @@ from typing import Any
 from ablation_switches import SWITCHES
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.evaluate.table.recorded_states import (
     Table,
@@ -121,7 +120,7 @@ class RecordedSessions:
                 near = list(self._keys(trace, context))
                 for at, one in enumerate(near):
                     for other in near[at + 1 : at + 1 + NEAR]:
-                        same += is_same_effect(one, other)
+                        same += one.effect == other.effect
                         apart += not (rule.policy.dead_zone and in_ladder_dead_zone(one, other))
         return {"pairs": len(Runs(self.traces).pairs()[0]), "same": same, "apart": apart}
 

@@ -44,11 +44,6 @@ def nothing(*_: Any, **__: Any) -> tuple[()]:
     return ()
 
 
-def by_effect_key(one: ActionKeys, other: ActionKeys) -> bool:
-    """Compare effects by their keys alone."""
-    return one.effect == other.effect
-
-
 def by_intent_key(one: ActionKeys, other: ActionKeys) -> bool:
     """Compare intents by their keys alone, so that parts of a batch make pairs."""
     return one.intent == other.intent
@@ -102,7 +97,6 @@ SWITCHES = (
     _rule("equivalence.ladder.in_ladder_dead_zone", by_intent_key, "dead zone: parts of a batch"),
     _rule("voting.labels.label_tells_apart", no),
     _rule("voting.labels._needs_extra_vote", no),
-    _rule("equivalence.same_effect.is_same_effect", by_effect_key),
     _rule("equivalence.student_action.mark_action_broken", first),
     _rule("equivalence.validity.why_calls_invalid", none),
     _rule("equivalence.validity.why_text_invalid", none),

@@ -30,8 +30,7 @@ class ActionEffect:
     `effect` is equal where the result is the same, `intent` where the target is the same; equal effects have
     equal intents. `paths` are files that must exist, `names` what an SQL statement refers to, `asks` what it
     asks of them. `decisive` is False where the intent says little, such as which program runs. `setup` marks
-    mere preparation. `span` allows a closer comparison than equality (`same_effect`). `proven`:
-    the text of the file afterwards is known. `wrote` is the file that is written, `after` its text as far as
+    mere preparation. `span` has the lines that a read shows. `proven`: the text of the file afterwards is known. `wrote` is the file that is written, `after` its text as far as
     it is known.
     """
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 from tracemill.agreement.calls.canonical import EMPTY_KEY
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone
-from tracemill.agreement.equivalence.same_effect import name_same_effects
 from tracemill.agreement.voting.policy import Policy
 from tracemill.harnesses.core.vocabulary import WRITES
 
@@ -95,26 +94,20 @@ def is_label_half_bare(keys: ActionKeys, student: ActionKeys, policy: Policy) ->
 
 def _leading(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) -> _Lead | None:
     """Return the leading action at the policy's level, else by intent where that is enough."""
-    names = name_labelled_actions([*(vote.keys for vote in votes), student], policy)
-    backers = _most_frequent(names[:-1], range(len(votes)))
+    own = student.at(policy.level)
+    names = [vote.keys.at(policy.level) for vote in votes]
+    backers = _most_frequent(names, range(len(votes)))
     if backers and len(backers) >= policy.threshold:
-        return _Lead(backers, names[backers[0]] == names[-1])
+        return _Lead(backers, names[backers[0]] == own)
     by_intent = [
         place for place, vote in enumerate(votes) if label_agrees_by_intent(vote.keys, student, policy)
     ]
     named = _most_frequent([votes[place].keys.intent for place in by_intent], by_intent)
     if named and len(named) >= policy.threshold:
-        others = Counter(name for place, name in enumerate(names[:-1]) if place not in named)
+        others = Counter(name for place, name in enumerate(names) if place not in named)
         if len(named) > max(others.values(), default=0):
             return _Lead(named, False)
-    return _Lead(backers, names[backers[0]] == names[-1]) if backers else None
-
-
-def name_labelled_actions(actions: Sequence[ActionKeys], policy: Policy) -> list[str]:
-    """Return a name for each action at the policy's level; equal names are one action."""
-    if policy.level == "effect":
-        return name_same_effects(actions)
-    return [keys.at(policy.level) for keys in actions]
+    return _Lead(backers, names[backers[0]] == own) if backers else None
 
 
 def label_agrees_by_intent(keys: ActionKeys, student: ActionKeys, policy: Policy) -> bool:

@@ -12,7 +12,6 @@ from tracemill.agreement.voting.labels import (
     ValidVote,
     Verdict,
     label_of,
-    name_labelled_actions,
 )
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.replay_context import environment_at
@@ -73,10 +72,9 @@ def tally_votes(
     families = tuple(sorted({ballot.reply.family for ballot in backers}))
     chosen = counted[label.chosen].reply if label.chosen is not None else None
     agreeing = {id(ballot) for ballot in backers} if label.verdict in AGREED_VERDICTS else set()
-    named = _action_names(ballots, student, policy)
+    own = student.at(policy.level)
     votes = tuple(
-        _vote(ballot, name, id(ballot) in agreeing, state)
-        for ballot, name in zip(ballots, named, strict=True)
+        _vote(ballot, ballot.keys.at(policy.level), own, id(ballot) in agreeing, state) for ballot in ballots
     )
     level = find_agreement_level([ballot.keys for ballot in backers]) if backers else None
     return VoteResult(label.verdict, chosen, votes, len(backers), families, level)
@@ -124,17 +122,7 @@ def _is_kin(reply: TeacherReply, state: TraceState) -> bool:
     return reply.family != UNKNOWN and reply.family == state.step.family
 
 
-def _action_names(ballots: Sequence[_Ballot], student: ActionKeys, policy: Policy) -> list[str]:
-    """Return the name of each ballot's action among the counted ones."""
-    counted = [ballot.keys for ballot in ballots if ballot.counted]
-    *names, own = name_labelled_actions([*counted, student], policy)
-    found = dict(zip((keys.at(policy.level) for keys in counted), names, strict=True))
-    found[student.at(policy.level)] = own
-    action_names = [found.get(key, key) for key in (ballot.keys.at(policy.level) for ballot in ballots)]
-    return ["student" if name == own else name for name in action_names]
-
-
-def _vote(ballot: _Ballot, name: str, agrees: bool, state: TraceState) -> Vote:
+def _vote(ballot: _Ballot, key: str, own: str, agrees: bool, state: TraceState) -> Vote:
     reply = ballot.reply
     reason = ballot.reason
     if ballot.counted and state.step.family == UNKNOWN:
@@ -145,7 +133,7 @@ def _vote(ballot: _Ballot, name: str, agrees: bool, state: TraceState) -> Vote:
         sample=reply.sample,
         counted=ballot.counted,
         reason=reason,
-        key="" if reply.action is None else name,
+        key="" if reply.action is None else "student" if key == own else key,
         operation="" if reply.action is None else ballot.keys.action_class,
         agrees=agrees,
         cost_usd=reply.cost_usd,

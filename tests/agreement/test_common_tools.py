@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.agents.registry import unknown_harness
@@ -98,7 +97,7 @@ SHELL_READ: Call = ("run_command", {"command": "cat lamp.py"})
     ],
 )
 def test_they_do_the_same_as_others(one: list[Call], other: list[Call]) -> None:
-    assert is_same_effect(known(*one), known(*other))
+    assert known(*one).effect == known(*other).effect
 
 
 @pytest.mark.parametrize(
@@ -119,7 +118,7 @@ def test_they_do_the_same_as_others(one: list[Call], other: list[Call]) -> None:
     ],
 )
 def test_what_is_told_besides_counts(one: Call, other: Call) -> None:
-    assert not is_same_effect(known(one), known(other))
+    assert known(one).effect != known(other).effect
 
 
 def test_an_option_of_a_search_that_says_little_leaves_what_it_is_about() -> None:
@@ -134,7 +133,7 @@ def test_a_known_harness_with_other_arguments_names_its_files() -> None:
         != known(("Read", other), harness="claude_code").intent
     )
     shown = known(("Bash", {"command": "cat a.py"}), harness="claude_code")
-    assert is_same_effect(known(("Read", one), harness="claude_code"), shown)
+    assert known(("Read", one), harness="claude_code").effect == shown.effect
 
 
 def test_a_text_alone_ends_nothing_where_a_tool_ends_the_work() -> None:

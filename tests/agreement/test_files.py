@@ -5,7 +5,6 @@ import json
 import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.voting.labels import ValidVote, label_of
 from tracemill.agreement.voting.policy import Policy
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -52,7 +51,7 @@ def test_what_is_known_of_a_file_is_listed() -> None:
     [("tr -d x < a", "cat a | tr -d x"), ("tr a b < x | sort | head -3", "cat x | tr a b | sort | head -3")],
 )
 def test_a_filter_is_given_a_file_in_two_ways(one: str, other: str) -> None:
-    assert is_same_effect(line(one), line(other))
+    assert line(one).effect == line(other).effect
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tracemill.agreement.equivalence.ladder import ActionKeys, in_ladder_dead_zone, ladder_keys
-from tracemill.agreement.equivalence.same_effect import is_same_effect
 from tracemill.agreement.files.edits import parse_patch_edits
 from tracemill.agreement.files.file_text import FilePiece, FileText
 from tracemill.agreement.files.hunks import apply_hunks
@@ -95,7 +94,7 @@ def test_patches_under_other_anchors_are_other_edits_of_one_file(there: Environm
         ladder_keys(tool(f"*** Update File: a.py\n@@ class {name}:\n{hunk}"), there) for name in ("A", "B")
     )
     assert one.canonical != other.canonical
-    assert not is_same_effect(one, other)
+    assert one.effect != other.effect
     assert in_ladder_dead_zone(one, other)
 
 

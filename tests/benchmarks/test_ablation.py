@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from tracemill.agreement.equivalence import same_effect
+from tracemill.agreement.calls import effect
 from tracemill.evaluate.table.recorded_states import read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
 from tracemill.evaluate.table.student_draws import draw_students
@@ -68,14 +68,14 @@ def test_a_table_judged_again_gives_the_same_and_a_switch_another_number_of_pair
     assert len(draws) == 4
     whole = source.measure(RULE, False)
     assert whole == source.measure(RULE, True) == {"pairs": 2, "precision": 1.0, "useful": 1.0}
-    before = same_effect.is_same_read_effect
+    before = effect.read_effect
     far = ablation.replace(RULE, policy=ablation.replace(RULE.policy, far=False))
-    with ablation.replaced({"agreement.equivalence.same_effect.is_same_read_effect": ablation_no}):
-        assert same_effect.is_same_read_effect is ablation_no
-        assert source.measure(far, True)["pairs"] == 0
-    assert same_effect.is_same_read_effect is before
-    assert source.measure(far, True)["pairs"] == 2
 
+    def whole_file(path: str, first: int, last: int | None, total: int | None) -> effect.ActionEffect:
+        return before(path, 1, None, total)
 
-def ablation_no(*_: object) -> bool:
-    return False
+    with ablation.replaced({"agreement.calls.effect.read_effect": whole_file}):
+        assert effect.read_effect is whole_file
+        assert source.measure(far, True)["pairs"] == 2
+    assert effect.read_effect is before
+    assert source.measure(far, True)["pairs"] == 0
