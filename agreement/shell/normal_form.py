@@ -1,6 +1,5 @@
 """Normalise command lines: equal where only the spelling differs, never where that is in doubt."""
 
-import posixpath
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -12,7 +11,6 @@ from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 _CD_OPERATORS = frozenset({"", "&&", ";"})
 """Operators before and after which a `cd` runs in the shell itself."""
 _MOVES = (("cd",), ("pushd",), ("popd",), ("chdir",))
-_SYSTEM = ("/bin/", "/usr/bin/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +25,8 @@ class PlacedCommand:
 def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | None:
     """Return the commands of a line run in `cwd`, each with its folder; None where it cannot be read.
 
-    `cd X &&` becomes the folder of what follows. Quotes, `--no-pager` and the folder of a system program are
-    removed; the order of words stays. After a `cd` to a place that the line does not name, the folder is that
+    `cd X &&` becomes the folder of what follows. Quotes are removed;
+    the order of words stays. After a `cd` to a place that the line does not name, the folder is that
     `cd`. A line with a subshell counts as unreadable, because a `cd` in it does not reach further.
     """
     commands = parse_command(line)
@@ -42,7 +40,7 @@ def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | No
             continue
         joiner = skipped if skipped is not None and command.joiner == "&&" else command.joiner
         joiner, skipped = joiner if placed else "", None
-        placed.append(PlacedCommand(folder, replace(command, argv=_plain_words(command.argv), joiner=joiner)))
+        placed.append(PlacedCommand(folder, replace(command, joiner=joiner)))
         if command.argv[:1] in _MOVES:
             folder = f"$({' '.join(command.argv)})"
     return tuple(placed) or (PlacedCommand(folder, SimpleCommand(("cd", folder))),)
@@ -70,13 +68,6 @@ def _folder_after(command: SimpleCommand, folder: str) -> str | None:
         return None
     place = command.argv[1]
     return None if set(place) & set("$*?[{`") or place == "-" else join_path(folder, place)
-
-
-def _plain_words(argv: tuple[str, ...]) -> tuple[str, ...]:
-    if not argv:
-        return argv
-    program = posixpath.basename(argv[0]) if argv[0].startswith(_SYSTEM) else argv[0]
-    return (program, *[word for word in argv[1:] if word != "--no-pager"])
 
 
 def _parts(command: SimpleCommand, folder: str) -> tuple[Any, ...]:

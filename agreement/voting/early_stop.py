@@ -52,8 +52,10 @@ def why_stop_early(
     """
     if stop == "off":
         return ""
-    if stop == "tiered" and votes and all(
-        vote.keys.at(policy.level) == student.at(policy.level) for vote in votes
+    if (
+        stop == "tiered"
+        and votes
+        and all(vote.keys.at(policy.level) == student.at(policy.level) for vote in votes)
     ):
         return AGREED
     if bounds_exclude_pair(votes, student, waiting, policy):
@@ -165,7 +167,7 @@ class EarlyStopper:
         place = (step_id, reply.teacher, reply.sample)
         if place not in self._seen:
             world, _ = self._student(step_id)
+            invalid = why_no_vote(reply, world.tools, self._states[step_id][0], self._policy)
             known = ladder_keys(reply.action or Action(), world)
-            invalid = why_no_vote(reply, known, world, self._states[step_id][0], self._policy)
             self._seen[place] = None if invalid else vote_of_reply(reply, known)
         return self._seen[place]

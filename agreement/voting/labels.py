@@ -1,7 +1,7 @@
 """Turn the votes at a step into a label."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -82,7 +82,7 @@ def label_of(votes: Sequence[ValidVote], student: ActionKeys, policy: Policy) ->
         return VoteLabel("agrees_with_student", lead.backers)
     if len({votes[place].family for place in lead.backers}) < policy.min_families:
         return VoteLabel("one_family", lead.backers)
-    chosen = _medoid(votes, lead.backers)
+    chosen = _shortest(votes, lead.backers)
     verdict = _judge(votes[chosen].keys, student, lead, policy)
     return VoteLabel(verdict, lead.backers, chosen if verdict == "pair" else None)
 
@@ -171,18 +171,11 @@ def is_proven(keys: ActionKeys) -> bool:
     return all(effect.proven for effect in keys.effects if effect.mutating)
 
 
-def _medoid(votes: Sequence[ValidVote], backers: Sequence[int]) -> int:
-    """Return the index of the vote most like the other backers; of equals the shortest."""
-    levels: tuple[Callable[[ActionKeys], str], ...] = (
-        lambda keys: keys.effect,
-        lambda keys: keys.canonical,
-        lambda keys: keys.exact,
-    )
-    counts = [Counter(level(votes[place].keys) for place in backers) for level in levels]
+def _shortest(votes: Sequence[ValidVote], backers: Sequence[int]) -> int:
+    """Return the index of the shortest vote that is no guess."""
 
-    def sort_key(place: int) -> tuple[bool, int, int, str, str]:
+    def sort_key(place: int) -> tuple[bool, int, str, str]:
         vote = votes[place]
-        similarity = sum(count[level(vote.keys)] for count, level in zip(counts, levels, strict=True))
-        return (vote.keys.guess, -similarity, vote.length, vote.keys.exact, vote.teacher)
+        return (vote.keys.guess, vote.length, vote.keys.exact, vote.teacher)
 
     return min(backers, key=sort_key)

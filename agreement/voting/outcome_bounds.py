@@ -119,7 +119,6 @@ def _fixed_by_key(
     votes: Sequence[ValidVote], label: VoteLabel, student: ActionKeys, waiting: int, policy: Policy
 ) -> bool:
     """Return whether the backers have one key and no other action can draw level."""
-    lead = votes[label.backers[0]].keys
     if len({votes[place].keys.at(policy.level) for place in label.backers}) > 1:
         return False
     if policy.dead_zone and policy.level == "intent" and student.parts:

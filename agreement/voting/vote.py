@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tracemill.agreement.equivalence.agreement_level import AgreementLevel, find_agreement_level
 from tracemill.agreement.equivalence.ladder import ActionKeys, ladder_keys
 from tracemill.agreement.equivalence.student_action import student_action_keys
-from tracemill.agreement.equivalence.validity import why_action_impossible, why_reply_invalid
+from tracemill.agreement.equivalence.validity import why_reply_invalid
 from tracemill.agreement.voting.labels import (
     AGREED_VERDICTS,
     ValidVote,
@@ -22,7 +22,7 @@ from tracemill.records.pair import Vote
 from tracemill.records.reply import TeacherReply
 from tracemill.records.trace import TraceState
 
-VOTE_VERSION = 3
+VOTE_VERSION = 4
 """Raise it when the same replies at a step give another verdict."""
 
 
@@ -94,7 +94,7 @@ def _ballots(
     voted: set[str] = set()
     for reply in sorted(replies, key=lambda r: (r.teacher, r.sample, r.request_key)):
         known = ladder_keys(reply.action or Action(), world)
-        reason = why_no_vote(reply, known, world, state, policy)
+        reason = why_no_vote(reply, world.tools, state, policy)
         if not reason and reply.teacher in voted:
             reason = "another sample votes"
         counted = not reason
@@ -104,15 +104,9 @@ def _ballots(
     return ballots
 
 
-def why_no_vote(
-    reply: TeacherReply, known: ActionKeys, world: EnvironmentState, state: TraceState, policy: Policy
-) -> str:
-    """Return why a reply is not a valid vote, "" where it is.
-
-    `known` holds the equivalence keys of its action.
-    """
-    reason = why_reply_invalid(reply, world.tools, state.trace.harness)
-    reason = reason or why_action_impossible(reply.action or Action(), known, world)
+def why_no_vote(reply: TeacherReply, tools: tuple[ToolSpec, ...], state: TraceState, policy: Policy) -> str:
+    """Return why a reply is not a valid vote, "" where it is."""
+    reason = why_reply_invalid(reply, tools, state.trace.harness)
     if not reason and policy.exclude_student_family and _is_kin(reply, state):
         return "family of the student"
     return reason or ""

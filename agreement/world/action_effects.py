@@ -6,7 +6,7 @@ from typing import Any
 
 from tracemill.agreement.calls.arguments import fold_text, line_from_arguments, patch_from_arguments
 from tracemill.agreement.calls.canonical import end_key
-from tracemill.agreement.calls.effect import ActionEffect, create_intent, is_scratch, list_effect, read_effect
+from tracemill.agreement.calls.effect import ActionEffect, create_intent, list_effect, read_effect
 from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.shell_effects.searches import (
@@ -20,7 +20,6 @@ from tracemill.agreement.world.edit_effects import (
     build_edit_effect,
     build_patch_edit_effects,
     build_removal_edit_effects,
-    join_edit_effects,
     write_effect,
 )
 from tracemill.agreement.world.world_state import EnvironmentState
@@ -63,11 +62,7 @@ def action_call_effects(
         rule.reading == "shell"
         and (line := line_from_arguments(read_arguments(call.arguments) or {}, rule)) is not None
     ):
-        rest = {key: value for key, value in arguments.items() if key != rule.target[0]}
-        effects = build_command_effects(line, world.cwd, world.total_of)
-        return _with_options(
-            tuple([_as_edit_of_known(effect, world) if effect.wrote else effect for effect in effects]), rest
-        )
+        return build_command_effects(line, world.cwd)
     if rule.reading == "sql":
         return (_sql(arguments, rule),)
     if rule.reading == "patch":
@@ -84,9 +79,8 @@ def list_action_effects(counting: Sequence[Counted], world: EnvironmentState) ->
     """Return the effects of an action's calls, each after the calls before it."""
     if len(counting) == 1:
         call, arguments, command = counting[0]
-        done = [(effect, command.mutating) for effect in action_call_effects(call, arguments, command, world)]
-        return join_edit_effects(done) if len(done) > 1 else done
-    done = []
+        return [(effect, command.mutating) for effect in action_call_effects(call, arguments, command, world)]
+    done: list[Done] = []
     changed: EnvironmentState | None = None
     for call, arguments, command in counting:
         there = changed or world
@@ -94,26 +88,7 @@ def list_action_effects(counting: Sequence[Counted], world: EnvironmentState) ->
         done += [(effect, command.mutating) for effect in effects]
         if command.mutating:
             changed = apply_edit_effects(there, effects)
-    return join_edit_effects(done)
-
-
-def _as_edit_of_known(effect: ActionEffect, world: EnvironmentState) -> ActionEffect:
-    """Return a command's write to a file whose text was shown as an edit of that file."""
-    if (
-        effect.operation != Operation.CREATE
-        or is_scratch(effect.wrote)
-        or world.text_of(effect.wrote) is None
-    ):
-        return effect
-    return replace(effect, operation=Operation.EDIT, intent=("edit", effect.wrote))
-
-
-def _with_options(effects: tuple[ActionEffect, ...], rest: Mapping[str, Any]) -> tuple[ActionEffect, ...]:
-    """Return the effects of a shell call with further arguments, such as background execution."""
-    if not rest:
-        return effects
-    options = canonical_json(dict(rest))
-    return tuple(replace(effect, effect=(*effect.effect, options), span=None) for effect in effects)
+    return done
 
 
 def _raw(call: ToolCall, rule: ToolRule | None) -> tuple[ActionEffect, ...]:
@@ -196,15 +171,9 @@ def _plain(
     full = ("call", name, canonical_json(arguments))
     if command.operation not in WRITES:
         return ActionEffect(command.operation, full, intent, command.mutating, decisive=target is not None)
-    changed = command.operation == Operation.EDIT and any(
-        c.old.strip() for c in parse_edit_changes(arguments) or ()
-    )
-    paths = (target,) if rule.paths and target and changed else ()
     wrote = target if target and rule.paths else ""
     decisive = target is not None
-    return ActionEffect(
-        command.operation, full, intent, command.mutating, paths, decisive=decisive, wrote=wrote
-    )
+    return ActionEffect(command.operation, full, intent, command.mutating, decisive=decisive, wrote=wrote)
 
 
 def _path(arguments: Mapping[str, Any], rule: ToolRule, world: EnvironmentState) -> str | None:

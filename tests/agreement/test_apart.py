@@ -74,23 +74,12 @@ def test_what_reads_a_patch_from_a_file_it_does_not_name_decides_nothing() -> No
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("make && ./lamp", "make ; ./lamp"),
-        ("rm a && rm b", "rm a\nrm b"),
-        ("pytest tests/a.py && git push", "pytest tests/a.py ; git push"),
-        ("make && ls && rm x", "make && ls ; rm x"),
         ("go test ./...", "go test -race ./..."),
     ],
 )
 def test_lines_apart_by_effect(one: str, other: str) -> None:
     assert line(one).effect != line(other).effect
     assert line(one).effect != line(other).effect
-
-
-def test_only_a_change_needs_the_success_of_what_is_before_it() -> None:
-    assert line("ls && rm x").effect != line("ls ; rm x").effect
-    assert line("ls && cat x").effect == line("ls ; cat x").effect
-    assert line("cd src && rm x").effect == line("cd src ; rm x").effect
-    assert line("pytest -rA tests/a.py").effect == line("pytest tests/a.py").effect
 
 
 def test_a_count_of_context_lines_is_no_pattern() -> None:
@@ -146,7 +135,7 @@ def test_calls_apart_by_intent(
 def test_a_folder_named_beside_a_line_is_that_of_a_cd() -> None:
     beside = call("gemini_cli", "run_shell_command", command="rm y", directory="x")
     before = call("gemini_cli", "run_shell_command", command="cd x && rm y")
-    assert beside.canonical == before.canonical
+    assert beside.effect == before.effect
     assert beside.intent == before.intent
 
 

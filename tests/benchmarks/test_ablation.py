@@ -51,7 +51,7 @@ def table(path: Path) -> Path:
 
 def test_every_switch_names_what_exists(ablation: ModuleType) -> None:
     names = [switch.name for switch in ablation.SWITCHES]
-    assert len(names) == len(set(names)) > 40
+    assert len(names) == len(set(names)) > 30
     for switch in ablation.SWITCHES:
         for target in switch.functions:
             assert ablation.original(target)[1], target
