@@ -184,7 +184,7 @@ def test_a_report_has_the_gate_and_what_it_saves(tmp_path: Path) -> None:
     assert without["gate"] == {}
     assert {said["prices"] for said in without["table"]["models"].values()} == {"configured"}
     drawn = draw_report_plot(report)
-    assert drawn.count("<polyline") == 12  # six ways in two panels
+    assert drawn.count("<polyline") == 8  # four ways in two panels
     with pytest.raises(ConfigError, match="rule 'best' is not known"):
         evaluate_table(replace(order, rules=("best",)))
 
