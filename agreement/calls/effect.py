@@ -38,15 +38,6 @@ class ActionEffect:
     after: FileText | None = None
 
 
-def read_effect(path: str, first: int, last: int | None, total: int | None) -> ActionEffect:
-    """Return the effect of reading lines of a file, clipped to its `total` lines where known."""
-    first = max(1, first)
-    if total is not None:
-        last = total if last is None else min(last, total)
-    key = ("read", path, first, last)
-    return ActionEffect(Operation.READ, key, ("read", path), decisive="$" not in path)
-
-
 def list_effect(path: str, flags: str = "") -> ActionEffect:
     """Return the effect of listing a folder; `flags` are letters for what is listed and how."""
     return ActionEffect(Operation.LIST, ("list", path, flags), ("list", path))

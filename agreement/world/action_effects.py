@@ -6,7 +6,7 @@ from typing import Any
 
 from tracemill.agreement.calls.arguments import fold_text, line_from_arguments, patch_from_arguments
 from tracemill.agreement.calls.canonical import end_key
-from tracemill.agreement.calls.effect import ActionEffect, create_intent, list_effect, read_effect
+from tracemill.agreement.calls.effect import ActionEffect, create_intent, list_effect
 from tracemill.agreement.files.edits import TEXTS, parse_edit_changes
 from tracemill.agreement.shell_effects.command_effects import build_command_effects
 from tracemill.agreement.shell_effects.searches import (
@@ -37,8 +37,6 @@ _SAME_TOOL |= {"TaskOutput": "BashOutput", "AgentOutputTool": "BashOutput"}
 """Tools of other versions that do the same to a background task."""
 _LISTED_BY = frozenset({"command", "view_range", "dir_path", "directory", "dir", "folder", *PATHS})
 _CREATED_BY = frozenset({"command", *PATHS, *TEXTS})
-_READ_BY = frozenset({"command", "view_range", "offset", "limit", *PATHS})
-_RANGES = (("start_line", "end_line"), ("startLine", "endLine"))
 Counted = tuple[ToolCall, dict[str, Any] | None, CommandEffect]
 """A call, its normalised arguments (None where they are no object), and what it does."""
 
@@ -143,8 +141,6 @@ def _names_place(arguments: Mapping[str, Any], rule: ToolRule) -> bool:
 def _on_file(
     operation: Operation, path: str, arguments: Mapping[str, Any], world: EnvironmentState
 ) -> ActionEffect | None:
-    if operation == Operation.READ:
-        return _read(arguments, path, world)
     if operation == Operation.LIST:
         rest = {key: value for key, value in arguments.items() if key not in _LISTED_BY}
         return list_effect(path, canonical_json(rest) if rest else "")
@@ -182,27 +178,6 @@ def _path(arguments: Mapping[str, Any], rule: ToolRule, world: EnvironmentState)
         if name in rule.paths and isinstance(value, str) and value:
             return join_path(world.cwd or "", value)
     return world.open_file if rule.default_target else None
-
-
-def _read(arguments: Mapping[str, Any], path: str, world: EnvironmentState) -> ActionEffect | None:
-    total = world.total_of(path)
-    lines = arguments.get("view_range")
-    if isinstance(lines, list) and len(lines) == 2 and all(isinstance(each, int) for each in lines):
-        if lines[0] < 1:
-            return None
-        return read_effect(path, lines[0], None if lines[1] < 0 else lines[1], total)
-    rest = arguments.keys() - _READ_BY
-    for names in _RANGES if rest else ():
-        first, last = (arguments.get(name) for name in names)
-        if rest == set(names) and isinstance(first, int) and isinstance(last, int) and 1 <= first <= last:
-            return read_effect(path, first, last, total)
-    if rest:
-        return None
-    offset, limit = arguments.get("offset"), arguments.get("limit")
-    if isinstance(offset, int) or isinstance(limit, int):
-        first = offset if isinstance(offset, int) else 1
-        return read_effect(path, first, first + limit - 1 if isinstance(limit, int) else None, total)
-    return read_effect(path, 1, None, total)
 
 
 def _create(arguments: Mapping[str, Any], path: str, world: EnvironmentState) -> ActionEffect:

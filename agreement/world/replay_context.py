@@ -21,10 +21,6 @@ _WINDOW = re.compile(r"\[File: (.+?) \((\d+) lines? total\)\]")
 _REWRITES_ALL = re.compile(
     r"\bgit\s+(?:checkout|stash|reset|restore|apply|pull|merge|rebase|switch)\b|\bpatch\b"
 )
-_LONGEST_READ = 2000
-_PART_OF = frozenset(
-    ("offset", "limit", "view_range", "line_number", "start_line", "end_line", "startLine", "endLine")
-)
 
 
 def replay_context(context: Context, harness: str) -> ContextHistory:
@@ -121,13 +117,7 @@ def _record_file(
         events.append((at, None, parse_edit_changes(given) or (), None))
         _record_piece(record, path, at, parse_numbered_file_text(text), None)
     elif operation == Operation.READ:
-        asked = _PART_OF.intersection(given)
-        piece = parse_numbered_file_text(text)
-        whole = piece is not None and piece.first == 1 and not asked
-        long = piece is not None and len(piece.lines) >= _LONGEST_READ
-        _record_piece(
-            record, path, at, piece, piece.last if piece is not None and whole and not long else None
-        )
+        _record_piece(record, path, at, parse_numbered_file_text(text), None)
 
 
 def _record_patch(record: ContextHistory, patch: str, at: int, cwd: str | None) -> None:

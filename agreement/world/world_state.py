@@ -91,11 +91,6 @@ class EnvironmentState:
             return self.after[path]
         return self.record.text_of(path, self.cut)
 
-    def total_of(self, path: str) -> int | None:
-        """Return the number of lines of a file, None where unknown."""
-        known = self.text_of(path)
-        return known.total if known is not None else None
-
     @property
     def open_file(self) -> str | None:
         """Return the open file, in harnesses that have one."""

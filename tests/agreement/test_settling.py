@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tracemill.agreement.calls.effect import ActionEffect, read_effect
+from tracemill.agreement.calls.effect import ActionEffect
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.agreement.voting.early_stop import (
     AGREED,
@@ -61,10 +61,14 @@ def search(scope: str) -> ActionEffect:
     return ActionEffect(Operation.SEARCH, ("search", scope), ("search", "word"))
 
 
+def read_effect(path: str, first: int, last: int | None) -> ActionEffect:
+    return ActionEffect(Operation.READ, ("read", path, first, last), ("read", path))
+
+
 OWN, NEAR, A, B = plain("student"), plain("near", "student"), plain("a"), plain("b")
 FAMILIES = ("f1", "f2", "f3")
-LINES = [read_effect("/a", first, last, None) for first, last in ((1, 100), (10, 109), (20, 119), (1, 30))]
-OTHER = read_effect("/b", 1, None, None)
+LINES = [read_effect("/a", first, last) for first, last in ((1, 100), (10, 109), (20, 119), (1, 30))]
+OTHER = read_effect("/b", 1, None)
 CD = ActionEffect(Operation.RUN, ("cd", "/x"), ("cd", "/x"), setup=True)
 MAKE = ActionEffect(Operation.RUN, ("run", "make"), ("run", "make"), mutating=True, decisive=False)
 UNIVERSE = [

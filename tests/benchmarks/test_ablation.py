@@ -5,10 +5,11 @@ import json
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from tracemill.agreement.calls import effect
+from tracemill.agreement.world import action_effects
 from tracemill.evaluate.table.recorded_states import read_table
 from tracemill.evaluate.table.rules import VOTERS, product_label_rule
 from tracemill.evaluate.table.student_draws import draw_students
@@ -68,14 +69,14 @@ def test_a_table_judged_again_gives_the_same_and_a_switch_another_number_of_pair
     assert len(draws) == 4
     whole = source.measure(RULE, False)
     assert whole == source.measure(RULE, True) == {"pairs": 2, "precision": 1.0, "useful": 1.0}
-    before = effect.read_effect
+    before = action_effects._plain
     far = ablation.replace(RULE, policy=ablation.replace(RULE.policy, far=False))
 
-    def whole_file(path: str, first: int, last: int | None, total: int | None) -> effect.ActionEffect:
-        return before(path, 1, None, total)
+    def whole_file(command: Any, name: str, arguments: Any, rule: Any, world: Any) -> Any:
+        return before(command, name, {}, rule, world)
 
-    with ablation.replaced({"agreement.calls.effect.read_effect": whole_file}):
-        assert effect.read_effect is whole_file
+    with ablation.replaced({"agreement.world.action_effects._plain": whole_file}):
+        assert action_effects._plain is whole_file
         assert source.measure(far, True)["pairs"] == 2
-    assert effect.read_effect is before
+    assert action_effects._plain is before
     assert source.measure(far, True)["pairs"] == 0
