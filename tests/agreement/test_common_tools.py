@@ -70,7 +70,6 @@ SHELL_READ: Call = ("run_command", {"command": "cat lamp.py"})
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ([("read_file", {"path": "lamp.py"})], [("view_file", {"filename": "/repo/lamp.py"})]),
         ([("list_files", {})], [("list_files", {"path": "."})]),
         ([("list_files", {"depth": 3})], [("list_files", {"path": "/repo", "depth": 3})]),
         ([("run_command", {"command": "cd ~/files && ls"})], [("run_command", {"command": "ls ~/files"})]),

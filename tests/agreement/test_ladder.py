@@ -65,7 +65,6 @@ def edit(old: str, new: str) -> Action:
 
 SAME_EFFECT = [
     (bash("rg -n 'foo|bar' src"), bash("grep -rnE 'foo|bar' src/")),
-    (bash("grep -rn 'a\\|b' src"), bash("grep -rnE 'a|b' src")),
     (act("Grep", pattern="foo", output_mode="content"), bash("rg foo")),
     (act("Glob", pattern="**/*.py"), bash("find . -name '*.py' -type f")),
     (bash("pytest -q tests/test_a.py::test_x"), bash("python -m pytest -x tests/test_a.py::test_x -v")),
