@@ -7,8 +7,8 @@ from typing import Any
 from tracemill.agreement.calls.effect import ActionEffect
 from tracemill.agreement.equivalence.ladder import ActionKeys
 from tracemill.harnesses.core.vocabulary import WRITES, Operation
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import CommandEffect, find_command_operation, join_path
+from tracemill.harnesses.shell.parse_line import parse_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def whole_line(line: str, cwd: str | None) -> tuple[ActionEffect, ...]:
     judged = find_command_operation(line)
     target = join_path(cwd or "", judged.target) if judged.target else None
     wrote = target if target and judged.operation in WRITES else ""
-    key = ("line", cwd, bash_tree_words(line) or line)
+    key = ("line", cwd, parse_command(line) or line)
     intent = ("line", str(judged.operation), target)
     if judged.operation == Operation.FINISH:
         key, intent = ("finish",), ("finish",)

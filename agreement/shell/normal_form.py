@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import join_path
 from tracemill.harnesses.shell.parse_line import SimpleCommand, parse_command
 
@@ -50,12 +49,12 @@ def place_commands(line: str, cwd: str | None) -> tuple[PlacedCommand, ...] | No
 def shell_normal_form(line: str, cwd: str | None) -> tuple[Any, ...] | None:
     """Return the normal form of a command line run in `cwd`, as tuples (see `place_commands`).
 
-    For a line with subshells it is the words that the bash grammar finds; None where neither can read it.
+    The folder of a line with subshells is left out; None for a line that cannot be read.
     """
     placed = place_commands(line, cwd)
     if placed is None:
-        words = bash_tree_words(line)
-        return None if words is None else ("words", *words)
+        commands = parse_command(line)
+        return tuple([_parts(command, "") for command in commands]) if commands else None
     home = cwd or ""
     return tuple([_parts(each.command, "" if each.folder == home else each.folder) for each in placed])
 

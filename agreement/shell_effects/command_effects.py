@@ -1,7 +1,6 @@
 """Derive the effects of command lines, comparable with those of native tools."""
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from tracemill.agreement.calls.arguments import fold_text
@@ -58,16 +57,10 @@ def build_command_effects(line: str, cwd: str | None) -> tuple[ActionEffect, ...
 
 
 def _unreadable(line: str, cwd: str | None) -> ActionEffect:
-    form = shell_normal_form(line, cwd)
+    form, judged = shell_normal_form(line, cwd), find_command_operation(line)
     effect = ("raw", fold_text(line)) if form is None else ("line", cwd, form)
-    judged = _judged(fold_text(line) if form is None else " ".join(map(str, form[1:])))
-    return ActionEffect(judged[0], effect, ("line", *judged[1:]), judged[2], decisive=False)
-
-
-@lru_cache(maxsize=1024)
-def _judged(line: str) -> tuple[Operation, str | None, bool]:
-    effect = find_command_operation(line)
-    return effect.operation, effect.target, effect.mutating
+    intent = ("line", judged.target, judged.mutating)
+    return ActionEffect(judged.operation, effect, intent, judged.mutating, decisive=False)
 
 
 def _pipelines(placed: Sequence[PlacedCommand]) -> list[list[PlacedCommand]] | None:

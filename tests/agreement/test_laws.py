@@ -16,7 +16,6 @@ from tracemill.agreement.shell.pipelines import normal_pipeline
 from tracemill.agreement.world.replay_context import environment_at, replay_context
 from tracemill.agreement.world.world_state import EnvironmentState
 from tracemill.harnesses.operations import find_call_operation
-from tracemill.harnesses.shell.bash_tree import bash_tree_words
 from tracemill.harnesses.shell.operations import (
     find_command_operation,
     simple_command_operation,
@@ -83,7 +82,6 @@ LINES = st.lists(
     )
 )
 CACHED = (
-    bash_tree_words,
     find_call_operation,
     find_command_operation,
     parse_command,
